@@ -1,0 +1,65 @@
+"""Which tasks to ask for: a bandit over domain x family x level that seeks the student's frontier."""
+
+import random
+
+from agent0.families import families
+from agent0.state import Arm, RunState, arm_key
+from events.base import sha256
+
+Slot = tuple[str, str, int]
+
+
+def stream(*parts: object) -> int:
+    """A 63-bit seed of its own for each purpose: the same parts, the same stream."""
+    return int(sha256("/".join(map(str, parts)))[:16], 16) >> 1
+
+
+def frontier_value(rate: float) -> float:
+    """``1 - 2|p - 1/2|`` (arXiv 2511.16043, section 3.2): 1 where half the attempts solve it, 0 at 0 and 1."""
+    return 1 - 2 * abs(rate - 0.5)
+
+
+def learn(arm: Arm | None, rate: float | None) -> Arm:
+    """``arm`` after one more closed task with this solve rate; a task without one only counts as closed.
+
+    Older tasks fade (half-life about 8 tasks), since the student changes.
+    """
+    arm = arm or Arm()
+    keep = 0.92
+    value, solved = (0.0, 0.0) if rate is None else (frontier_value(rate), rate)
+    return Arm(arm.closed * keep + 1, arm.value * keep + value, arm.solved * keep + solved)
+
+
+def slots(state: RunState) -> list[Slot]:
+    """Every domain x family x level the run may ask for."""
+    plan = state.config.curriculum
+    return [
+        (domain, name, level)
+        for domain in plan.domains
+        for name, family in families(domain).items()
+        for level in plan.levels
+        if level <= family.levels
+    ]
+
+
+def allocate(state: RunState) -> list[Slot]:
+    """``config.tasks`` slots. Domains take turns; within a domain, a share is uniform and the rest goes to the arms
+    in proportion to their estimated frontier value (untried arms count as promising)."""
+    rng = random.Random(stream(state.config.seed, "curriculum", state.iteration))
+    by_domain: dict[str, list[Slot]] = {}
+    for slot in slots(state):
+        by_domain.setdefault(slot[0], []).append(slot)
+    plan, order = state.config.curriculum, list(by_domain)
+    chosen = []
+    for number in range(state.config.tasks):
+        arms = by_domain[order[number % len(order)]]
+        uniform = plan.kind == "uniform" or rng.random() < plan.exploration
+        weights = [1.0 if uniform else _promise(state, arm) for arm in arms]
+        chosen.append(rng.choices(arms, weights)[0])
+    return chosen
+
+
+def _promise(state: RunState, slot: Slot) -> float:
+    """Estimated frontier value with a prior worth one task at 0.5."""
+    arm = state.arms.get(arm_key(*slot), Arm())
+    return 0.02 + (arm.value + 0.5) / (arm.closed + 1)

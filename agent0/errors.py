@@ -1,0 +1,95 @@
+"""Every error of Agent0, one tree. ``kind`` alone decides exit code, retry and metric label.
+
+Agent0Error
+├── ConfigError              2  settings, flags, ids a person typed
+├── NotFoundError            1  a run, task, event that does not exist
+├── OperationError           1  what was asked for cannot be done
+├── GateError                3  a check that was asked for does not hold
+├── AuthError                4  credentials missing or refused
+├── DependencyError          5  a server, model, sandbox or disk that is away (retryable: uses up no deliveries)
+│   └── SandboxUnavailableError
+├── LogError                 1  the log refuses, drifted or was altered
+└── TransientError           1  worth another try (uses up a delivery)
+"""
+
+from enum import Enum
+
+
+class Kind(Enum):
+    """slug, exit code, whether a retry can help."""
+
+    CONFIG = ("config_invalid", 2, False)
+    NOT_FOUND = ("not_found", 1, False)
+    OPERATION = ("operation_failed", 1, False)
+    GATE = ("gate_failed", 3, False)
+    AUTH = ("auth_denied", 4, False)
+    DEPENDENCY = ("dependency_unreachable", 5, True)
+    LOG = ("log_refused", 1, False)
+    TRANSIENT = ("transient", 1, True)
+
+    def __init__(self, slug: str, exit_code: int, retryable: bool) -> None:
+        self.slug, self.exit_code, self.retryable = slug, exit_code, retryable
+
+
+class Agent0Error(Exception):
+    """One paragraph for a person: what happened, why, and what to do next."""
+
+    kind = Kind.OPERATION
+
+    def __init__(self, what: str, why: str = "", fix: str = "") -> None:
+        self.what, self.why, self.fix = what, why, fix
+        super().__init__(" ".join(part.strip() for part in (what, why, fix) if part.strip()))
+
+
+class ConfigError(Agent0Error):
+    """Settings, flags or ids that a person typed."""
+
+    kind = Kind.CONFIG
+
+
+class NotFoundError(Agent0Error):
+    """A run, task or event that does not exist."""
+
+    kind = Kind.NOT_FOUND
+
+
+class OperationError(Agent0Error):
+    """What was asked for cannot be done."""
+
+
+class GateError(Agent0Error):
+    """A check that was asked for does not hold."""
+
+    kind = Kind.GATE
+
+
+class AuthError(Agent0Error):
+    """Credentials are missing or refused."""
+
+    kind = Kind.AUTH
+
+
+class DependencyError(Agent0Error):
+    """A dependency is away. The reaction waits for it: no delivery is used up, nothing is lost."""
+
+    kind = Kind.DEPENDENCY
+
+    def __init__(self, dependency: str, why: str = "", fix: str = "") -> None:
+        self.dependency = dependency
+        super().__init__(f"{dependency} is not available.", why, fix)
+
+
+class SandboxUnavailableError(DependencyError):
+    """No sandbox backend passed its self-test. There is no fall-back."""
+
+
+class LogError(Agent0Error):
+    """The log refuses, has drifted from its provisioned form, or was altered."""
+
+    kind = Kind.LOG
+
+
+class TransientError(Agent0Error):
+    """Worth another try."""
+
+    kind = Kind.TRANSIENT

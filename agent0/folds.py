@@ -1,0 +1,170 @@
+"""What each event changes in a run's state: one small pure function an event class."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from agent0 import curriculum
+from agent0.state import BASE, AttemptState, Checkpoint, RunState, Status, TaskState, arm_key, attempt_id
+from events import alarms, checkpoints, runs, tasks
+from events.base import Event
+
+
+def _status(state: RunState, event: Event) -> RunState:
+    if state.status in ("finished", "cancelled"):
+        return state
+    return replace(state, status=_STATUS[type(event)])
+
+
+_STATUS: dict[type[Event], Status] = {
+    runs.RunPaused: "paused",
+    runs.RunResumed: "running",
+    runs.RunCancelled: "cancelled",
+    runs.RunFinished: "finished",
+}
+
+
+def _requested(state: RunState, event: tasks.TaskRequested) -> RunState:
+    if event.iteration != state.iteration or event.task in state.tasks:
+        return state
+    new = TaskState(event.slot, event.domain, event.family, event.level)
+    return replace(state, tasks={**state.tasks, event.task: new}, task_count=state.task_count + 1)
+
+
+def _on_task(state: RunState, task: str, change: Callable[[TaskState], TaskState]) -> RunState:
+    held = state.tasks.get(task)
+    return state if held is None else replace(state, tasks={**state.tasks, task: change(held)})
+
+
+def _on_attempt(state: RunState, task: str, attempt: str, **changes: Any) -> RunState:
+    def change(held: TaskState) -> TaskState:
+        known = held.attempts.get(attempt)
+        return held if known is None else replace(held, attempts={**held.attempts, attempt: replace(known, **changes)})
+
+    return _on_task(state, task, change)
+
+
+def _proposed(state: RunState, event: tasks.TaskProposed) -> RunState:
+    return _on_task(state, event.task, lambda t: replace(t, proposed=True, proposal=event.proposal))
+
+
+def _accepted(state: RunState, event: tasks.TaskAccepted) -> RunState:
+    number = state.config.attempts
+    attempts = {attempt_id(event.task, n): AttemptState(n) for n in range(number)}
+
+    def change(held: TaskState) -> TaskState:
+        if held.accepted:
+            return held
+        return replace(held, accepted=True, proposal=event.proposal, novelty=event.novelty, attempts=attempts)
+
+    fresh = event.task in state.tasks and not state.tasks[event.task].accepted
+    after = _on_task(state, event.task, change)
+    return replace(after, attempt_count=after.attempt_count + number * fresh)
+
+
+def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
+    return _on_attempt(
+        state,
+        event.task,
+        event.attempt,
+        attempted=True,
+        answer=event.answer,
+        tool_calls=event.tool_calls,
+        tool_ok=event.tool_ok,
+    )
+
+
+def _verified(state: RunState, event: tasks.ResultVerified) -> RunState:
+    return _on_attempt(state, event.task, event.attempt, verified=True, correct=event.correct)
+
+
+def _rewarded(state: RunState, event: tasks.RewardAssigned) -> RunState:
+    if event.role == "student":
+        return _on_attempt(state, event.task, event.attempt, reward=event.total)
+    held = state.tasks.get(event.task)
+    if held is None or held.closed:
+        return state
+    after = _on_task(state, event.task, lambda t: replace(t, closed=True))
+    rate = event.facts.get("solve_rate")
+    key = arm_key(held.domain, held.family, held.level)
+    return replace(after, arms={**after.arms, key: curriculum.learn(after.arms.get(key), rate)})
+
+
+def _trained(state: RunState, event: checkpoints.CheckpointTrained) -> RunState:
+    if event.checkpoint not in state.pending:
+        return state
+    after = replace(state, pending=state.pending - {event.checkpoint})
+    if event.adapter is None:
+        return after
+    made = Checkpoint(event.checkpoint, event.adapter)
+    return replace(after, teacher=made) if event.role == "teacher" else replace(after, candidate=made)
+
+
+def _evaluated(state: RunState, event: checkpoints.CheckpointEvaluated) -> RunState:
+    if event.evaluation not in state.pending:
+        return state
+    after = replace(state, pending=state.pending - {event.evaluation})
+    if event.split != "validation" or event.forced_tool:
+        return after
+    if state.phase == "baseline":
+        return replace(after, accuracy=event.accuracy)
+    return replace(after, evaluated=event.accuracy)
+
+
+def _judged(state: RunState, event: checkpoints.CheckpointPromoted | checkpoints.CheckpointRejected) -> RunState:
+    if state.phase != "judging" or event.iteration != state.iteration:
+        return state
+    after = replace(state, candidate=None, evaluated=None, pending=frozenset())
+    if isinstance(event, checkpoints.CheckpointRejected) or state.candidate is None:
+        return after
+    return replace(after, student=state.candidate, accuracy=event.accuracy)
+
+
+def _rolled_back(state: RunState, event: checkpoints.CheckpointRolledBack) -> RunState:
+    return replace(state, student=Checkpoint()) if event.to == BASE else state
+
+
+def _failed(state: RunState, event: alarms.ReactionFailed) -> RunState:
+    return replace(state, failures=state.failures | {event.failure})
+
+
+def _retried(state: RunState, event: alarms.ReactionRetried) -> RunState:
+    return replace(state, failures=state.failures - {event.failure})
+
+
+def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
+    """Whatever the reaction would have settled counts as settled without it."""
+    state = replace(state, failures=state.failures - {event.failure})
+    match event.failed_handler:
+        case "attempt_task" | "verify_result":
+            return _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
+        case "propose_task" | "assign_reward":
+            return _on_task(state, event.cause_task, lambda t: replace(t, proposed=True, closed=True))
+        case "screen_task":
+            open_tasks = {k: replace(t, closed=t.closed or not t.accepted) for k, t in state.tasks.items()}
+            return replace(state, tasks=open_tasks)
+        case "train_checkpoint" | "evaluate_checkpoint" | "judge_checkpoint":
+            return replace(state, pending=frozenset())
+    return state
+
+
+FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
+    runs.RunPaused: _status,
+    runs.RunResumed: _status,
+    runs.RunCancelled: _status,
+    runs.RunFinished: _status,
+    tasks.TaskRequested: _requested,
+    tasks.TaskProposed: _proposed,
+    tasks.TaskAccepted: _accepted,
+    tasks.TaskAttempted: _attempted,
+    tasks.ResultVerified: _verified,
+    tasks.RewardAssigned: _rewarded,
+    checkpoints.CheckpointTrained: _trained,
+    checkpoints.CheckpointEvaluated: _evaluated,
+    checkpoints.CheckpointPromoted: _judged,
+    checkpoints.CheckpointRejected: _judged,
+    checkpoints.CheckpointRolledBack: _rolled_back,
+    alarms.ReactionFailed: _failed,
+    alarms.ReactionRetried: _retried,
+    alarms.ReactionDropped: _dropped,
+}

@@ -1,0 +1,202 @@
+"""What thought needs of the world: roles that ``infra`` plays. A handler names the ports it wants as parameters."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from events.base import Recorded
+from events.values import Artifact, ToolState, Trajectory, Turn, Usage
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """What a model is told of a tool: name, description and a JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to sample. ``temperature`` 0 is greedy. ``seed`` keys this request's own random stream, so that a result
+    does not depend on which other requests shared its batch."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_tokens: int = 256
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class GenerateRequest:
+    """One assistant turn to be written.
+
+    ``adapter`` is the artifact of a LoRA adapter (a tar of its folder), None for the base.
+    ``prefill`` is text that the turn must start with (forced-tool control); it carries no gradient.
+    ``group`` is the run the request belongs to: providers that batch share fairly among groups.
+    """
+
+    turns: tuple[Turn, ...]
+    sampling: Sampling = Sampling()
+    tools: tuple[ToolSpec, ...] = ()
+    adapter: Artifact | None = None
+    prefill: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One assistant turn as written. ``text`` includes the prefill.
+
+    ``prompt_ids`` is the whole context as the model saw it; ``token_ids`` and ``logprobs`` (natural log, at the
+    sampling temperature) are what was sampled, one each. Providers without ids or logprobs leave them empty.
+    """
+
+    text: str
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    prompt_ids: tuple[int, ...] = ()
+    finish: Literal["stop", "length"] = "stop"
+    usage: Usage = Usage()
+    model: str = ""
+
+
+class Model(Protocol):
+    """A language model.
+
+    Raises:
+        DependencyError: server or weights are away (the reaction waits).
+        TransientError: worth another try.
+    """
+
+    name: str
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """Write one assistant turn; concurrent calls are gathered into one batch where the provider can."""
+        ...
+
+    async def close(self) -> None:
+        """Give everything back."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One trajectory with what the objective needs: ``advantage`` (any real), ``weight`` (>= 0)."""
+
+    trajectory: Trajectory
+    advantage: float = 0.0
+    clip_high: float = 0.2
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """Train one adapter: policy gradient on ``samples`` plus likelihood on ``replay`` (verified successes)."""
+
+    samples: tuple[Sample, ...]
+    replay: tuple[Sample, ...]
+    parent: Artifact | None
+    seed: int
+    settings: Mapping[str, Any]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A new adapter and the numbers of its making (loss, steps, tokens, clip share, seconds…)."""
+
+    adapter: Artifact
+    metrics: dict[str, float]
+
+
+class Trainer(Protocol):
+    """Turns weighted trajectories into an adapter, in a process of its own."""
+
+    async def train(self, job: TrainJob) -> Trained:
+        """Same job, same adapter (on one machine kind)."""
+        ...
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors. ``version`` names model and digest."""
+
+    version: str
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector a text, L2-normalised."""
+        ...
+
+    async def nearest(self, queries: Sequence[Sequence[float]], archive: Sequence[Sequence[float]]) -> list[float]:
+        """Highest cosine similarity of each query to ``archive`` (0.0 where it is empty)."""
+        ...
+
+
+@dataclass(frozen=True)
+class SandboxCall:
+    """One fresh execution. ``files`` are laid into the empty work folder first (relative paths)."""
+
+    kind: Literal["python", "shell"]
+    code: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    wall_s: float = 5.0
+    mem_mib: int = 512
+
+
+@dataclass(frozen=True)
+class SandboxResult:
+    """What happened. ``files`` is the work folder afterwards; ``tier`` says how memory was limited (cgroup, watchdog)."""
+
+    state: ToolState
+    rc: int | None
+    stdout: str
+    stderr: str
+    wall_s: float
+    cpu_s: float
+    peak_mem_mib: float
+    tier: str
+    backend: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    reason: str = ""
+
+
+class Sandbox(Protocol):
+    """Runs code nobody has read. Fails closed: without a backend that passed its self-test every call is refused."""
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        """Run once in fresh namespaces. Hostile code is a result, never an exception.
+
+        Raises:
+            SandboxUnavailableError: no backend passed its self-test.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End every process."""
+        ...
+
+
+class Artifacts(Protocol):
+    """Content-addressed store. Written and fsynced before the event that names it."""
+
+    def put(self, data: bytes, media: str = "application/octet-stream") -> Artifact:
+        """Store ``data`` under its sha256."""
+        ...
+
+    def get(self, artifact: Artifact) -> bytes:
+        """The content, its digest checked.
+
+        Raises:
+            NotFoundError: not in the store.
+            LogError: the content does not match its digest.
+        """
+        ...
+
+
+class History(Protocol):
+    """Reading of what was stored, in stream order."""
+
+    def read(self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0) -> AsyncIterator[Recorded]:
+        """Events of ``run`` with after < seq <= until (until 0: to the present end); all types where none is named."""
+        ...

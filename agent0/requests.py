@@ -1,0 +1,158 @@
+"""What a run asks for when a phase begins. Requests only: nothing here scores or picks text."""
+
+from collections.abc import Callable
+
+from agent0 import curriculum
+from agent0.settings import RecipeConfig
+from agent0.state import Checkpoint, RunState, attempt_id, checkpoint_id, task_id
+from events import alarms, checkpoints, runs, tasks
+from events.base import Event
+from events.values import Role, Split
+
+
+def wanted_ids(state: RunState) -> list[str]:
+    """Ids of the evaluations or trainings that the state's phase waits for."""
+    match state.phase:
+        case "baseline" | "evaluating" | "final":
+            return [evaluation_id(state, split, forced) for split, forced in _evaluations(state)]
+        case "training":
+            return [checkpoint_id(role, state.iteration) for role in _trained_roles(state)]
+    return []
+
+
+def _trained_roles(state: RunState) -> list[Role]:
+    plan = state.config.training
+    roles: dict[Role, RecipeConfig] = {"student": plan.student, "teacher": plan.teacher}
+    return [role for role, recipe in roles.items() if recipe.enabled]
+
+
+def _evaluations(state: RunState) -> list[tuple[Split, bool]]:
+    plan = state.config.evaluation
+    sizes = {"validation": plan.validation, "test": plan.test}
+    wanted: dict[str, list[tuple[Split, bool]]] = {
+        "baseline": [("validation", False), ("test", False), ("test", True)],
+        "evaluating": [("validation", False)],
+        "final": [("test", False)],
+    }[state.phase]
+    return [(split, forced) for split, forced in wanted if sizes[split] and (plan.forced_tool or not forced)]
+
+
+def evaluation_id(state: RunState, split: str, forced: bool) -> str:
+    """``student-3-validation``, ``base-test-forced``."""
+    held = _examined(state)
+    where = "-final" if state.phase == "final" else ""
+    return f"{held.id}-{split}{where}{'-forced' if forced else ''}"
+
+
+def _examined(state: RunState) -> Checkpoint:
+    return state.candidate if state.phase == "evaluating" and state.candidate else state.student
+
+
+def _ask_evaluations(state: RunState) -> list[Event]:
+    held = _examined(state)
+    plan = state.config.evaluation
+    return [
+        checkpoints.EvaluationRequested(
+            evaluation=evaluation_id(state, split, forced),
+            checkpoint=held.id,
+            adapter=held.adapter,
+            iteration=state.iteration,
+            split=split,
+            n=plan.test if split == "test" else plan.validation,
+            seed=plan.seed,
+            forced_tool=forced,
+            state_sha=state.digest,
+        )
+        for split, forced in _evaluations(state)
+    ]
+
+
+def _ask_tasks(state: RunState) -> list[Event]:
+    digest = state.digest
+    return [
+        tasks.TaskRequested(
+            task=task_id(state.iteration, slot),
+            iteration=state.iteration,
+            slot=slot,
+            domain=domain,
+            family=family,
+            level=level,
+            seed=curriculum.stream(state.config.seed, "task", state.iteration, slot),
+            teacher=state.teacher.id,
+            adapter=state.teacher.adapter,
+            state_sha=digest,
+        )
+        for slot, (domain, family, level) in enumerate(curriculum.allocate(state))
+    ]
+
+
+def attempts_of(state: RunState, event: tasks.TaskAccepted) -> list[Event]:
+    digest = state.digest
+    return [
+        tasks.AttemptRequested(
+            task=event.task,
+            attempt=attempt_id(event.task, number),
+            iteration=event.iteration,
+            number=number,
+            proposal=event.proposal,
+            seed=curriculum.stream(state.config.seed, "attempt", event.task, number),
+            student=state.student.id,
+            adapter=state.student.adapter,
+            state_sha=digest,
+        )
+        for number in range(state.config.attempts)
+    ]
+
+
+def _ask_trainings(state: RunState) -> list[Event]:
+    back = max(0, state.iteration - state.config.training.student.replay_iterations)
+    held: dict[Role, Checkpoint] = {"student": state.student, "teacher": state.teacher}
+    return [
+        checkpoints.TrainingRequested(
+            checkpoint=checkpoint_id(role, state.iteration),
+            role=role,
+            iteration=state.iteration,
+            parent=held[role].id,
+            parent_adapter=held[role].adapter,
+            after=state.starts[-1],
+            until=state.seq,
+            replay_after=state.starts[back],
+            seed=curriculum.stream(state.config.seed, "train", role, state.iteration),
+            state_sha=state.digest,
+        )
+        for role in _trained_roles(state)
+    ]
+
+
+def _finish(state: RunState) -> list[Event]:
+    return [
+        runs.RunFinished(
+            iterations=state.iteration + 1,
+            tasks=state.task_count,
+            attempts=state.attempt_count,
+            state_sha=state.digest,
+        )
+    ]
+
+
+REQUESTS: dict[str, Callable[[RunState], list[Event]]] = {
+    "baseline": _ask_evaluations,
+    "tasks": _ask_tasks,
+    "training": _ask_trainings,
+    "evaluating": _ask_evaluations,
+    "judging": lambda _: [],
+    "final": _ask_evaluations,
+    "done": _finish,
+}
+
+
+def drop(event: alarms.ReactionFailed) -> Event:
+    return alarms.ReactionDropped(
+        failure=event.failure,
+        cause_id=event.cause_id,
+        cause_type=event.cause_type,
+        cause_task=event.cause_task,
+        cause_attempt=event.cause_attempt,
+        failed_handler=event.failed_handler,
+        reason="policy on_failure=drop",
+    )

@@ -1,0 +1,77 @@
+"""A run's life: ``evolve`` folds its events into a state, ``decide`` says what to ask for next.
+
+Both are pure, so that any past state can be rebuilt and any past decision checked.
+"""
+
+from dataclasses import replace
+
+from agent0.folds import FOLDS
+from agent0.requests import REQUESTS, attempts_of, drop, wanted_ids
+from agent0.settings import RunConfig
+from agent0.state import BASE, Phase, RunState
+from events import alarms, runs, tasks
+from events.base import Event, Recorded
+
+__all__ = ["BASE", "RunState", "decide", "evolve"]
+
+
+def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
+    """Fold one event in. An event at or before ``state.seq`` changes nothing, so a fold is idempotent.
+
+    None until the run has started.
+    """
+    if state is None:
+        return _initial(recorded) if isinstance(recorded.event, runs.RunStarted) else None
+    if recorded.run != state.run or recorded.seq <= state.seq:
+        return state
+    fold = FOLDS.get(type(recorded.event))
+    after = fold(state, recorded.event) if fold else state
+    moved = after is not state
+    after = replace(after, seq=recorded.seq)
+    return _advance(after) if moved else after
+
+
+def decide(state: RunState, event: Event) -> list[Event]:
+    """What to ask for, given the state just after ``event``: the requests of a phase that it began, the attempts of
+    a task it accepted, a drop where policy says so."""
+    if isinstance(event, alarms.ReactionFailed):
+        return [drop(event)] if state.config.on_failure == "drop" else []
+    wanted = attempts_of(state, event) if isinstance(event, tasks.TaskAccepted) else []
+    return wanted + (REQUESTS[state.phase](state) if state.entered == state.seq else [])
+
+
+def _initial(recorded: Recorded) -> RunState:
+    event = recorded.event
+    assert isinstance(event, runs.RunStarted)  # noqa: S101 - the caller matched the type
+    config = RunConfig.model_validate(event.config)
+    return _enter(RunState(run=recorded.run, seq=recorded.seq, config=config, config_sha=event.config_sha), "baseline")
+
+
+def _advance(state: RunState) -> RunState:
+    """Enter the next phase where the present one is complete at this event."""
+    match state.phase:
+        case "tasks" if len(state.tasks) == state.config.tasks and all(t.closed for t in state.tasks.values()):
+            return _enter(state, "training")
+        case "baseline" | "judging" if not state.pending:
+            return _next(state)
+        case "training" if not state.pending:
+            return _enter(state, "evaluating") if state.candidate else _next(state)
+        case "evaluating" if not state.pending:
+            return replace(state, phase="judging", entered=state.seq, pending=frozenset({"verdict"}))
+        case "final" if not state.pending:
+            return _enter(state, "done")
+    return state
+
+
+def _next(state: RunState) -> RunState:
+    if state.iteration + 1 == state.config.iterations:
+        return _enter(state, "final")
+    following = replace(state, iteration=state.iteration + 1, tasks={}, starts=(*state.starts, state.seq))
+    return _enter(following, "tasks")
+
+
+def _enter(state: RunState, phase: Phase) -> RunState:
+    """Begin ``phase``; one that has nothing to wait for is passed through at once."""
+    entered = replace(state, phase=phase, entered=state.seq)
+    entered = replace(entered, pending=frozenset(wanted_ids(entered)))
+    return entered if phase in ("tasks", "done") or entered.pending else _advance(entered)

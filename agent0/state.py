@@ -1,0 +1,139 @@
+"""The state of a run as a fold over its events: immutable, so that any past state can be kept and compared."""
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Literal
+
+from agent0.settings import RunConfig
+from events.base import sha256
+from events.values import Artifact, Task
+
+Phase = Literal["baseline", "tasks", "training", "evaluating", "judging", "final", "done"]
+Status = Literal["running", "paused", "finished", "cancelled"]
+
+BASE = "base"
+"""The checkpoint id of an untrained model."""
+
+
+@dataclass(frozen=True)
+class AttemptState:
+    """What later decisions need of an attempt. ``settled``: it has a verdict, or was given up."""
+
+    number: int
+    answer: str | None = None
+    attempted: bool = False
+    tool_calls: int = 0
+    tool_ok: int = 0
+    correct: bool | None = None
+    verified: bool = False
+    dropped: bool = False
+    reward: float | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Nothing more will be known of it."""
+        return self.verified or self.dropped
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """A task of the present iteration."""
+
+    slot: int
+    domain: str
+    family: str
+    level: int
+    proposed: bool = False
+    proposal: Task | None = None
+    accepted: bool = False
+    novelty: float | None = None
+    closed: bool = False
+    attempts: dict[str, AttemptState] = field(default_factory=dict)
+
+    @property
+    def settled(self) -> bool:
+        """All its attempts are settled."""
+        return self.accepted and all(a.settled for a in self.attempts.values())
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What curriculum remembers of one domain x family x level: closed tasks and summed frontier value."""
+
+    closed: float = 0.0
+    value: float = 0.0
+    solved: float = 0.0
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint by id with its adapter (None: the base)."""
+
+    id: str = BASE
+    adapter: Artifact | None = None
+
+
+@dataclass(frozen=True)
+class RunState:
+    """Everything decisions need. ``seq`` is the last event folded in; it is no part of the state's digest."""
+
+    run: str
+    seq: int
+    config: RunConfig
+    config_sha: str
+    status: Status = "running"
+    phase: Phase = "baseline"
+    iteration: int = -1
+    starts: tuple[int, ...] = ()
+    """Stream sequence at which each iteration began."""
+    tasks: dict[str, TaskState] = field(default_factory=dict)
+    arms: dict[str, Arm] = field(default_factory=dict)
+    student: Checkpoint = Checkpoint()
+    teacher: Checkpoint = Checkpoint()
+    candidate: Checkpoint | None = None
+    accuracy: float | None = None
+    """Validation accuracy of ``student``."""
+    evaluated: float | None = None
+    """Validation accuracy of ``candidate``."""
+    pending: frozenset[str] = frozenset()
+    """Evaluations or trainings that the phase waits for."""
+    task_count: int = 0
+    attempt_count: int = 0
+    failures: frozenset[str] = frozenset()
+    entered: int = 0
+    """Stream sequence of the event that began the present phase."""
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the canonical state without stream sequences: equal states, equal digest in every log."""
+        still = replace(self, seq=0, entered=0, starts=(0,) * len(self.starts), config=None)  # type: ignore[arg-type]
+        plain = asdict(still)
+        return sha256(json.dumps(plain, sort_keys=True, default=_plain, separators=(",", ":")))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump()
+    raise TypeError(f"{type(value)} is no part of a state")
+
+
+def arm_key(domain: str, family: str, level: int) -> str:
+    """The name of a curriculum arm."""
+    return f"{domain}/{family}/{level}"
+
+
+def task_id(iteration: int, slot: int) -> str:
+    """``t3-017``: iteration 3, slot 17."""
+    return f"t{iteration}-{slot:03d}"
+
+
+def attempt_id(task: str, number: int) -> str:
+    """``t3-017-a2``: the third attempt."""
+    return f"{task}-a{number}"
+
+
+def checkpoint_id(role: str, iteration: int) -> str:
+    """``student-3``: what iteration 3 trained."""
+    return f"{role}-{iteration}"

@@ -1,0 +1,18 @@
+"""Facts: the names and values of everything that ever happened in a run. Pydantic and the standard library only."""
+
+from events import alarms, checkpoints, models, runs, tasks
+from events.base import Event, Recorded, decode, effect_id, event_types, new_id
+
+__all__ = [
+    "Event",
+    "Recorded",
+    "alarms",
+    "checkpoints",
+    "decode",
+    "effect_id",
+    "event_types",
+    "models",
+    "new_id",
+    "runs",
+    "tasks",
+]

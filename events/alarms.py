@@ -1,0 +1,86 @@
+"""What went wrong, as facts: failures (the dead letters), absent dependencies, alarms, and the seals of the log."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from events.base import Event
+
+
+class ReactionFailed(Event):
+    """A reaction was given up: this is the dead letter. Retry or drop it with ``agent0 failures``."""
+
+    failure: str
+    """Id of the cause and handler together: a second failure of the same reaction has the same id."""
+    cause_id: str
+    cause_seq: int
+    cause_type: str
+    cause_task: str = "-"
+    cause_attempt: str = "-"
+    failed_handler: str
+    error: str
+    message: str
+    traceback: str = ""
+    deliveries: int
+
+
+class ReactionRetried(Event):
+    """A person asked for a failed reaction to be tried again."""
+
+    failure: str
+    cause_id: str
+    cause_seq: int
+    failed_handler: str
+
+
+class ReactionDropped(Event):
+    """A failed reaction is given up for good; the run goes on without its effects."""
+
+    failure: str
+    cause_id: str
+    cause_type: str
+    cause_task: str = "-"
+    cause_attempt: str = "-"
+    failed_handler: str
+    reason: str
+
+
+class DependencyLost(Event):
+    """A handler waits for something that is away. No delivery is used up meanwhile."""
+
+    dependency: str
+    waiting: str
+    """The handler that waits."""
+    message: str = ""
+
+
+class DependencyRestored(Event):
+    """It is back."""
+
+    dependency: str
+    waiting: str
+
+
+class AlarmRaised(Event):
+    """Something a person should look at."""
+
+    alarm: str
+    severity: Literal["info", "warning", "critical"]
+    message: str
+    facts: dict[str, Any] = Field(default_factory=dict)
+
+
+class AlarmResolved(Event):
+    """It no longer holds."""
+
+    alarm: str
+    message: str = ""
+
+
+class LogSealed(Event):
+    """A segment of the log was hashed: sha256 over the canonical bodies from ``first`` to ``last``."""
+
+    first: int
+    last: int
+    sha256: str
+    previous: str = ""

@@ -1,0 +1,167 @@
+"""The envelope, the registry of event classes, deterministic ids and upcasting.
+
+An ``Event`` says what happened; ``Recorded`` says where, when and because of what. Nothing here touches a server.
+"""
+
+import hashlib
+import json
+import re
+import time as _time
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+TOKEN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""A subject token: made by us, never text of a model or a user."""
+
+NAMESPACE = uuid.UUID("6f1d7c5e-9a0e-5c55-8f0a-a0e0e5a0e0a0")
+
+_types: dict[str, type["Event"]] = {}
+_upcasters: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+class Value(BaseModel):
+    """An immutable value inside an event."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Event(Value):
+    """One fact. Subclassing registers it under its class name, which alone decides type and subject.
+
+    Events never inherit from one another: a child would match its parent's ``case``.
+    ``task`` and ``attempt``, where a class has them, are its subject tokens.
+    """
+
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        if cls.__bases__ != (Event,):
+            raise TypeError(f"{cls.__name__} must derive from Event and from nothing else")
+        if cls.__name__ in _types and _types[cls.__name__].__module__ != cls.__module__:
+            raise TypeError(f"two events are named {cls.__name__}")
+        _types[cls.__name__] = cls
+
+
+class Recorded(Value):
+    """An event with its place in the log.
+
+    ``seq`` is the stream sequence: 0 until the log has stored it. ``cause`` is the id of the event reacted to and
+    ``handler`` the reaction's name; both are empty for an event a person or the command line wrote.
+    """
+
+    id: str
+    type: str
+    version: int = 1
+    run: str
+    task: str = "-"
+    attempt: str = "-"
+    time: datetime
+    cause: str = ""
+    handler: str = ""
+    code_rev: str = ""
+    event: Event = Field(exclude=True)
+    seq: int = Field(default=0, exclude=True)
+
+    @property
+    def subject(self) -> str:
+        """``a0.ev.<run>.<task>.<attempt>.<ClassName>``: a run, a task and an attempt are one wildcard each."""
+        return f"a0.ev.{self.run}.{self.task}.{self.attempt}.{self.type}"
+
+    def to_json(self) -> bytes:
+        """The stored body: the envelope with the payload under ``data``."""
+        head = self.model_dump_json()
+        return f'{head[:-1]},"data":{self.event.model_dump_json()}}}'.encode()
+
+
+def record(
+    event: Event, *, run: str, time: datetime, id: str = "", cause: str = "", handler: str = "", code_rev: str = ""
+) -> Recorded:
+    """Wrap ``event`` for storage.
+
+    Raises:
+        ValueError: a token that may not be part of a subject.
+    """
+    task, attempt = getattr(event, "task", "") or "-", getattr(event, "attempt", "") or "-"
+    for token in (run, task, attempt):
+        if not TOKEN.fullmatch(token):
+            raise ValueError(f"{token!r} is no valid id: letters, digits, '_' and '-', at most 64")
+    return Recorded(
+        id=id or new_id(),
+        type=type(event).__name__,
+        version=event.version,
+        run=run,
+        task=task,
+        attempt=attempt,
+        time=time,
+        cause=cause,
+        handler=handler,
+        code_rev=code_rev,
+        event=event,
+    )
+
+
+def decode(body: bytes | str | dict[str, Any], seq: int = 0) -> Recorded:
+    """Read a stored body, upcasting older versions.
+
+    Raises:
+        ValueError: not JSON, an unknown type, a newer version, or fields that do not fit (pydantic's error is one).
+    """
+    raw = body if isinstance(body, dict) else _loads(body)
+    kind = raw.get("type", "")
+    cls = _types.get(kind)
+    if cls is None:
+        raise ValueError(f"unknown event type {kind!r}: was the log written by a newer Agent0?")
+    data, version = raw.get("data"), raw.get("version", 1)
+    if not isinstance(data, dict):
+        raise ValueError(f"{kind} has no data")
+    while version < cls.version:
+        data, version = _upcasters[kind, version](data), version + 1
+    if version > cls.version:
+        raise ValueError(f"{kind} version {version} is newer than this Agent0 reads ({cls.version})")
+    head = {k: v for k, v in raw.items() if k != "data"}
+    return Recorded(**{**head, "version": version, "event": cls.model_validate(data), "seq": seq})
+
+
+def upcaster(kind: str, version: int) -> Callable[[Callable[[dict[str, Any]], dict[str, Any]]], Any]:
+    """Register ``fn(data) -> data`` that lifts ``kind`` from ``version`` to ``version + 1``."""
+
+    def register(fn: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        _upcasters[kind, version] = fn
+        return fn
+
+    return register
+
+
+def event_types() -> dict[str, type[Event]]:
+    """Every event class by name, in the order of definition."""
+    return dict(_types)
+
+
+def effect_id(cause: str, handler: str, n: int) -> str:
+    """The id of the n-th effect of ``handler``'s reaction to ``cause``: the same on every redelivery."""
+    return str(uuid.uuid5(NAMESPACE, f"{cause}/{handler}/{n}"))
+
+
+def new_id() -> str:
+    """A time-ordered id (UUIDv7) for an event that no reaction caused."""
+    stamp = int(_time.time() * 1000) & ((1 << 48) - 1)
+    tail = uuid.uuid4().int & ((1 << 74) - 1)
+    value = stamp << 80 | 0x7 << 76 | (tail >> 62) << 64 | 0b10 << 62 | tail & ((1 << 62) - 1)
+    return str(uuid.UUID(int=value))
+
+
+def sha256(data: bytes | str) -> str:
+    """Hex digest of ``data``."""
+    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+
+
+def _loads(body: bytes | str) -> dict[str, Any]:
+    raw = json.loads(body)
+    if not isinstance(raw, dict):
+        raise ValueError("a stored event is a JSON object")
+    return raw

@@ -1,0 +1,48 @@
+"""What happens to a run as a whole. A fork is a run whose start names a parent; an experiment is such a fork."""
+
+from typing import Any
+
+from pydantic import Field
+
+from events.base import Event
+
+
+class RunStarted(Event):
+    """A run begins: its whole resolved configuration (no secrets) is part of the fact."""
+
+    name: str
+    profile: str
+    seed: int
+    config: dict[str, Any]
+    config_sha: str
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """Prompt name -> content hash."""
+    parent: str = ""
+    parent_seq: int = 0
+
+
+class RunPaused(Event):
+    """Nothing new is begun until the run is resumed; nothing is lost."""
+
+    reason: str = ""
+
+
+class RunResumed(Event):
+    """The run goes on with everything that was left over."""
+
+    reason: str = ""
+
+
+class RunCancelled(Event):
+    """The run ends here for good."""
+
+    reason: str = ""
+
+
+class RunFinished(Event):
+    """Everything that was asked for is done."""
+
+    iterations: int
+    tasks: int
+    attempts: int
+    state_sha: str

@@ -1,0 +1,155 @@
+"""The story of a task, top to bottom: each event's name leads to the handler file that writes it."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from events.base import Event
+from events.values import Artifact, RewardPart, Role, Task, ToolCall, ToolResult, Trajectory, Turn, Usage
+
+
+class TaskRequested(Event):
+    """Curriculum asks the teacher for one task (``advance_run``). ``slot`` numbers the siblings of an iteration."""
+
+    task: str
+    iteration: int
+    slot: int
+    domain: str
+    family: str
+    level: int
+    seed: int
+    teacher: str
+    """Checkpoint id, ``base`` before the first."""
+    adapter: Artifact | None = None
+    state_sha: str
+
+
+class TaskProposed(Event):
+    """The teacher answered (``propose_task``). ``proposal`` is None where its text is no task; ``problem`` says why."""
+
+    task: str
+    iteration: int
+    slot: int
+    teacher: str
+    text: str
+    proposal: Task | None
+    problem: str = ""
+    prompt: str
+    trajectory: Trajectory | None = None
+    trajectory_artifact: Artifact | None = None
+    usage: Usage = Usage()
+    model: str = ""
+    seed: int = 0
+
+
+class TaskAccepted(Event):
+    """Well-formed, new enough and not reserved for held-out sets (``screen_task``)."""
+
+    task: str
+    iteration: int
+    slot: int
+    proposal: Task
+    novelty: float
+    """1 - highest cosine similarity to what it was measured against; 1.0 against nothing."""
+    against: int
+    """How many earlier tasks it was measured against."""
+    position: int
+    """Accepted tasks up to this stream sequence counted as the archive."""
+    embedder: str
+    embedding: tuple[float, ...] = ()
+
+
+class TaskRejected(Event):
+    """Not used (``screen_task``)."""
+
+    task: str
+    iteration: int
+    slot: int
+    reason: Literal["malformed", "reserved", "duplicate", "similar", "off_target"]
+    detail: str = ""
+    novelty: float | None = None
+    position: int = 0
+    embedder: str = ""
+
+
+class AttemptRequested(Event):
+    """The student shall try (``advance_run``). ``number`` runs from 0 to k-1."""
+
+    task: str
+    attempt: str
+    iteration: int
+    number: int
+    proposal: Task
+    seed: int
+    student: str
+    adapter: Artifact | None = None
+    state_sha: str
+
+
+class ToolCalled(Event):
+    """One tool call of one attempt (``attempt_task``), in the order of ``number``."""
+
+    task: str
+    attempt: str
+    turn: int
+    number: int
+    call: ToolCall
+    result: ToolResult
+
+
+class TaskAttempted(Event):
+    """An attempt ended (``attempt_task``). ``answer`` is None where none was given."""
+
+    task: str
+    attempt: str
+    iteration: int
+    number: int
+    student: str
+    answer: str | None
+    end: Literal["answered", "no_answer", "turn_limit", "length", "budget"]
+    turns: int
+    tool_calls: int
+    tool_ok: int
+    """Calls that ran and ended ``ok``."""
+    parse_errors: int = 0
+    grounded: bool = False
+    """The answer equals the output of one of its own successful tool calls."""
+    transcript: tuple[Turn, ...] = ()
+    transcript_artifact: Artifact | None = None
+    trajectory: Trajectory | None = None
+    trajectory_artifact: Artifact | None = None
+    mean_logprob: float | None = None
+    prompt: str
+    usage: Usage = Usage()
+    model: str = ""
+    seed: int = 0
+    wall_s: float = 0.0
+
+
+class ResultVerified(Event):
+    """A verdict (``verify_result``). ``correct`` None means undecided, which is not False."""
+
+    task: str
+    attempt: str
+    iteration: int
+    correct: bool | None
+    verifier: str
+    reason: str
+    expected: str = ""
+    got: str = ""
+
+
+class RewardAssigned(Event):
+    """A receipt (``assign_reward``). The student's names its attempt; the teacher's (attempt ``-``) closes the task."""
+
+    task: str
+    attempt: str = "-"
+    iteration: int
+    role: Role
+    set: str
+    parts: tuple[RewardPart, ...]
+    total: float
+    checkpoint: str
+    """Whose doing is rewarded."""
+    facts: dict[str, Any] = Field(default_factory=dict)
+    """Numbers about the task or attempt that curriculum and tables use (solve_rate, correct, tool_ok…)."""

@@ -1,0 +1,108 @@
+"""The values that events carry and that ports take and give."""
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import Field
+
+from events.base import Value
+
+Role = Literal["teacher", "student"]
+Split = Literal["train", "validation", "test"]
+
+
+class Artifact(Value):
+    """Claim check for anything over 64 KB: content lives in the artifact store under its sha256."""
+
+    sha256: str
+    size: int
+    media: str = "application/octet-stream"
+
+
+class Task(Value):
+    """A question with what is needed to check it. ``canonical`` is its identity: two tasks with one are the same."""
+
+    question: str
+    domain: str
+    family: str
+    level: int
+    canonical: str
+    params: dict[str, Any] = Field(default_factory=dict)
+    program: str = ""
+    """A teacher's checking program (open tasks only): prints the answer, run in the verifier's sandbox."""
+
+
+class ToolCall(Value):
+    """A call as the student wrote it. ``error`` says why it could not be parsed (then ``name`` may be empty)."""
+
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    raw: str = ""
+    error: str = ""
+
+
+class ToolState(StrEnum):
+    """How a sandboxed call ended. Only ``ok`` and ``error`` are the code's own doing within its limits."""
+
+    OK = "ok"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    OUTPUT_FLOOD = "output_flood"
+    REFUSED = "refused"
+    BUSY = "busy"
+    CANCELLED = "cancelled"
+    SANDBOX_ERROR = "sandbox_error"
+
+
+class ToolResult(Value):
+    """What a tool gave back and what it cost (seconds, MiB)."""
+
+    state: ToolState
+    output: str = ""
+    rc: int | None = None
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    peak_mem_mib: float = 0.0
+    tier: str = ""
+    backend: str = ""
+    cached: bool = False
+    artifact: Artifact | None = None
+
+
+class Usage(Value):
+    """Tokens and seconds a model call took."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    wall_s: float = 0.0
+
+
+class Trajectory(Value):
+    """What the model saw and wrote, by token. All three have one length T.
+
+    ``mask[i]`` is 1 where token i was sampled by the policy (0: prompt, tool output, forced prefix);
+    ``logprobs[i]`` is the behaviour policy's log-probability there at its sampling temperature, else 0.
+    """
+
+    token_ids: tuple[int, ...] = ()
+    mask: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+
+
+class Turn(Value):
+    """One message of a transcript. ``token_ids`` are the sampled ids of an assistant turn (never re-encoded)."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    name: str = ""
+    token_ids: tuple[int, ...] = ()
+
+
+class RewardPart(Value):
+    """One line of a receipt: ``total = sum(value * weight)``. ``value`` None means unscored, which is not zero."""
+
+    name: str
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    value: float | None
+    weight: float = 1.0

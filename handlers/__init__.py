@@ -1,0 +1,64 @@
+"""Reactions: one file per verb, each a plain async function ``(event, run, ports by name) -> list[Event]``.
+
+A handler never publishes, sleeps, retries, logs or reads a clock: only the bus does. File = function = durable consumer.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent0.run import RunState
+from events.base import Event, Recorded
+
+Reaction = Callable[..., Awaitable[list[Event]]]
+_OWN = ("event", "run", "cause")
+
+
+@dataclass(frozen=True)
+class Handler:
+    """A registered reaction.
+
+    ``events`` are class names; ``ports`` the parameter names beyond ``event``, ``run`` (the fold up to and including
+    the cause) and ``cause`` (the envelope). ``in_flight`` bounds concurrent reactions (1: in stream order).
+    ``long`` reactions may take minutes: they heartbeat.
+    """
+
+    name: str
+    react: Reaction
+    events: tuple[str, ...]
+    ports: tuple[str, ...]
+    in_flight: int
+    long: bool
+
+    async def __call__(self, cause: Recorded, run: RunState, ports: Mapping[str, Any]) -> list[Event]:
+        """React to ``cause``; effects in order."""
+        own = {"event": cause.event, "run": run, "cause": cause}
+        wanted = {name: own[name] for name in _OWN if name in inspect.signature(self.react).parameters}
+        return await self.react(**wanted, **{name: ports[name] for name in self.ports})
+
+
+_handlers: dict[str, Handler] = {}
+
+
+def on(*events: type[Event], in_flight: int = 64, long: bool = False) -> Callable[[Reaction], Reaction]:
+    """Register the decorated function as the reaction to ``events`` under its own name."""
+
+    def register(react: Reaction) -> Reaction:
+        name = react.__name__
+        if name in _handlers and _handlers[name].react.__module__ != react.__module__:
+            raise ValueError(f"two handlers are named {name}")
+        ports = tuple(p for p in inspect.signature(react).parameters if p not in _OWN)
+        _handlers[name] = Handler(name, react, tuple(e.__name__ for e in events), ports, in_flight, long)
+        return react
+
+    return register
+
+
+def handlers() -> dict[str, Handler]:
+    """Every handler by name; each module of this package is imported once."""
+    for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+        importlib.import_module(f"{__name__}.{module}")
+    return dict(sorted(_handlers.items()))
