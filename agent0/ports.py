@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from agent0.settings import ActorConfig
 from events.base import Recorded
 from events.values import Artifact, ToolState, Trajectory, Turn, Usage
 
@@ -58,7 +59,7 @@ class Generation:
     logprobs: tuple[float, ...] = ()
     prompt_ids: tuple[int, ...] = ()
     finish: Literal["stop", "length"] = "stop"
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     model: str = ""
 
 
@@ -133,6 +134,42 @@ class Embedder(Protocol):
         ...
 
 
+class Models(Protocol):
+    """Opens the model that plays a role; the same configuration gives the same open model."""
+
+    def open(self, actor: ActorConfig) -> Model:
+        """The model of ``actor``, its weights loaded at the first call.
+
+        Raises:
+            ConfigError: no such provider.
+        """
+        ...
+
+
+class Trainers(Protocol):
+    """Opens the trainer that belongs to a role's provider."""
+
+    def open(self, actor: ActorConfig) -> Trainer:
+        """The trainer for ``actor``'s model.
+
+        Raises:
+            ConfigError: the provider's models cannot be trained here.
+        """
+        ...
+
+
+class Embedders(Protocol):
+    """Opens an embedder by name."""
+
+    def open(self, name: str) -> Embedder:
+        """``minilm`` (sentence-transformers) or ``ngram`` (hashed character n-grams, no model).
+
+        Raises:
+            ConfigError: no such embedder.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class SandboxCall:
     """One fresh execution. ``files`` are laid into the empty work folder first (relative paths)."""
@@ -146,7 +183,7 @@ class SandboxCall:
 
 @dataclass(frozen=True)
 class SandboxResult:
-    """What happened. ``files`` is the work folder afterwards; ``tier`` says how memory was limited (cgroup, watchdog)."""
+    """What happened. ``files`` is the work folder afterwards; ``tier``: how memory was limited (cgroup, watchdog)."""
 
     state: ToolState
     rc: int | None

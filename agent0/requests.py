@@ -29,12 +29,14 @@ def _trained_roles(state: RunState) -> list[Role]:
 def _evaluations(state: RunState) -> list[tuple[Split, bool]]:
     plan = state.config.evaluation
     sizes = {"validation": plan.validation, "test": plan.test}
-    wanted: dict[str, list[tuple[Split, bool]]] = {
+    wanted_in: dict[str, list[tuple[Split, bool]]] = {
         "baseline": [("validation", False), ("test", False), ("test", True)],
         "evaluating": [("validation", False)],
         "final": [("test", False)],
-    }[state.phase]
-    return [(split, forced) for split, forced in wanted if sizes[split] and (plan.forced_tool or not forced)]
+    }
+    return [
+        (split, forced) for split, forced in wanted_in[state.phase] if sizes[split] and (plan.forced_tool or not forced)
+    ]
 
 
 def evaluation_id(state: RunState, split: str, forced: bool) -> str:

@@ -44,9 +44,7 @@ class CurriculumConfig(Frozen):
     levels: tuple[int, ...] = Field((1, 2, 3, 4), description="difficulty levels")
     exploration: float = Field(0.3, ge=0, le=1, description="share of slots given out uniformly")
     band: tuple[float, float] = Field((0.1, 0.9), description="frontier: solve rates that teach")
-    similarity_limit: float = Field(
-        0.995, gt=0, le=1, description="cosine similarity above which a task is too similar"
-    )
+    similarity_limit: float = Field(0.995, gt=0, le=1, description="similarity above it: too similar")
     embedder: str = Field("minilm", description="minilm | ngram")
 
 
@@ -54,9 +52,7 @@ class RewardConfig(Frozen):
     """Which reward set, with which weights."""
 
     set: str = Field("agent0", description="registered reward set")
-    weights: dict[str, float] = Field(
-        default_factory=dict, description="part name -> weight; others keep their default"
-    )
+    weights: dict[str, float] = Field(default_factory=dict, description="part -> weight; others keep their default")
 
 
 class RecipeConfig(Frozen):
@@ -75,9 +71,7 @@ class RecipeConfig(Frozen):
     replay_steps: int = Field(8, ge=0, description="likelihood steps on own verified successes, an iteration")
     replay_iterations: int = Field(3, ge=0, description="how many iterations back successes are replayed")
     weight_decay: float = Field(0.0, ge=0, description="AdamW weight decay")
-    advantage: Literal["group", "centered"] = Field(
-        "group", description="divide by the group's deviation, or only centre"
-    )
+    advantage: Literal["group", "centered"] = Field("group", description="group: divided by its deviation too")
 
 
 class TrainingConfig(Frozen):
@@ -104,9 +98,7 @@ class RunConfig(Frozen):
     iterations: int = Field(2, ge=1, description="rounds of propose, attempt, reward, train, evaluate")
     tasks: int = Field(12, ge=1, description="tasks asked of the teacher an iteration")
     attempts: int = Field(4, ge=1, description="attempts a task")
-    on_failure: Literal["drop", "wait"] = Field(
-        "drop", description="a failed reaction: go on without it, or wait for you"
-    )
+    on_failure: Literal["drop", "wait"] = Field("drop", description="a failed reaction: go on, or wait")
     teacher: ActorConfig = ActorConfig()
     student: StudentConfig = StudentConfig()
     curriculum: CurriculumConfig = CurriculumConfig()

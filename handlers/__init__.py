@@ -1,6 +1,7 @@
 """Reactions: one file per verb, each a plain async function ``(event, run, ports by name) -> list[Event]``.
 
-A handler never publishes, sleeps, retries, logs or reads a clock: only the bus does. File = function = durable consumer.
+A handler never publishes, sleeps, retries, logs or reads a clock: only the bus does.
+File = function = durable consumer.
 """
 
 import importlib
