@@ -71,6 +71,10 @@ def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
         answer=event.answer,
         tool_calls=event.tool_calls,
         tool_ok=event.tool_ok,
+        parse_errors=event.parse_errors,
+        grounded=event.grounded,
+        tokens=event.usage.completion_tokens,
+        mean_logprob=event.mean_logprob,
     )
 
 

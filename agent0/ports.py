@@ -110,6 +110,8 @@ class Trained:
 
     adapter: Artifact
     metrics: dict[str, float]
+    environment: dict[str, str] = field(default_factory=dict)
+    """Threads, torch build, CPU capability: what bit-equality depends on."""
 
 
 class Trainer(Protocol):

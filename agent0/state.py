@@ -24,6 +24,10 @@ class AttemptState:
     attempted: bool = False
     tool_calls: int = 0
     tool_ok: int = 0
+    parse_errors: int = 0
+    grounded: bool = False
+    tokens: int = 0
+    mean_logprob: float | None = None
     correct: bool | None = None
     verified: bool = False
     dropped: bool = False

@@ -1,0 +1,73 @@
+"""Gathers from the log what a training may use: trajectories joined with their rewards and verdicts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from agent0.ports import Artifacts, History
+from agent0.storing import redeem
+from agent0.training import Deed
+from events.base import Recorded
+from events.checkpoints import TrainingRequested
+from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
+
+TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned")
+
+
+@dataclass
+class _Joined:
+    written: dict[str, Recorded] = field(default_factory=dict)
+    rewards: dict[str, float] = field(default_factory=dict)
+    verdicts: dict[str, bool | None] = field(default_factory=dict)
+    rates: dict[str, float | None] = field(default_factory=dict)
+
+
+async def collect(
+    run: str, request: TrainingRequested, history: History, artifacts: Artifacts
+) -> tuple[list[Deed], list[Deed]]:
+    """``(deeds of the iteration, deeds that may be replayed)`` for ``request``, in stream order.
+
+    The run and the request's bounds decide what is read, so the result never changes.
+    """
+    first = min(request.after, request.replay_after)
+    events = [r async for r in history.read(run, TYPES, after=first, until=request.until)]
+    fresh = _deeds(request, (r for r in events if r.seq > request.after), artifacts)
+    return fresh, _deeds(request, events, artifacts) if request.role == "student" else []
+
+
+def _deeds(request: TrainingRequested, events: Iterable[Recorded], artifacts: Artifacts) -> list[Deed]:
+    joined = _join(request, events)
+    deeds = []
+    for key, recorded in joined.written.items():
+        event = recorded.event
+        assert isinstance(event, TaskAttempted | TaskProposed)  # noqa: S101 - _join keeps only these
+        deeds.append(
+            Deed(
+                event_id=recorded.id,
+                group=event.task,
+                author=event.student if isinstance(event, TaskAttempted) else event.teacher,
+                trajectory=redeem(event.trajectory, event.trajectory_artifact, artifacts),
+                reward=joined.rewards.get(key),
+                solve_rate=joined.rates.get(event.task),
+                success=bool(joined.verdicts.get(key)),
+            )
+        )
+    return deeds
+
+
+def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
+    joined = _Joined()
+    for recorded in events:
+        match recorded.event:
+            case TaskAttempted() as event if request.role == "student":
+                joined.written[event.attempt] = recorded
+            case TaskProposed() as event if request.role == "teacher":
+                joined.written[event.task] = recorded
+            case ResultVerified() as event:
+                joined.verdicts[event.attempt] = event.correct
+            case RewardAssigned(role="teacher") as event:
+                joined.rates[event.task] = event.facts.get("solve_rate")
+                if request.role == "teacher":
+                    joined.rewards[event.task] = event.total
+            case RewardAssigned() as event if request.role == "student":
+                joined.rewards[event.attempt] = event.total
+    return joined

@@ -1,0 +1,9 @@
+"""Validity comes before difficulty: a task that was rejected costs, whatever else it is."""
+
+from agent0.rewards import Facts, reward
+
+
+@reward("validity", role="teacher", weight=0.5, reads=("accepted", "reason"))
+def validity(facts: Facts) -> float | None:
+    """0 for an accepted task, -1 for a rejected one; None where it never came to a decision."""
+    return None if facts["accepted"] is None else float(facts["accepted"]) - 1.0

@@ -1,0 +1,23 @@
+"""Intervals on shares, exact where the field has exact ones."""
+
+import math
+
+Z95 = 1.959963984540054
+"""Two-sided 95 % quantile of the normal distribution."""
+
+
+def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
+    """Wilson score interval of a share (Wilson 1927); (0, 1) where n is 0."""
+    if not n:
+        return 0.0, 1.0
+    share = successes / n
+    centre = share + z * z / (2 * n)
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+
+
+def quantile(values: list[float], q: float) -> float:
+    """Nearest-rank quantile, 0.0 for an empty list."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(q * len(ordered)))] if ordered else 0.0

@@ -1,0 +1,30 @@
+"""The claim check: values above 64 KB go to the artifact store, smaller ones stay inside the event."""
+
+import json
+from collections.abc import Sequence
+
+from agent0.ports import Artifacts
+from events.values import Artifact, Trajectory, Turn
+
+INLINE = 64_000
+"""Bytes of JSON that may stand inside an event."""
+
+
+def claim(value: Trajectory | None, artifacts: Artifacts) -> tuple[Trajectory | None, Artifact | None]:
+    """``(value, None)`` where it is small, ``(None, artifact)`` where it is not."""
+    if value is None:
+        return None, None
+    body = value.model_dump_json().encode()
+    return (value, None) if len(body) <= INLINE else (None, artifacts.put(body, "application/json"))
+
+
+def claim_turns(turns: Sequence[Turn], artifacts: Artifacts) -> tuple[tuple[Turn, ...], Artifact | None]:
+    """The same for a transcript; the token ids stay with the trajectory."""
+    told = tuple(turn.model_copy(update={"token_ids": ()}) for turn in turns)
+    body = json.dumps([turn.model_dump() for turn in told]).encode()
+    return (told, None) if len(body) <= INLINE else ((), artifacts.put(body, "application/json"))
+
+
+def redeem(inline: Trajectory | None, stored: Artifact | None, artifacts: Artifacts) -> Trajectory | None:
+    """The trajectory, wherever it is."""
+    return inline if stored is None else Trajectory.model_validate_json(artifacts.get(stored))

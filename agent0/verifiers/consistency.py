@@ -1,0 +1,22 @@
+"""A task nothing can compute: the majority of the student's own attempts is the label (arXiv 2511.16043, 3.1)."""
+
+from collections.abc import Sequence
+
+from agent0.answers import normal_form
+from agent0.confidence import agreement
+from agent0.ports import Sandbox
+from agent0.verifiers import Verdict, verifier
+from events.values import Task
+
+
+@verifier("self_consistency", applies=lambda task: True, rank=9, collective=True)
+async def self_consistency(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
+    """Agreement with a majority that at least two attempts share; without one, everything is undecided."""
+    found = agreement(answers)
+    if found.majority is None or found.share * len(answers) < 2:
+        return [Verdict(None, "no two attempts agree") for _ in answers]
+    why = f"majority of {found.share:.0%}"
+    return [
+        Verdict(a is not None and normal_form(a) == found.majority, why, found.majority[:200], (a or "")[:200])
+        for a in answers
+    ]

@@ -1,0 +1,31 @@
+"""A task of a known family: the answer is computed from what the question says."""
+
+from collections.abc import Sequence
+
+from agent0.answers import normal_form
+from agent0.families import families
+from agent0.ports import Sandbox
+from agent0.verifiers import Verdict, verifier
+from events.values import Task
+
+
+def _known(task: Task) -> bool:
+    return task.family in families()
+
+
+@verifier("exact", applies=_known, rank=0)
+async def exact(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
+    """Compare with the family's own solution of the question as written."""
+    family = families()[task.family]
+    params = family.parse(task.question)
+    if params is None:
+        return [Verdict(None, "the question does not read as its family") for _ in answers]
+    expected = normal_form(family.solve(params))
+    return [_compare(expected, answer) for answer in answers]
+
+
+def _compare(expected: str, answer: str | None) -> Verdict:
+    if answer is None:
+        return Verdict(False, "no answer", expected)
+    got = normal_form(answer)
+    return Verdict(got == expected, "computed from the question", expected, got[:200])

@@ -1,0 +1,22 @@
+"""Moves a run on: whatever the last event completed, the next thing is asked for."""
+
+from agent0.run import RunState, decide
+from events import alarms, checkpoints, runs, tasks
+from events.base import Event
+from handlers import on
+
+
+@on(
+    runs.RunStarted,
+    tasks.TaskAccepted,
+    tasks.RewardAssigned,
+    checkpoints.CheckpointTrained,
+    checkpoints.CheckpointEvaluated,
+    checkpoints.CheckpointPromoted,
+    checkpoints.CheckpointRejected,
+    alarms.ReactionFailed,
+    alarms.ReactionDropped,
+)
+async def advance_run(event: Event, run: RunState) -> list[Event]:
+    """Requests only. Decisions depend on the state as of the cause alone, so they need no order among themselves."""
+    return decide(run, event)

@@ -1,0 +1,67 @@
+"""Scores a student checkpoint on held-out tasks, greedily and with its tools."""
+
+import asyncio
+import json
+
+from agent0.heldout import heldout
+from agent0.ports import Artifacts, Models, Sandbox
+from agent0.prompts import prompt
+from agent0.run import RunState
+from agent0.scoring import Item, score
+from agent0.student import solve
+from agent0.tools.cache import ToolCache
+from agent0.verifiers import verifier_for
+from events.base import Event
+from events.checkpoints import EvaluationRequested
+from events.values import Task
+from handlers import on
+
+FORCED = "<tool_call>"
+"""What every answer must begin with in the forced-tool control."""
+
+
+@on(EvaluationRequested, in_flight=1, long=True)
+async def evaluate_checkpoint(
+    event: EvaluationRequested,
+    run: RunState,
+    models: Models,
+    sandbox: Sandbox,
+    verifier_sandbox: Sandbox,
+    tool_cache: ToolCache,
+    artifacts: Artifacts,
+) -> list[Event]:
+    """All items at once, so that the model batches them. The items themselves become an artifact."""
+    actor = run.config.student
+    model = models.open(actor)
+
+    async def attempt(number: int, task: Task) -> Item:
+        solved = await solve(
+            model,
+            task,
+            config=actor,
+            sandbox=sandbox,
+            prompt=prompt(actor.prompts, task.domain, "student"),
+            seed=number,
+            adapter=event.adapter,
+            group=run.run,
+            temperature=0.0,
+            prefill=FORCED if event.forced_tool else "",
+            cache=tool_cache,
+        )
+        verdict = (await verifier_for(task).judge(task, [solved.answer], verifier_sandbox))[0]
+        return Item(
+            task=task.canonical,
+            domain=task.domain,
+            level=task.level,
+            question=task.question,
+            answer=solved.answer,
+            correct=verdict.correct,
+            tool_ok=solved.tool_ok,
+            tokens=solved.usage.completion_tokens,
+            seconds=solved.wall_s,
+        )
+
+    held = heldout(event.split, event.n, event.seed, domains=run.config.curriculum.domains)
+    items = await asyncio.gather(*(attempt(n, task) for n, task in enumerate(held)))
+    lines = "\n".join(json.dumps(item.__dict__, sort_keys=True) for item in items)
+    return [score(event, items, artifacts.put(lines.encode(), "application/jsonl"))]

@@ -1,0 +1,26 @@
+"""Turns what a person should look at into alarms."""
+
+from agent0.run import RunState
+from events.alarms import AlarmRaised, ReactionFailed
+from events.base import Event
+from events.checkpoints import CheckpointRejected, CheckpointTrained
+from handlers import on
+
+
+@on(ReactionFailed, CheckpointTrained, CheckpointRejected)
+async def raise_alarm(event: ReactionFailed | CheckpointTrained | CheckpointRejected, run: RunState) -> list[Event]:
+    """Failures are critical only where the run waits for them."""
+    match event:
+        case ReactionFailed():
+            waits = run.config.on_failure == "wait"
+            text = f"{event.failed_handler} gave up on {event.cause_type}: {event.message}"
+            facts = {"failure": event.failure}
+            severity = "critical" if waits else "warning"
+            return [AlarmRaised(alarm=f"failure-{event.failure}", severity=severity, message=text, facts=facts)]
+        case CheckpointTrained(adapter=None):
+            text = f"{event.checkpoint}: nothing to learn from, {event.parent} stays ({event.skipped})"
+            return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]
+        case CheckpointRejected():
+            text = f"{event.checkpoint} was not promoted: {event.reason}"
+            return [AlarmRaised(alarm=f"rejected-{event.checkpoint}", severity="info", message=text)]
+    return []
