@@ -4,7 +4,7 @@ import json
 
 from agent0.collecting import collect
 from agent0.errors import OperationError
-from agent0.ports import Artifacts, History, TrainJob, Trainers
+from agent0.ports import Artifacts, History, Trainers, TrainJob
 from agent0.run import RunState
 from agent0.training import Selection, learning_rate, select
 from events.base import Event

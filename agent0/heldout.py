@@ -1,0 +1,74 @@
+"""Which tasks may never be trained on. The split is a property of a task's canonical form, so it holds for ever and
+for every run: a form in validation or test is in no training set, the built-in model's own included."""
+
+import hashlib
+import random
+from collections.abc import Sequence
+from itertools import product
+
+from agent0.families import Family, families
+from events.values import Split, Task
+
+VALIDATION_PERCENT = 8
+TEST_PERCENT = 8
+TRIES = 500
+"""Draws a wanted task; with 8 % of a space in a split a miss is certain to mean that the space is used up."""
+
+
+def split_of(canonical: str) -> Split:
+    """train (84 %), validation (8 %) or test (8 %), by the sha256 of the canonical form."""
+    place = int.from_bytes(hashlib.sha256(canonical.encode()).digest()[:8], "big") % 100
+    if place < VALIDATION_PERCENT:
+        return "validation"
+    return "test" if place < VALIDATION_PERCENT + TEST_PERCENT else "train"
+
+
+def task_of(family: Family, question: str) -> Task | None:
+    """The task that ``question`` asks, None where it is not one of ``family``."""
+    params = family.parse(question)
+    if params is None:
+        return None
+    return Task(
+        question=question,
+        domain=family.domain,
+        family=family.name,
+        level=family.level(params),
+        canonical=family.canonical(params),
+        params=params,
+    )
+
+
+def heldout(split: Split, n: int, seed: int, domains: Sequence[str] = ("math", "logic", "code")) -> list[Task]:
+    """``n`` different tasks of ``split``, equal over domains, then over families and levels.
+
+    Raises:
+        ValueError: a family's level has too few forms in this split, or a domain has no family.
+    """
+    rng = random.Random(f"heldout {split} {seed}")
+    tasks: list[Task] = []
+    for place, domain in enumerate(domains):
+        cells = list(product(families(domain).values(), range(1, 5)))
+        if not cells:
+            raise ValueError(f"domain {domain} has no family")
+        rng.shuffle(cells)
+        share = n // len(domains) + (place < n % len(domains))
+        for index, (family, level) in enumerate(cells):
+            tasks += _cell(family, level, split, share // len(cells) + (index < share % len(cells)), rng)
+    return tasks
+
+
+def _cell(family: Family, level: int, split: Split, n: int, rng: random.Random) -> list[Task]:
+    found: dict[str, Task] = {}
+    for _ in range(TRIES * n):
+        if len(found) == n:
+            break
+        params = family.sample(level, rng)
+        canonical = family.canonical(params)
+        if canonical in found or split_of(canonical) != split or family.level(params) != level:
+            continue
+        task = task_of(family, family.render(params, rng))
+        if task:
+            found[canonical] = task
+    if len(found) < n:
+        raise ValueError(f"{family.name} level {level} has only {len(found)} of {n} forms for {split}")
+    return list(found.values())
