@@ -1,0 +1,103 @@
+"""Which proposals are new enough. A proposal is measured against what the run accepted before its batch was asked
+for and against accepted siblings of lower slot, so that the outcome does not depend on who finished first."""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from agent0.heldout import split_of
+from events.values import Task
+
+Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target"]
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """A teacher's answer to a request: ``task`` and ``slot`` as requested, ``proposal`` None where it was no task."""
+
+    task: str
+    slot: int
+    domain: str
+    proposal: Task | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What was accepted before the batch's requests: identities, how many, and by proposal's task id the highest
+    cosine similarity to any of them (``Embedder.nearest``). ``position`` is the stream sequence it was taken at."""
+
+    canonicals: AbstractSet[str] = frozenset()
+    size: int = 0
+    nearest: Mapping[str, float] = field(default_factory=dict)
+    position: int = 0
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Accepted where ``reason`` is None. ``novelty`` is 1 - highest cosine similarity to the ``against`` tasks it was
+    measured against (1.0 against nothing), None where it was not measured."""
+
+    task: str
+    slot: int
+    reason: Reason | None
+    detail: str = ""
+    novelty: float | None = None
+    against: int = 0
+
+
+@dataclass
+class _Sibling:
+    canonical: str
+    vector: np.ndarray
+
+
+def decide_batch(
+    proposals: Sequence[Proposed], archive: Archive, vectors: Mapping[str, Sequence[float]], limit: float
+) -> list[Decision]:
+    """One decision a proposal, in slot order.
+
+    ``vectors`` holds the question's unit vector of every proposal that is a task, by task id. ``limit`` is the
+    cosine similarity above which a proposal is too similar. A proposal whose identity (canonical form) was seen is a
+    duplicate whatever its wording. Another family or level of the domain asked for is welcome; another domain is not.
+    """
+    siblings: list[_Sibling] = []
+    decisions = []
+    for entry in sorted(proposals, key=lambda p: p.slot):
+        decision = _decide(entry, archive, siblings, vectors, limit)
+        decisions.append(decision)
+        if decision.reason is None and entry.proposal:
+            siblings.append(_Sibling(entry.proposal.canonical, np.asarray(vectors[entry.task])))
+    return decisions
+
+
+def _decide(
+    entry: Proposed, archive: Archive, siblings: list[_Sibling], vectors: Mapping[str, Sequence[float]], limit: float
+) -> Decision:
+    if entry.proposal is None:
+        return Decision(entry.task, entry.slot, "malformed", entry.problem)
+    seen = archive.canonicals | {s.canonical for s in siblings}
+    if refusal := _refusal(entry, entry.proposal, seen):
+        return Decision(entry.task, entry.slot, *refusal)
+    against = archive.size + len(siblings)
+    near = [archive.nearest[entry.task]] if archive.size else []
+    near += [float(s.vector @ np.asarray(vectors[entry.task])) for s in siblings]
+    closest = max(near, default=0.0)
+    novelty = round(1 - closest, 6)
+    if near and closest > limit:
+        return Decision(entry.task, entry.slot, "similar", f"similarity {closest:.4f} > {limit}", novelty, against)
+    return Decision(entry.task, entry.slot, None, "", novelty, against)
+
+
+def _refusal(entry: Proposed, proposal: Task, seen: AbstractSet[str]) -> tuple[Reason, str] | None:
+    """Why a well-formed proposal is refused whatever its wording."""
+    if proposal.domain != entry.domain:
+        return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
+    if (split := split_of(proposal.canonical)) != "train":
+        return "reserved", f"kept for {split}"
+    if proposal.canonical in seen:
+        return "duplicate", proposal.canonical[:200]
+    return None

@@ -1,0 +1,43 @@
+"""Sampled tokens put together, never re-encoded: what a policy saw and wrote, by token."""
+
+from collections.abc import Sequence
+
+from agent0.ports import Generation
+from events.values import Trajectory, Usage
+
+
+def assemble(generations: Sequence[Generation]) -> tuple[Trajectory | None, str]:
+    """One trajectory of a conversation's turns, or None and why not.
+
+    Each turn's ``prompt_ids + token_ids`` must be a prefix of the next turn's ``prompt_ids``; then the last context
+    is the whole sequence, and each turn's sampled tokens lie at the length of its own prompt.
+    """
+    if not generations or any(not g.prompt_ids or not g.token_ids for g in generations):
+        return None, "the model gives no token ids"
+    if any(len(g.logprobs) != len(g.token_ids) for g in generations):
+        return None, "the model gives no log-probabilities"
+    whole = generations[-1].prompt_ids + generations[-1].token_ids
+    mask, logprobs = [0] * len(whole), [0.0] * len(whole)
+    for number, turn in enumerate(generations):
+        seen = turn.prompt_ids + turn.token_ids
+        if whole[: len(seen)] != seen:
+            return None, f"turn {number} is no prefix of the last context"
+        start = len(turn.prompt_ids)
+        mask[start : len(seen)] = [1] * len(turn.token_ids)
+        logprobs[start : len(seen)] = turn.logprobs
+    return Trajectory(token_ids=whole, mask=tuple(mask), logprobs=tuple(logprobs)), ""
+
+
+def mean_logprob(generations: Sequence[Generation]) -> float | None:
+    """Mean log-probability (nats) of all sampled tokens, None where none is known."""
+    known = [value for g in generations for value in g.logprobs]
+    return sum(known) / len(known) if known else None
+
+
+def total_usage(generations: Sequence[Generation]) -> Usage:
+    """Tokens and seconds of all turns."""
+    return Usage(
+        prompt_tokens=sum(g.usage.prompt_tokens for g in generations),
+        completion_tokens=sum(g.usage.completion_tokens for g in generations),
+        wall_s=sum(g.usage.wall_s for g in generations),
+    )
