@@ -1,0 +1,103 @@
+"""The command line: ``agent0 NOUN VERB``. Each module of this package with an ``app`` is a noun, or a verb of its own
+with a ``register(root)``; adding the file adds the command. Heavy imports happen inside commands only."""
+
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from agent0.errors import Agent0Error, DependencyError, OperationError
+
+
+def build() -> typer.Typer:
+    """The whole command line, discovered from this package's modules."""
+    root = typer.Typer(
+        name="agent0",
+        help="Self-evolving agent training. Start with: agent0 run start --profile tiny",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    root.callback()(_root)
+    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+        module = importlib.import_module(f"{__name__}.{found}")
+        if hasattr(module, "register"):
+            module.register(root)
+        elif hasattr(module, "app"):
+            root.add_typer(module.app, name=found, no_args_is_help=True)
+    return root
+
+
+def main() -> None:
+    """Run the command line; every error becomes one paragraph and an exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        _require_linux()
+        build()(prog_name="agent0")
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of a pipe (`| head`) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        told = known(error)
+        if told is None:
+            raise  # a mistake of ours: the traceback is what we need to see
+        from agent0.cli.terminal import complain
+
+        complain(told)
+        sys.exit(told.kind.exit_code)
+
+
+def known(error: BaseException) -> Agent0Error | None:
+    """``error`` as one for people; None where it is a mistake of ours. Groups are looked into."""
+    import errno
+    import sqlite3
+
+    if isinstance(error, Agent0Error):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        return next((told for told in map(known, error.exceptions) if told), None)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return DependencyError("disk space", "The device is full.", "Free some space, then go on: nothing is lost.")
+    if isinstance(error, PermissionError):
+        return OperationError(f"{error.filename} cannot be used.", f"{error.strerror}.", "See: agent0 doctor")
+    if isinstance(error, sqlite3.DatabaseError):
+        return OperationError(
+            "The read models cannot be read.",
+            f"SQLite says: {error}.",
+            "Run `agent0 projections rebuild`: the log has all.",
+        )
+    return None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"agent0 {version('agent0')}")
+        raise typer.Exit
+
+
+def _root(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Self-evolving agent training, event-sourced."""
+
+
+def _require_linux() -> None:
+    if sys.platform == "linux":
+        return
+    system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
+    advice = {
+        "darwin": "Run it in a Linux virtual machine or container (for example: lima, colima, Docker Desktop).",
+        "win32": "Run it inside WSL2: `wsl --install`, then install Agent0 in the Linux it gives you.",
+    }
+    raise DependencyError(
+        "Linux", f"The sandbox needs kernel features that {system} lacks.", advice.get(sys.platform, "")
+    )

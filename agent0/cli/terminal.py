@@ -1,0 +1,181 @@
+"""What people see: tables and JSON on stdout, progress and errors on stderr, and no control characters from models."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import unicodedata
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from agent0.errors import Agent0Error, ConfigError
+from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+T = TypeVar("T")
+
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Profile = Annotated[
+    str | None, typer.Option("--profile", "-p", help="tiny, scripted, 3070ti … or the path of a .toml file.")
+]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", "-s", metavar="KEY=VALUE", help="Any setting; see agent0 config docs.")
+]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="Rows at most.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or LAST for the newest.")]
+
+WIDE = 10_000
+"""Columns where the reader is a program: nothing is wrapped or cut."""
+
+
+def settings(profile: str | None = None, pairs: Sequence[str] | None = None, **named: object) -> Settings:
+    """The settings for a command: its profile, ``--set`` pairs, and flags that stand for a setting (dots as ``__``).
+
+    Raises:
+        ConfigError: what does not fit.
+    """
+    from agent0.configuration import load
+
+    return load(profile, overrides(pairs, **named))
+
+
+def overrides(pairs: Sequence[str] | None, **named: object) -> dict[str, str]:
+    """``--set`` pairs and flags as dotted keys; flags that were not given are None.
+
+    Raises:
+        ConfigError: a pair without ``=``.
+    """
+    given = {key.replace("__", "."): str(value) for key, value in named.items() if value is not None}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {pair!r} has no '='.", "Write --set key=value.", "Keys: agent0 config docs.")
+        given[key.strip()] = value
+    return given
+
+
+def clean(text: object) -> str:
+    """``text`` without control, format and private characters (newline and tab stay): a terminal obeys those."""
+    return "".join(c for c in str(text) if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+
+
+def one_line(text: object, width: int = 72) -> str:
+    """``text`` cleaned, its white space collapsed, cut to ``width`` characters."""
+    flat = " ".join(clean(text).split())
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def console(stderr: bool = False) -> "Console":
+    """A rich console for stdout or stderr. Colour only on a terminal; NO_COLOR and FORCE_COLOR are honoured."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else WIDE
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False, soft_wrap=stderr)
+
+
+def say(text: str = "", style: str = "") -> None:
+    """A line for people on stderr."""
+    console(stderr=True).print(clean(text), style=style or None)
+
+
+def complain(error: Agent0Error) -> None:
+    """An error: what, why, what to do."""
+    say(f"error: {error}", "red")
+
+
+def data(value: Any) -> None:
+    """``value`` as JSON on stdout; everything outside ASCII is escaped, control characters included."""
+    typer.echo(json.dumps(value, indent=2, default=_plain))
+
+
+def line(value: Any) -> None:
+    """``value`` as one line of JSON on stdout."""
+    typer.echo(json.dumps(value, separators=(",", ":"), default=_plain))
+
+
+def text(value: object) -> None:
+    """Cleaned text on stdout."""
+    typer.echo(clean(value))
+
+
+def table(rows: Iterable[Mapping[str, Any]], as_json: bool, columns: Sequence[str] = (), title: str = "") -> None:
+    """Rows as a table, or as a JSON list of objects. ``columns`` picks and orders what people see."""
+    held = [dict(row) for row in rows]
+    if as_json:
+        data(held)
+        return
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD if sys.stdout.isatty() else None)
+    names = list(columns) or (list(held[0]) if held else [])
+    for name in names:
+        numeric = any(isinstance(row.get(name), (int, float)) for row in held)
+        shown.add_column(name.replace("_", " "), justify="right" if numeric else "left", overflow="fold")
+    for row in held:
+        shown.add_row(*(Text(cell(row.get(name))) for name in names))
+    if held:
+        console().print(shown)
+    else:
+        say("Nothing.")
+
+
+def cell(value: Any) -> str:
+    """One value for people: None is a dash, numbers are short, text is one line."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
+    return one_line(value if isinstance(value, (str, int)) else json.dumps(value, default=_plain))
+
+
+def record(values: Mapping[str, Any], as_json: bool) -> None:
+    """One object: name and value a line, or JSON."""
+    if as_json:
+        data(values)
+        return
+    width = max((len(name) for name in values), default=0)
+    for name, value in values.items():
+        lines = clean(value if isinstance(value, str) else cell(value)).splitlines() or [""]
+        text(f"{name.replace('_', ' '):<{width}}  " + f"\n{'':<{width}}  ".join(lines))
+
+
+def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run ``work()``; SIGINT and SIGTERM cancel it, so that it can drain, then exit with 130 or 143.
+
+    A second signal gives up at once.
+    """
+    caught: list[int] = []
+
+    async def guarded() -> T:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - inside a coroutine
+
+        def stop(number: int) -> None:
+            caught.append(number)
+            if len(caught) > 1:
+                os._exit(128 + number)
+            task.cancel()
+
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop, number)
+        return await work()
+
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        if not caught:
+            raise
+        raise typer.Exit(128 + caught[0]) from None
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)

@@ -1,0 +1,249 @@
+"""Loading of settings, part of the rim: flag > AGENT0_* > .env > ./agent0.toml > user's config.toml > packaged
+profile > defaults. Each value knows where it came from; anything unknown or of a wrong type is an error."""
+
+import difflib
+import json
+import os
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+
+from agent0 import sources
+from agent0.errors import ConfigError
+from agent0.settings import RunConfig, Settings
+from agent0.sources import Entry
+from events.base import sha256
+
+DEFAULT_PROFILE = "tiny"
+"""What a newcomer gets: it needs no GPU, no server and no key."""
+
+PROFILES = Path(__file__).parents[1] / "configs"
+LOCAL = "agent0.toml"
+SHOWN = 80
+"""Characters of a refused value that an error repeats."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Settings and, for every key that somebody set, the place it was set at."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """(key, value as JSON, origin) of every setting, secrets masked."""
+        values = dict(leaves(public(self.settings)))
+        return [(key, json.dumps(value), self._origin(key)) for key, value in values.items()]
+
+    def _origin(self, key: str) -> str:
+        return self.origins.get(key) or ("computed" if key in ("home", "profile") else "default")
+
+
+def load(
+    profile: str | Path | None = None, overrides: Mapping[str, str] = {}, env: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings for ``profile`` (a packaged name, a ``[profile.X]`` of ./agent0.toml or the user's file, or the
+    path of a TOML file), with ``overrides`` (dotted key -> text) above all else.
+
+    Raises:
+        ConfigError: unknown profile or key, or a value that does not fit; names key, value and place.
+    """
+    return resolve(profile, overrides, env).settings
+
+
+def resolve(
+    profile: str | Path | None = None, overrides: Mapping[str, str] = {}, env: Mapping[str, str] | None = None
+) -> Loaded:
+    """Like ``load``, and where each value came from. ``env`` defaults to the process environment.
+
+    Raises:
+        ConfigError: see ``load``.
+    """
+    typed = [sources.flags(overrides), sources.environment(os.environ if env is None else env)]
+    typed.append(sources.dotenv(Path(".env")))
+    chosen = str(profile or _chosen(typed) or DEFAULT_PROFILE)
+    winners: dict[str, Entry] = {}
+    for layer in (*typed, *_files(chosen)):
+        for entry in layer:
+            _check_key(entry)
+            winners.setdefault(entry.key, entry)
+    tree: dict[str, Any] = {}
+    for entry in winners.values():
+        _plant(tree, entry.key.split("."), _typed(entry), entry)
+    tree["profile"] = Path(chosen).stem if chosen.endswith(".toml") else chosen
+    tree["home"] = _home(tree.get("home"))
+    return Loaded(_validated(tree, winners), {entry.key: entry.origin for entry in winners.values()})
+
+
+def profiles() -> list[str]:
+    """Names of the packaged profiles."""
+    return sorted(file.stem for file in PROFILES.glob("*.toml"))
+
+
+def public(settings: Settings) -> dict[str, Any]:
+    """Settings as JSON values without a secret: masked fields, and no user or password in addresses."""
+    plain = settings.model_dump(mode="json")
+    plain["nats"]["url"] = bare_url(settings.nats.url)
+    plain["models"]["ollama_url"] = bare_url(settings.models.ollama_url)
+    return plain
+
+
+def bare_url(url: str) -> str:
+    """``url`` without user and password."""
+    return ",".join(_bare_one(one) for one in url.split(","))
+
+
+def config_of(run: RunConfig) -> tuple[dict[str, Any], str]:
+    """What ``RunStarted`` stores: the configuration as JSON values and the sha256 of its canonical text."""
+    plain = run.model_dump(mode="json")
+    return plain, sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")))
+
+
+def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted key, value) of nested mappings; an empty mapping is a value."""
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def fields(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """(dotted key, field) of every setting there is."""
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from fields(inner, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", field
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """``Did you mean …?``, or nothing where nothing is near."""
+    close = difflib.get_close_matches(word, known, 1, 0.5)
+    close = close or [key for key in known if key.rpartition(".")[2] == word.rpartition(".")[2]]
+    return f"Did you mean {close[0]}?" if close else ""
+
+
+def _chosen(layers: Sequence[Sequence[Entry]]) -> str:
+    named = [entry.value for layer in layers for entry in layer if entry.key == "profile"]
+    named += [tables["profile"] for tables, _ in _own_files() if isinstance(tables.get("profile"), str)]
+    return str(named[0]) if named else ""
+
+
+def _own_files() -> list[tuple[dict[str, Any], Path]]:
+    import platformdirs
+
+    paths = (Path(LOCAL), platformdirs.user_config_path("agent0") / "config.toml")
+    return [(sources.toml(path), path) for path in paths]
+
+
+def _files(chosen: str) -> Iterator[list[Entry]]:
+    """Layers of the person's own files, then of the profile itself."""
+    own = _own_files()
+    named = sorted({name for tables, _ in own for name in _tables(tables)})
+    for tables, path in own:
+        if chosen in _tables(tables):
+            yield sources.entries(_tables(tables)[chosen], path, f"profile.{chosen}")
+        yield sources.entries({key: value for key, value in tables.items() if key != "profile"}, path)
+    packaged = PROFILES / f"{chosen}.toml"
+    path = Path(chosen) if chosen.endswith(".toml") else packaged
+    if path.is_file() and (path != packaged or chosen in profiles()):
+        yield sources.entries(sources.toml(path), path)
+    elif chosen not in named:
+        known = sorted({*profiles(), *named})
+        raise ConfigError(
+            f"There is no profile {chosen[:SHOWN]!r}.",
+            f"Known: {', '.join(known)}; or name a .toml file.",
+            nearest(chosen, known),
+        )
+
+
+def _tables(tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = tables.get("profile")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _home(given: Any) -> Path:
+    import platformdirs
+
+    return Path(given).expanduser().absolute() if given else platformdirs.user_data_path("agent0")
+
+
+def _annotation(key: str) -> Any:
+    """The type of a setting; None where there is no such setting."""
+    known = dict(fields())
+    if key in known:
+        return known[key].annotation
+    parent, _, _ = key.rpartition(".")
+    inner = known[parent].annotation if parent in known else None
+    return get_args(inner)[1] if get_origin(inner) is dict else None
+
+
+def _check_key(entry: Entry) -> None:
+    kind = _annotation(entry.key)
+    if kind is None:
+        known = [key for key, _ in fields()]
+        raise ConfigError(
+            f"There is no setting {entry.key[:SHOWN]!r} ({entry.origin}).",
+            nearest(entry.key, known),
+            "All settings: agent0 config docs.",
+        )
+    if kind is SecretStr and entry.origin.startswith("flag "):
+        raise ConfigError(
+            f"{entry.key} is a secret and cannot be a flag.",
+            "Flags are visible to every user of the machine.",
+            f"Set {sources.PREFIX}{entry.key.upper().replace('.', '__')} in the environment or in .env.",
+        )
+
+
+def _typed(entry: Entry) -> Any:
+    """Text of flags and variables as what the setting wants: a list by commas or as JSON, a table as JSON."""
+    wanted = get_origin(_annotation(entry.key))
+    if not entry.is_text or wanted in (None, Union, types.UnionType):
+        return entry.value or None if wanted in (Union, types.UnionType) else entry.value
+    if entry.value.lstrip().startswith(("[", "{")):
+        try:
+            return json.loads(entry.value)
+        except ValueError as error:
+            raise _refusal(entry, f"It is no JSON: {error}.") from error
+    return [part.strip() for part in entry.value.split(",") if part.strip()] if wanted is tuple else entry.value
+
+
+def _plant(tree: dict[str, Any], path: list[str], value: Any, entry: Entry) -> None:
+    for part in path[:-1]:
+        tree = tree.setdefault(part, {})
+        if not isinstance(tree, dict):
+            raise _refusal(entry, f"{part} was given both a value and parts of a table.")
+    tree.setdefault(path[-1], value)
+
+
+def _validated(tree: dict[str, Any], winners: Mapping[str, Entry]) -> Settings:
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        path = [str(part) for part in first["loc"]]
+        while path and ".".join(path) not in winners:
+            path.pop()
+        entry = winners.get(".".join(path))
+        if entry is None:
+            raise ConfigError("The settings do not fit together.", first["msg"]) from None
+        raise _refusal(entry, f"{first['msg']}.") from None
+
+
+def _refusal(entry: Entry, why: str) -> ConfigError:
+    secret = _annotation(entry.key) is SecretStr
+    value = "" if secret else f" = {repr(entry.value)[:SHOWN]}"
+    return ConfigError(f"{entry.key}{value} ({entry.origin}) is not valid.", why, "Meaning: agent0 config docs.")
+
+
+def _bare_one(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else url
