@@ -45,7 +45,9 @@ def _on_attempt(state: RunState, task: str, attempt: str, **changes: Any) -> Run
 
 
 def _proposed(state: RunState, event: tasks.TaskProposed) -> RunState:
-    return _on_task(state, event.task, lambda t: replace(t, proposed=True, proposal=event.proposal))
+    return _on_task(
+        state, event.task, lambda t: replace(t, proposed=True, proposal=event.proposal, problem=event.problem)
+    )
 
 
 def _accepted(state: RunState, event: tasks.TaskAccepted) -> RunState:

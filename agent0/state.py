@@ -49,6 +49,7 @@ class TaskState:
     level: int
     proposed: bool = False
     proposal: Task | None = None
+    problem: str = ""
     accepted: bool = False
     novelty: float | None = None
     closed: bool = False

@@ -5,15 +5,17 @@ Nothing here touches the world except through the model and the sandbox, and no 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from agent0.answers import same
 from agent0.curriculum import stream
 from agent0.errors import TransientError
 from agent0.parsing import ParsedTurn, parse_turn
 from agent0.ports import GenerateRequest, Generation, Model, Sampling, Sandbox, ToolSpec
 from agent0.prompts import Prompt, render
 from agent0.settings import StudentConfig
-from agent0.tools import ToolCache, call_tool, tools
+from agent0.tools import call_tool, tools
+from agent0.tools.cache import ToolCache
 from agent0.trajectories import assemble, mean_logprob, total_usage
 from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Trajectory, Turn, Usage
 
@@ -23,12 +25,10 @@ _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
 """States that say nothing of the student's code: the attempt is made again rather than scored."""
 
 
-@dataclass(frozen=True)
-class Called:
-    """One tool call: in which turn, its number within the attempt (from 0), and what came of it."""
+class Called(NamedTuple):
+    """One tool call: in which assistant turn (from 0), and what came of it."""
 
     turn: int
-    number: int
     call: ToolCall
     result: ToolResult
 
@@ -50,6 +50,11 @@ class Solved:
     mean_logprob: float | None
     usage: Usage
     model: str
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds the model and the tools took."""
+        return self.usage.wall_s + sum(called.result.wall_s for called in self.tool_calls)
 
 
 @dataclass
@@ -127,7 +132,7 @@ async def _react(
         result = await call_tool(call, sandbox, config.tools, cache)
         if result.state in _NOBODYS_FAULT:
             raise TransientError("The sandbox did not run a tool call.", f"{result.state.value}: {result.output[:200]}")
-        now.called.append(Called(len(now.written) - 1, len(now.called), call, result))
+        now.called.append(Called(len(now.written) - 1, call, result))
         now.transcript.append(Turn(role="tool", name=call.name, content=observation(result)))
     return "budget" if len(parsed.calls) > room else None
 
@@ -176,7 +181,7 @@ def _conclude(now: _Attempt, end: End) -> Solved:
         tool_calls=tuple(now.called),
         tool_ok=len(good),
         parse_errors=now.errors,
-        grounded=now.answer is not None and plain_output(now.answer) in {plain_output(c.result.output) for c in good},
+        grounded=any(same(now.answer, plain_output(c.result.output)) for c in good) if now.answer else False,
         transcript=tuple(now.transcript),
         trajectory=trajectory,
         trajectory_problem=problem,
