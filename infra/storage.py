@@ -1,0 +1,127 @@
+"""SQLite: how databases are opened, and how a stranger's query is let in without a way to write, wait or flood."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from agent0.errors import ConfigError, NotFoundError, OperationError
+
+_REBUILD = "`agent0 projections rebuild` makes the tables anew from the log; nothing is lost."
+_READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
+_FORBIDDEN_FUNCTIONS = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"}
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 8 << 20,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+}
+_LARGEST_RESULT = 64 << 20
+
+
+def connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
+    """Open a database: WAL, explicit transactions, one writer who waits up to 30 s for another.
+
+    Raises:
+        NotFoundError: ``read_only`` and there is none.
+        OperationError: the file is damaged, or is no database.
+    """
+    if read_only and not path.exists():
+        raise NotFoundError("There are no tables yet.", f"{path} does not exist.", "Start a run first.")
+    uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    with explained(path):
+        db = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
+        try:
+            if not read_only:
+                db.execute("PRAGMA journal_mode = WAL")
+            # The log is the truth: what a power cut takes from the tables is read from it again.
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA cache_size = -65536")
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error:
+            db.close()
+            raise
+    return db
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's complaints about a damaged or full file into words for people."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        fix = "Free some space." if "full" in str(error) else "Check the folder's permissions and that no copy is stuck."
+        raise OperationError(f"The tables at {path} cannot be used.", f"SQLite says: {error}.", fix) from error
+    except sqlite3.DatabaseError as error:
+        raise OperationError(f"The tables at {path} are damaged.", f"SQLite says: {error}.", _REBUILD) from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A read-only connection for query functions."""
+    with explained(path), closing(connect(path, read_only=True)) as db:
+        yield db
+
+
+def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: float = 5.0) -> list[dict[str, Any]]:
+    """Run one reading statement that a person or program typed.
+
+    It can only read: the file is opened read-only and every action but reading is refused before it runs.
+
+    Raises:
+        ConfigError: it is no single reading statement.
+        OperationError: too slow, too large, or the file is damaged.
+    """
+    with closing(connect(path, read_only=True)) as db:
+        _guard(db, time.monotonic() + timeout_s)
+        try:
+            cursor = db.execute(sql)
+            names = [column[0] for column in cursor.description or ()]
+            return list(_limited(cursor, names, max_rows))
+        except sqlite3.OperationalError as error:
+            if "interrupted" in str(error):
+                raise OperationError(f"The query took longer than {timeout_s:g} s.", fix="Narrow it down.") from error
+            raise ConfigError("The query cannot be run.", f"SQLite says: {error}.") from error
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise OperationError(f"The tables at {path} are damaged.", f"SQLite says: {error}.", _REBUILD) from error
+            raise _refused(error) from error
+        except (sqlite3.Warning, ValueError) as error:
+            raise _refused(error) from error
+
+
+def _refused(error: Exception) -> ConfigError:
+    return ConfigError("The query is refused.", f"SQLite says: {error}.", "Give one SELECT; it may only read.")
+
+
+def _guard(db: sqlite3.Connection, deadline: float) -> None:
+    db.execute("PRAGMA query_only = ON")
+    for limit, value in _LIMITS.items():
+        db.setlimit(limit, value)
+    db.set_progress_handler(lambda: time.monotonic() > deadline, 1000)
+    db.set_authorizer(_authorize)
+
+
+def _authorize(action: int, first: str | None, second: str | None, _database: str | None, _inner: str | None) -> int:
+    if action in _READS:
+        return sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_FUNCTION and second not in _FORBIDDEN_FUNCTIONS:
+        return sqlite3.SQLITE_OK
+    # Full-text search asks for this one by itself; it only reads a counter.
+    if action == sqlite3.SQLITE_PRAGMA and first == "data_version" and second is None:
+        return sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_DENY
+
+
+def _limited(cursor: sqlite3.Cursor, names: list[str], max_rows: int) -> Iterator[dict[str, Any]]:
+    size = 0
+    for number, values in enumerate(cursor):
+        size += sum(len(value) for value in values if isinstance(value, str | bytes))
+        if number == max_rows:
+            raise OperationError(f"The query gives more than {max_rows} rows.", fix="Add LIMIT, or raise the limit.")
+        if size > _LARGEST_RESULT:
+            raise OperationError("The query gives more than 64 MiB.", fix="Ask for fewer columns or rows.")
+        yield dict(zip(names, values, strict=True))

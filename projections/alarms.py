@@ -1,0 +1,48 @@
+"""One row a thing that someone should look at: alarms, and dependencies that are away."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from events import alarms as facts
+from events.base import Recorded
+from projections.base import Row, as_json, projection, select, stamp, where
+
+
+@projection(
+    key=("run", "alarm"),
+    columns={
+        "run": str,
+        "alarm": str,
+        "status": str,
+        "severity": str,
+        "message": str,
+        "facts": str,
+        "times": int,
+        "raised": str,
+        "resolved": str,
+    },
+    events=(facts.AlarmRaised, facts.AlarmResolved, facts.DependencyLost, facts.DependencyRestored),
+    adds=("times",),
+)
+def alarms(e: Recorded) -> Iterator[Row]:
+    """``status``: raised, resolved. An absent dependency is the alarm ``dependency/<name>/<who waits>``."""
+    raised = {"status": "raised", "times": 1, "raised": stamp(e), "resolved": None}
+    resolved = {"status": "resolved", "resolved": stamp(e)}
+    match e.event:
+        case facts.AlarmRaised() as x:
+            said = {"severity": x.severity, "message": x.message, "facts": as_json(x.facts)}
+            yield {"run": e.run, "alarm": x.alarm, **said, **raised}
+        case facts.AlarmResolved() as x:
+            yield {"run": e.run, "alarm": x.alarm, **resolved}
+        case facts.DependencyLost() as x:
+            said = {"severity": "warning", "message": f"{x.waiting} waits for {x.dependency}: {x.message}"}
+            yield {"run": e.run, "alarm": f"dependency/{x.dependency}/{x.waiting}", **said, **raised}
+        case facts.DependencyRestored() as x:
+            yield {"run": e.run, "alarm": f"dependency/{x.dependency}/{x.waiting}", **resolved}
+
+
+def list_alarms(db: sqlite3.Connection, run: str = "", status: str = "raised", limit: int = 100) -> list[Row]:
+    """Alarms, newest first; every status where ``status`` is empty."""
+    clause, params = where(run=run, status=status)
+    sql = f"SELECT * FROM alarms{clause} ORDER BY raised DESC, alarm LIMIT ?"  # noqa: S608 - where() holds names only
+    return select(db, sql, [*params, limit], parse=("facts",))

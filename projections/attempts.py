@@ -1,0 +1,126 @@
+"""One row an attempt: what the student answered, what it cost, the verdict and the reward."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from agent0.errors import NotFoundError
+from events import alarms, tasks as facts
+from events.base import Recorded
+from projections.base import Row, projection, select, stamp, where
+
+_COPIED = {
+    "answer", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "grounded", "mean_logprob", "prompt", "model",
+    "wall_s",
+}  # fmt: skip
+
+
+@projection(
+    key=("run", "attempt"),
+    columns={
+        "run": str,
+        "attempt": str,
+        "task": str,
+        "iteration": int,
+        "number": int,
+        "student": str,
+        "status": str,
+        "answer": str,
+        "correct": bool,
+        "reward": float,
+        "end": str,
+        "turns": int,
+        "tool_calls": int,
+        "tool_ok": int,
+        "parse_errors": int,
+        "grounded": bool,
+        "mean_logprob": float,
+        "prompt_tokens": int,
+        "completion_tokens": int,
+        "wall_s": float,
+        "model": str,
+        "prompt": str,
+        "seed": int,
+        "requested": str,
+        "attempted": str,
+        "attempted_seq": int,
+    },
+    events=(
+        facts.AttemptRequested,
+        facts.TaskAttempted,
+        facts.ResultVerified,
+        facts.RewardAssigned,
+        alarms.ReactionDropped,
+    ),
+    indexes=(("run", "task"), ("run", "iteration")),
+)
+def attempts(e: Recorded) -> Iterator[Row]:
+    """``status``: requested, attempted, verified, rewarded, dropped. ``attempted_seq`` leads to the transcript."""
+    at = {"run": e.run, "attempt": e.attempt, "task": e.task}
+    match e.event:
+        case facts.AttemptRequested() as x:
+            asked = {"iteration": x.iteration, "number": x.number, "student": x.student, "seed": x.seed}
+            yield {**at, **asked, "status": "requested", "requested": stamp(e)}
+        case facts.TaskAttempted() as x:
+            yield {
+                **at,
+                **{name: getattr(x, name) for name in _COPIED},
+                "iteration": x.iteration,
+                "number": x.number,
+                "student": x.student,
+                "status": "attempted",
+                "prompt_tokens": x.usage.prompt_tokens,
+                "completion_tokens": x.usage.completion_tokens,
+                "attempted": stamp(e),
+                "attempted_seq": e.seq,
+            }
+        case facts.ResultVerified() as x:
+            yield {**at, "status": "verified", "correct": x.correct}
+        case facts.RewardAssigned(role="student") as x:
+            yield {**at, "status": "rewarded", "reward": x.total}
+        case alarms.ReactionDropped(failed_handler="attempt_task" | "verify_result") as x:
+            yield {"run": e.run, "attempt": x.cause_attempt, "task": x.cause_task, "status": "dropped"}
+
+
+def list_attempts(
+    db: sqlite3.Connection,
+    run: str,
+    task: str = "",
+    iteration: int | None = None,
+    correct: bool | None = None,
+    limit: int = 100,
+) -> list[Row]:
+    """Attempts of a run in the order they were asked for."""
+    clause, params = where(run=run, task=task, iteration=iteration, correct=correct)
+    sql = (
+        "SELECT attempt, task, iteration, student, status, answer, correct, reward, turns, tool_calls, tool_ok,"
+        f" grounded, end, wall_s FROM attempts{clause} ORDER BY iteration, task, number LIMIT ?"  # noqa: S608
+    )
+    return select(db, sql, [*params, limit])
+
+
+def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
+    """One attempt with question, transcript (as recorded), tool calls, verdicts and receipts.
+
+    Raises:
+        NotFoundError: the run has no such attempt.
+    """
+    found = select(
+        db,
+        "SELECT attempts.*, question, domain, family, level,"
+        " json_extract(body, '$.data.transcript') AS transcript,"
+        " json_extract(body, '$.data.transcript_artifact') AS transcript_artifact"
+        " FROM attempts LEFT JOIN tasks USING (run, task) LEFT JOIN events ON seq = attempted_seq"
+        " WHERE attempts.run = ? AND attempts.attempt = ?",
+        (run, attempt),
+        parse=("transcript", "transcript_artifact"),
+    )
+    if not found:
+        raise NotFoundError(f"Run {run} has no attempt {attempt!r}.", fix=f"`agent0 trajectory list {run}` shows them.")
+    key = (run, attempt)
+    calls = "SELECT * FROM tool_calls WHERE run = ? AND attempt = ? ORDER BY number"
+    verdicts = "SELECT verifier, correct, reason, expected, got, time FROM verdicts WHERE run = ? AND attempt = ?"
+    return {
+        **found[0],
+        "calls": select(db, calls, key, parse=("arguments",)),
+        "verdicts": select(db, f"{verdicts} ORDER BY verifier", key),
+    }

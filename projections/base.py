@@ -1,0 +1,141 @@
+"""What a table of the read models is: a declaration and one pure function from an event to rows.
+
+A row names its key and only the columns it knows; rows of one key are merged, later over earlier. So applying events
+once, in any split into batches, gives one result, and no table knows when or in which order it was written.
+"""
+
+import inspect
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from events.base import Event, Recorded
+
+Row = dict[str, Any]
+Columns = Mapping[str, type]
+
+_tables: dict[str, "Table"] = {}
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table. ``events`` empty: it reads all of them.
+
+    ``first`` columns keep the first value they get, ``adds`` columns sum up, all others keep the last.
+    ``computed`` columns are SQL expressions over the others; ``search`` columns get a full-text index.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    columns: Columns
+    events: tuple[type[Event], ...]
+    project: Callable[..., Iterable[Row]]
+    with_body: bool
+    first: frozenset[str]
+    adds: frozenset[str]
+    computed: Mapping[str, str]
+    indexes: tuple[tuple[str, ...], ...]
+    search: tuple[str, ...]
+
+    def merge(self, held: Row, row: Row) -> None:
+        """Lay ``row`` over ``held``."""
+        if not (self.first or self.adds):
+            held.update(row)
+            return
+        for name, value in row.items():
+            if name in self.adds:
+                held[name] = held.get(name, 0) + value
+            elif not (name in self.first and held.get(name) is not None):
+                held[name] = value
+
+    def upsert(self, columns: Sequence[str]) -> str:
+        """The statement that lays rows with these columns over stored ones."""
+        marks = ", ".join("?" * len(columns))
+        changes = ", ".join(f"{c} = {self._merged(c)}" for c in columns if c not in self.key)
+        action = f"UPDATE SET {changes}" if changes else "NOTHING"
+        # Names come from declarations in code, never from data.
+        return (
+            f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({marks}) "  # noqa: S608
+            f"ON CONFLICT ({', '.join(self.key)}) DO {action}"
+        )
+
+    def _merged(self, column: str) -> str:
+        if column in self.adds:
+            return f"coalesce({self.name}.{column}, 0) + excluded.{column}"
+        if column in self.first:
+            return f"coalesce({self.name}.{column}, excluded.{column})"
+        return f"excluded.{column}"
+
+
+def projection(
+    *,
+    key: tuple[str, ...],
+    columns: Columns,
+    events: tuple[type[Event], ...] = (),
+    first: Iterable[str] = (),
+    adds: Iterable[str] = (),
+    computed: Mapping[str, str] | None = None,
+    indexes: tuple[tuple[str, ...], ...] = (),
+    search: tuple[str, ...] = (),
+) -> Callable[[Callable[..., Iterable[Row]]], Callable[..., Iterable[Row]]]:
+    """Make ``fn(recorded) -> rows`` the table of its name. A second parameter receives the stored body as text."""
+
+    def register(fn: Callable[..., Iterable[Row]]) -> Callable[..., Iterable[Row]]:
+        _tables[fn.__name__] = Table(
+            name=fn.__name__,
+            key=key,
+            columns=columns,
+            events=events,
+            project=fn,
+            with_body=len(inspect.signature(fn).parameters) > 1,
+            first=frozenset(first),
+            adds=frozenset(adds),
+            computed=computed or {},
+            indexes=indexes,
+            search=search,
+        )
+        return fn
+
+    return register
+
+
+def registered() -> dict[str, Table]:
+    """Every table declared so far, by name."""
+    return dict(_tables)
+
+
+def stamp(time: datetime | Recorded) -> str:
+    """UTC with microseconds at a fixed width, so that text order is time order."""
+    moment = time.time if isinstance(time, Recorded) else time
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def as_json(value: object) -> str:
+    """Canonical JSON text for a column."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def select(db: sqlite3.Connection, sql: str, params: Sequence[object] = (), parse: Sequence[str] = ()) -> list[Row]:
+    """All rows as dicts; columns in ``parse`` are read from JSON."""
+    return list(each(db, sql, params, parse))
+
+
+def each(db: sqlite3.Connection, sql: str, params: Sequence[object] = (), parse: Sequence[str] = ()) -> Iterator[Row]:
+    """Rows as dicts, one by one."""
+    cursor = db.execute(sql, params)
+    names = [column[0] for column in cursor.description]
+    for values in cursor:
+        row = dict(zip(names, values, strict=True))
+        for name in parse:
+            row[name] = json.loads(row[name]) if row[name] else None
+        yield row
+
+
+def where(**wanted: object) -> tuple[str, list[object]]:
+    """A WHERE clause over the columns that are given (not None, not empty), and its parameters."""
+    given = {name: value for name, value in wanted.items() if value not in (None, "")}
+    clause = " AND ".join(f"{name} = ?" for name in given)
+    return (f" WHERE {clause}" if clause else ""), list(given.values())

@@ -1,0 +1,96 @@
+"""One row a checkpoint: what it was trained on and how, and whether the run went on with it."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from agent0.errors import NotFoundError
+from events import checkpoints as facts
+from events.base import Recorded
+from projections.base import Row, as_json, projection, select, stamp
+
+_PARSED = ("skipped", "metrics", "recipe", "environment")
+
+
+@projection(
+    key=("run", "checkpoint"),
+    columns={
+        "run": str,
+        "checkpoint": str,
+        "role": str,
+        "iteration": int,
+        "parent": str,
+        "status": str,
+        "accuracy": float,
+        "against": float,
+        "reason": str,
+        "samples": int,
+        "replay": int,
+        "skipped": str,
+        "adapter": str,
+        "adapter_bytes": int,
+        "manifest": str,
+        "metrics": str,
+        "recipe": str,
+        "environment": str,
+        "seed": int,
+        "wall_s": float,
+        "requested": str,
+        "trained": str,
+        "trained_seq": int,
+    },
+    events=(
+        facts.TrainingRequested,
+        facts.CheckpointTrained,
+        facts.CheckpointPromoted,
+        facts.CheckpointRejected,
+        facts.CheckpointRolledBack,
+    ),
+)
+def checkpoints(e: Recorded) -> Iterator[Row]:
+    """``status``: requested, trained, unchanged (nothing to learn from), promoted, rejected, rolled_back."""
+    match e.event:
+        case facts.TrainingRequested() as x:
+            asked = x.model_dump(include={"checkpoint", "role", "iteration", "parent", "seed"})
+            yield {"run": e.run, **asked, "status": "requested", "requested": stamp(e)}
+        case facts.CheckpointTrained() as x:
+            yield {"run": e.run, **_trained(x), "trained": stamp(e), "trained_seq": e.seq}
+        case facts.CheckpointPromoted() | facts.CheckpointRejected() as x:
+            status = "promoted" if isinstance(x, facts.CheckpointPromoted) else "rejected"
+            judged = x.model_dump(include={"checkpoint", "accuracy", "against", "reason"})
+            yield {"run": e.run, **judged, "status": status}
+        case facts.CheckpointRolledBack() as x:
+            yield {"run": e.run, "checkpoint": x.checkpoint, "status": "rolled_back", "reason": x.reason}
+
+
+def _trained(x: facts.CheckpointTrained) -> Row:
+    return {
+        **x.model_dump(include={"checkpoint", "role", "iteration", "parent", "samples", "replay", "wall_s"}),
+        **{name: as_json(getattr(x, name)) for name in _PARSED},
+        "status": "trained" if x.adapter else "unchanged",
+        "adapter": x.adapter.sha256 if x.adapter else None,
+        "adapter_bytes": x.adapter.size if x.adapter else None,
+        "manifest": x.manifest.sha256 if x.manifest else None,
+    }
+
+
+def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
+    """Checkpoints of a run by iteration."""
+    return select(
+        db,
+        "SELECT checkpoint, role, iteration, parent, status, accuracy, against, samples, replay, wall_s, adapter, reason"
+        " FROM checkpoints WHERE run = ? ORDER BY iteration, role, checkpoint",
+        (run,),
+    )
+
+
+def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
+    """One checkpoint with everything recorded of its making.
+
+    Raises:
+        NotFoundError: the run has no such checkpoint.
+    """
+    sql = "SELECT * FROM checkpoints WHERE run = ? AND checkpoint = ?"
+    found = select(db, sql, (run, checkpoint), parse=_PARSED)
+    if not found:
+        raise NotFoundError(f"Run {run} has no checkpoint {checkpoint!r}.")
+    return found[0]

@@ -1,0 +1,103 @@
+"""One row a held-out evaluation: accuracy with its interval, tool use, latency."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from events import checkpoints as facts
+from events.base import Recorded
+from projections.base import Row, as_json, projection, select, stamp
+
+_COPIED = {
+    "evaluation", "checkpoint", "iteration", "split", "forced_tool", "n", "correct", "accuracy", "lower95", "upper95",
+    "tool_use", "undecided", "latency_p50_s", "latency_p95_s", "outcomes", "wall_s",
+}  # fmt: skip
+
+
+@projection(
+    key=("run", "evaluation"),
+    columns={
+        "run": str,
+        "evaluation": str,
+        "checkpoint": str,
+        "iteration": int,
+        "split": str,
+        "forced_tool": bool,
+        "status": str,
+        "n": int,
+        "correct": int,
+        "accuracy": float,
+        "lower95": float,
+        "upper95": float,
+        "tool_use": float,
+        "undecided": int,
+        "by_domain": str,
+        "by_level": str,
+        "latency_p50_s": float,
+        "latency_p95_s": float,
+        "outcomes": str,
+        "items": str,
+        "wall_s": float,
+        "requested": str,
+        "evaluated": str,
+        "evaluated_seq": int,
+    },
+    events=(facts.EvaluationRequested, facts.CheckpointEvaluated),
+)
+def evaluations(e: Recorded) -> Iterator[Row]:
+    """``status``: requested, evaluated. ``items`` is the digest of the item table."""
+    match e.event:
+        case facts.EvaluationRequested() as x:
+            asked = x.model_dump(include={"evaluation", "checkpoint", "iteration", "split", "forced_tool", "n"})
+            yield {"run": e.run, **asked, "status": "requested", "requested": stamp(e)}
+        case facts.CheckpointEvaluated() as x:
+            yield {
+                "run": e.run,
+                **x.model_dump(include=_COPIED),
+                "by_domain": as_json(x.by_domain),
+                "by_level": as_json(x.by_level),
+                "items": x.items.sha256 if x.items else None,
+                "status": "evaluated",
+                "evaluated": stamp(e),
+                "evaluated_seq": e.seq,
+            }
+
+
+def list_evaluations(db: sqlite3.Connection, run: str) -> list[Row]:
+    """Evaluations of a run as they were done; those still asked for come last."""
+    return select(
+        db,
+        "SELECT * FROM evaluations WHERE run = ? ORDER BY evaluated_seq IS NULL, evaluated_seq, evaluation",
+        (run,),
+        parse=("by_domain", "by_level"),
+    )
+
+
+def learning_curve(db: sqlite3.Connection, run: str) -> list[Row]:
+    """One point an iteration (-1: before any training): validation accuracy, tool use, frontier share, reward.
+
+    ``frontier`` is the share of accepted tasks that some attempts solved and some did not; ``tool_tasks`` the share of
+    attempts with a successful tool call; ``seconds`` and ``events`` what the iteration took.
+    """
+    return select(db, _CURVE, (run, run, run, run, run))
+
+
+_CURVE = """
+WITH held AS (SELECT iteration, accuracy AS validation, lower95, upper95, tool_use FROM evaluations
+              WHERE run = ? AND split = 'validation' AND NOT forced_tool AND status = 'evaluated'),
+     asked AS (SELECT iteration, count(*) AS tasks, sum(status = 'accepted') AS accepted,
+                      avg(CASE WHEN solve_rate IS NOT NULL THEN solve_rate > 0 AND solve_rate < 1 END) AS frontier,
+                      avg(solve_rate) AS solve_rate, avg(novelty) AS novelty, min(requested) AS began
+               FROM tasks WHERE run = ? GROUP BY iteration),
+     tried AS (SELECT iteration, count(*) AS attempts, avg(tool_ok > 0) AS tool_tasks, avg(reward) AS reward,
+                      avg(wall_s) AS attempt_s FROM attempts WHERE run = ? GROUP BY iteration),
+     paid AS (SELECT iteration, avg(total) AS teacher_reward FROM rewards WHERE run = ? AND role = 'teacher'
+              GROUP BY iteration),
+     judged AS (SELECT iteration, max(status = 'promoted') AS promoted FROM checkpoints
+                WHERE run = ? AND role = 'student' GROUP BY iteration),
+     points AS (SELECT iteration FROM held UNION SELECT iteration FROM asked)
+SELECT iteration, validation, lower95, upper95, tool_use, tasks, accepted, frontier, solve_rate, novelty, attempts,
+       tool_tasks, reward, teacher_reward, attempt_s, promoted, began
+FROM points LEFT JOIN held USING (iteration) LEFT JOIN asked USING (iteration) LEFT JOIN tried USING (iteration)
+     LEFT JOIN paid USING (iteration) LEFT JOIN judged USING (iteration)
+ORDER BY iteration
+"""

@@ -1,0 +1,139 @@
+"""One row an event, all of them: the structured, searchable log, and the chain of causes through it."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from agent0.errors import NotFoundError, OperationError
+from events.base import Recorded
+from projections.base import Row, projection, select, stamp, where
+from projections.wording import describe
+
+_LINE = "seq, time, type, run, task, attempt, handler, id, cause, text"
+
+
+@projection(
+    key=("seq",),
+    columns={
+        "seq": int,
+        "id": str,
+        "type": str,
+        "version": int,
+        "run": str,
+        "task": str,
+        "attempt": str,
+        "time": str,
+        "cause": str,
+        "handler": str,
+        "code_rev": str,
+        "text": str,
+        "body": str,
+    },
+    indexes=(("id",), ("run", "task")),
+    search=("text",),
+)
+def events(e: Recorded, body: str) -> Iterator[Row]:
+    """``body`` is what the log holds, byte for byte; ``text`` says it in a line for people and for search."""
+    yield {
+        "seq": e.seq,
+        "id": e.id,
+        "type": e.type,
+        "version": e.version,
+        "run": e.run,
+        "task": e.task,
+        "attempt": e.attempt,
+        "time": stamp(e),
+        "cause": e.cause,
+        "handler": e.handler,
+        "code_rev": e.code_rev,
+        "text": describe(e),
+        "body": body,
+    }
+
+
+def list_events(
+    db: sqlite3.Connection, run: str = "", type: str = "", task: str = "", after: int = 0, limit: int = 100
+) -> list[Row]:
+    """Events after a sequence, oldest first, without bodies."""
+    clause, params = where(run=run, type=type, task=task)
+    more = f"{clause} AND seq > ?" if clause else " WHERE seq > ?"
+    return select(db, f"SELECT {_LINE} FROM events{more} ORDER BY seq LIMIT ?", [*params, after, limit])  # noqa: S608
+
+
+def show_event(db: sqlite3.Connection, wanted: str) -> Row:
+    """One event by sequence or id, with its parsed body and the events it caused.
+
+    Raises:
+        NotFoundError: there is no such event.
+    """
+    column = "seq" if wanted.isdigit() else "id"
+    found = select(db, f"SELECT * FROM events WHERE {column} = ?", (wanted,), parse=("body",))  # noqa: S608
+    if not found:
+        raise NotFoundError(f"There is no event {wanted!r}.", fix="`agent0 events grep WORDS` finds events by text.")
+    effects = f"SELECT {_LINE} FROM events WHERE cause = ? AND run = ? ORDER BY seq"  # noqa: S608
+    return {**found[0], "effects": select(db, effects, (found[0]["id"], found[0]["run"]))}
+
+
+def grep_events(db: sqlite3.Connection, words: str, run: str = "", type: str = "", limit: int = 100) -> list[Row]:
+    """Events whose text holds all ``words`` (a trailing ``*`` means any ending), newest first."""
+    clause, params = where(run=run, type=type)
+    more = clause.replace(" WHERE ", " AND ", 1)
+    sql = (
+        f"SELECT {_LINE} FROM events WHERE seq IN (SELECT rowid FROM events_fts WHERE events_fts MATCH ?){more}"  # noqa: S608
+        " ORDER BY seq DESC LIMIT ?"
+    )
+    match = " ".join(_phrase(word) for word in words.split())
+    if not match:
+        raise OperationError("There is nothing to search for.", fix="Give at least one word.")
+    return select(db, sql, [match, *params, limit])
+
+
+def _phrase(word: str) -> str:
+    """``word`` as an FTS5 string, so that no character of it is an operator."""
+    bare = word.rstrip("*") or word
+    return '"' + bare.replace('"', '""') + '"' + ("*" if bare != word else "")
+
+
+def event_stats(db: sqlite3.Connection, run: str = "") -> list[Row]:
+    """Per type: how many, bytes, first and last time."""
+    clause, params = where(run=run)
+    sql = (
+        "SELECT type, count(*) AS events, sum(length(body)) AS bytes, min(time) AS first, max(time) AS last"
+        f" FROM events{clause} GROUP BY type ORDER BY events DESC, type"  # noqa: S608 - where() holds names only
+    )
+    return select(db, sql, params)
+
+
+def story(db: sqlite3.Connection, run: str) -> list[Row]:
+    """The chain of causes that led to the run's end (or, while it runs, to its last event), oldest first.
+
+    Each step's ``cause`` is the ``id`` of the step before; the first has none. It is followed over the trained
+    checkpoint: of a run that trained, one step is a CheckpointTrained.
+
+    Raises:
+        LogError: a cause is not in the log.
+    """
+    last = select(
+        db,
+        "SELECT max(seq) AS seq FROM events WHERE run = ? AND cause != '' AND type != 'LogSealed'"
+        " GROUP BY type = 'RunFinished' ORDER BY type = 'RunFinished' DESC LIMIT 1",
+        (run,),
+    )
+    return select(db, _CHAIN, (last[0]["seq"],)) if last else list_events(db, run, type="RunStarted")
+
+
+_CHAIN = f"""
+WITH RECURSIVE chain(at) AS (
+    VALUES (?)
+    UNION ALL
+    SELECT before.seq FROM chain JOIN events AS step ON step.seq = at JOIN events AS before ON before.id = step.cause
+    WHERE step.cause != '')
+SELECT {_LINE} FROM chain JOIN events ON seq = at ORDER BY seq
+"""  # noqa: S608
+
+
+def unbroken(steps: list[Row]) -> bool:
+    """Whether each step names the one before as its cause, and the first is a start."""
+    links: list[Any] = [""] + [step["id"] for step in steps[:-1]]
+    starts = bool(steps) and steps[0]["type"] == "RunStarted"
+    return starts and all(step["cause"] == link for step, link in zip(steps, links, strict=True))

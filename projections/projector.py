@@ -1,0 +1,222 @@
+"""Moves events from the log into the tables, each exactly once: rows and position change in one transaction."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlite_utils
+from pydantic_core import from_json
+
+from agent0.errors import LogError, OperationError
+from events.base import Recorded, decode, sha256
+from projections.base import Row, Table, as_json
+
+BATCH = 500
+REBUILD = "`agent0 projections rebuild` makes new tables from the log; the old ones stay until those are verified."
+
+Stored = tuple[int, bytes]
+"""Sequence and body, as the log gives them out."""
+Read = Callable[[int], AsyncIterator[Stored]]
+"""Everything after a sequence up to the log's present end, in order."""
+Connect = Callable[[Path], sqlite3.Connection]
+Pending = dict[str, dict[tuple[Any, ...], Row]]
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far the tables have come: the stream's identity, a sequence and the id of the event there."""
+
+    stream: str
+    seq: int = 0
+    event: str = ""
+    tables: str = ""
+
+
+class Projector:
+    """The one writer of a database. Several at once are safe (each reads the position inside its transaction).
+
+    ``path`` may be the link to the live database: when a rebuild swaps it, ``catch_up`` goes on in the new one.
+    """
+
+    def __init__(self, path: Path, connect: Connect, tables: dict[str, Table], stream: str) -> None:
+        self._path, self._connect, self._tables, self._stream = path, connect, tables, stream
+        self._statements: dict[tuple[str, tuple[str, ...]], str] = {}
+        everything = [t for t in tables.values() if not t.events]
+        handled = {kind.__name__ for t in tables.values() for kind in t.events}
+        self._any = everything
+        self._readers = {
+            kind: everything + [t for t in tables.values() if kind in {c.__name__ for c in t.events}]
+            for kind in handled
+        }
+        self._open()
+
+    def _open(self) -> None:
+        self._file = self._path.resolve()
+        self._db = self._connect(self._file)
+        _create(self._db, self._tables, self._stream)
+        found = position(self._db)
+        if found.tables != fingerprint(self._tables):
+            raise OperationError("The tables were made by another version of Agent0.", fix=REBUILD)
+        if found.stream != self._stream:
+            raise LogError(f"The tables belong to stream {found.stream!r}, not {self._stream!r}.", fix=REBUILD)
+
+    @property
+    def position(self) -> Position:
+        """How far the tables have come."""
+        return position(self._db)
+
+    def check(self, last_seq: int, id_at_position: str | None) -> None:
+        """Compare with the stream: its last sequence, and the id of its event at ``position.seq``.
+
+        Raises:
+            LogError: the log's history is not the one the tables were made from.
+        """
+        held = self.position
+        if last_seq < held.seq:
+            why = f"The tables have seen event {held.seq}, the log ends at {last_seq}."
+            raise LogError("The log lost its end or was replaced.", why, REBUILD)
+        if held.seq and id_at_position != held.event:
+            why = f"At {held.seq} the tables have seen {held.event}, the log holds {id_at_position}."
+            raise LogError("The log's history changed.", why, REBUILD)
+
+    def apply(self, batch: Iterable[Stored]) -> int:
+        """Apply events in order, all or none; those already seen are skipped. Returns the new sequence.
+
+        Raises:
+            LogError: a sequence is missing, or a body cannot be read.
+        """
+        db = self._db
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            before = position(db)
+            seq, event, pending = self._gather(before, batch)
+            if seq != before.seq:
+                for name, rows in pending.items():
+                    self._write(self._tables[name], rows)
+                db.execute("UPDATE position SET seq = ?, event = ?", (seq, event))
+            db.execute("COMMIT")
+        except BaseException:
+            db.rollback()
+            raise
+        return seq
+
+    def _gather(self, before: Position, batch: Iterable[Stored]) -> tuple[int, str, Pending]:
+        """Merge the rows of a batch by table and key."""
+        at, event = before.seq, before.event
+        pending: Pending = {name: {} for name in self._tables}
+        for seq, body in batch:
+            if seq <= at:
+                continue
+            if seq != at + 1:
+                raise LogError(
+                    f"The log has a gap: event {seq} follows {at}.",
+                    "The stream refuses deletion, so something outside Agent0 altered or damaged it.",
+                    "Restore its data folder from a copy; `agent0 doctor` names what is missing.",
+                )
+            recorded = _read(seq, body)
+            for table in self._readers.get(recorded.type, self._any):
+                _merge(table, pending[table.name], recorded, body)
+            at, event = seq, recorded.id
+        return at, event, pending
+
+    def _write(self, table: Table, rows: dict[tuple[Any, ...], Row]) -> None:
+        groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+        for row in rows.values():
+            groups.setdefault(tuple(row), []).append(tuple(row.values()))
+        for columns, values in groups.items():
+            key = (table.name, columns)
+            if key not in self._statements:
+                self._statements[key] = table.upsert(columns)
+            self._db.executemany(self._statements[key], values)
+
+    async def catch_up(self, read: Read) -> int:
+        """Apply everything the log has. Returns the sequence reached.
+
+        Where the live database was swapped meanwhile, it goes on from that one's position.
+        """
+        while True:
+            self._follow_link()
+            async for batch in _batches(read(self.position.seq)):
+                if self._moved:
+                    break
+                self.apply(batch)
+            if not self._moved:
+                return self.position.seq
+
+    @property
+    def _moved(self) -> bool:
+        return self._path.resolve() != self._file
+
+    def _follow_link(self) -> None:
+        if self._moved:
+            self._db.close()
+            self._open()
+
+    def close(self) -> None:
+        """Fold the write-ahead log into the file and let go of it."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._db.close()
+
+
+def position(db: sqlite3.Connection) -> Position:
+    """How far the tables of ``db`` have come."""
+    found = db.execute("SELECT stream, seq, event, tables FROM position").fetchone()
+    return Position(*found)
+
+
+def fingerprint(tables: dict[str, Table]) -> str:
+    """Changes whenever a declaration does: tables made by another one are not written to."""
+    shape = {
+        t.name: [t.key, {c: kind.__name__ for c, kind in t.columns.items()}, sorted(t.adds), sorted(t.first)]
+        + [dict(t.computed), t.indexes, t.search]
+        for t in tables.values()
+    }
+    return sha256(as_json(shape))[:16]
+
+
+def _create(db: sqlite3.Connection, tables: dict[str, Table], stream: str) -> None:
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'position'").fetchone():
+        return
+    made = sqlite_utils.Database(db)
+    for table in tables.values():
+        held = made.table(table.name)
+        held.create(dict(table.columns), pk=table.key[0] if len(table.key) == 1 else table.key, strict=True)
+        for name, expression in table.computed.items():
+            db.execute(f"ALTER TABLE {table.name} ADD COLUMN {name} ANY GENERATED ALWAYS AS ({expression}) VIRTUAL")
+        for columns in table.indexes:
+            held.create_index(columns)
+        if table.search:
+            held.enable_fts(table.search, create_triggers=True)
+    made.table("position").create({"stream": str, "seq": int, "event": str, "tables": str}, pk="stream", strict=True)
+    db.execute("INSERT INTO position VALUES (?, 0, '', ?)", (stream, fingerprint(tables)))
+
+
+def _read(seq: int, body: bytes) -> Recorded:
+    try:
+        return decode(from_json(body), seq)
+    except ValueError as error:
+        raise LogError(f"Event {seq} of the log cannot be read.", str(error)) from error
+
+
+def _merge(table: Table, rows: dict[tuple[Any, ...], Row], recorded: Recorded, body: bytes) -> None:
+    made = table.project(recorded, body.decode()) if table.with_body else table.project(recorded)
+    for row in made:
+        key = tuple([row[name] for name in table.key])
+        held = rows.get(key)
+        if held is None:
+            rows[key] = row
+        else:
+            table.merge(held, row)
+
+
+async def _batches(source: AsyncIterator[Stored], size: int = BATCH) -> AsyncIterator[list[Stored]]:
+    batch: list[Stored] = []
+    async for each in source:
+        batch.append(each)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

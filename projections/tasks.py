@@ -1,0 +1,129 @@
+"""One row a task: what was asked of the teacher, what came, what became of it."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from agent0.errors import NotFoundError
+from events import alarms, tasks as facts
+from events.base import Recorded
+from projections.base import Row, as_json, projection, select, stamp, where
+
+
+@projection(
+    key=("run", "task"),
+    columns={
+        "run": str,
+        "task": str,
+        "iteration": int,
+        "slot": int,
+        "domain": str,
+        "family": str,
+        "level": int,
+        "status": str,
+        "question": str,
+        "canonical": str,
+        "params": str,
+        "program": str,
+        "novelty": float,
+        "against": int,
+        "reason": str,
+        "detail": str,
+        "attempts": int,
+        "solve_rate": float,
+        "teacher": str,
+        "teacher_reward": float,
+        "model": str,
+        "prompt": str,
+        "seed": int,
+        "requested": str,
+        "closed": str,
+    },
+    events=(
+        facts.TaskRequested,
+        facts.TaskProposed,
+        facts.TaskAccepted,
+        facts.TaskRejected,
+        facts.AttemptRequested,
+        facts.RewardAssigned,
+        alarms.ReactionDropped,
+    ),
+    adds=("attempts",),
+    first=("closed",),
+    indexes=(("run", "iteration"), ("canonical",)),
+)
+def tasks(e: Recorded) -> Iterator[Row]:
+    """``status``: requested, proposed, accepted, rejected, dropped. ``closed`` is when the teacher was rewarded."""
+    at = {"run": e.run, "task": e.task}
+    match e.event:
+        case facts.TaskRequested() as x:
+            asked = x.model_dump(include={"iteration", "slot", "domain", "family", "level", "teacher", "seed"})
+            yield {**at, **asked, "status": "requested", "requested": stamp(e)}
+        case facts.TaskProposed() as x:
+            detail = {"detail": x.problem} if x.problem else {}
+            yield {**at, **_asked(x.proposal), **detail, "status": "proposed", "model": x.model, "prompt": x.prompt}
+        case facts.TaskAccepted() as x:
+            yield {**at, **_asked(x.proposal), "status": "accepted", "novelty": x.novelty, "against": x.against}
+        case facts.TaskRejected() as x:
+            yield {**at, "status": "rejected", "reason": x.reason, "detail": x.detail, "novelty": x.novelty}
+        case facts.AttemptRequested():
+            yield {**at, "attempts": 1}
+        case facts.RewardAssigned(role="teacher") as x:
+            rate = x.facts.get("solve_rate")
+            yield {**at, "teacher_reward": x.total, "solve_rate": rate, "closed": stamp(e)}
+        case alarms.ReactionDropped(failed_handler="propose_task" | "screen_task") as x:
+            yield {"run": e.run, "task": x.cause_task, "status": "dropped", "detail": x.reason, "closed": stamp(e)}
+
+
+def _asked(task: facts.Task | None) -> Row:
+    if task is None:
+        return {}
+    return {
+        "domain": task.domain,
+        "family": task.family,
+        "level": task.level,
+        "question": task.question,
+        "canonical": task.canonical,
+        "params": as_json(task.params),
+        "program": task.program,
+    }
+
+
+def list_tasks(
+    db: sqlite3.Connection, run: str, iteration: int | None = None, status: str = "", domain: str = "", limit: int = 100
+) -> list[Row]:
+    """Tasks of a run in the order they were asked for."""
+    clause, params = where(run=run, iteration=iteration, status=status, domain=domain)
+    sql = (
+        "SELECT task, iteration, slot, domain, family, level, status, question, novelty, reason, attempts, solve_rate,"
+        f" teacher_reward FROM tasks{clause} ORDER BY iteration, slot LIMIT ?"  # noqa: S608 - where() holds names only
+    )
+    return select(db, sql, [*params, limit])
+
+
+def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
+    """One task with its attempts and the teacher's receipt.
+
+    Raises:
+        NotFoundError: the run has no such task.
+    """
+    found = select(db, "SELECT * FROM tasks WHERE run = ? AND task = ?", (run, task), parse=("params",))
+    if not found:
+        raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"`agent0 task list {run}` shows them.")
+    attempts = select(
+        db,
+        "SELECT attempt, status, answer, correct, reward, tool_calls, tool_ok, grounded, wall_s FROM attempts"
+        " WHERE run = ? AND task = ? ORDER BY number",
+        (run, task),
+    )
+    return {**found[0], "attempts": attempts}
+
+
+def patterns(db: sqlite3.Connection, run: str) -> Row:
+    """How varied the accepted tasks are: distinct canonical forms per 1,000 accepted tasks."""
+    row = select(
+        db,
+        "SELECT count(*) AS accepted, count(DISTINCT canonical) AS patterns FROM tasks"
+        " WHERE run = ? AND status = 'accepted'",
+        (run,),
+    )[0]
+    return {**row, "per_1000": 1000 * row["patterns"] / row["accepted"] if row["accepted"] else None}

@@ -1,0 +1,201 @@
+"""Rebuilds tables beside the live ones, compares, swaps and rolls back. Readers never see a half-built database.
+
+``view.db`` is a link to the live ``view-<k>.db``: replacing a link is safe, replacing an open database is not.
+"""
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from agent0.errors import NotFoundError, OperationError
+from projections.base import Table
+from projections.projector import REBUILD, Connect, Position, Projector, Read, Stored, position
+
+ReadUntil = Callable[[int, int], AsyncIterator[Stored]]
+"""Everything after one sequence up to and with another (0: the log's present end)."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first place where two databases differ; ``left`` or ``right`` None: the row is missing there."""
+
+    table: str
+    key: tuple[object, ...]
+    column: str
+    left: object
+    right: object
+
+    def __str__(self) -> str:
+        key = ", ".join(map(str, self.key))
+        return f"table {self.table}, key ({key}), column {self.column}: {self.left!r} against {self.right!r}"
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What a rebuild did: the new file, how far it reaches, sha256 of every table's ordered dump."""
+
+    path: Path
+    seq: int
+    digests: dict[str, str]
+    verified: bool
+
+
+class Views:
+    """The databases under one folder."""
+
+    def __init__(self, folder: Path, connect: Connect, tables: dict[str, Table], stream: str) -> None:
+        self._folder, self._connect, self._tables, self._stream = folder, connect, tables, stream
+        self.live = folder / "view.db"
+        """The path that readers open."""
+
+    def projector(self) -> Projector:
+        """The writer of the live tables; makes them where there are none.
+
+        Raises:
+            OperationError: the tables were made by another version: rebuild.
+            LogError: they belong to another stream: rebuild.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if not self.live.exists():
+            self._point(self._path(self._next()))
+        return Projector(self.live, self._connect, self._tables, self._stream)
+
+    async def rebuild(self, read: ReadUntil, check: bool = False) -> Rebuilt:
+        """Make new tables from the whole log and put them in place of the live ones, which stay for a rollback.
+
+        ``check`` compares first, at the live tables' position; where they differ nothing is swapped.
+
+        Raises:
+            OperationError: they differ; table and key are named.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._path(self._next())
+        try:
+            if check:
+                await self._build_and_compare(path, read)
+            reached = await self._build(path, lambda after: read(after, 0))
+        except BaseException:
+            _remove(path)
+            raise
+        self._point(path)
+        self._forget_old()
+        with closing(self._connect(path)) as db:
+            return Rebuilt(path, reached.seq, digests(db, self._tables), check)
+
+    async def _build_and_compare(self, path: Path, read: ReadUntil) -> None:
+        if not self.live.exists():
+            raise NotFoundError("There are no live tables to compare with.", fix="Rebuild without `--verify`.")
+        with closing(self._connect(self.live.resolve())) as live:
+            live.execute("BEGIN")
+            until = position(live).seq
+            await self._build(path, lambda after: read(after, until) if until else _nothing())
+            with closing(self._connect(path)) as rebuilt:
+                found = verify(live, rebuilt, self._tables)
+        if found:
+            raise OperationError(f"The live tables differ from the log: {found}.", "(live against rebuilt)", REBUILD)
+
+    async def _build(self, path: Path, read: Read) -> Position:
+        projector = Projector(path, self._connect, self._tables, self._stream)
+        try:
+            await projector.catch_up(read)
+            return projector.position
+        finally:
+            projector.close()
+
+    def rollback(self) -> Path:
+        """Put the tables before the live ones back; they catch up by themselves.
+
+        Raises:
+            NotFoundError: there are none.
+        """
+        now = self._number(self.live.resolve())
+        earlier = [k for k in self._versions() if k < now]
+        if not earlier:
+            raise NotFoundError("There are no earlier tables to go back to.")
+        self._point(self._path(earlier[-1]))
+        return self._path(earlier[-1])
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"view-{number}.db"
+
+    def _number(self, path: Path) -> int:
+        found = re.fullmatch(r"view-(\d+)\.db", path.name)
+        return int(found[1]) if found else 0
+
+    def _versions(self) -> list[int]:
+        return sorted(n for n in map(self._number, self._folder.glob("view-*.db")) if n)
+
+    def _next(self) -> int:
+        return max(self._versions(), default=0) + 1
+
+    def _point(self, path: Path) -> None:
+        link = self._folder / "view.db.tmp"
+        link.unlink(missing_ok=True)
+        link.symlink_to(path.name)
+        link.replace(self.live)
+
+    def _forget_old(self) -> None:
+        """Keep the live tables and those before."""
+        for number in self._versions()[:-2]:
+            _remove(self._path(number))
+
+
+def digests(db: sqlite3.Connection, tables: dict[str, Table]) -> dict[str, str]:
+    """sha256 of each table's dump, ordered by key."""
+    made = {}
+    for table in tables.values():
+        sha = hashlib.sha256()
+        for row in _dump(db, table):
+            sha.update(repr(row).encode())
+        made[table.name] = sha.hexdigest()
+    return made
+
+
+def verify(left: sqlite3.Connection, right: sqlite3.Connection, tables: dict[str, Table]) -> Difference | None:
+    """The first difference of two databases, by table, key and column; None where all digests agree."""
+    ours, theirs = digests(left, tables), digests(right, tables)
+    for name, table in tables.items():
+        if ours[name] != theirs[name]:
+            return _first_difference(left, right, table)
+    here, there = position(left), position(right)
+    return None if here == there else Difference("position", (), "seq", here.seq, there.seq)
+
+
+def _first_difference(left: sqlite3.Connection, right: sqlite3.Connection, table: Table) -> Difference | None:
+    names = _names(table)
+    keys = [names.index(part) for part in table.key]
+    for one, other in zip_longest(_dump(left, table), _dump(right, table)):
+        if one == other:
+            continue
+        at, to = (tuple(row[k] for k in keys) if row else None for row in (one, other))
+        if one is None or other is None or at != to:
+            ours = at is not None and (to is None or at < to)
+            key = (at if ours else to) or ()
+            return Difference(table.name, key, "(row)", "present" if ours else None, None if ours else "present")
+        column = next(n for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+        return Difference(table.name, at or (), names[column], one[column], other[column])
+    return None
+
+
+def _names(table: Table) -> list[str]:
+    return [*table.columns, *table.computed]
+
+
+def _dump(db: sqlite3.Connection, table: Table) -> Iterator[tuple[object, ...]]:
+    order = ", ".join(table.key)
+    yield from db.execute(f"SELECT {', '.join(_names(table))} FROM {table.name} ORDER BY {order}")  # noqa: S608
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+async def _nothing() -> AsyncIterator[Stored]:
+    return
+    yield

@@ -1,0 +1,66 @@
+"""Every event in one line of words: what people read in stories and tails, and what search looks through."""
+
+from collections.abc import Callable
+from typing import Any
+
+from events.base import Recorded
+
+LONGEST = 1000
+"""Characters of a line; the whole is in the event's body."""
+
+
+def describe(e: Recorded) -> str:
+    """One line about ``e``. A type without words of its own is told by its short fields."""
+    word = _WORDS.get(e.type, _plain)
+    return " ".join(word(e.event)[:LONGEST].split())
+
+
+def _plain(x: Any) -> str:
+    fields = ((name, getattr(x, name)) for name in type(x).model_fields)
+    return " ".join(f"{name}={value}" for name, value in fields if isinstance(value, str | int | float) and value != "")
+
+
+def _number(value: float | None) -> str:
+    return "unscored" if value is None else f"{value:.3f}"
+
+
+def _verdict(correct: bool | None) -> str:
+    return {True: "correct", False: "wrong", None: "undecided"}[correct]
+
+
+def _proposed(x: Any) -> str:
+    return f"{x.teacher} proposed: {x.proposal.question}" if x.proposal else f"{x.teacher} failed: {x.problem} {x.text}"
+
+
+def _rewarded(x: Any) -> str:
+    parts = " ".join(f"{p.name}={_number(p.value)}" for p in x.parts)
+    return f"{x.role} {x.checkpoint} got {_number(x.total)} by {x.set}: {parts}"
+
+
+def _evaluated(x: Any) -> str:
+    forced = " with its tool forced" if x.forced_tool else ""
+    return f"{x.checkpoint}{forced} solved {x.correct} of {x.n} on {x.split}, tool use {x.tool_use:.2f}"
+
+
+_WORDS: dict[str, Callable[[Any], str]] = {
+    "RunStarted": lambda x: f"run {x.name} started, profile {x.profile}, seed {x.seed}",
+    "RunFinished": lambda x: f"run finished: {x.iterations} iterations, {x.tasks} tasks, {x.attempts} attempts",
+    "TaskRequested": lambda x: f"{x.teacher} asked for {x.domain} {x.family} level {x.level}",
+    "TaskProposed": _proposed,
+    "TaskAccepted": lambda x: f"accepted, novelty {x.novelty:.3f} against {x.against}: {x.proposal.question}",
+    "TaskRejected": lambda x: f"rejected as {x.reason}: {x.detail}",
+    "AttemptRequested": lambda x: f"{x.student} asked to try number {x.number}",
+    "ToolCalled": lambda x: f"{x.call.name or 'unparsed'} {x.result.state}: {x.call.raw} -> {x.result.output}",
+    "TaskAttempted": lambda x: f"{x.student} {x.end} {x.answer!r}, {x.turns} turns, {x.tool_ok}/{x.tool_calls} calls ok",
+    "ResultVerified": lambda x: f"{_verdict(x.correct)} by {x.verifier}: {x.reason}, expected {x.expected} got {x.got}",
+    "RewardAssigned": _rewarded,
+    "TrainingRequested": lambda x: f"train {x.checkpoint} from {x.parent} on events {x.after + 1} to {x.until}",
+    "CheckpointTrained": lambda x: f"trained {x.checkpoint} from {x.parent} on {x.samples} samples in {x.wall_s:.1f} s",
+    "EvaluationRequested": lambda x: f"evaluate {x.checkpoint} on {x.n} {x.split} tasks",
+    "CheckpointEvaluated": _evaluated,
+    "CheckpointPromoted": lambda x: f"promoted {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",
+    "CheckpointRejected": lambda x: f"rejected {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",
+    "ReactionFailed": lambda x: f"gave up {x.failed_handler} of {x.cause_type}: {x.error}: {x.message}",
+    "DependencyLost": lambda x: f"{x.waiting} waits for {x.dependency}: {x.message}",
+    "AlarmRaised": lambda x: f"{x.severity} {x.alarm}: {x.message}",
+}
