@@ -64,6 +64,10 @@ def _accepted(state: RunState, event: tasks.TaskAccepted) -> RunState:
     return replace(after, attempt_count=after.attempt_count + number * fresh)
 
 
+def _rejected(state: RunState, event: tasks.TaskRejected) -> RunState:
+    return _on_task(state, event.task, lambda t: replace(t, rejected=True, novelty=event.novelty))
+
+
 def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
     return _on_attempt(
         state,
@@ -162,6 +166,7 @@ FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     tasks.TaskRequested: _requested,
     tasks.TaskProposed: _proposed,
     tasks.TaskAccepted: _accepted,
+    tasks.TaskRejected: _rejected,
     tasks.TaskAttempted: _attempted,
     tasks.ResultVerified: _verified,
     tasks.RewardAssigned: _rewarded,

@@ -51,6 +51,7 @@ class TaskState:
     proposal: Task | None = None
     problem: str = ""
     accepted: bool = False
+    rejected: bool = False
     novelty: float | None = None
     closed: bool = False
     attempts: dict[str, AttemptState] = field(default_factory=dict)

@@ -15,9 +15,9 @@ async def screen_task(
     event: TaskProposed | ReactionDropped, run: RunState, embedders: Embedders, history: History
 ) -> list[Event]:
     """Screens a whole batch when its last proposal is in, so that siblings are compared in slot order."""
-    waiting = {name: t for name, t in run.tasks.items() if not t.accepted and not t.closed}
+    waiting = {name: t for name, t in run.tasks.items() if not (t.accepted or t.rejected or t.closed)}
     complete = len(run.tasks) == run.config.tasks and all(t.proposed for t in run.tasks.values())
-    if not complete or not waiting or any(t.accepted for t in run.tasks.values()):
+    if not complete or not waiting:
         return []
     batch = [Proposed(name, t.slot, t.domain, t.proposal, t.problem) for name, t in waiting.items()]
     plan = run.config.curriculum
