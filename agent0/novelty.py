@@ -79,7 +79,8 @@ def _decide(
 ) -> Decision:
     if entry.proposal is None:
         return Decision(entry.task, entry.slot, "malformed", entry.problem)
-    seen = archive.canonicals | {s.canonical for s in siblings}
+    seen = any(s.canonical == entry.proposal.canonical for s in siblings)
+    seen = seen or entry.proposal.canonical in archive.canonicals
     if refusal := _refusal(entry, entry.proposal, seen):
         return Decision(entry.task, entry.slot, *refusal)
     against = archive.size + len(siblings)
@@ -92,12 +93,12 @@ def _decide(
     return Decision(entry.task, entry.slot, None, "", novelty, against)
 
 
-def _refusal(entry: Proposed, proposal: Task, seen: AbstractSet[str]) -> tuple[Reason, str] | None:
+def _refusal(entry: Proposed, proposal: Task, seen: bool) -> tuple[Reason, str] | None:
     """Why a well-formed proposal is refused whatever its wording."""
     if proposal.domain != entry.domain:
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
     if (split := split_of(proposal.canonical)) != "train":
         return "reserved", f"kept for {split}"
-    if proposal.canonical in seen:
+    if seen:
         return "duplicate", proposal.canonical[:200]
     return None
