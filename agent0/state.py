@@ -1,7 +1,7 @@
 """The state of a run as a fold over its events: immutable, so that any past state can be kept and compared."""
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from agent0.settings import RunConfig
@@ -113,16 +113,12 @@ class RunState:
     def digest(self) -> str:
         """sha256 of the canonical state without stream sequences: equal states, equal digest in every log."""
         still = replace(self, seq=0, entered=0, starts=(0,) * len(self.starts), config=None)  # type: ignore[arg-type]
-        plain = asdict(still)
-        return sha256(json.dumps(plain, sort_keys=True, default=_plain, separators=(",", ":")))
+        return sha256(json.dumps(still, sort_keys=True, default=_plain, separators=(",", ":")))
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if hasattr(value, "model_dump"):
-        return value.model_dump()
-    raise TypeError(f"{type(value)} is no part of a state")
+    """One level of a state for JSON; ``asdict`` would copy everything deeply first (10 times slower)."""
+    return sorted(value) if isinstance(value, frozenset) else vars(value)
 
 
 def arm_key(domain: str, family: str, level: int) -> str:
