@@ -1,0 +1,150 @@
+"""The sandbox that works: warm zygotes inside bubblewrap, a fresh world for every call, fail closed throughout."""
+
+import asyncio
+import contextlib
+
+from agent0.errors import SandboxUnavailableError
+from agent0.ports import SandboxCall, SandboxResult
+from events.values import ToolState
+from infra.sandbox import selftest
+from infra.sandbox.execution import BACKEND, TIER, execute, refusal
+from infra.sandbox.zygote import Zygote, ZygoteError
+
+RECYCLE_CALLS = 1000
+"""Worlds of one zygote share its address layout and hash seed: none serves longer than this."""
+MAX_WAITING = 512
+CALLS_PER_ZYGOTE = 2
+
+
+def _without_world(state: ToolState, reason: str) -> SandboxResult:
+    return SandboxResult(state, None, "", "", 0.0, 0.0, 0.0, TIER, BACKEND, reason=reason)
+
+
+class _Lane:
+    """A place for one zygote at a time: started on demand, checked before use, replaced on schedule or suspicion."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._current: Zygote | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        self.busy = 0
+
+    async def zygote(self) -> Zygote:
+        """The current zygote.
+
+        Raises:
+            SandboxUnavailableError: a new one was due and did not start or missed a probe.
+        """
+        async with self._lock:
+            current = self._current
+            if current is None or current.dead or current.served >= RECYCLE_CALLS:
+                self._current = await self._start()
+                if current is not None:
+                    self._retire(current)
+            assert self._current is not None  # noqa: S101 (set above)
+            return self._current
+
+    async def _start(self) -> Zygote:
+        zygote = await Zygote.start()
+        try:
+            await selftest.require(await selftest.inspect(zygote))
+        except BaseException:
+            await zygote.close()
+            raise
+        return zygote
+
+    def _retire(self, zygote: Zygote) -> None:
+        """End it once its last call has ended."""
+        task = asyncio.create_task(self._drain(zygote))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _drain(self, zygote: Zygote) -> None:
+        await zygote.idle.wait()
+        await zygote.close()
+
+    async def close(self) -> None:
+        if self._current is not None:
+            await self._current.close()
+        for task in self._closing:
+            task.cancel()
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+
+class Bubblewrap:
+    """The ``Sandbox`` port on ``workers`` zygotes. Make one with ``open_sandbox``, which also tests it."""
+
+    def __init__(self, workers: int = 1, label: str = "student") -> None:
+        self.label = label
+        self._lanes = [_Lane() for _ in range(max(1, workers))]
+        self._room = asyncio.Semaphore(CALLS_PER_ZYGOTE * len(self._lanes))
+        self._waiting = 0
+        self._closed = False
+
+    async def start(self) -> None:
+        """Start every zygote and pass the whole self-test.
+
+        Raises:
+            SandboxUnavailableError: it did not.
+        """
+        zygotes = await asyncio.gather(*(lane.zygote() for lane in self._lanes))
+        await selftest.require(await selftest.limits(zygotes[0]))
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        """See ``agent0.ports.Sandbox``. More than MAX_WAITING calls in line: state ``busy`` at once."""
+        if self._closed:
+            raise SandboxUnavailableError(f"The sandbox ({self.label})", "it was closed.")
+        if reason := refusal(call):
+            return _without_world(ToolState.REFUSED, reason)
+        if self._waiting >= MAX_WAITING:
+            return _without_world(ToolState.BUSY, f"{self._waiting} calls are waiting already")
+        self._waiting += 1
+        try:
+            await self._room.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            return await self._in_lane(call)
+        finally:
+            self._room.release()
+
+    async def _in_lane(self, call: SandboxCall) -> SandboxResult:
+        """Once more, equally isolated, where the zygote died under the call: another call may have been the cause."""
+        error = ""
+        for _ in range(2):
+            lane = min(self._lanes, key=lambda lane: lane.busy)
+            lane.busy += 1
+            try:
+                zygote = await lane.zygote()
+                try:
+                    result = await execute(zygote, call)
+                except ZygoteError as trouble:
+                    zygote.kill()
+                    error = str(trouble)
+                    continue
+                if lane.busy == 1:
+                    zygote.prepare()
+                return result
+            finally:
+                lane.busy -= 1
+        return _without_world(ToolState.SANDBOX_ERROR, error)
+
+    async def close(self) -> None:
+        """End every process."""
+        self._closed = True
+        with contextlib.suppress(ProcessLookupError):
+            await asyncio.gather(*(lane.close() for lane in self._lanes))
+
+
+class Refusing:
+    """A sandbox that refuses every call, with the reason and what to do about it."""
+
+    def __init__(self, reason: str, fix: str = "") -> None:
+        self.reason, self.fix = reason, fix
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        """Always raises SandboxUnavailableError."""
+        raise SandboxUnavailableError("The sandbox", self.reason, self.fix)
+
+    async def close(self) -> None:
+        """Nothing to end."""

@@ -1,0 +1,61 @@
+"""One message on a stream: a length, a JSON header, then the raw bytes of the blobs whose sizes the header names."""
+
+import json
+import os
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+MAX_HEADER = 4 << 20
+_LENGTH = struct.Struct("!I")
+
+
+def pack(header: dict[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
+    """The message as bytes."""
+    body = json.dumps({**header, "sizes": [len(b) for b in blobs]}).encode()
+    return b"".join([_LENGTH.pack(len(body)), body, *blobs])
+
+
+def length(prefix: bytes) -> int:
+    """Length of the header behind a 4-byte ``prefix``.
+
+    Raises:
+        ValueError: longer than any honest header.
+    """
+    size = int(_LENGTH.unpack(prefix)[0])
+    if size > MAX_HEADER:
+        raise ValueError(f"a header of {size} bytes")
+    return size
+
+
+def write(fd: int, data: bytes) -> None:
+    """All of ``data``."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def read_exactly(fd: int, size: int) -> bytes:
+    """``size`` bytes.
+
+    Raises:
+        EOFError: the other end closed before.
+    """
+    parts: list[bytes] = []
+    while size:
+        part = os.read(fd, min(size, 1 << 20))
+        if not part:
+            raise EOFError("the other end closed")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def read(fd: int) -> tuple[dict[str, Any], list[bytes]]:
+    """One message from a blocking descriptor.
+
+    Raises:
+        EOFError: none came.
+    """
+    header: dict[str, Any] = json.loads(read_exactly(fd, length(read_exactly(fd, 4))))
+    return header, [read_exactly(fd, size) for size in header["sizes"]]

@@ -1,0 +1,129 @@
+"""The untrusted side: confines itself, says so, then reads code that nobody has read and runs it as its whole life."""
+
+import atexit
+import builtins
+import fcntl
+import gc
+import linecache
+import os
+import resource
+import signal
+import sys
+import threading
+import traceback
+import types
+from typing import NoReturn
+
+from . import frames, kernel, landlock, seccomp
+
+WORK = "/box"
+CODE_FD, READY_FD = 3, 4
+NAME = "main.py"
+MIB = 1 << 20
+ENVIRONMENT = {
+    "HOME": WORK,
+    "LANG": "C.UTF-8",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PATH": "/usr/bin",
+    "TMPDIR": "/tmp",  # noqa: S108 (a file system of this call alone)
+}
+PYTHON_ENVIRONMENT = {
+    "LD_LIBRARY_PATH": "/opt/python/lib",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONHOME": "/opt/python",
+    "PYTHONPATH": "/opt/site",
+}
+_LIMITS = {
+    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_FSIZE: 64 * MIB,
+    resource.RLIMIT_NOFILE: 128,
+    resource.RLIMIT_NPROC: 32,
+    resource.RLIMIT_STACK: 8 * MIB,
+    resource.RLIMIT_MEMLOCK: 0,
+    resource.RLIMIT_MSGQUEUE: 0,
+    resource.RLIMIT_SIGPENDING: 128,
+}
+_STAYS_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+def confine() -> None:
+    """Limits, no new privileges, no capabilities, Landlock, seccomp: in this order, for good."""
+    for kind, value in _LIMITS.items():
+        resource.setrlimit(kind, (value, value))
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.drop_capabilities()
+    landlock.restrict((WORK, "/tmp"))  # noqa: S108
+    seccomp.install()
+
+
+def run(stdin: int, stdout: int, stderr: int, code: int, ready: int) -> NoReturn:
+    """Never returns: exits as the code does. Silence on ``ready`` means that confinement failed."""
+    os.setsid()
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if number < signal.SIGRTMIN:
+            signal.signal(number, signal.SIG_DFL)
+    code, ready = (fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in (code, ready))  # out of the way of what comes next
+    for source, target in ((stdin, 0), (stdout, 1), (stderr, 2), (code, CODE_FD), (ready, READY_FD)):
+        os.dup2(source, target)
+    os.closerange(READY_FD + 1, os.sysconf("SC_OPEN_MAX"))
+    os.chdir(WORK)
+    try:
+        confine()
+        os.write(READY_FD, b"R")
+    except BaseException as error:
+        os.write(READY_FD, f"{type(error).__name__}: {error}".encode()[:400])
+        os._exit(1)
+    os.close(READY_FD)
+    header, (text,) = frames.read(CODE_FD)
+    os.close(CODE_FD)
+    if header["kind"] == "shell":
+        os.execve("/usr/bin/bash", ["bash", "--noprofile", "--norc", "-c", text], ENVIRONMENT)  # noqa: S606
+    os._exit(_run_python(text.decode(errors="replace")))
+
+
+def _run_python(text: str) -> int:
+    """The code as ``__main__`` of a fresh module, ended the way the interpreter ends a script."""
+    os.environ.clear()
+    os.environ.update({**ENVIRONMENT, **PYTHON_ENVIRONMENT})
+    for number in _STAYS_IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
+    sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115, PTH123
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115, PTH123
+    sys.argv, sys.path[:] = [NAME], [WORK, *(p for p in sys.path if p != "/opt")]
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=NAME, __builtins__=builtins)
+    sys.modules["__main__"] = main
+    linecache.cache[NAME] = (len(text), None, [line + "\n" for line in text.splitlines()], NAME)
+    gc.enable()
+    return _finish(_execute(text, main))
+
+
+def _execute(text: str, main: types.ModuleType) -> int:
+    try:
+        exec(compile(text, NAME, "exec", dont_inherit=True), main.__dict__)  # noqa: S102 (the purpose of this room)
+    except SystemExit as stop:
+        if isinstance(stop.code, int):
+            return stop.code & 0xFF
+        if stop.code is not None:
+            print(stop.code, file=sys.stderr)  # noqa: T201
+        return 0 if stop.code is None else 1
+    except BaseException as error:
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # not our own frame
+        traceback.print_exception(error)
+        return 1
+    return 0
+
+
+def _finish(status: int) -> int:
+    """Wait for threads, run exit functions, flush: what Py_Finalize does, without tearing a shared image down."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return status or 1
+    return status

@@ -1,0 +1,260 @@
+"""Pid 1 of one call: trusted code between the host and the payload. It builds the call's world, watches it, and
+reports on it when everything else in it is dead. Its own end takes the namespaces with it."""
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import stat
+import time
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from . import frames, kernel, payload
+
+TICK_S = 0.025
+GRACE_S = 0.2
+MAX_DEPTH, MAX_FILES, MAX_BYTES = 16, 2048, 64 << 20
+ID = 65534
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_HIDDEN = kernel.MS_NOSUID | kernel.MS_NODEV
+
+
+@dataclass
+class Outcome:
+    """How the payload ended. ``status`` is a wait status, ``ended`` why the shim ended it (empty: on its own)."""
+
+    status: int = 0
+    ended: str = ""
+    wall_s: float = 0.0
+    peak_kib: int = 0
+
+
+def run(sock: int, stdout: int, stderr: int, uid: int, gid: int) -> NoReturn:
+    """Never returns. Any surprise during set-up is reported to the host, which then refuses the call."""
+    try:
+        proc = _build(uid, gid)
+        child, code = _fork_payload(stdout, stderr)
+        for fd in (stdout, stderr):
+            os.close(fd)
+    except BaseException as error:
+        frames.write(sock, frames.pack({"error": f"{type(error).__name__}: {error}"}))
+        os._exit(1)
+    frames.write(sock, frames.pack({"ready": True}))
+    with contextlib.suppress(EOFError, OSError):
+        _serve(sock, proc, child, code)
+    os._exit(0)
+
+
+def _build(uid: int, gid: int) -> int:
+    """Identity and mounts. Returns a descriptor of the outer /proc, the one place that shows the payload's memory."""
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{ID} {uid} 1"), ("gid_map", f"{ID} {gid} 1")):
+        _write(f"/proc/self/{name}", text)
+    _write("/proc/self/oom_score_adj", "1000")
+    proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("tmpfs", payload.WORK, "tmpfs", _HIDDEN, "size=64m,nr_inodes=2048,mode=0700")
+    kernel.mount("tmpfs", "/tmp", "tmpfs", _HIDDEN, "size=16m,nr_inodes=512,mode=0700")  # noqa: S108
+    _cover("/dev/shm")  # noqa: S108
+    try:
+        kernel.mount("proc", "/proc", "proc", _HIDDEN, "subset=pid,hidepid=invisible")
+    except OSError:
+        _cover("/proc")  # the kernel finds a new one too revealing here; none is as good
+    return proc
+
+
+def _cover(path: str) -> None:
+    """An empty read-only file system over ``path``."""
+    kernel.mount("tmpfs", path, "tmpfs", _HIDDEN | kernel.MS_RDONLY, "size=4k,mode=0755")
+
+
+def _write(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def _fork_payload(stdout: int, stderr: int) -> tuple[int, int]:
+    """(pid, descriptor to write the code to) of a payload that is confined and waits for code."""
+    code_out, code_in = os.pipe()
+    ready_out, ready_in = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            payload.run(os.open("/dev/null", os.O_RDONLY), stdout, stderr, code_out, ready_in)
+        finally:
+            os._exit(1)
+    os.close(code_out)
+    os.close(ready_in)
+    said = os.read(ready_out, 512)
+    os.close(ready_out)
+    if said != b"R":
+        raise RuntimeError(f"the payload could not confine itself: {said.decode(errors='replace')}")
+    return pid, code_in
+
+
+def _serve(sock: int, proc: int, child: int, code: int) -> None:
+    header, blobs = frames.read(sock)
+    if header["kind"] == "shell":
+        for path in ("/opt/python", "/opt/site"):
+            _cover(path)  # the shell has the executables of the allowlist and no interpreter
+    for name, data in zip(header["files"], blobs[1:], strict=True):
+        _stage(name, data)
+    memory = header["mem_mib"] << 20
+    resource.prlimit(child, resource.RLIMIT_AS, (memory + (1 << 30),) * 2)
+    resource.prlimit(child, resource.RLIMIT_CPU, (int(header["wall_s"]) + 2,) * 2)
+    start = time.monotonic()
+    with contextlib.suppress(BrokenPipeError):  # it may be dead already
+        frames.write(code, frames.pack({"kind": header["kind"]}, blobs[:1]))
+    os.close(code)
+    outcome = _watch(proc, child, start, header["wall_s"], memory >> 10)
+    found = _Harvest()
+    frames.write(sock, frames.pack({**_report(outcome), "files": found.names}, found.contents))
+
+
+def _report(outcome: Outcome) -> dict[str, Any]:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "ended": outcome.ended,
+        "rc": os.waitstatus_to_exitcode(outcome.status),
+        "wall_s": outcome.wall_s,
+        "cpu_s": used.ru_utime + used.ru_stime,
+        "peak_kib": max(outcome.peak_kib, used.ru_maxrss),
+    }
+
+
+def _stage(name: str, data: bytes) -> None:
+    parts = name.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"{name!r} is no path inside the work folder")
+    folder = "/".join([payload.WORK, *parts[:-1]])
+    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+    fd = os.open(f"{folder}/{parts[-1]}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        frames.write(fd, data)
+    finally:
+        os.close(fd)
+
+
+def _watch(proc: int, child: int, start: float, wall_s: float, limit_kib: int) -> Outcome:
+    """Wait for the payload's end or bring it about; then end all it left behind."""
+    outcome, deadline, pidfd = Outcome(), start + wall_s, os.pidfd_open(child)
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    own = int(os.readlink("self", dir_fd=proc))
+    while not _reap(child, outcome):
+        left = deadline - time.monotonic()
+        poll.poll(max(1, int(min(TICK_S, max(left, 0)) * 1000)))
+        used = tree_kib(proc, own)
+        outcome.peak_kib = max(outcome.peak_kib, used)
+        if outcome.ended != "memory" and used > limit_kib:
+            outcome.ended = "memory"
+            _kill_all(signal.SIGKILL)
+        elif left <= 0:
+            _kill_all(signal.SIGKILL if outcome.ended else signal.SIGTERM)
+            outcome.ended, deadline = outcome.ended or "timeout", time.monotonic() + GRACE_S
+    outcome.wall_s = time.monotonic() - start
+    _end_everything()
+    return outcome
+
+
+def _reap(child: int, outcome: Outcome) -> bool:
+    """Collect what has ended. True once the payload itself has."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return True
+        if pid == 0:
+            return False
+        if pid == child:
+            outcome.status = status
+            return True
+
+
+def _kill_all(number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, number)
+
+
+def _end_everything() -> None:
+    """Pid 1's SIGKILL to all reaches whatever called setsid or forked twice; then wait for each."""
+    while True:
+        _kill_all(signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def tree_kib(proc: int, root: int) -> int:
+    """Anonymous and shared memory of every descendant of ``root`` (pids of the outer namespace), summed.
+
+    Pages shared since a fork count once per process: the sum may be too high, never too low.
+    """
+    parents: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    for name in os.listdir(proc):
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                parents[int(name)], sizes[int(name)] = _status(proc, name)
+    total, todo = 0, [root]
+    while todo:
+        parent = todo.pop()
+        for pid in [p for p, q in parents.items() if q == parent]:
+            total += sizes[pid]
+            todo.append(pid)
+    return total
+
+
+def _status(proc: int, name: str) -> tuple[int, int]:
+    fd = os.open(f"{name}/status", os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
+    try:
+        text = os.read(fd, 8192).decode(errors="replace")
+    finally:
+        os.close(fd)
+    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    sizes = (int(fields.get(key, "0").split()[0]) for key in ("RssAnon", "RssShmem"))
+    return int(fields["PPid"]), sum(sizes)
+
+
+class _Harvest:
+    """Regular files of the work folder. Nothing else lives here any more, and no link is followed."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.contents: list[bytes] = []
+        self._room = MAX_BYTES
+        self._folder(os.open(payload.WORK, _FOLDER), "", 0)
+
+    def _folder(self, fd: int, prefix: str, depth: int) -> None:
+        for name in sorted(os.listdir(fd)):
+            mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
+            with contextlib.suppress(OSError):  # the code may have taken its own right to read
+                if stat.S_ISDIR(mode) and depth < MAX_DEPTH:
+                    self._folder(os.open(name, _FOLDER, dir_fd=fd), f"{prefix}{name}/", depth + 1)
+                elif stat.S_ISREG(mode) and len(self.names) < MAX_FILES:
+                    self._file(fd, name, prefix)
+        os.close(fd)
+
+    def _file(self, fd: int, name: str, prefix: str) -> None:
+        data = _content(fd, name, self._room)
+        self._room -= len(data)
+        self.names.append(os.fsencode(prefix + name).decode(errors="backslashreplace"))
+        self.contents.append(data)
+
+
+def _content(folder: int, name: str, room: int) -> bytes:
+    """At most ``room`` bytes: sparse files are longer than the file system that holds them."""
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        size = min(os.fstat(fd).st_size, room)
+        return frames.read_exactly(fd, size)
+    finally:
+        os.close(fd)

@@ -1,0 +1,131 @@
+"""Live probes: what the sandbox promises is tried from the inside before anything relies on it. A miss is a refusal."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+
+from agent0.errors import SandboxUnavailableError
+from agent0.ports import SandboxCall, SandboxResult
+from events.values import ToolState
+from infra.sandbox.execution import execute
+from infra.sandbox.inside.payload import ENVIRONMENT, PYTHON_ENVIRONMENT
+from infra.sandbox.zygote import Zygote, ZygoteError
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One promise tried: ``detail`` is what was seen."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+_ENVIRONMENT = sorted(ENVIRONMENT | PYTHON_ENVIRONMENT)
+_INSIDE = f"""
+import ctypes, json, os, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(*call):
+    ctypes.set_errno(0)
+    return libc.syscall(*call) == -1, os.strerror(ctypes.get_errno())
+def no_socket():
+    try:
+        socket.socket(socket.AF_INET)
+    except OSError as error:
+        return True, str(error)
+    return False, 'a socket was made'
+def no_write(*folders):
+    made = []
+    for folder in folders:
+        try:
+            open(folder + '/x', 'w').close()
+            made.append(folder)
+        except OSError:
+            pass
+    return not made, ' '.join(made) or 'none'
+def no_fork():
+    children = []
+    try:
+        for _ in range(64):
+            child = os.fork()
+            if child == 0:
+                os.read(gate[0], 1)
+                os._exit(0)
+            children.append(child)
+    except OSError as error:
+        return True, f'{{len(children)}} then {{error}}'
+    finally:
+        os.close(gate[1])
+    return False, '64 processes'
+def capabilities():
+    data = ctypes.create_string_buffer(24)
+    libc.capget(struct.pack('Ii', 0x20080522, 0), data)
+    return not any(data.raw), data.raw.hex()
+def value(got, wanted):
+    return got == wanted, str(got)
+gate = os.pipe()
+hidden = [p for p in ('/etc/shadow', '/root', '/home', '/run', '/var', '/sys') if os.path.lexists(p)]
+out = dict(
+    no_network=no_socket(),
+    no_new_user_namespace=refused(272, 0x10000000),
+    no_mount=refused(165, b'none', b'/tmp', b'tmpfs', 0, None),
+    no_host_files=(not hidden, ' '.join(hidden) or 'none'),
+    read_only_system=no_write('/usr', '/usr/bin', '/opt/python', '/opt/site', '/dev', '/dev/shm', '/proc', '/'),
+    clean_environment=value(sorted(os.environ), {_ENVIRONMENT!r}),
+    seccomp_filter=value(libc.prctl(21, 0, 0, 0, 0), 2),
+    no_new_privileges=value(libc.prctl(39, 0, 0, 0, 0), 1),
+    no_capabilities=capabilities(),
+    process_limit=no_fork(),
+)
+import sympy, numpy
+x = sympy.Symbol('x')
+seen = [6 * 7, str(sympy.diff(x**2, x)), float(numpy.ones(3).sum())]
+out['computes'] = value(seen, [42, '2*x', 3.0])
+print(json.dumps(out))
+"""
+
+
+async def inspect(zygote: Zygote) -> list[Probe]:
+    """Eleven probes from inside one world (a few milliseconds). Run on every new zygote."""
+    result = await _run(zygote, SandboxCall("python", _INSIDE, wall_s=10.0, mem_mib=4096))  # forks share, yet count
+    if result.state is not ToolState.OK:
+        return [Probe("computes", False, _seen(result))]
+    return [Probe(name, bool(ok), str(detail)) for name, (ok, detail) in json.loads(result.stdout).items()]
+
+
+async def limits(zygote: Zygote) -> list[Probe]:
+    """Memory and time are enforced (about half a second)."""
+    greedy = SandboxCall("python", "kept = []\nwhile True: kept.append(bytearray(4 << 20))", wall_s=10.0, mem_mib=128)
+    endless = SandboxCall("python", "while True: pass", wall_s=0.2)
+    shell = SandboxCall("shell", "echo $((6 * 7)); command -v python3 su mount")
+    memory, time, words = await asyncio.gather(*(_run(zygote, call) for call in (greedy, endless, shell)))
+    return [
+        Probe("memory_limit", memory.state is ToolState.MEMORY, _seen(memory)),
+        Probe("time_limit", time.state is ToolState.TIMEOUT, _seen(time)),
+        Probe("shell_allowlist", words.stdout == "42\n", _seen(words)),
+    ]
+
+
+async def require(probes: list[Probe]) -> None:
+    """Raises SandboxUnavailableError naming every miss."""
+    missed = [f"{p.name} ({p.detail})" for p in probes if not p.ok]
+    if missed:
+        raise SandboxUnavailableError(
+            "The sandbox",
+            f"its self-test missed: {', '.join(missed)}.",
+            "See `agent0 doctor`; nothing runs without it.",
+        )
+
+
+async def _run(zygote: Zygote, call: SandboxCall) -> SandboxResult:
+    try:
+        return await execute(zygote, call)
+    except ZygoteError as error:
+        raise SandboxUnavailableError("The sandbox", f"{error}.", "See `agent0 doctor`.") from error
+
+
+def _seen(result: SandboxResult) -> str:
+    return (
+        f"{result.state.value} after {result.wall_s:.2f} s, {result.peak_mem_mib:.0f} MiB: "
+        + (result.stderr.strip().splitlines() or [result.stdout.strip()])[-1]
+    )

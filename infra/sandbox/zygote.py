@@ -1,0 +1,192 @@
+"""The host's hold on one zygote: start it, ask it for fresh worlds, end it with all that lives in it."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent0.errors import SandboxUnavailableError
+from infra.sandbox import rootfs
+
+START_S = 60.0
+SPAWN_S = 20.0
+
+
+class ZygoteError(Exception):
+    """The zygote died or spoke out of turn. Whoever sees this kills it and starts another."""
+
+
+@dataclass
+class World:
+    """One confined payload that waits for code: its pidfd, its private socket and its two output pipes."""
+
+    pidfd: int
+    sock: socket.socket
+    stdout: int
+    stderr: int
+    gone: bool = field(default=False, init=False)
+
+    def kill(self) -> None:
+        """Kill its pid 1, hence everything in it."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def release(self) -> None:
+        """Kill what is left and close every descriptor."""
+        if not self.gone:
+            self.gone = True
+            self.kill()
+            self.sock.close()
+            for fd in (self.pidfd, self.stdout, self.stderr):
+                os.close(fd)
+
+
+class Zygote:
+    """One running zygote. Use ``await Zygote.start()``."""
+
+    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
+        self._process, self._control = process, control
+        self._turn = asyncio.Lock()
+        self._spare: World | None = None
+        self._refill: asyncio.Task[None] | None = None
+        self.served = 0
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self._in_flight = 0
+        self.dead = False
+
+    @classmethod
+    async def start(cls) -> "Zygote":
+        """Start one and wait until it has imported everything.
+
+        Raises:
+            SandboxUnavailableError: it does not start here; the reason is what it said.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            ours.setblocking(False)
+            process = await asyncio.create_subprocess_exec(
+                *await rootfs.command(theirs.fileno()),
+                pass_fds=[theirs.fileno()],
+                env={},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        zygote = cls(process, ours)
+        try:
+            await zygote._receive(START_S)
+        except (ZygoteError, TimeoutError) as error:
+            await zygote.close()
+            raise SandboxUnavailableError("The sandbox", await zygote._complaint(error), _FIX) from error
+        return zygote
+
+    @asynccontextmanager
+    async def world(self) -> AsyncIterator[World]:
+        """A fresh world, confined and waiting; gone with everything in it at the end of the block.
+
+        Raises:
+            ZygoteError: none could be made.
+        """
+        self.served += 1
+        self._in_flight += 1
+        self.idle.clear()
+        try:
+            spare, self._spare = self._spare, None
+            world = spare or await self._fresh()
+            try:
+                yield world
+            finally:
+                world.release()
+        finally:
+            self._in_flight -= 1
+            if not self._in_flight:
+                self.idle.set()
+
+    def prepare(self) -> None:
+        """Make one world ahead of the next call, in the background."""
+        if self._spare is None and not self.dead and (self._refill is None or self._refill.done()):
+            self._refill = asyncio.create_task(self._keep_spare())
+
+    async def _keep_spare(self) -> None:
+        with contextlib.suppress(ZygoteError):
+            world = await self._fresh()
+            if self.dead or self._spare is not None:
+                world.release()
+            else:
+                self._spare = world
+
+    async def _fresh(self) -> World:
+        async with self._turn:
+            try:
+                await asyncio.get_running_loop().sock_sendall(self._control, b"spawn")
+                answer, fds = await self._receive(SPAWN_S)
+            except (OSError, TimeoutError) as error:
+                raise ZygoteError(f"the zygote does not answer: {error}") from error
+        if "pid" not in answer or len(fds) != 4:
+            raise ZygoteError(str(answer.get("error", "malformed answer")))
+        sock = socket.socket(fileno=fds[1])
+        sock.setblocking(False)
+        return World(fds[0], sock, fds[2], fds[3])
+
+    async def _receive(self, timeout: float) -> tuple[dict[str, Any], list[int]]:
+        async with asyncio.timeout(timeout):
+            await readable(self._control.fileno())
+        try:
+            data, fds, _, _ = socket.recv_fds(self._control, 4096, 4)
+        except OSError as error:
+            raise ZygoteError(f"the zygote is gone: {error}") from error
+        if not data:
+            raise ZygoteError("the zygote is gone")
+        for fd in fds:
+            os.set_inheritable(fd, False)
+        answer: dict[str, Any] = json.loads(data)
+        return answer, list(fds)
+
+    async def _complaint(self, error: Exception) -> str:
+        assert self._process.stderr is not None  # noqa: S101 (it was opened as a pipe)
+        said = (await self._process.stderr.read(4096)).decode(errors="replace").strip()
+        return f"it does not start: {said.splitlines()[-1] if said else error}."
+
+    def kill(self) -> None:
+        """End the zygote and every world in it, now."""
+        if self.dead:
+            return
+        self.dead = True
+        self._control.close()
+        if self._spare is not None:
+            self._spare.release()
+            self._spare = None
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()  # bubblewrap takes pid 1 of the namespace with it (--die-with-parent)
+
+    async def close(self) -> None:
+        """``kill`` and wait."""
+        self.kill()
+        if self._refill is not None:
+            self._refill.cancel()
+            await asyncio.gather(self._refill, return_exceptions=True)
+        await self._process.wait()
+
+
+async def readable(fd: int) -> None:
+    """Return once ``fd`` can be read."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(fd, lambda: ready.done() or ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(fd)
+
+
+_FIX = (
+    "See `agent0 doctor`. Usual causes: unprivileged user namespaces are switched off (Ubuntu >= 23.10: "
+    "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or run as root), or a container without the right to mount."
+)
