@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from agent0.answers import same
 from agent0.curriculum import stream
-from agent0.errors import TransientError
+from agent0.errors import ConfigError, TransientError
 from agent0.parsing import ParsedTurn, parse_turn
 from agent0.ports import GenerateRequest, Generation, Model, Sampling, Sandbox, ToolSpec
 from agent0.prompts import Prompt, render
@@ -104,8 +104,16 @@ async def solve(
 
 
 def specs_of(names: Sequence[str]) -> tuple[ToolSpec, ...]:
-    """What a model is told of the tools it may call."""
+    """What a model is told of the tools it may call.
+
+    Raises:
+        ConfigError: there is no such tool.
+    """
     known = tools()
+    if unknown := [name for name in names if name not in known]:
+        raise ConfigError(
+            f"There is no tool named {unknown[0]}.", f"The tools are: {', '.join(known)}.", "Set run.student.tools."
+        )
     return tuple(known[name].spec for name in names)
 
 
@@ -133,7 +141,7 @@ async def _react(
         if result.state in _NOBODYS_FAULT:
             raise TransientError("The sandbox did not run a tool call.", f"{result.state.value}: {result.output[:200]}")
         now.called.append(Called(len(now.written) - 1, call, result))
-        now.transcript.append(Turn(role="tool", name=call.name, content=observation(result)))
+        now.transcript.append(Turn(role="tool", name=call.name, content=result.output))
     return "budget" if len(parsed.calls) > room else None
 
 
@@ -150,13 +158,6 @@ def text_arguments(specs: Sequence[ToolSpec]) -> dict[str, str]:
     """Tool name to the argument that plain text fills: the only required one, where there is one such."""
     required = {spec.name: spec.parameters.get("required", []) for spec in specs}
     return {name: names[0] for name, names in required.items() if len(names) == 1}
-
-
-def observation(result: ToolResult) -> str:
-    """What the student reads of a result: the output, after the state where a limit ended the call."""
-    if result.state in (ToolState.OK, ToolState.ERROR):
-        return result.output.strip("\n")
-    return f"[{result.state.value}] {result.output}".strip()
 
 
 def plain_output(text: str) -> str:

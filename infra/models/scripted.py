@@ -1,0 +1,213 @@
+"""A model that needs no weights: a pure function of the request that proposes, guesses, calls tools and learns.
+
+It plays the loop's story for tests and examples: its adapter is JSON with a skill, and skill makes it call its tool
+instead of guessing. It may know a family's answer, because nothing is concluded from how well it does.
+"""
+
+import asyncio
+import json
+import math
+import random
+import re
+import time
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Literal
+
+from agent0.errors import ConfigError, OperationError
+from agent0.families import Family, Params, families
+from agent0.parsing import OPEN, format_call
+from agent0.ports import Artifacts, GenerateRequest, Generation, Sample, Trained, TrainJob
+from agent0.settings import ActorConfig
+from agent0.student import plain_output
+from events.base import sha256
+from events.values import Artifact, Turn, Usage
+
+ROLES = {"system": 1, "user": 2, "assistant": 3, "tool": 4}
+END = 5
+"""Token ids below 256 are control tokens, which no text encodes to; the others hold up to four bytes of text."""
+
+_option = re.compile(r"latency=(\d{1,3}(?:\.\d{1,6})?)")
+
+
+def encode(text: str) -> tuple[int, ...]:
+    """Token ids of ``text``: four UTF-8 bytes each (with a leading 1, so that each id tells its length)."""
+    data = text.encode(errors="replace")
+    return tuple(int.from_bytes(b"\x01" + data[n : n + 4], "big") for n in range(0, len(data), 4))
+
+
+def decode(ids: Sequence[int]) -> str:
+    """The text of ``ids``; control tokens have none."""
+    return b"".join(i.to_bytes(5, "big").lstrip(b"\0")[1:] for i in ids if i >= 256).decode(errors="ignore")
+
+
+class Scripted:
+    """The model. ``actor.model`` may be ``latency=SECONDS``, the time each call then takes."""
+
+    name = "scripted"
+
+    def __init__(self, artifacts: Artifacts, actor: ActorConfig | None = None) -> None:
+        """Raises ConfigError for another ``actor.model``."""
+        asked = actor.model if actor else ""
+        found = _option.fullmatch(asked)
+        if asked and not found:
+            raise ConfigError(f"The scripted model has no variant {asked!r}.", "It knows latency=SECONDS.", "")
+        self._latency = float(found[1]) if found else 0.0
+        self._artifacts = artifacts
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """The same request gives the same turn; at temperature 0 whatever the seed."""
+        start = time.monotonic()
+        if self._latency:
+            await asyncio.sleep(self._latency)
+        skill = skill_of(request.adapter, self._artifacts)
+        greedy = request.sampling.temperature == 0
+        key = "greedy" if greedy else f"{request.sampling.seed} {request.sampling.temperature}"
+        rng = random.Random(sha256(f"{key} {skill} {[(t.role, t.content) for t in request.turns]}"))
+        said = _say(request, skill, rng).removeprefix(request.prefill)
+        ids, finish = _limited(said, request.sampling.max_tokens)
+        prompt = _context(request)
+        return Generation(
+            text=request.prefill + decode(ids),
+            token_ids=ids,
+            logprobs=tuple(round(math.log(rng.uniform(0.3, 1.0)), 6) for _ in ids),
+            prompt_ids=prompt,
+            finish=finish,
+            usage=Usage(prompt_tokens=len(prompt), completion_tokens=len(ids), wall_s=time.monotonic() - start),
+            model=self.name,
+        )
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+
+
+class ScriptedTrainer:
+    """Raises the skill of an adapter where calling tools was rewarded above guessing, and lowers it where not."""
+
+    def __init__(self, artifacts: Artifacts) -> None:
+        self._artifacts = artifacts
+
+    async def train(self, job: TrainJob) -> Trained:
+        """Same job, same adapter."""
+        before = skill_of(job.parent, self._artifacts)
+        lesson = _lesson(job.samples)
+        skill = max(0, before + lesson)
+        body = {"skill": skill, "seed": job.seed, "parent": job.parent.sha256 if job.parent else ""}
+        adapter = self._artifacts.put(json.dumps(body, sort_keys=True).encode(), "application/json")
+        tokens = sum(sum(s.trajectory.mask) for s in (*job.samples, *job.replay))
+        metrics = {"skill": float(skill), "lesson": float(lesson), "steps": 1.0, "tokens": float(tokens)}
+        return Trained(adapter, metrics)
+
+
+def skill_of(adapter: Artifact | None, artifacts: Artifacts) -> int:
+    """The skill an adapter holds, 0 for the base.
+
+    Raises:
+        OperationError: the artifact is no adapter of this model.
+    """
+    if adapter is None:
+        return 0
+    try:
+        return int(json.loads(artifacts.get(adapter))["skill"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise OperationError("This adapter is not the scripted model's.", f"Artifact {adapter.sha256[:12]}.") from error
+
+
+def _lesson(samples: Sequence[Sample]) -> int:
+    """1 where turns with a tool call have the higher mean advantage, -1 where the lower, 0 where none can be told;
+    without both kinds (a teacher's samples) 1 where anything was rewarded."""
+    with_tool: list[float] = []
+    without: list[float] = []
+    for sample in samples:
+        path = sample.trajectory
+        sampled = decode([i for i, own in zip(path.token_ids, path.mask, strict=True) if own])
+        (with_tool if OPEN in sampled else without).append(sample.advantage)
+    if with_tool and without:
+        gap = fmean(with_tool) - fmean(without)
+        return (gap > 0) - (gap < 0)
+    return int(any(sample.advantage > 0 for sample in samples))
+
+
+def _context(request: GenerateRequest) -> tuple[int, ...]:
+    """The conversation as tokens, up to and including the prefill."""
+    ids: list[int] = []
+    for turn in request.turns:
+        ids += [ROLES[turn.role], *_content(turn), END]
+    return (*ids, ROLES["assistant"], *encode(request.prefill))
+
+
+def _content(turn: Turn) -> tuple[int, ...]:
+    """Sampled ids as they were, after whatever text was forced before them."""
+    own = tuple(i for i in turn.token_ids if i != END)
+    text = decode(own)
+    if own and turn.content.endswith(text):
+        return encode(turn.content[: len(turn.content) - len(text)]) + own
+    return encode(turn.content)
+
+
+def _limited(text: str, limit: int) -> tuple[tuple[int, ...], Literal["stop", "length"]]:
+    ids = (*encode(text), END)
+    if len(ids) <= limit:
+        return ids, "stop"
+    return encode(decode(ids[:limit])), "length"
+
+
+def _say(request: GenerateRequest, skill: int, rng: random.Random) -> str:
+    question = next((t.content for t in reversed(request.turns) if t.role == "user"), "")
+    if found := _task(question):
+        return _attempt(request, *found, skill, rng)
+    if wanted := _wanted(question):
+        return _proposal(*wanted, skill, rng)
+    return "I cannot tell."
+
+
+def _task(text: str) -> tuple[Family, Params] | None:
+    """The task that a line of ``text`` asks, alone or after a label."""
+    for line in text.splitlines():
+        for body in (line.strip(), line.partition(": ")[2].strip()):
+            for entry in families().values() if body else ():
+                if (params := entry.parse(body)) is not None:
+                    return entry, params
+    return None
+
+
+def _wanted(text: str) -> tuple[Family, int] | None:
+    """Family and level that a request for a task names; the last number of the text is the level."""
+    words = re.findall(r"[a-z_]+|\d", text[-4000:])
+    named = [families()[w] for w in words if w in families()]
+    levels = [int(w) for w in words if w.isdigit()]
+    return (named[-1], min(max(levels[-1], 1), named[-1].levels)) if named and levels else None
+
+
+def _proposal(entry: Family, level: int, skill: int, rng: random.Random) -> str:
+    """A question; now and then one without sense or one that is asked ever again."""
+    chance = rng.random()
+    if chance < 0.15 * 0.7**skill:
+        return f"{entry.name} {level} is a nice number, is it not"
+    fresh = random.Random(f"{entry.name} {level}") if chance > 0.93 else rng
+    return entry.render(entry.sample(level, fresh), fresh)
+
+
+def _attempt(request: GenerateRequest, entry: Family, params: Params, skill: int, rng: random.Random) -> str:
+    last = request.turns[-1]
+    if last.role == "tool":
+        seen = plain_output(last.content)
+        return f"\\boxed{{{seen}}}" if seen and "Error" not in seen else _guess(entry, params, rng)
+    if not request.prefill and rng.random() > tool_share(skill):
+        return _guess(entry, params, rng)
+    call = format_call(*entry.call(params))
+    return call if request.prefill or rng.random() > 0.04 else call[: len(call) // 2]
+
+
+def tool_share(skill: int) -> float:
+    """Chance of calling the tool: a quarter at first, nearer to all of the time with each step of skill."""
+    return 1 - 0.75 * 0.6**skill
+
+
+def _guess(entry: Family, params: Params, rng: random.Random) -> str:
+    """The answer, less often the harder the task; else something like it."""
+    answer = entry.solve(params)
+    if rng.random() > 0.4 / entry.level(params):
+        number = answer.lstrip("-").isdigit()
+        answer = str(int(answer) + rng.choice((-2, -1, 1, 2, 10))) if number else f"{answer[::-1]}?"
+    return f"\\boxed{{{answer}}}"
