@@ -47,7 +47,7 @@ class _Lane:
     async def _start(self) -> Zygote:
         zygote = await Zygote.start()
         try:
-            await selftest.require(await selftest.inspect(zygote))
+            selftest.require(await selftest.inspect(zygote))
         except BaseException:
             await zygote.close()
             raise
@@ -88,7 +88,7 @@ class Bubblewrap:
             SandboxUnavailableError: it did not.
         """
         zygotes = await asyncio.gather(*(lane.zygote() for lane in self._lanes))
-        await selftest.require(await selftest.limits(zygotes[0]))
+        selftest.require(await selftest.limits(zygotes[0]))
 
     async def call(self, call: SandboxCall) -> SandboxResult:
         """See ``agent0.ports.Sandbox``. More than MAX_WAITING calls in line: state ``busy`` at once."""

@@ -16,11 +16,78 @@ INSIDE = Path(__file__).with_name("inside")
 UID = 64999
 """What root becomes before anything runs: no account has this number, and limits on processes do not bind root."""
 EXECUTABLES = (
-    "[ awk base64 basename bash bc cat chmod cmp column comm cp cut date diff dirname du echo env expr factor false "
-    "find fold grep gunzip gzip head id join ln ls md5sum mkdir mktemp mv nl nohup numfmt od paste printenv printf "
-    "readlink realpath rev rm rmdir sed seq setsid sh sha256sum shuf sleep sort split stat tac tail tar tee test "
-    "timeout touch tr true uniq wc xargs yes"
-).split()
+    "[",
+    "awk",
+    "base64",
+    "basename",
+    "bash",
+    "bc",
+    "cat",
+    "chmod",
+    "cmp",
+    "column",
+    "comm",
+    "cp",
+    "cut",
+    "date",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "env",
+    "expr",
+    "factor",
+    "false",
+    "find",
+    "fold",
+    "grep",
+    "gunzip",
+    "gzip",
+    "head",
+    "id",
+    "join",
+    "ln",
+    "ls",
+    "md5sum",
+    "mkdir",
+    "mktemp",
+    "mv",
+    "nl",
+    "nohup",
+    "numfmt",
+    "od",
+    "paste",
+    "printenv",
+    "printf",
+    "readlink",
+    "realpath",
+    "rev",
+    "rm",
+    "rmdir",
+    "sed",
+    "seq",
+    "setsid",
+    "sh",
+    "sha256sum",
+    "shuf",
+    "sleep",
+    "sort",
+    "split",
+    "stat",
+    "tac",
+    "tail",
+    "tar",
+    "tee",
+    "test",
+    "timeout",
+    "touch",
+    "tr",
+    "true",
+    "uniq",
+    "wc",
+    "xargs",
+    "yes",
+)
 """The shell's allowlist. The boundary is that no other executable exists; those absent on this machine are left out."""
 MODULES = ("mpmath", "numpy", "numpy.libs", "sympy")
 """What of the environment's site-packages code may import beside the standard library."""
@@ -53,12 +120,12 @@ async def command(control_fd: int) -> list[str]:
 
 def _isolation() -> list[str]:
     """Namespaces and environment. Root needs no user namespace and must not use one: in it, it would stay root."""
-    out = "--unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent".split()
-    out += "--new-session --as-pid-1 --clearenv --hostname sbx --cap-drop ALL".split()
+    out = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    out += ["--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--hostname", "sbx", "--cap-drop", "ALL"]
     if os.getuid() == 0:
-        out += "--cap-add CAP_SETUID --cap-add CAP_SETGID".split()
+        out += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:
-        out += "--unshare-user --uid 65534 --gid 65534".split()
+        out += ["--unshare-user", "--uid", "65534", "--gid", "65534"]
     variables = {"LANG": "C.UTF-8", "LD_LIBRARY_PATH": "/opt/python/lib", "OPENBLAS_NUM_THREADS": "1"}
     variables |= {"PATH": "/usr/bin", "PYTHONHASHSEED": "0", "PYTHONHOME": "/opt/python", "PYTHONPATH": "/opt/site"}
     for name, value in variables.items():

@@ -106,7 +106,7 @@ async def limits(zygote: Zygote) -> list[Probe]:
     ]
 
 
-async def require(probes: list[Probe]) -> None:
+def require(probes: list[Probe]) -> None:
     """Raises SandboxUnavailableError naming every miss."""
     missed = [f"{p.name} ({p.detail})" for p in probes if not p.ok]
     if missed:

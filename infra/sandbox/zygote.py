@@ -179,7 +179,7 @@ async def readable(fd: int) -> None:
     """Return once ``fd`` can be read."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(fd, lambda: ready.done() or ready.set_result(None))
+    loop.add_reader(fd, lambda: None if ready.done() else ready.set_result(None))
     try:
         await ready
     finally:

@@ -75,10 +75,11 @@ def run(stdin: int, stdout: int, stderr: int, code: int, ready: int) -> NoReturn
         os.write(READY_FD, f"{type(error).__name__}: {error}".encode()[:400])
         os._exit(1)
     os.close(READY_FD)
-    header, (text,) = frames.read(CODE_FD)
+    header, blobs = frames.read(CODE_FD)
+    text = blobs[0]
     os.close(CODE_FD)
     if header["kind"] == "shell":
-        os.execve("/usr/bin/bash", ["bash", "--noprofile", "--norc", "-c", text], ENVIRONMENT)  # noqa: S606
+        os.execve("/usr/bin/bash", ["bash", "--noprofile", "--norc", "-c", os.fsdecode(text)], ENVIRONMENT)  # noqa: S606
     os._exit(_run_python(text.decode(errors="replace")))
 
 
@@ -89,9 +90,9 @@ def _run_python(text: str) -> int:
     for number in _STAYS_IGNORED:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
-    sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115, PTH123
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115, PTH123
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     sys.argv, sys.path[:] = [NAME], [WORK, *(p for p in sys.path if p != "/opt")]
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=NAME, __builtins__=builtins)
