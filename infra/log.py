@@ -18,7 +18,7 @@ from nats.js.errors import NotFoundError as NoSuchMessageError
 
 from agent0.errors import DependencyError, LogError, NotFoundError
 from events.base import TOKEN, Recorded, decode
-from infra.log_link import Link, connect
+from infra.log_link import ANSWER_S, Link, connect
 from infra.log_read import Query, Stored, pull
 from infra.server import Role, Server
 from infra.topology import ADVISORIES, EVENTS, MAX_MESSAGE
@@ -26,7 +26,6 @@ from infra.topology import ADVISORIES, EVENTS, MAX_MESSAGE
 BATCH = 1000
 """Messages of one atomic batch: the server's limit."""
 
-ACK_S = 5.0
 PATIENCE_S = 15.0
 MAX_BODY = MAX_MESSAGE - 4096
 """Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""
@@ -140,6 +139,8 @@ class Log:
     async def _send(self, events: Sequence[Recorded], bodies: Mapping[str, bytes]) -> dict[str, int]:
         """One plain publish or one atomic batch; id -> sequence."""
         client, batch = self._link.client, uuid4().hex
+        async with asyncio.timeout(ANSWER_S):
+            await self._link.ready()
         for n, r in enumerate(events[:-1], 1):
             marks = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(n)}
             await client.publish(r.subject, bodies[r.id], headers={"Nats-Msg-Id": r.id} | marks)
@@ -148,8 +149,7 @@ class Log:
         if len(events) > 1:
             headers |= {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(len(events)), "Nats-Batch-Commit": "1"}
             headers.pop("Nats-Expected-Stream")
-        answer = await client.request(last.subject, bodies[last.id], timeout=ACK_S, headers=headers)
-        seq = _stored_at(json.loads(answer.data))
+        seq = _stored_at(json.loads(await self._link.request(last.subject, bodies[last.id], headers=headers)))
         return {r.id: seq - len(events) + n for n, r in enumerate(events, 1)}
 
     async def _landed(self, events: Sequence[Recorded], floor: int) -> dict[str, int]:
@@ -250,7 +250,7 @@ class Log:
         """
         request = f"$JS.API.STREAM.INFO.{EVENTS}"
         try:
-            answer = json.loads((await self._link.client.request(request, timeout=ACK_S)).data)
+            answer = json.loads(await self._link.request(request))
         except (Error, TimeoutError) as error:
             raise self._link.away("ask for the log's extent") from error
         if refusal := answer.get("error"):

@@ -1,29 +1,34 @@
 """One connection to the log's server: it reconnects for ever and turns the client's errors into ours."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
-import nats
 from nats.aio.client import Client
-from nats.errors import AuthorizationError, Error, NoServersError
+from nats.errors import Error
 
 from agent0.errors import AuthError, DependencyError
 from infra.server import Role, Server
 
-CONNECT_S = 10
+CONNECT_S = 10.0
+ANSWER_S = 5.0
 
 
 class Link:
-    """A client with the last refusal the server told it and a counter of reconnections."""
+    """A client that remembers what the server refused and wakes those who must know of a reconnection."""
 
     def __init__(self) -> None:
         self.client = Client()
         self.denied = ""
+        self.generation = 0
+        """How often the connection was made anew: consumers of an earlier one may be gone."""
+        self.refused = asyncio.Event()
         self._watchers: set[asyncio.Event] = set()
+        self._lost = asyncio.Event()
         self._closing = False
 
     async def close(self) -> None:
@@ -33,15 +38,41 @@ class Link:
             await self.client.flush()
         await self.client.close()
 
-    def watch(self) -> asyncio.Event:
-        """An event that is set at every reconnection; give it back with ``unwatch``."""
-        event = asyncio.Event()
-        self._watchers.add(event)
-        return event
+    def watch(self, wake: asyncio.Event) -> None:
+        """Set ``wake`` at every reconnection, until ``unwatch``."""
+        self._watchers.add(wake)
 
-    def unwatch(self, event: asyncio.Event) -> None:
-        """Stop setting ``event``."""
-        self._watchers.discard(event)
+    def unwatch(self, wake: asyncio.Event) -> None:
+        """Leave ``wake`` alone."""
+        self._watchers.discard(wake)
+
+    async def request(
+        self, subject: str, body: bytes = b"", timeout_s: float = ANSWER_S, headers: dict[str, str] | None = None
+    ) -> bytes:
+        """The answer to one request. Nothing is sent while disconnected, and a lost connection is noticed at once.
+
+        Raises:
+            TimeoutError: no answer in time; the connection was lost before it came, or the request was refused.
+            nats.errors.Error: nobody serves ``subject``.
+        """
+        async with asyncio.timeout(timeout_s):
+            await self.ready()
+            self._lost.clear()
+            answer = asyncio.ensure_future(self.client.request(subject, body, timeout=timeout_s, headers=headers))
+            lost = asyncio.ensure_future(self._lost.wait())
+            try:
+                await asyncio.wait({answer, lost}, return_when=asyncio.FIRST_COMPLETED)
+                if not answer.done():
+                    raise TimeoutError(self.denied or "the connection was lost")
+                return answer.result().data
+            finally:
+                answer.cancel()
+                lost.cancel()
+
+    async def ready(self) -> None:
+        """Wait until connected: what is published before that sits in a buffer nobody can look into."""
+        while not self.client.is_connected:
+            await asyncio.sleep(0.02)
 
     def away(self, what: str) -> DependencyError | AuthError:
         """The error to raise when a request got no answer: a refusal where the server told of one."""
@@ -54,14 +85,23 @@ class Link:
 
     async def on_error(self, error: Exception) -> None:
         """Callback of the client: refusals arrive here only."""
-        if "permissions violation" in str(error).lower():
+        text = str(error).lower()
+        if "permissions violation" in text:
             self.denied = str(error)
+            self._lost.set()
+        elif "authorization violation" in text:
+            self.refused.set()
         logging.getLogger(__name__).info("log connection: %s", error)
+
+    async def on_disconnect(self) -> None:
+        """Callback of the client: answers under way will not come."""
+        self._lost.set()
 
     async def on_reconnect(self) -> None:
         """Callback of the client: readers must make their consumers again."""
-        for event in self._watchers:
-            event.set()
+        self.generation += 1
+        for wake in self._watchers:
+            wake.set()
 
     async def on_close(self) -> None:
         """A client that gave up can never work again, and a subscriber on it would spin: end the process."""
@@ -77,17 +117,20 @@ async def connect(server: Server, role: Role, name: str = "agent0") -> Link:
         AuthError: the credentials are refused.
     """
     link = Link()
-    options = server.options(role)
-    try:
-        await _first(options)
-        async with asyncio.timeout(CONNECT_S):
-            await link.client.connect(**options, **reconnecting(link), name=f"{name} {role}")
-    except AuthorizationError as error:
-        raise _refused(role) from error
-    except (Error, OSError, TimeoutError) as error:
-        why = f"{server.url} does not answer ({type(error).__name__})."
-        raise DependencyError("log", why, "Start the server, or correct AGENT0_NATS_URL.") from error
-    return link
+    connecting = asyncio.ensure_future(link.client.connect(**server.options(role), **reconnecting(link), name=name))
+    refused = asyncio.ensure_future(link.refused.wait())
+    await asyncio.wait({connecting, refused}, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
+    refused.cancel()
+    if connecting.done() and not connecting.exception():
+        return link
+    connecting.cancel()
+    with contextlib.suppress(asyncio.CancelledError, Error, OSError):
+        await connecting
+    await link.close()
+    if link.refused.is_set():
+        fix = "Check user and password (AGENT0_NATS_USER, AGENT0_NATS_PASSWORD) or the files in the data folder."
+        raise AuthError(f"The log refused the credentials of {role}.", "", fix)
+    raise DependencyError("log", f"{server.url} does not answer.", "Start the server, or correct AGENT0_NATS_URL.")
 
 
 def reconnecting(link: Link) -> dict[str, Any]:
@@ -98,6 +141,7 @@ def reconnecting(link: Link) -> dict[str, Any]:
         "ping_interval": 20,
         "pending_size": 16 << 20,
         "error_cb": link.on_error,
+        "disconnected_cb": link.on_disconnect,
         "reconnected_cb": link.on_reconnect,
         "closed_cb": link.on_close,
     }
@@ -108,25 +152,3 @@ def die(why: str, leave: Callable[[int], None] = os._exit) -> None:
     sys.stderr.write(f"agent0: {why}; leaving with status 70\n")
     sys.stderr.flush()
     leave(70)
-
-
-async def _first(options: dict[str, Any]) -> None:
-    """A trial without reconnection: a client that reconnects for ever hides why it cannot."""
-    refusals: list[Exception] = []
-
-    async def note(error: Exception) -> None:
-        refusals.append(error)
-
-    try:
-        async with asyncio.timeout(CONNECT_S):
-            trial = await nats.connect(
-                **options, allow_reconnect=False, max_reconnect_attempts=0, connect_timeout=5, error_cb=note
-            )
-        await trial.close()
-    except NoServersError as error:
-        raise next((e for e in refusals if "uthorization" in str(e)), error) from error
-
-
-def _refused(role: Role) -> AuthError:
-    fix = "Check user and password (AGENT0_NATS_USER, AGENT0_NATS_PASSWORD) or the files in the data folder."
-    return AuthError(f"The log refused the credentials of {role}.", "", fix)

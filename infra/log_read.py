@@ -13,7 +13,6 @@ from typing import Any
 from nats.aio.msg import Msg
 from nats.errors import Error
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
-from nats.js.errors import APIError
 
 from agent0.errors import LogError
 from infra.log_link import Link
@@ -88,14 +87,14 @@ class _Consumer:
         self._next = self._inbox = ""
 
     async def chunks(self) -> AsyncGenerator[list[Stored], None]:
-        client = self._link.client
+        client, generation = self._link.client, self._link.generation
         if not await self._create():
             return
         self._inbox = client.new_inbox()
         subscription = await client.subscribe(
             self._inbox, cb=self._receive, pending_msgs_limit=-1, pending_bytes_limit=-1
         )
-        reconnected = self._link.watch()
+        self._link.watch(self._wake)
         try:
             position = self._query.after
             while True:
@@ -110,20 +109,17 @@ class _Consumer:
                     if done:
                         return
                     continue
-                await self._wait(reconnected)
+                await self._wait(generation)
         finally:
-            self._link.unwatch(reconnected)
+            self._link.unwatch(self._wake)
             if not client.is_closed:
                 await subscription.unsubscribe()
 
     async def _create(self) -> bool:
         """Make the consumer; False where a bounded query has nothing to read."""
-        query, js = self._query, self._link.client.jsm()
+        query = self._query
         if query.after and query.stream == EVENTS:
-            last = (await js.stream_info(query.stream)).state.last_seq
-            if last < query.after:
-                why = f"It ends at {last}, but {query.after} had been read: the store was truncated or replaced."
-                raise LogError("The log lost events.", why, "Restore it from a backup; do not write to it.")
+            await self._check_extent(query.after)
         config = ConsumerConfig(
             deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
             opt_start_seq=query.after + 1,
@@ -134,13 +130,20 @@ class _Consumer:
             num_replicas=1,
             inactive_threshold=IDLE_S,
         )
-        try:
-            info = await js.add_consumer(query.stream, config)
-        except APIError as error:
-            raise _LostConsumerError(str(error)) from error
-        self._next = f"$JS.API.CONSUMER.MSG.NEXT.{query.stream}.{info.name}"
-        self._quota = info.num_pending or 0
+        body = json.dumps({"stream_name": query.stream, "config": config.as_dict()}).encode()
+        made = json.loads(await self._link.request(f"$JS.API.CONSUMER.CREATE.{query.stream}", body))
+        if "error" in made:
+            raise _LostConsumerError(made["error"].get("description", ""))
+        self._next = f"$JS.API.CONSUMER.MSG.NEXT.{query.stream}.{made['name']}"
+        self._quota = made["num_pending"]
         return bool(query.follow or self._quota)
+
+    async def _check_extent(self, position: int) -> None:
+        told = json.loads(await self._link.request(f"$JS.API.STREAM.INFO.{EVENTS}"))
+        last = told.get("state", {}).get("last_seq", 0)
+        if last < position:
+            why = f"It ends at {last}, but {position} had been read: the store was truncated or replaced."
+            raise LogError("The log lost events.", why, "Restore it from a backup; do not write to it.")
 
     async def _ask(self) -> None:
         """Keep two requests open, so that the server never waits for us."""
@@ -153,14 +156,14 @@ class _Consumer:
         self._arrived.append(message)
         self._wake.set()
 
-    async def _wait(self, reconnected: asyncio.Event) -> None:
+    async def _wait(self, generation: int) -> None:
         """Until something arrives. Silence, or a reconnection (consumers live in the server's memory): lost."""
         try:
             async with asyncio.timeout(HEARTBEAT_S * 2.5):
                 await self._wake.wait()
         except TimeoutError as error:
             raise _LostConsumerError("no heartbeat") from error
-        if reconnected.is_set():
+        if self._link.generation != generation:
             raise _LostConsumerError("reconnected")
         self._wake.clear()
 

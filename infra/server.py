@@ -14,7 +14,6 @@ import secrets
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -82,7 +81,6 @@ class Server:
 
     def __init__(self, nats: NatsSettings, folder: Path | None = None) -> None:
         self._nats, self.folder = nats, folder
-        self._child: subprocess.Popen[bytes] | None = None
         self._users: IO[bytes] | None = None
         self._supervisor: asyncio.Task[None] | None = None
         self.name, self.url = "", nats.url
@@ -176,12 +174,11 @@ class Server:
     def _ensure(self) -> None:
         """Leave with a server that answers under its name."""
         assert self.folder is not None  # noqa: S101 - embedded only
-        self._reap()
         place = _read_place(self.folder)
         self.name = place.name
         if _asked_name(place.port) != place.name:
-            if _running_pid(self.folder):
-                self._await_answer(place)
+            if pid := _running_pid(self.folder):
+                self._await_answer(place, pid)
             else:
                 place = self._spawn(place)
         self.url = f"nats://127.0.0.1:{place.port}"
@@ -194,44 +191,33 @@ class Server:
                 raise DependencyError("log", why, "Stop that program; the server is started again by itself.")
             place = _new_place(self.folder, place.name)
         _write_config(self.folder, place, self._nats)
-        command = [str(binary()), "-c", str(self.folder / "server.conf")]
-        with (self.folder / "server.err").open("wb") as errors:
-            self._child = subprocess.Popen(  # noqa: S603 - our own binary and file
-                command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env={}, start_new_session=True
-            )  # its own session: Ctrl-C must not end the log before those who write to it
-        self._await_answer(place)
+        self._await_answer(place, _launch(self.folder))
         return place
 
-    def _await_answer(self, place: _Place, patience_s: float = 60) -> None:
+    def _await_answer(self, place: _Place, pid: int, patience_s: float = 60) -> None:
         """A large store takes seconds to recover: wait while the process lives."""
         assert self.folder is not None  # noqa: S101 - embedded only
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
             if _asked_name(place.port) == place.name:
                 return
-            if self._child and self._child.poll() is not None:
+            if not _alive(pid):
                 said = _tail(self.folder / "server.err") or _tail(self.folder / "server.log")
                 raise DependencyError("log", f"nats-server ended at once: {said}", f"See {self.folder / 'server.log'}.")
             time.sleep(0.01)
-        pid = _running_pid(self.folder)
         why = f"Process {pid} has {self.folder} but does not answer on port {place.port} as {place.name}."
         raise OperationError("The log's server does not answer.", why, "End that process, then start again.")
 
     def _end(self) -> None:
         assert self.folder is not None  # noqa: S101 - embedded only
         pid, deadline = _running_pid(self.folder), time.monotonic() + 30
-        if pid:
-            os.kill(pid, signal.SIGTERM)
-        while _running_pid(self.folder) and time.monotonic() < deadline:
-            self._reap()
+        if not pid:
+            return
+        os.kill(pid, signal.SIGTERM)
+        while _alive(pid):
             time.sleep(0.01)
-        if pid and _running_pid(self.folder) == pid:
-            os.kill(pid, signal.SIGKILL)
-        self._reap(wait=True)
-
-    def _reap(self, wait: bool = False) -> None:
-        if self._child and (self._child.wait() if wait else self._child.poll()) is not None:
-            self._child = None
+            if time.monotonic() > deadline:
+                os.kill(pid, signal.SIGKILL)
 
     # --------------------------------------------------------------------------------------------------------------
 
@@ -239,7 +225,6 @@ class Server:
         """Start the server again where it died, on the same port: clients reconnect by themselves."""
         while True:
             await asyncio.sleep(0.5)
-            self._reap()
             if self.pid:
                 continue
             try:
@@ -358,14 +343,38 @@ def _taken(port: int) -> bool:
     return False
 
 
+def _launch(folder: Path) -> int:
+    """Start the server; its pid. It gets no environment, and a session of its own: Ctrl-C must not end the log before
+    those who write to it."""
+    program, flags = str(binary()), os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    files = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(folder / "server.err"), flags, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    return os.posix_spawn(program, [program, "-c", str(folder / "server.conf")], {}, file_actions=files, setsid=True)
+
+
 def _running_pid(folder: Path) -> int:
-    """The pid in the pid file if that process is a live nats-server (a number may be used again), else 0."""
+    """The pid in the pid file if that process lives, else 0."""
     try:
         pid = int((folder / "server.pid").read_text())
-        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
     except (OSError, ValueError):
         return 0
-    return pid if name.startswith("nats-server") and rest.split()[0] != "Z" else 0
+    return pid if _alive(pid) else 0
+
+
+def _alive(pid: int) -> bool:
+    """Whether ``pid`` is a live nats-server (a number may be used again). A dead child of ours is reaped."""
+    try:
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+    except OSError:
+        return False
+    if rest.split()[0] != "Z":
+        return name.startswith("nats-server")
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    return False
 
 
 def _tail(path: Path) -> str:

