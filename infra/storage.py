@@ -40,6 +40,7 @@ def connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
             # The log is the truth: what a power cut takes from the tables is read from it again.
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA cache_size = -65536")
+            db.execute("PRAGMA wal_autocheckpoint = 8000")
             db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.Error:
             db.close()
@@ -53,10 +54,10 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        fix = "Free some space." if "full" in str(error) else "Check the folder's permissions and that no copy is stuck."
+        fix = "Free some space." if "full" in str(error) else "Check the folder's permissions."
         raise OperationError(f"The tables at {path} cannot be used.", f"SQLite says: {error}.", fix) from error
     except sqlite3.DatabaseError as error:
-        raise OperationError(f"The tables at {path} are damaged.", f"SQLite says: {error}.", _REBUILD) from error
+        raise _damaged(path, error) from error
 
 
 @contextmanager
@@ -87,10 +88,14 @@ def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: floa
             raise ConfigError("The query cannot be run.", f"SQLite says: {error}.") from error
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise OperationError(f"The tables at {path} are damaged.", f"SQLite says: {error}.", _REBUILD) from error
+                raise _damaged(path, error) from error
             raise _refused(error) from error
         except (sqlite3.Warning, ValueError) as error:
             raise _refused(error) from error
+
+
+def _damaged(path: Path, error: Exception) -> OperationError:
+    return OperationError(f"The tables at {path} are damaged.", f"SQLite says: {error}.", _REBUILD)
 
 
 def _refused(error: Exception) -> ConfigError:
@@ -99,6 +104,10 @@ def _refused(error: Exception) -> ConfigError:
 
 def _guard(db: sqlite3.Connection, deadline: float) -> None:
     db.execute("PRAGMA query_only = ON")
+    # Virtual tables connect at first use, which the authorizer would refuse: these do it before.
+    made = db.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").fetchall()
+    for name in ["json_each", "json_tree", *(row[0] for row in made)]:
+        db.execute(f'SELECT 1 FROM "{name}" LIMIT 0')  # noqa: S608 - from the schema
     for limit, value in _LIMITS.items():
         db.setlimit(limit, value)
     db.set_progress_handler(lambda: time.monotonic() > deadline, 1000)

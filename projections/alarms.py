@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from events import alarms as facts
 from events.base import Recorded
-from projections.base import Row, as_json, projection, select, stamp, where
+from projections.base import Row, as_json, find, projection, stamp
 
 
 @projection(
@@ -43,6 +43,5 @@ def alarms(e: Recorded) -> Iterator[Row]:
 
 def list_alarms(db: sqlite3.Connection, run: str = "", status: str = "raised", limit: int = 100) -> list[Row]:
     """Alarms, newest first; every status where ``status`` is empty."""
-    clause, params = where(run=run, status=status)
-    sql = f"SELECT * FROM alarms{clause} ORDER BY raised DESC, alarm LIMIT ?"  # noqa: S608 - where() holds names only
-    return select(db, sql, [*params, limit], parse=("facts",))
+    wanted = {"run": run, "status": status}
+    return find(db, "SELECT * FROM alarms", wanted, "raised DESC, alarm", limit, parse=("facts",))

@@ -4,9 +4,10 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
-from events import alarms, tasks as facts
+from events import alarms
+from events import tasks as facts
 from events.base import Recorded
-from projections.base import Row, projection, select, stamp, where
+from projections.base import Row, find, projection, select, stamp
 
 _COPIED = {
     "answer", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "grounded", "mean_logprob", "prompt", "model",
@@ -90,12 +91,14 @@ def list_attempts(
     limit: int = 100,
 ) -> list[Row]:
     """Attempts of a run in the order they were asked for."""
-    clause, params = where(run=run, task=task, iteration=iteration, correct=correct)
-    sql = (
+    return find(
+        db,
         "SELECT attempt, task, iteration, student, status, answer, correct, reward, turns, tool_calls, tool_ok,"
-        f" grounded, end, wall_s FROM attempts{clause} ORDER BY iteration, task, number LIMIT ?"  # noqa: S608
+        " grounded, end, wall_s FROM attempts",
+        {"run": run, "task": task, "iteration": iteration, "correct": correct},
+        order="iteration, task, number",
+        limit=limit,
     )
-    return select(db, sql, [*params, limit])
 
 
 def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:

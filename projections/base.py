@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from events.base import Event, Recorded
@@ -33,6 +34,7 @@ class Table:
     columns: Columns
     events: tuple[type[Event], ...]
     project: Callable[..., Iterable[Row]]
+    key_of: Callable[[Row], Any]
     with_body: bool
     first: frozenset[str]
     adds: frozenset[str]
@@ -90,6 +92,7 @@ def projection(
             columns=columns,
             events=events,
             project=fn,
+            key_of=itemgetter(*key),
             with_body=len(inspect.signature(fn).parameters) > 1,
             first=frozenset(first),
             adds=frozenset(adds),
@@ -104,7 +107,7 @@ def projection(
 
 def registered() -> dict[str, Table]:
     """Every table declared so far, by name."""
-    return dict(_tables)
+    return dict(sorted(_tables.items()))
 
 
 def stamp(time: datetime | Recorded) -> str:
@@ -134,8 +137,19 @@ def each(db: sqlite3.Connection, sql: str, params: Sequence[object] = (), parse:
         yield row
 
 
-def where(**wanted: object) -> tuple[str, list[object]]:
-    """A WHERE clause over the columns that are given (not None, not empty), and its parameters."""
+def find(
+    db: sqlite3.Connection,
+    query: str,
+    wanted: Mapping[str, object],
+    order: str,
+    limit: int = -1,
+    parse: Sequence[str] = (),
+    params: Sequence[object] = (),
+) -> list[Row]:
+    """``query`` narrowed to rows whose columns equal those ``wanted`` that are given (not None, not empty).
+
+    ``params`` are those of ``query`` itself; ``limit`` -1 means all.
+    """
     given = {name: value for name, value in wanted.items() if value not in (None, "")}
-    clause = " AND ".join(f"{name} = ?" for name in given)
-    return (f" WHERE {clause}" if clause else ""), list(given.values())
+    clause = " WHERE " + " AND ".join(f"{name} = ?" for name in given) if given else ""
+    return select(db, f"{query}{clause} ORDER BY {order} LIMIT ?", [*params, *given.values(), limit], parse)

@@ -77,8 +77,8 @@ def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
     """Checkpoints of a run by iteration."""
     return select(
         db,
-        "SELECT checkpoint, role, iteration, parent, status, accuracy, against, samples, replay, wall_s, adapter, reason"
-        " FROM checkpoints WHERE run = ? ORDER BY iteration, role, checkpoint",
+        "SELECT checkpoint, role, iteration, parent, status, accuracy, against, samples, replay, wall_s, adapter,"
+        " reason FROM checkpoints WHERE run = ? ORDER BY iteration, role, checkpoint",
         (run,),
     )
 

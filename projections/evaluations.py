@@ -76,7 +76,8 @@ def learning_curve(db: sqlite3.Connection, run: str) -> list[Row]:
     """One point an iteration (-1: before any training): validation accuracy, tool use, frontier share, reward.
 
     ``frontier`` is the share of accepted tasks that some attempts solved and some did not; ``tool_tasks`` the share of
-    attempts with a successful tool call; ``seconds`` and ``events`` what the iteration took.
+    attempts with a successful tool call; ``attempt_s`` their mean seconds; ``began`` when its first task was asked for.
+    Columns are None where nothing was measured.
     """
     return select(db, _CURVE, (run, run, run, run, run))
 

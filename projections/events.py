@@ -6,10 +6,20 @@ from typing import Any
 
 from agent0.errors import NotFoundError, OperationError
 from events.base import Recorded
-from projections.base import Row, projection, select, stamp, where
+from projections.base import Row, find, projection, select, stamp
 from projections.wording import describe
 
-_LINE = "seq, time, type, run, task, attempt, handler, id, cause, text"
+_LINE = "SELECT seq, time, type, run, task, attempt, handler, id, cause, text FROM"
+_LATER = f"{_LINE} (SELECT * FROM events WHERE seq > ?)"  # noqa: S608 - made of constants, like the next two
+_MATCHING = f"{_LINE} (SELECT * FROM events_fts(?) AS hit JOIN events ON seq = hit.rowid)"  # noqa: S608
+_CHAIN = f"""
+WITH RECURSIVE chain(at) AS (
+    VALUES (?)
+    UNION ALL
+    SELECT before.seq FROM chain JOIN events AS step ON step.seq = at JOIN events AS before ON before.id = step.cause
+    WHERE step.cause != '' AND before.seq < step.seq)
+{_LINE} chain JOIN events ON seq = at ORDER BY seq
+"""  # noqa: S608
 
 
 @projection(
@@ -55,9 +65,7 @@ def list_events(
     db: sqlite3.Connection, run: str = "", type: str = "", task: str = "", after: int = 0, limit: int = 100
 ) -> list[Row]:
     """Events after a sequence, oldest first, without bodies."""
-    clause, params = where(run=run, type=type, task=task)
-    more = f"{clause} AND seq > ?" if clause else " WHERE seq > ?"
-    return select(db, f"SELECT {_LINE} FROM events{more} ORDER BY seq LIMIT ?", [*params, after, limit])  # noqa: S608
+    return find(db, _LATER, {"run": run, "type": type, "task": task}, "seq", limit, params=(after,))
 
 
 def show_event(db: sqlite3.Connection, wanted: str) -> Row:
@@ -67,25 +75,19 @@ def show_event(db: sqlite3.Connection, wanted: str) -> Row:
         NotFoundError: there is no such event.
     """
     column = "seq" if wanted.isdigit() else "id"
-    found = select(db, f"SELECT * FROM events WHERE {column} = ?", (wanted,), parse=("body",))  # noqa: S608
+    found = find(db, "SELECT * FROM events", {column: wanted}, "seq", parse=("body",))
     if not found:
         raise NotFoundError(f"There is no event {wanted!r}.", fix="`agent0 events grep WORDS` finds events by text.")
-    effects = f"SELECT {_LINE} FROM events WHERE cause = ? AND run = ? ORDER BY seq"  # noqa: S608
-    return {**found[0], "effects": select(db, effects, (found[0]["id"], found[0]["run"]))}
+    effects = find(db, f"{_LINE} events", {"run": found[0]["run"], "cause": found[0]["id"]}, "seq")
+    return {**found[0], "effects": effects}
 
 
 def grep_events(db: sqlite3.Connection, words: str, run: str = "", type: str = "", limit: int = 100) -> list[Row]:
     """Events whose text holds all ``words`` (a trailing ``*`` means any ending), newest first."""
-    clause, params = where(run=run, type=type)
-    more = clause.replace(" WHERE ", " AND ", 1)
-    sql = (
-        f"SELECT {_LINE} FROM events WHERE seq IN (SELECT rowid FROM events_fts WHERE events_fts MATCH ?){more}"  # noqa: S608
-        " ORDER BY seq DESC LIMIT ?"
-    )
     match = " ".join(_phrase(word) for word in words.split())
     if not match:
         raise OperationError("There is nothing to search for.", fix="Give at least one word.")
-    return select(db, sql, [match, *params, limit])
+    return find(db, _MATCHING, {"run": run, "type": type}, "seq DESC", limit, params=(match,))
 
 
 def _phrase(word: str) -> str:
@@ -96,22 +98,18 @@ def _phrase(word: str) -> str:
 
 def event_stats(db: sqlite3.Connection, run: str = "") -> list[Row]:
     """Per type: how many, bytes, first and last time."""
-    clause, params = where(run=run)
-    sql = (
+    return select(
+        db,
         "SELECT type, count(*) AS events, sum(length(body)) AS bytes, min(time) AS first, max(time) AS last"
-        f" FROM events{clause} GROUP BY type ORDER BY events DESC, type"  # noqa: S608 - where() holds names only
+        " FROM events WHERE run = ? OR ? = '' GROUP BY type ORDER BY events DESC, type",
+        (run, run),
     )
-    return select(db, sql, params)
 
 
 def story(db: sqlite3.Connection, run: str) -> list[Row]:
-    """The chain of causes that led to the run's end (or, while it runs, to its last event), oldest first.
+    """The chain of causes that led to the run's end (or, while it runs, to its last reaction), oldest first.
 
-    Each step's ``cause`` is the ``id`` of the step before; the first has none. It is followed over the trained
-    checkpoint: of a run that trained, one step is a CheckpointTrained.
-
-    Raises:
-        LogError: a cause is not in the log.
+    Each step's ``cause`` is the ``id`` of the step before. A run that trained has a CheckpointTrained on the way.
     """
     last = select(
         db,
@@ -120,16 +118,6 @@ def story(db: sqlite3.Connection, run: str) -> list[Row]:
         (run,),
     )
     return select(db, _CHAIN, (last[0]["seq"],)) if last else list_events(db, run, type="RunStarted")
-
-
-_CHAIN = f"""
-WITH RECURSIVE chain(at) AS (
-    VALUES (?)
-    UNION ALL
-    SELECT before.seq FROM chain JOIN events AS step ON step.seq = at JOIN events AS before ON before.id = step.cause
-    WHERE step.cause != '')
-SELECT {_LINE} FROM chain JOIN events ON seq = at ORDER BY seq
-"""  # noqa: S608
 
 
 def unbroken(steps: list[Row]) -> bool:

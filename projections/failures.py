@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from agent0.errors import NotFoundError
 from events import alarms as facts
 from events.base import Recorded
-from projections.base import Row, projection, select, stamp, where
+from projections.base import Row, find, projection, select, stamp
 
 _COPIED = {
     "failure", "cause_id", "cause_seq", "cause_type", "cause_task", "cause_attempt", "failed_handler", "error",
@@ -53,12 +53,14 @@ def failures(e: Recorded) -> Iterator[Row]:
 
 def list_failures(db: sqlite3.Connection, run: str = "", status: str = "open", limit: int = 100) -> list[Row]:
     """Failures, newest first; every status where ``status`` is empty."""
-    clause, params = where(run=run, status=status)
-    sql = (
-        "SELECT run, failure, status, failed_handler, cause_type, cause_task, cause_attempt, error, message, deliveries,"
-        f" times, failed FROM failures{clause} ORDER BY failed DESC, failure LIMIT ?"  # noqa: S608
+    return find(
+        db,
+        "SELECT run, failure, status, failed_handler, cause_type, cause_task, cause_attempt, error, message,"
+        " deliveries, times, failed FROM failures",
+        {"run": run, "status": status},
+        order="failed DESC, failure",
+        limit=limit,
     )
-    return select(db, sql, [*params, limit])
 
 
 def show_failure(db: sqlite3.Connection, failure: str) -> Row:

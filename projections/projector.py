@@ -1,7 +1,9 @@
 """Moves events from the log into the tables, each exactly once: rows and position change in one transaction."""
 
+import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,10 @@ REBUILD = "`agent0 projections rebuild` makes new tables from the log; the old o
 
 Stored = tuple[int, bytes]
 """Sequence and body, as the log gives them out."""
-Read = Callable[[int], AsyncIterator[Stored]]
-"""Everything after a sequence up to the log's present end, in order."""
+Read = Callable[[int], AsyncIterator[list[Stored]]]
+"""Chunks of everything after a sequence, in order."""
 Connect = Callable[[Path], sqlite3.Connection]
-Pending = dict[str, dict[tuple[Any, ...], Row]]
+Pending = dict[str, dict[Any, Row]]
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Position:
 class Projector:
     """The one writer of a database. Several at once are safe (each reads the position inside its transaction).
 
-    ``path`` may be the link to the live database: when a rebuild swaps it, ``catch_up`` goes on in the new one.
+    ``path`` may be the link to the live database: when a rebuild swaps it, reading goes on from the new one's position.
     """
 
     def __init__(self, path: Path, connect: Connect, tables: dict[str, Table], stream: str) -> None:
@@ -117,11 +119,15 @@ class Projector:
                 )
             recorded = _read(seq, body)
             for table in self._readers.get(recorded.type, self._any):
-                _merge(table, pending[table.name], recorded, body)
+                rows, merge = pending[table.name], table.merge
+                for row in table.project(recorded, body.decode()) if table.with_body else table.project(recorded):
+                    held = rows.setdefault(table.key_of(row), row)
+                    if held is not row:
+                        merge(held, row)
             at, event = seq, recorded.id
         return at, event, pending
 
-    def _write(self, table: Table, rows: dict[tuple[Any, ...], Row]) -> None:
+    def _write(self, table: Table, rows: dict[Any, Row]) -> None:
         groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
         for row in rows.values():
             groups.setdefault(tuple(row), []).append(tuple(row.values()))
@@ -132,16 +138,23 @@ class Projector:
             self._db.executemany(self._statements[key], values)
 
     async def catch_up(self, read: Read) -> int:
-        """Apply everything the log has. Returns the sequence reached.
+        """Apply what ``read`` gives until it ends, in large batches. Returns the sequence reached."""
+        return await self._run(read, BATCH)
 
-        Where the live database was swapped meanwhile, it goes on from that one's position.
-        """
+    async def follow(self, read: Read) -> int:
+        """Apply each chunk of a reader without an end as it comes."""
+        return await self._run(read, 1)
+
+    async def _run(self, read: Read, size: int) -> int:
         while True:
             self._follow_link()
-            async for batch in _batches(read(self.position.seq)):
-                if self._moved:
-                    break
-                self.apply(batch)
+            async with aclosing(_batches(read(self.position.seq), size)) as batches:
+                async for batch in batches:
+                    if self._moved:
+                        break
+                    self.apply(batch)
+                    # A transaction is short; between two the event loop serves others.
+                    await asyncio.sleep(0)
             if not self._moved:
                 return self.position.seq
 
@@ -169,8 +182,11 @@ def position(db: sqlite3.Connection) -> Position:
 def fingerprint(tables: dict[str, Table]) -> str:
     """Changes whenever a declaration does: tables made by another one are not written to."""
     shape = {
-        t.name: [t.key, {c: kind.__name__ for c, kind in t.columns.items()}, sorted(t.adds), sorted(t.first)]
-        + [dict(t.computed), t.indexes, t.search]
+        t.name: {
+            "columns": {name: kind.__name__ for name, kind in t.columns.items()},
+            "merge": [t.key, sorted(t.adds), sorted(t.first)],
+            "made": [dict(t.computed), t.indexes, t.search],
+        }
         for t in tables.values()
     }
     return sha256(as_json(shape))[:16]
@@ -200,23 +216,17 @@ def _read(seq: int, body: bytes) -> Recorded:
         raise LogError(f"Event {seq} of the log cannot be read.", str(error)) from error
 
 
-def _merge(table: Table, rows: dict[tuple[Any, ...], Row], recorded: Recorded, body: bytes) -> None:
-    made = table.project(recorded, body.decode()) if table.with_body else table.project(recorded)
-    for row in made:
-        key = tuple([row[name] for name in table.key])
-        held = rows.get(key)
-        if held is None:
-            rows[key] = row
-        else:
-            table.merge(held, row)
-
-
-async def _batches(source: AsyncIterator[Stored], size: int = BATCH) -> AsyncIterator[list[Stored]]:
+async def _batches(source: AsyncIterator[list[Stored]], size: int) -> AsyncGenerator[list[Stored], None]:
+    """Chunks gathered until they hold at least ``size``."""
     batch: list[Stored] = []
-    async for each in source:
-        batch.append(each)
-        if len(batch) == size:
+    try:
+        async for chunk in source:
+            batch += chunk
+            if len(batch) >= size:
+                yield batch
+                batch = []
+        if batch:
             yield batch
-            batch = []
-    if batch:
-        yield batch
+    finally:
+        if isinstance(source, AsyncGenerator):
+            await source.aclose()

@@ -2,10 +2,11 @@
 
 import sqlite3
 from collections.abc import Iterator
+from operator import itemgetter
 
 from events import tasks as facts
 from events.base import Recorded
-from projections.base import Row, as_json, projection, select, stamp, where
+from projections.base import Row, as_json, find, projection, select, stamp
 
 
 @projection(
@@ -45,15 +46,16 @@ def rewards(e: Recorded) -> Iterator[Row]:
 
 def explain_rewards(db: sqlite3.Connection, run: str, task: str = "", attempt: str = "") -> list[Row]:
     """Receipts of a task or an attempt, each with its ``parts`` (name, inputs, value, weight, worth)."""
-    clause, params = where(run=run, task=task, attempt=attempt)
-    order = "ORDER BY task, role, attempt, reward_set"
-    found = select(db, f"SELECT * FROM rewards{clause} {order}", params, parse=("facts",))  # noqa: S608
-    lines = select(db, f"SELECT * FROM reward_parts{clause} ORDER BY name", params, parse=("inputs",))  # noqa: S608
-    return [{**reward, "parts": [line for line in lines if _same(reward, line)]} for reward in found]
+    wanted = {"run": run, "task": task, "attempt": attempt}
+    found = find(db, "SELECT * FROM rewards", wanted, "task, role, attempt, reward_set", parse=("facts",))
+    lines: dict[tuple[str, ...], list[Row]] = {}
+    for line in find(db, "SELECT * FROM reward_parts", wanted, "name", parse=("inputs",)):
+        shown = {name: line[name] for name in ("name", "inputs", "value", "weight", "worth")}
+        lines.setdefault(_receipt(line), []).append(shown)
+    return [{**reward, "parts": lines.get(_receipt(reward), [])} for reward in found]
 
 
-def _same(reward: Row, line: Row) -> bool:
-    return all(reward[name] == line[name] for name in ("task", "attempt", "role", "reward_set"))
+_receipt = itemgetter("task", "attempt", "role", "reward_set")
 
 
 def reward_curve(db: sqlite3.Connection, run: str) -> list[Row]:

@@ -1,20 +1,14 @@
 """One row a run: where it stands, what it counted, what held-out tasks said."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from agent0.errors import NotFoundError
-from events import alarms, checkpoints, runs as facts, tasks
+from events import alarms, checkpoints, tasks
+from events import runs as facts
 from events.base import Event, Recorded
 from projections.base import Row, as_json, projection, select, stamp
-
-_COUNTS: dict[type[Event], str] = {
-    tasks.TaskRequested: "tasks",
-    tasks.TaskAccepted: "accepted",
-    tasks.TaskRejected: "rejected",
-    tasks.TaskAttempted: "attempts",
-    tasks.ToolCalled: "tool_calls",
-}
 
 
 @projection(
@@ -50,7 +44,7 @@ _COUNTS: dict[type[Event], str] = {
         "state_sha": str,
     },
     first=("ended", "ended_at", "heldout_first"),
-    adds=("events", "open_failures", *_COUNTS.values()),
+    adds=("events", "tasks", "accepted", "rejected", "attempts", "tool_calls", "open_failures"),
     computed={
         "status": "coalesce(ended, CASE WHEN started IS NULL THEN 'unknown' "
         "WHEN paused THEN 'paused' ELSE 'running' END)",
@@ -59,50 +53,46 @@ _COUNTS: dict[type[Event], str] = {
 )
 def runs(e: Recorded) -> Iterator[Row]:
     """The first end of a run counts; ``wall_s`` is from its start to its end, or to its last event."""
-    row = {"run": e.run, "events": 1, "updated": stamp(e)}
-    if counted := _COUNTS.get(type(e.event)):
-        row[counted] = 1
-    row.update(_lifecycle(e))
-    row.update(_learning(e.event))
+    row: Row = {"run": e.run, "events": 1, "updated": stamp(e)}
+    if change := _CHANGES.get(type(e.event)):
+        row.update(change(e, e.event))
     yield row
 
 
-def _lifecycle(e: Recorded) -> Row:
-    match e.event:
-        case facts.RunStarted() as x:
-            return {
-                **x.model_dump(include={"name", "profile", "seed", "config_sha", "parent", "parent_seq"}),
-                "config": as_json(x.config),
-                "prompts": as_json(x.prompts),
-                "started": stamp(e),
-                "student": "base",
-            }
-        case facts.RunPaused() | facts.RunResumed():
-            return {"paused": isinstance(e.event, facts.RunPaused)}
-        case facts.RunCancelled():
-            return {"ended": "cancelled", "ended_at": stamp(e)}
-        case facts.RunFinished() as x:
-            return {"ended": "finished", "ended_at": stamp(e), "state_sha": x.state_sha}
-    return {}
+def _started(e: Recorded, x: facts.RunStarted) -> Row:
+    return {
+        **x.model_dump(include={"name", "profile", "seed", "config_sha", "parent", "parent_seq"}),
+        "config": as_json(x.config),
+        "prompts": as_json(x.prompts),
+        "started": stamp(e),
+        "student": "base",
+    }
 
 
-def _learning(event: Event) -> Row:
-    match event:
-        case tasks.TaskRequested():
-            return {"iteration": event.iteration}
-        case checkpoints.CheckpointPromoted():
-            return {"student": event.checkpoint, "validation": event.accuracy}
-        case checkpoints.CheckpointRolledBack():
-            return {"student": event.to}
-        case checkpoints.CheckpointEvaluated(split="test", forced_tool=True):
-            return {"forced_tool": event.accuracy}
-        case checkpoints.CheckpointEvaluated(split="test"):
-            return {"heldout_first": event.accuracy, "heldout_last": event.accuracy}
-        case alarms.ReactionFailed():
-            return {"open_failures": 1}
-        case alarms.ReactionRetried() | alarms.ReactionDropped():
-            return {"open_failures": -1}
-    return {}
+def _evaluated(e: Recorded, x: checkpoints.CheckpointEvaluated) -> Row:
+    if x.split != "test":
+        return {}
+    return {"forced_tool": x.accuracy} if x.forced_tool else {"heldout_first": x.accuracy, "heldout_last": x.accuracy}
+
+
+_CHANGES: dict[type[Event], Callable[[Recorded, Any], Row]] = {
+    facts.RunStarted: _started,
+    facts.RunPaused: lambda e, x: {"paused": True},
+    facts.RunResumed: lambda e, x: {"paused": False},
+    facts.RunCancelled: lambda e, x: {"ended": "cancelled", "ended_at": stamp(e)},
+    facts.RunFinished: lambda e, x: {"ended": "finished", "ended_at": stamp(e), "state_sha": x.state_sha},
+    tasks.TaskRequested: lambda e, x: {"tasks": 1, "iteration": x.iteration},
+    tasks.TaskAccepted: lambda e, x: {"accepted": 1},
+    tasks.TaskRejected: lambda e, x: {"rejected": 1},
+    tasks.TaskAttempted: lambda e, x: {"attempts": 1},
+    tasks.ToolCalled: lambda e, x: {"tool_calls": 1},
+    checkpoints.CheckpointEvaluated: _evaluated,
+    checkpoints.CheckpointPromoted: lambda e, x: {"student": x.checkpoint, "validation": x.accuracy},
+    checkpoints.CheckpointRolledBack: lambda e, x: {"student": x.to},
+    alarms.ReactionFailed: lambda e, x: {"open_failures": 1},
+    alarms.ReactionRetried: lambda e, x: {"open_failures": -1},
+    alarms.ReactionDropped: lambda e, x: {"open_failures": -1},
+}
 
 
 def list_runs(db: sqlite3.Connection, limit: int = 100) -> list[Row]:

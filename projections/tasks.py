@@ -4,9 +4,11 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
-from events import alarms, tasks as facts
+from events import alarms
+from events import tasks as facts
 from events.base import Recorded
-from projections.base import Row, as_json, projection, select, stamp, where
+from events.values import Task
+from projections.base import Row, as_json, find, projection, select, stamp
 
 
 @projection(
@@ -74,7 +76,7 @@ def tasks(e: Recorded) -> Iterator[Row]:
             yield {"run": e.run, "task": x.cause_task, "status": "dropped", "detail": x.reason, "closed": stamp(e)}
 
 
-def _asked(task: facts.Task | None) -> Row:
+def _asked(task: Task | None) -> Row:
     if task is None:
         return {}
     return {
@@ -92,12 +94,14 @@ def list_tasks(
     db: sqlite3.Connection, run: str, iteration: int | None = None, status: str = "", domain: str = "", limit: int = 100
 ) -> list[Row]:
     """Tasks of a run in the order they were asked for."""
-    clause, params = where(run=run, iteration=iteration, status=status, domain=domain)
-    sql = (
+    return find(
+        db,
         "SELECT task, iteration, slot, domain, family, level, status, question, novelty, reason, attempts, solve_rate,"
-        f" teacher_reward FROM tasks{clause} ORDER BY iteration, slot LIMIT ?"  # noqa: S608 - where() holds names only
+        " teacher_reward FROM tasks",
+        {"run": run, "iteration": iteration, "status": status, "domain": domain},
+        order="iteration, slot",
+        limit=limit,
     )
-    return select(db, sql, [*params, limit])
 
 
 def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:

@@ -16,8 +16,8 @@ from agent0.errors import NotFoundError, OperationError
 from projections.base import Table
 from projections.projector import REBUILD, Connect, Position, Projector, Read, Stored, position
 
-ReadUntil = Callable[[int, int], AsyncIterator[Stored]]
-"""Everything after one sequence up to and with another (0: the log's present end)."""
+ReadUntil = Callable[[int, int], AsyncIterator[list[Stored]]]
+"""Chunks of everything after one sequence up to and with another (0: the log's present end)."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +196,6 @@ def _remove(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-async def _nothing() -> AsyncIterator[Stored]:
+async def _nothing() -> AsyncIterator[list[Stored]]:
     return
     yield

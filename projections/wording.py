@@ -51,7 +51,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "TaskRejected": lambda x: f"rejected as {x.reason}: {x.detail}",
     "AttemptRequested": lambda x: f"{x.student} asked to try number {x.number}",
     "ToolCalled": lambda x: f"{x.call.name or 'unparsed'} {x.result.state}: {x.call.raw} -> {x.result.output}",
-    "TaskAttempted": lambda x: f"{x.student} {x.end} {x.answer!r}, {x.turns} turns, {x.tool_ok}/{x.tool_calls} calls ok",
+    "TaskAttempted": lambda x: f"{x.student} {x.end} {x.answer!r}, {x.turns} turns, {x.tool_ok}/{x.tool_calls} calls",
     "ResultVerified": lambda x: f"{_verdict(x.correct)} by {x.verifier}: {x.reason}, expected {x.expected} got {x.got}",
     "RewardAssigned": _rewarded,
     "TrainingRequested": lambda x: f"train {x.checkpoint} from {x.parent} on events {x.after + 1} to {x.until}",

@@ -1,0 +1,115 @@
+"""Attempts as training data: our own lines with everything, or the dataset types of TRL (conversational format).
+
+TRL's types as documented at https://huggingface.co/docs/trl/dataset_formats.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from agent0.errors import ConfigError
+from agent0.ports import Artifacts
+from events.values import Artifact
+from projections.base import Row, each, find
+
+_ATTEMPTS = """
+SELECT attempts.run, attempts.task, attempts.attempt, iteration, domain, family, level, question, canonical, student,
+       attempts.seed, attempts.model, attempts.prompt, answer, correct, reward, end, tool_calls, tool_ok, grounded,
+       json_extract(body, '$.data.transcript') AS transcript,
+       json_extract(body, '$.data.transcript_artifact') AS transcript_artifact,
+       json_extract(body, '$.data.trajectory') AS trajectory,
+       json_extract(body, '$.data.trajectory_artifact') AS trajectory_artifact
+FROM attempts JOIN tasks USING (run, task, iteration) JOIN events ON seq = attempted_seq
+WHERE attempts.run = ? ORDER BY iteration, attempts.task, number
+"""
+_PARSED = ("transcript", "transcript_artifact", "trajectory", "trajectory_artifact")
+
+
+def export(
+    db: sqlite3.Connection, run: str, format: str = "agent0", artifacts: Artifacts | None = None
+) -> Iterator[Row]:
+    """One JSON-ready object a line.
+
+    ``agent0``: everything, with token ids, logprobs and receipt. ``trl``: prompt and completion messages with their
+    reward. ``trl-messages``: one conversation. ``trl-unpaired``: prompt, completion and label (verified attempts).
+    ``trl-preference``: a correct and a wrong attempt of the same task.
+
+    Raises:
+        ConfigError: there is no such format.
+    """
+    if format not in FORMATS:
+        raise ConfigError(f"There is no format {format!r}.", fix=f"Choose one of: {', '.join(FORMATS)}.")
+    return FORMATS[format](db, _attempts(db, run, artifacts))
+
+
+def _attempts(db: sqlite3.Connection, run: str, artifacts: Artifacts | None) -> Iterator[Row]:
+    """Attempts of ``run``; what was too long for its event is fetched from ``artifacts``."""
+    for row in each(db, _ATTEMPTS, (run,), parse=_PARSED):
+        for name in ("transcript", "trajectory"):
+            kept = row.pop(f"{name}_artifact")
+            if kept and artifacts:
+                row[name] = json.loads(artifacts.get(Artifact.model_validate(kept)))
+        row["correct"] = None if row["correct"] is None else bool(row["correct"])
+        row["grounded"] = bool(row["grounded"])
+        yield row
+
+
+def _everything(db: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row]:
+    query = "SELECT name, inputs, value, weight FROM reward_parts"
+    for row in attempts:
+        wanted = {name: row[name] for name in ("run", "task", "attempt")}
+        parts = find(db, query, wanted, "name", parse=("inputs",))
+        yield {**row, "reward_parts": parts}
+
+
+def _completions(_: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row]:
+    for row in attempts:
+        yield {**_split(row), "reward": row["reward"]}
+
+
+def _messages(_: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row]:
+    for row in attempts:
+        yield {"messages": _conversation(row)}
+
+
+def _unpaired(_: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row]:
+    for row in attempts:
+        if row["correct"] is not None:
+            yield {**_split(row), "label": row["correct"]}
+
+
+def _preferences(_: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row]:
+    for _task, siblings in groupby(attempts, key=itemgetter("task")):
+        tried = list(siblings)
+        right = [_split(row) for row in tried if row["correct"] is True]
+        wrong = [_split(row) for row in tried if row["correct"] is False]
+        for good, bad in zip(right, wrong, strict=False):
+            yield {"prompt": good["prompt"], "chosen": good["completion"], "rejected": bad["completion"]}
+
+
+def _conversation(row: Row) -> list[dict[str, Any]]:
+    return [_message(turn) for turn in row["transcript"] or []]
+
+
+def _message(turn: dict[str, Any]) -> dict[str, Any]:
+    named = {"name": turn["name"]} if turn["role"] == "tool" and turn.get("name") else {}
+    return {"role": turn["role"], "content": turn["content"], **named}
+
+
+def _split(row: Row) -> Row:
+    """What came before the student's first turn is the prompt."""
+    messages = _conversation(row)
+    first = next((n for n, m in enumerate(messages) if m["role"] == "assistant"), len(messages))
+    return {"prompt": messages[:first], "completion": messages[first:]}
+
+
+FORMATS: dict[str, Callable[[sqlite3.Connection, Iterator[Row]], Iterator[Row]]] = {
+    "agent0": _everything,
+    "trl": _completions,
+    "trl-messages": _messages,
+    "trl-preference": _preferences,
+    "trl-unpaired": _unpaired,
+}
