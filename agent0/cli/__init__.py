@@ -1,10 +1,12 @@
 """The command line: ``agent0 NOUN VERB``. Each module of this package with an ``app`` is a noun, or a verb of its own
 with a ``register(root)``; adding the file adds the command. Heavy imports happen inside commands only."""
 
+import errno
 import importlib
 import os
 import pkgutil
 import signal
+import sqlite3
 import sys
 from typing import Annotated
 
@@ -44,7 +46,7 @@ def main() -> None:
     except BrokenPipeError:  # the reader of a pipe (`| head`) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except Exception as error:
+    except (Agent0Error, OSError, sqlite3.Error, BaseExceptionGroup) as error:
         told = known(error)
         if told is None:
             raise  # a mistake of ours: the traceback is what we need to see
@@ -56,9 +58,6 @@ def main() -> None:
 
 def known(error: BaseException) -> Agent0Error | None:
     """``error`` as one for people; None where it is a mistake of ours. Groups are looked into."""
-    import errno
-    import sqlite3
-
     if isinstance(error, Agent0Error):
         return error
     if isinstance(error, BaseExceptionGroup):

@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -15,6 +16,8 @@ from agent0.errors import Agent0Error, ConfigError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from rich.console import Console
 
 T = TypeVar("T")
@@ -128,12 +131,13 @@ def table(rows: Iterable[Mapping[str, Any]], as_json: bool, columns: Sequence[st
 
 
 def cell(value: Any) -> str:
-    """One value for people: None is a dash, numbers are short, text is one line."""
+    """One value for people: None is a dash, numbers are short, text is one line, cut on a terminal only."""
     if value is None:
         return "-"
     if isinstance(value, float):
         return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
-    return one_line(value if isinstance(value, (str, int)) else json.dumps(value, default=_plain))
+    width = 72 if sys.stdout.isatty() else WIDE
+    return one_line(value if isinstance(value, (str, int)) else json.dumps(value, default=_plain), width)
 
 
 def record(values: Mapping[str, Any], as_json: bool) -> None:
@@ -145,6 +149,23 @@ def record(values: Mapping[str, Any], as_json: bool) -> None:
     for name, value in values.items():
         lines = clean(value if isinstance(value, str) else cell(value)).splitlines() or [""]
         text(f"{name.replace('_', ' '):<{width}}  " + f"\n{'':<{width}}  ".join(lines))
+
+
+@contextmanager
+def tables() -> "Iterator[sqlite3.Connection]":
+    """The read models, caught up with the log where it can be reached; says so where it cannot.
+
+    Raises:
+        NotFoundError: there are none yet.
+    """
+    from agent0.assembly_tables import reading, refresh
+
+    held = settings()
+    warning = run_async(lambda: refresh(held))
+    if warning:
+        say(warning, "yellow")
+    with reading(held) as db:
+        yield db
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -1,0 +1,294 @@
+"""The composition root, part of the rim: settings become a log, ports, handlers and tables that know one another."""
+
+import asyncio
+import re
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly_models import OpenEmbedders, OpenModels, OpenTrainers, embedders, load_plugins, provider_of
+from agent0.configuration import config_of, nearest
+from agent0.errors import ConfigError, LogError
+from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
+from agent0.settings import RunConfig, SandboxSettings, Settings
+from events.base import Event, Recorded, record
+from events.runs import RunStarted
+
+if TYPE_CHECKING:
+    from handlers import Handler
+    from infra.log import Log
+    from infra.server import Role
+
+
+@dataclass(frozen=True)
+class World:
+    """What a process that works has: the log, the artifact store, and the ports its handlers asked for."""
+
+    settings: Settings
+    log: "Log"
+    artifacts: Artifacts
+    handlers: Mapping[str, "Handler"]
+    ports: Mapping[str, Any]
+
+
+class LimitedSandbox:
+    """A sandbox whose calls never get more time or memory than the settings allow."""
+
+    def __init__(self, inner: Sandbox, limits: SandboxSettings) -> None:
+        self._inner, self._limits = inner, limits
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        """Run ``call`` within the limits."""
+        wall, memory = min(call.wall_s, self._limits.wall_s), min(call.mem_mib, self._limits.mem_mib)
+        return await self._inner.call(replace(call, wall_s=wall, mem_mib=memory))
+
+    async def close(self) -> None:
+        """End every process."""
+        await self._inner.close()
+
+
+@asynccontextmanager
+async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = False) -> AsyncIterator["Log"]:
+    """A connection to the log; its embedded server is found or started. ``make``: provision an embedded log that was
+    never made (an existing one is never changed).
+
+    Raises:
+        DependencyError, AuthError, LogError: no server, no right, no log.
+    """
+    from infra.log import Log
+    from infra.server import open_server
+
+    server = await open_server(settings.home, settings.nats)
+    try:
+        try:
+            log = await Log.connect(server, role)
+        except LogError:
+            if not make or settings.nats.url:
+                raise
+            await provision(settings)
+            log = await Log.connect(server, role)
+        async with log:
+            yield log
+    finally:
+        await server.stop()
+
+
+async def provision(settings: Settings) -> None:
+    """Make streams and durables, or apply changed limits to those there are.
+
+    Raises:
+        LogError: what exists differs in a field that must not change.
+    """
+    from infra import topology
+    from infra.server import open_server
+
+    server = await open_server(settings.home, settings.nats)
+    try:
+        wanted = topology.Topology(settings.nats, settings.handlers)
+        await topology.init(server, wanted, known_handlers().values())
+    finally:
+        await server.stop()
+
+
+async def check_log(settings: Settings, log: "Log", handlers: Iterable["Handler"]) -> None:
+    """Raises LogError where stream or durables are not what these settings and handlers want."""
+    from infra import topology
+
+    await topology.check(log.client, topology.Topology(settings.nats, settings.handlers), handlers)
+
+
+@asynccontextmanager
+async def open_world(settings: Settings, names: Sequence[str] = ()) -> AsyncIterator[World]:
+    """Everything that the handlers ``names`` (none: all) need, given back at the end.
+
+    Raises:
+        ConfigError: no such handler, or one that wants a port there is not.
+        SandboxUnavailableError: a sandbox did not pass its self-test.
+    """
+    from infra.artifacts import FileArtifacts
+
+    chosen = known_handlers(names)
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(open_log(settings, make=True))
+        await check_log(settings, log, chosen.values())
+        artifacts = FileArtifacts(settings.home)
+        wanted = sorted({port for handler in chosen.values() for port in handler.ports})
+        ports: dict[str, Any] = {"artifacts": artifacts, "history": log}
+        for name in wanted:
+            if name not in ports:
+                ports[name] = await _open_port(name, settings, artifacts)
+                if close := getattr(ports[name], "close", None):
+                    stack.push_async_callback(close)
+        yield World(settings, log, artifacts, chosen, ports)
+
+
+async def run_handlers(world: World) -> None:
+    """React until cancelled; then finish what is in hand."""
+    from agent0.run import evolve
+    from infra.bus import Bus
+
+    bus = Bus(
+        log=world.log,
+        handlers=list(world.handlers.values()),
+        ports=world.ports,
+        evolve=evolve,
+        settings=world.settings.handlers,
+        code_rev=code_rev(),
+        clock=now,
+    )
+    await bus.run()
+
+
+def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:
+    """Handlers by name, plugins included; only ``names`` where given.
+
+    Raises:
+        ConfigError: no such handler.
+    """
+    from handlers import handlers
+
+    load_plugins()
+    known = handlers()
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"There is no handler {name!r}.", nearest(name, list(known)), "See: agent0 handlers list")
+    return {name: known[name] for name in names or known}
+
+
+def started(settings: Settings, name: str = "") -> Recorded:
+    """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id."""
+    from agent0.prompts import prompt
+
+    config, digest = config_of(settings.run)
+    roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
+    words = [prompt(style, d, role) for role, style in roles.items() for d in settings.run.curriculum.domains]
+    title = name or settings.profile
+    event = RunStarted(
+        name=title,
+        profile=settings.profile,
+        seed=settings.run.seed,
+        config=config,
+        config_sha=digest,
+        prompts={f"{p.style}/{p.domain}/{p.role}": p.version for p in words},
+    )
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "run"
+    return recorded(f"{slug}-{secrets.token_hex(3)}", event)
+
+
+def recorded(run: str, event: Event) -> Recorded:
+    """``event`` as a person's doing, to be appended."""
+    return record(event, run=run, time=now(), code_rev=code_rev())
+
+
+def check_names(run: RunConfig) -> None:
+    """Everything that a run's settings name must exist and fit together.
+
+    Raises:
+        ConfigError: the first that does not.
+    """
+    from agent0.families import families
+    from agent0.prompts import styles
+    from agent0.rewards import rewards
+    from agent0.tools import tools
+
+    for role, actor, recipe in (
+        ("teacher", run.teacher, run.training.teacher),
+        ("student", run.student, run.training.student),
+    ):
+        found = provider_of(actor)
+        _known(f"run.{role}.prompts", [actor.prompts], styles())
+        if recipe.enabled and found.train is None:
+            fix = f"Set run.training.{role}.enabled = false, or choose another provider."
+            raise ConfigError(f"Models of provider {found.name} cannot be trained here.", fix=fix)
+    _known("run.curriculum.embedder", [run.curriculum.embedder], embedders())
+    _known("run.curriculum.domains", run.curriculum.domains, {entry.domain for entry in families().values()})
+    _known("run.student.tools", run.student.tools, tools())
+    _known("run.rewards.weights", run.rewards.weights, {**rewards("student"), **rewards("teacher")})
+    _check_sets(run)
+
+
+def _check_sets(run: RunConfig) -> None:
+    from agent0.heldout import heldout
+
+    if run.curriculum.band[0] >= run.curriculum.band[1]:
+        raise ConfigError(f"run.curriculum.band = {list(run.curriculum.band)} is empty.", "The first must be lower.")
+    try:
+        for split, size in (("validation", run.evaluation.validation), ("test", run.evaluation.test)):
+            heldout(split, size, run.evaluation.seed, run.curriculum.domains)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise ConfigError("The held-out sets cannot be drawn.", f"{error}.", "Lower run.evaluation sizes.") from error
+
+
+def _known(key: str, names: Iterable[str], known: Iterable[str]) -> None:
+    there = sorted(known)
+    for name in names:
+        if name not in there:
+            hint = nearest(name, there)
+            raise ConfigError(f"{key}: there is no {name[:80]!r}.", f"Known: {', '.join(there)}.", hint)
+
+
+async def _open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
+    openers: dict[str, Callable[[], Awaitable[Any]]] = {
+        "sandbox": lambda: _sandbox(settings.sandbox, "student", settings.sandbox.workers),
+        "verifier_sandbox": lambda: _sandbox(settings.sandbox, "verifier", max(1, settings.sandbox.workers // 2)),
+    }
+    makers: dict[str, Callable[[], Any]] = {
+        "models": lambda: OpenModels(settings, artifacts),
+        "trainers": lambda: OpenTrainers(settings, artifacts),
+        "embedders": lambda: OpenEmbedders(settings),
+        "tool_cache": _tool_cache,
+    }
+    if name in openers:
+        return await openers[name]()
+    if name not in makers:
+        known = sorted(["artifacts", "history", *openers, *makers])
+        raise ConfigError(f"A handler wants the port {name!r}, which nothing plays.", f"Known: {', '.join(known)}.")
+    return makers[name]()
+
+
+async def _sandbox(limits: SandboxSettings, label: str, workers: int) -> LimitedSandbox:
+    from infra.sandbox import open_sandbox
+
+    return LimitedSandbox(await open_sandbox(workers=workers, label=label), limits)
+
+
+def _tool_cache() -> Any:
+    from agent0.tools.cache import ToolCache
+
+    return ToolCache()
+
+
+def code_rev() -> str:
+    """Version and, in a checkout, the commit that wrote an event."""
+    try:
+        found = version("agent0")
+    except PackageNotFoundError:
+        found = "source"
+    git = Path(__file__).parents[1] / ".git"
+    try:
+        head = (git / "HEAD").read_text().strip()
+        commit = (git / head.removeprefix("ref: ")).read_text().strip() if head.startswith("ref: ") else head
+    except OSError:
+        return found
+    return f"{found}+{commit[:12]}"
+
+
+def now() -> datetime:
+    """The clock that stamps events."""
+    return datetime.now(UTC)
+
+
+async def until_cancelled(*work: Awaitable[None]) -> None:
+    """Run several endless works; the first that fails ends all."""
+    async with asyncio.TaskGroup() as group:
+        for one in work:
+            group.create_task(_as_coroutine(one))
+
+
+async def _as_coroutine(work: Awaitable[None]) -> None:
+    await work

@@ -1,0 +1,220 @@
+"""Part of the rim: which adapter plays a model, a trainer, an embedder. One entry a provider; plugins add their own."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from agent0.configuration import nearest
+from agent0.errors import ConfigError
+from agent0.ports import Artifacts, Embedder, Model, Trainer
+from agent0.settings import ActorConfig, Settings
+
+OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
+OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
+OpenEmbedder = Callable[[Settings], Embedder]
+PLUGINS = "agent0.plugins"
+
+
+@dataclass(frozen=True)
+class Provider:
+    """How a provider's models are opened and trained; ``train`` None: they cannot be trained here."""
+
+    name: str
+    open: OpenModel
+    train: OpenTrainer | None = None
+
+
+_providers: dict[str, Provider] = {}
+_embedders: dict[str, OpenEmbedder] = {}
+
+
+def provider(name: str, open: OpenModel, train: OpenTrainer | None = None) -> Provider:
+    """Register a provider of models under ``name``."""
+    _providers[name] = Provider(name, open, train)
+    return _providers[name]
+
+
+def embedder(name: str) -> Callable[[OpenEmbedder], OpenEmbedder]:
+    """Register the decorated ``open(settings)`` as embedder ``name``."""
+
+    def register(open: OpenEmbedder) -> OpenEmbedder:
+        _embedders[name] = open
+        return open
+
+    return register
+
+
+def load_plugins() -> list[str]:
+    """Import every module named under the entry point group; importing registers what it declares.
+
+    Raises:
+        ConfigError: a plugin that cannot be imported.
+    """
+    found = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
+    for point in found:
+        try:
+            point.load()
+        except (ImportError, AttributeError, SyntaxError, TypeError, ValueError) as error:
+            why = f"{type(error).__name__}: {error}."
+            fix = f"Update or uninstall {point.dist.name if point.dist else point.value}."
+            raise ConfigError(f"The plugin {point.name} cannot be loaded.", why, fix) from error
+    return [point.name for point in found]
+
+
+def providers() -> dict[str, Provider]:
+    """Every provider by name, plugins included."""
+    load_plugins()
+    return dict(sorted(_providers.items()))
+
+
+def embedders() -> dict[str, OpenEmbedder]:
+    """Every embedder by name, plugins included."""
+    load_plugins()
+    return dict(sorted(_embedders.items()))
+
+
+def provider_of(actor: ActorConfig) -> Provider:
+    """The provider that ``actor`` names.
+
+    Raises:
+        ConfigError: no such provider.
+    """
+    found: Provider = _named("provider", actor.provider, providers())
+    return found
+
+
+class OpenModels:
+    """The ``Models`` port: one open model for each set of weights, whoever asks."""
+
+    def __init__(self, settings: Settings, artifacts: Artifacts) -> None:
+        self._settings, self._artifacts = settings, artifacts
+        self._open: dict[Hashable, Model] = {}
+
+    def open(self, actor: ActorConfig) -> Model:
+        """The model of ``actor``; both roles share one where their weights are the same."""
+        key = _weights(actor)
+        if key not in self._open:
+            self._open[key] = provider_of(actor).open(actor, self._settings, self._artifacts)
+        return self._open[key]
+
+    async def close(self) -> None:
+        """Close every model."""
+        await _close(self._open)
+
+
+class OpenTrainers:
+    """The ``Trainers`` port, likewise."""
+
+    def __init__(self, settings: Settings, artifacts: Artifacts) -> None:
+        self._settings, self._artifacts = settings, artifacts
+        self._open: dict[Hashable, Trainer] = {}
+
+    def open(self, actor: ActorConfig) -> Trainer:
+        """The trainer of ``actor``'s model."""
+        found = provider_of(actor)
+        if found.train is None:
+            fix = "Choose another provider, or set run.training.<role>.enabled = false."
+            raise ConfigError(f"Models of provider {found.name} cannot be trained here.", fix=fix)
+        key = _weights(actor)
+        if key not in self._open:
+            self._open[key] = found.train(actor, self._settings, self._artifacts)
+        return self._open[key]
+
+    async def close(self) -> None:
+        """End the processes of those that have one."""
+        await _close(self._open)
+
+
+class OpenEmbedders:
+    """The ``Embedders`` port."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._open: dict[Hashable, Embedder] = {}
+
+    def open(self, name: str) -> Embedder:
+        """The embedder ``name``, made at the first call."""
+        if name not in self._open:
+            opener: OpenEmbedder = _named("embedder", name, embedders())
+            self._open[name] = opener(self._settings)
+        return self._open[name]
+
+    async def close(self) -> None:
+        """End the processes of those that have one."""
+        await _close(self._open)
+
+
+def _weights(actor: ActorConfig) -> Hashable:
+    """What makes two actors need two models."""
+    return actor.provider, actor.model, actor.device, actor.quantization, actor.num_ctx, actor.timeout_s
+
+
+async def _close(held: dict[Hashable, Any]) -> None:
+    while held:
+        _, one = held.popitem()
+        if close := getattr(one, "close", None):
+            await close()
+
+
+def _named(what: str, name: str, known: dict[str, Any]) -> Any:
+    if name not in known:
+        raise ConfigError(f"There is no {what} {name!r}.", f"Known: {', '.join(known)}.", nearest(name, list(known)))
+    return known[name]
+
+
+def _tiny(_: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
+    from infra.models.tiny import tiny
+
+    return tiny(artifacts, threads=settings.models.threads, max_batch=settings.models.max_batch)
+
+
+def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
+    from infra.models.transformers import Transformers
+
+    return Transformers(
+        Path(actor.model).expanduser(),
+        artifacts,
+        name=Path(actor.model).name,
+        threads=settings.models.threads,
+        max_batch=settings.models.max_batch,
+        device=actor.device,
+        quantization=actor.quantization,
+    )
+
+
+def _scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Model:
+    from infra.models.scripted import Scripted
+
+    return Scripted(artifacts, actor)
+
+
+def _train_scripted(_: ActorConfig, __: Settings, artifacts: Artifacts) -> Trainer:
+    from infra.models.scripted import ScriptedTrainer
+
+    return ScriptedTrainer(artifacts)
+
+
+def _train_tiny(_: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
+    from infra.lora import LoraTrainer
+    from infra.models.tiny import BASE
+
+    return LoraTrainer(BASE, artifacts, threads=settings.models.threads)
+
+
+def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
+    from infra.lora import LoraTrainer
+
+    return LoraTrainer(
+        Path(actor.model).expanduser(),
+        artifacts,
+        threads=settings.models.threads,
+        device=actor.device,
+        quantization=actor.quantization,
+    )
+
+
+provider("tiny", _tiny, _train_tiny)
+provider("transformers", _transformers, _train_lora)
+provider("scripted", _scripted, _train_scripted)

@@ -1,0 +1,99 @@
+"""Part of the rim: carries the log into the read models, once or for as long as a process lives."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent0.assembly import open_log
+from agent0.assembly_models import load_plugins
+from agent0.errors import DependencyError, NotFoundError
+from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from infra.log import Log
+    from projections import Projector, Views
+
+
+async def open_views(settings: Settings, log: "Log") -> "Views":
+    """The tables that belong to ``log``."""
+    from infra import storage
+    from projections import Views, tables
+
+    load_plugins()
+    return Views(settings.home / "tables", storage.connect, tables(), (await log.info()).created)
+
+
+def live_path(settings: Settings) -> Path:
+    """Where readers find the tables."""
+    return settings.home / "tables" / "view.db"
+
+
+async def run_projector(settings: Settings, log: "Log") -> None:
+    """Carry events into the tables as they come, until cancelled; goes on in new tables when a rebuild swaps them."""
+    views = await open_views(settings, log)
+    while True:
+        projector, target = views.projector(), views.live.resolve()
+        try:
+            await _check(projector, log)
+            async for chunk in log.read_bodies(projector.position.seq, follow=True):
+                await asyncio.to_thread(projector.apply, chunk)
+                if views.live.resolve() != target:
+                    break
+        finally:
+            projector.close()
+
+
+async def catch_up(settings: Settings, log: "Log") -> int:
+    """Bring the tables up to the log's present end; the sequence reached."""
+    projector = (await open_views(settings, log)).projector()
+    try:
+        await _check(projector, log)
+        return await projector.catch_up(log.read_bodies)
+    finally:
+        projector.close()
+
+
+async def refresh(settings: Settings) -> str:
+    """Catch the tables up where the log can be reached. Returns what a reader should be told, empty if all is well."""
+    if not settings.nats.url and not (settings.home / "nats").is_dir():
+        return ""
+    try:
+        async with open_log(settings, "reader") as log:
+            await catch_up(settings, log)
+    except DependencyError as error:
+        return f"The tables may be behind: {error}"
+    return ""
+
+
+@contextmanager
+def reading(settings: Settings) -> Iterator[sqlite3.Connection]:
+    """A read-only connection to the tables.
+
+    Raises:
+        NotFoundError: there are none yet.
+    """
+    from infra import storage
+
+    if not live_path(settings).exists():
+        fix = "Start a run: agent0 run start --profile scripted"
+        raise NotFoundError("There is nothing to show yet.", f"{settings.home} holds no run.", fix)
+    with storage.reading(live_path(settings)) as db:
+        yield db
+
+
+@asynccontextmanager
+async def log_and_views(settings: Settings) -> AsyncIterator[tuple["Log", "Views"]]:
+    """Both, for rebuilds."""
+    async with open_log(settings, "reader") as log:
+        yield log, await open_views(settings, log)
+
+
+async def _check(projector: "Projector", log: "Log") -> None:
+    """The tables must have been made from this very history."""
+    held = projector.position
+    last = await log.last_seq()
+    id_there = (await log.message(held.seq)).id if 0 < held.seq <= last else None
+    projector.check(last, id_there)
