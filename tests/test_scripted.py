@@ -1,0 +1,125 @@
+"""The scripted model keeps the port's contract, plays both roles, and learns what it is rewarded for."""
+
+import asyncio
+import random
+
+import pytest
+from conformance_model import ModelConformance, ask
+from hypothesis import given
+from hypothesis import strategies as st
+from memory import MemoryArtifacts
+
+from agent0.errors import ConfigError, OperationError
+from agent0.families import families
+from agent0.parsing import parse_turn
+from agent0.ports import GenerateRequest, Model, Sample, Sampling, TrainJob
+from agent0.prompts import prompt
+from agent0.settings import ActorConfig
+from agent0.teacher import read_proposal, request_turns
+from agent0.trajectories import assemble
+from events.values import Artifact, Turn
+from infra.models.scripted import END, ROLES, Scripted, ScriptedTrainer, decode, encode, skill_of
+
+
+@pytest.fixture
+def artifacts() -> MemoryArtifacts:
+    return MemoryArtifacts()
+
+
+class TestScripted(ModelConformance):
+    control_ids = frozenset({*ROLES.values(), END})
+
+    @pytest.fixture
+    def model(self, artifacts: MemoryArtifacts) -> Model:
+        return Scripted(artifacts)
+
+
+@given(st.text())
+def test_tokens_are_text_and_no_text_is_a_control_token(text: str) -> None:
+    ids = encode(text)
+    assert decode(ids) == text
+    assert all(i >= 256 for i in ids)
+
+
+async def _ask_teacher(model: Model, family: str, level: int, seed: int, adapter: Artifact | None = None) -> str:
+    entry = families()[family]
+    turns = request_turns(prompt("compact", entry.domain, "teacher"), entry.domain, family, level)
+    written = await model.generate(GenerateRequest(turns, Sampling(seed=seed), adapter=adapter))
+    return written.text
+
+
+@pytest.mark.parametrize("family", sorted(families()))
+async def test_as_teacher_it_mostly_asks_for_what_was_wanted(artifacts: MemoryArtifacts, family: str) -> None:
+    entry = families()[family]
+    model, levels = Scripted(artifacts), []
+    for seed in range(40):
+        proposal, problem = read_proposal(await _ask_teacher(model, family, 2, seed), entry.domain, family, 2)
+        assert (proposal is None) == bool(problem)
+        if proposal:
+            assert proposal.family == family
+            levels.append(proposal.level)
+    assert len(levels) > 25
+    assert levels.count(2) > len(levels) / 2
+
+
+async def test_as_teacher_it_also_errs_and_repeats(artifacts: MemoryArtifacts) -> None:
+    texts = [await _ask_teacher(Scripted(artifacts), "arithmetic", 3, seed) for seed in range(200)]
+    readable = [text for text in texts if read_proposal(text, "math", "arithmetic", 3)[0]]
+    assert 100 < len(readable) < len(texts)
+    assert len(set(readable)) < len(readable)
+
+
+async def _tool_share(model: Model, adapter: Artifact | None) -> float:
+    requests = [
+        GenerateRequest(ask(f"What is {n}+3?", seed=n).turns, Sampling(seed=n), adapter=adapter) for n in range(200)
+    ]
+    turns = await asyncio.gather(*(model.generate(r) for r in requests))
+    return sum(bool(parse_turn(t.text).calls) for t in turns) / len(turns)
+
+
+async def _attempt(model: Model, question: str, seed: int) -> Sample:
+    written = await model.generate(ask(question, seed=seed, max_tokens=200))
+    trajectory, problem = assemble([written])
+    assert trajectory, problem
+    return Sample(trajectory, 1.0 if parse_turn(written.text).calls else -1.0)
+
+
+async def test_reward_for_calling_tools_makes_it_call_them(artifacts: MemoryArtifacts) -> None:
+    model, trainer = Scripted(artifacts), ScriptedTrainer(artifacts)
+    samples = tuple([await _attempt(model, f"What is {n}+4?", n) for n in range(30)])
+    job = TrainJob(samples, (), None, 1, {})
+    first, again = await trainer.train(job), await trainer.train(job)
+    assert first.adapter == again.adapter
+    second = await trainer.train(TrainJob(samples, (), first.adapter, 2, {}))
+    shares = [await _tool_share(model, adapter) for adapter in (None, first.adapter, second.adapter)]
+    assert shares[0] < 0.4 < shares[1] < shares[2]
+    blamed = tuple(Sample(s.trajectory, -s.advantage) for s in samples)
+    unlearned = await trainer.train(TrainJob(blamed, (), second.adapter, 3, {}))
+    assert skill_of(unlearned.adapter, artifacts) == 1
+
+
+async def test_shuffled_rewards_teach_it_nothing_in_the_mean(artifacts: MemoryArtifacts) -> None:
+    model, trainer, rng = Scripted(artifacts), ScriptedTrainer(artifacts), random.Random(0)
+    samples = [await _attempt(model, f"What is {n}+5?", n) for n in range(40)]
+    lessons = []
+    for seed in range(40):
+        rewards = [s.advantage for s in samples]
+        rng.shuffle(rewards)
+        given_at_random = tuple(Sample(s.trajectory, r) for s, r in zip(samples, rewards, strict=True))
+        lessons.append((await trainer.train(TrainJob(given_at_random, (), None, seed, {}))).metrics["lesson"])
+    assert abs(sum(lessons)) < 20
+
+
+async def test_it_answers_what_its_tool_printed(artifacts: MemoryArtifacts) -> None:
+    turns = (*ask("What is 12+30?").turns, Turn(role="assistant", content="x"), Turn(role="tool", content="x = [42]"))
+    written = await Scripted(artifacts).generate(GenerateRequest(turns))
+    assert parse_turn(written.text).answer == "42"
+
+
+async def test_foreign_adapters_and_variants_are_refused(artifacts: MemoryArtifacts) -> None:
+    foreign = artifacts.put(b"PK")
+    with pytest.raises(OperationError, match="not the scripted"):
+        await Scripted(artifacts).generate(GenerateRequest(ask().turns, adapter=foreign))
+    with pytest.raises(ConfigError, match="no variant"):
+        Scripted(artifacts, ActorConfig(model="gpt"))
+    assert (await Scripted(artifacts, ActorConfig(model="latency=0.01")).generate(ask())).usage.wall_s >= 0.01

@@ -1,0 +1,107 @@
+"""What the teacher writes becomes a task, or a problem in words."""
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory import MemoryArtifacts
+
+from agent0.families import families
+from agent0.prompts import prompt
+from agent0.settings import ActorConfig
+from agent0.teacher import LONGEST_PROGRAM, LONGEST_QUESTION, normal, propose, read_proposal, request_turns
+from events.tasks import TaskProposed
+from infra.models.scripted import Scripted
+
+
+@pytest.mark.parametrize("family", sorted(families()))
+def test_a_familys_question_becomes_its_task(family: str) -> None:
+    entry = families()[family]
+    for level in range(1, entry.levels + 1):
+        rng = random.Random(level)
+        params = entry.sample(level, rng)
+        question = entry.render(params, rng)
+        for text in (question, f" {question}\n", json.dumps({"question": question, "program": "print(1)"})):
+            proposal, problem = read_proposal(text, entry.domain, family, level)
+            assert proposal and not problem
+            assert (proposal.family, proposal.canonical) == (family, entry.canonical(params))
+            assert (proposal.question, proposal.program) == (question, "")
+
+
+def test_another_family_of_any_domain_is_read_as_what_it_is() -> None:
+    """Whether it is welcome is the screen's to say."""
+    entry = families("logic")["boolean"]
+    question = entry.render(entry.sample(2, random.Random(0)), random.Random(0))
+    proposal, _ = read_proposal(question, "math", "arithmetic", 1)
+    assert proposal and (proposal.domain, proposal.family) == ("logic", "boolean")
+
+
+def test_an_open_question_brings_its_program() -> None:
+    body = {"question": "How many  Primes are below 100?", "program": "print(25)\n"}
+    proposal, problem = read_proposal(f"```json\n{json.dumps(body)}\n```", "math", "arithmetic", 3)
+    assert proposal and not problem
+    assert (proposal.family, proposal.domain, proposal.level) == ("open", "math", 3)
+    assert proposal.program == "print(25)"
+    assert proposal.canonical == "open how many primes are below 100?"
+    assert proposal.question == "How many  Primes are below 100?"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "nothing"),
+        ("```\n```", "nothing"),
+        ("Why?", "no family reads"),
+        ('{"question": ', "broken JSON"),
+        ('{"question": 3, "program": "x"}', "must be text"),
+        ('{"question": "", "program": "x"}', "no question"),
+        ('{"program": "x"}', "must be text"),
+        ('{"question": "a\\u0007b", "program": "x"}', "control characters in the question"),
+        ('{"question": "a\\ud800", "program": "x"}', "control characters in the question"),
+        ('{"question": "a\\u202eb", "program": "x"}', "control characters in the question"),
+        ('{"question": "a", "program": "x\\u0000"}', "control characters in the program"),
+        (json.dumps({"question": "a" * (LONGEST_QUESTION + 1), "program": "x"}), "longer than"),
+        (json.dumps({"question": "a", "program": "x" * (LONGEST_PROGRAM + 1)}), "longer than"),
+        ("{" * 100_000, "too long"),
+        ('{"question": ' + "[" * 15_000, "broken JSON"),
+        ("a" * 100_000, "longer than"),
+    ],
+)
+def test_what_is_no_task_has_a_problem(text: str, problem: str) -> None:
+    proposal, told = read_proposal(text, "math", "arithmetic", 1)
+    assert proposal is None
+    assert problem in told
+
+
+@given(st.text() | st.builds(lambda q, p: json.dumps({"question": q, "program": p}), st.text(), st.text()))
+def test_any_text_is_read_and_what_is_read_can_be_stored(text: str) -> None:
+    proposal, problem = read_proposal(text, "math", "arithmetic", 1)
+    assert (proposal is None) == bool(problem)
+    if proposal:
+        event = TaskProposed(
+            task="t", iteration=0, slot=0, teacher="base", text="", proposal=proposal, prompt="p", problem=problem
+        )
+        assert TaskProposed.model_validate_json(event.model_dump_json()) == event
+
+
+@given(st.text(), st.sampled_from([" ", "\n", "  "]))
+def test_identity_of_open_questions_ignores_case_and_spacing(text: str, space: str) -> None:
+    assert normal(text) == normal(f"{space}{text.replace(' ', space)}{space}")
+    assert len(normal(text * 300)) <= 200
+
+
+async def test_proposing_asks_for_the_family_and_keeps_the_tokens() -> None:
+    words = prompt("compact", "math", "teacher")
+    (turn,) = request_turns(words, "math", "linear", 3)
+    assert "linear" in turn.content and "3" in turn.content
+    model, config = Scripted(MemoryArtifacts()), ActorConfig(max_tokens=64)
+    drafts = [
+        await propose(model, words, domain="math", family="linear", level=3, config=config, seed=seed)
+        for seed in range(8)
+    ]
+    assert any(draft.proposal and draft.proposal.family == "linear" for draft in drafts)
+    for draft in drafts:
+        assert draft.trajectory and sum(draft.trajectory.mask) == draft.usage.completion_tokens
+        assert draft.model == "scripted"
