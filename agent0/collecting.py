@@ -16,7 +16,7 @@ TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned")
 @dataclass
 class _Joined:
     written: dict[str, Recorded] = field(default_factory=dict)
-    rewards: dict[str, float] = field(default_factory=dict)
+    rewards: dict[str, float | None] = field(default_factory=dict)
     verdicts: dict[str, bool | None] = field(default_factory=dict)
     rates: dict[str, float | None] = field(default_factory=dict)
 
@@ -67,7 +67,12 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
             case RewardAssigned(role="teacher") as event:
                 joined.rates[event.task] = event.facts.get("solve_rate")
                 if request.role == "teacher":
-                    joined.rewards[event.task] = event.total
+                    joined.rewards[event.task] = _scored(event)
             case RewardAssigned() as event if request.role == "student":
-                joined.rewards[event.attempt] = event.total
+                joined.rewards[event.attempt] = _scored(event)
     return joined
+
+
+def _scored(event: RewardAssigned) -> float | None:
+    """The total, None where no part could be scored: unscored is not zero."""
+    return event.total if any(part.value is not None for part in event.parts) else None

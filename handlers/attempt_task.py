@@ -35,15 +35,8 @@ async def attempt_task(
         cache=tool_cache,
     )
     calls: list[Event] = [
-        ToolCalled(
-            task=event.task,
-            attempt=event.attempt,
-            turn=called.turn,
-            number=called.number,
-            call=called.call,
-            result=called.result,
-        )
-        for called in solved.tool_calls
+        ToolCalled(task=event.task, attempt=event.attempt, turn=turn, number=n, call=call, result=result)
+        for n, (turn, call, result) in enumerate(solved.tool_calls)
     ]
     return [*calls, _attempted(event, solved, words.version, artifacts)]
 
