@@ -165,7 +165,7 @@ def plain_output(text: str) -> str:
     lines = text.strip().splitlines()
     last = lines[-1].strip() if lines else ""
     name, equals, value = last.partition("=")
-    if equals and name.strip().isidentifier():
+    if equals and name.strip().isidentifier() and not value.startswith("="):
         last = value.strip()
     if last.startswith("[") and last.endswith("]") and "," not in last:
         last = last[1:-1].strip()
