@@ -1,0 +1,65 @@
+"""Chains of + - * over whole numbers; level 4 has a bracket."""
+
+import random
+import re
+from typing import Any
+
+from agent0.families import Family, Params, family
+from agent0.families.expression import numbers, value
+from agent0.families.wording import ask, bodies
+
+WORDINGS = ("What is {}?", "Compute {}.", "{}=?")
+_shape = re.compile(r"[-+*\d()]{3,40}")
+
+
+def sample(level: int, rng: random.Random) -> Params:
+    """Level + 1 numbers."""
+    terms = [str(rng.randint(2, 99)) for _ in range(level + 1)]
+    if level == 4:
+        at = rng.randrange(3)
+        terms[at : at + 2] = [f"({terms[at]}{rng.choice('+-')}{terms[at + 1]})"]
+    text = terms[0]
+    for term in terms[1:]:
+        text += rng.choice("+-*" if "*" not in text else "+-") + term
+    return {"expression": text}
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """One of ``WORDINGS``."""
+    return ask(WORDINGS, params["expression"], rng)
+
+
+def parse(question: str) -> Params | None:
+    """The expression, where it has 2 to 6 numbers."""
+    for body in bodies(WORDINGS, question):
+        if _shape.fullmatch(body) and 2 <= len(numbers(body)) <= 6:
+            try:
+                value(body)
+            except ValueError:
+                continue
+            return {"expression": body}
+    return None
+
+
+def level(params: Params) -> int:
+    """By how many numbers; a bracket is level 4."""
+    text = params["expression"]
+    return 4 if "(" in text else min(4, len(numbers(text)) - 1)
+
+
+def solve(params: Params) -> str:
+    """A whole number."""
+    return str(value(params["expression"]))
+
+
+def canonical(params: Params) -> str:
+    """The expression."""
+    return f"arithmetic {params['expression']}"
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python prints it."""
+    return "python", {"code": f"print({params['expression']})"}
+
+
+ENTRY = family(Family("arithmetic", "math", sample, render, parse, level, solve, canonical, call))

@@ -1,0 +1,61 @@
+"""How many of several comparisons hold."""
+
+import random
+import re
+from typing import Any
+
+from agent0.families import Family, Params, family
+from agent0.families.expression import value
+from agent0.families.wording import ask, bodies
+
+WORDINGS = ("How many hold: {}?", "Count what is true: {}.", "How many are true: {}?")
+_one = r"[1-9]\d?(?:\+[1-9]\d?)?[<>][1-9]\d?(?:\+[1-9]\d?)?"
+_shape = re.compile(rf"{_one}(?:,{_one}){{1,5}}")
+
+
+def sample(level: int, rng: random.Random) -> Params:
+    """Level + 1 comparisons; sums in one of them from level 3."""
+    parts = [f"{rng.randint(1, 99)}{rng.choice('<>')}{rng.randint(1, 99)}" for _ in range(level + 1)]
+    if level >= 3:
+        parts[rng.randrange(len(parts))] += f"+{rng.randint(1, 20)}"
+    return {"comparisons": parts}
+
+
+def _body(params: Params) -> str:
+    return ",".join(params["comparisons"])
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """One of ``WORDINGS``."""
+    return ask(WORDINGS, _body(params), rng)
+
+
+def parse(question: str) -> Params | None:
+    """2 to 6 comparisons."""
+    for body in bodies(WORDINGS, question):
+        if _shape.fullmatch(body):
+            return {"comparisons": body.split(",")}
+    return None
+
+
+def level(params: Params) -> int:
+    """By how many comparisons."""
+    return min(4, len(params["comparisons"]) - 1)
+
+
+def solve(params: Params) -> str:
+    """How many."""
+    return str(sum(value(one) for one in params["comparisons"]))
+
+
+def canonical(params: Params) -> str:
+    """The comparisons in sorted order."""
+    return f"counting {','.join(sorted(params['comparisons']))}"
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python prints it."""
+    return "python", {"code": f"print(sum([{_body(params)}]))"}
+
+
+ENTRY = family(Family("counting", "logic", sample, render, parse, level, solve, canonical, call))

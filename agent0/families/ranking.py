@@ -1,0 +1,66 @@
+"""Who is oldest, youngest, second oldest, second youngest."""
+
+import random
+import re
+from typing import Any
+
+from agent0.families import Family, Params, family
+
+NAMES = ("Ann", "Bob", "Cid", "Dan", "Eve", "Fay", "Gus", "Hal", "Ida", "Jan", "Kim", "Leo", "Max", "Ned", "Pat", "Sue")
+PLACES = {"oldest": -1, "youngest": 0, "2nd oldest": -2, "2nd youngest": 1}
+WORDINGS = ("{ages}. Who is {place}?", "Of ({ages}) name the {place}.", "Who is {place} of ({ages})?")
+_ages = r"(?P<ages>[A-Z][a-z]{2}=\d{1,2}(?:,[A-Z][a-z]{2}=\d{1,2}){1,6})"
+_place = f"(?P<place>{'|'.join(PLACES)})"
+_shapes = [re.compile(re.escape(w).replace(r"\{ages\}", _ages).replace(r"\{place\}", _place)) for w in WORDINGS]
+
+
+def sample(level: int, rng: random.Random) -> Params:
+    """Level + 2 people with different ages; second places from level 2."""
+    names, ages = rng.sample(NAMES, level + 2), rng.sample(range(5, 90), level + 2)
+    place = rng.choice(list(PLACES)[: 2 if level == 1 else 4])
+    return {"ages": dict(zip(names, ages, strict=True)), "place": place}
+
+
+def _body(params: Params) -> str:
+    return ",".join(f"{name}={age}" for name, age in params["ages"].items())
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """One of ``WORDINGS``."""
+    return rng.choice(WORDINGS).replace("{ages}", _body(params)).replace("{place}", params["place"])
+
+
+def parse(question: str) -> Params | None:
+    """2 to 7 known people with different ages, and a place."""
+    for shape in _shapes:
+        if found := shape.fullmatch(question):
+            pairs = [pair.split("=") for pair in found["ages"].split(",")]
+            ages = {name: int(age) for name, age in pairs if name in NAMES}
+            if len(ages) == len(pairs) == len(set(ages.values())) and not re.search(r"=0", found["ages"]):
+                return {"ages": ages, "place": found["place"]}
+    return None
+
+
+def level(params: Params) -> int:
+    """By how many people; a second place is at least level 2."""
+    return max(2 if "2nd" in params["place"] else 1, min(4, len(params["ages"]) - 2))
+
+
+def solve(params: Params) -> str:
+    """A name."""
+    ages: dict[str, int] = params["ages"]
+    return sorted(ages, key=lambda name: ages[name])[PLACES[params["place"]]]
+
+
+def canonical(params: Params) -> str:
+    """People sorted by name, and the place."""
+    people = ",".join(f"{name}={age}" for name, age in sorted(params["ages"].items()))
+    return f"ranking {params['place']} {people}"
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python sorts them."""
+    return "python", {"code": f"d=dict({_body(params)});print(sorted(d,key=d.get)[{PLACES[params['place']]}])"}
+
+
+ENTRY = family(Family("ranking", "logic", sample, render, parse, level, solve, canonical, call))

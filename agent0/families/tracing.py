@@ -1,0 +1,77 @@
+"""What a line of Python prints: sums over a range, with a factor, a condition."""
+
+import random
+import re
+from typing import Any
+
+from agent0.families import Family, Params, family
+from agent0.families.wording import ask, bodies
+
+WORDINGS = ("What does {} give?", "Value of {}?", "Evaluate {}.")
+_shape = re.compile(
+    r"sum\((?:i(?:\*(?P<factor>[1-9]\d?))?(?:\+(?P<term>[1-9]\d?))? for i in )?"
+    r"range\((?P<start>\d{1,2}),(?P<stop>[1-9]\d?)\)(?: if i%(?P<modulus>[1-9])==(?P<rest>\d))?\)"
+)
+PARTS = ("start", "stop", "factor", "term", "modulus", "rest")
+
+
+def sample(level: int, rng: random.Random) -> Params:
+    """A range; with a factor; and a term; and a condition."""
+    start = rng.randint(0, 60)
+    params: Params = {"start": start, "stop": rng.randint(start + 2, 99)}
+    if level >= 2:
+        params["factor"] = rng.randint(2, 19)
+    if level >= 3:
+        params["term"] = rng.randint(1, 30)
+    if level >= 4:
+        params["modulus"] = rng.randint(2, 9)
+        params["rest"] = rng.randrange(params["modulus"])
+    return params
+
+
+def _code(params: Params) -> str:
+    span = f"range({params['start']},{params['stop']})"
+    factor = f"*{params['factor']}" if "factor" in params else ""
+    term = f"+{params['term']}" if "term" in params else ""
+    condition = f" if i%{params['modulus']}=={params['rest']}" if "modulus" in params else ""
+    return f"sum(i{factor}{term} for i in {span}{condition})" if factor or term or condition else f"sum({span})"
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """One of ``WORDINGS``."""
+    return ask(WORDINGS, _code(params), rng)
+
+
+def parse(question: str) -> Params | None:
+    """The range, factor, term and condition, as ``sample`` would write them."""
+    for body in bodies(WORDINGS, question):
+        if found := _shape.fullmatch(body):
+            params: Params = {part: int(found[part]) for part in PARTS if found[part] is not None}
+            if params["start"] < params["stop"] and _code(params) == body:
+                return params
+    return None
+
+
+def level(params: Params) -> int:
+    """By how many of factor, term and condition there are."""
+    return 1 + sum(part in params for part in ("factor", "term", "modulus"))
+
+
+def solve(params: Params) -> str:
+    """The sum."""
+    factor, term, modulus = params.get("factor", 1), params.get("term", 0), params.get("modulus", 1)
+    span = range(params["start"], params["stop"])
+    return str(sum(i * factor + term for i in span if i % modulus == params.get("rest", 0)))
+
+
+def canonical(params: Params) -> str:
+    """The line of code."""
+    return f"tracing {_code(params)}"
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python prints it."""
+    return "python", {"code": f"print({_code(params)})"}
+
+
+ENTRY = family(Family("tracing", "code", sample, render, parse, level, solve, canonical, call))

@@ -1,0 +1,1 @@
+"""What training optimises: pure functions on tensors."""

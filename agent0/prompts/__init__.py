@@ -1,0 +1,70 @@
+"""Prompts are text files: one a style, domain and role. Their version is the hash of their content.
+
+A line ``@system``, ``@user``, ``@assistant`` or ``@tool`` starts a turn; a file without one is a single user turn.
+``{name}`` is a placeholder; what is filled in is never read again, so a question cannot forge turns or placeholders.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import get_args
+
+from agent0.errors import NotFoundError
+from events.values import Role, Turn
+
+_mark = re.compile(r"^@(system|user|assistant|tool)\n", re.MULTILINE)
+_placeholder = re.compile(r"\{(domain|family|level|question|tools|examples)\}")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt's text and version (first 12 hex digits of its sha256)."""
+
+    style: str
+    domain: str
+    role: str
+    text: str
+    version: str
+
+
+def styles() -> list[str]:
+    """The styles there are: folders of this package."""
+    return sorted(f.name for f in resources.files(__name__).iterdir() if f.is_dir() and not f.name.startswith("_"))
+
+
+def prompts() -> list[Prompt]:
+    """All prompts, sorted by style, domain, role."""
+    folders = [(s, d.name) for s in styles() for d in (resources.files(__name__) / s).iterdir() if d.is_dir()]
+    return [prompt(style, domain, role) for style, domain in sorted(folders) for role in sorted(get_args(Role))]
+
+
+def prompt(style: str, domain: str, role: str) -> Prompt:
+    """One prompt.
+
+    Raises:
+        NotFoundError: there is no such file.
+    """
+    name = f"{style}/{domain}/{role}"
+    if not re.fullmatch(r"[a-z0-9_-]+(/[a-z0-9_-]+){2}", name):
+        raise NotFoundError(f"No prompt is named {name[:80]}.", "Names are lower-case letters, digits, _ and -.")
+    file = resources.files(__name__) / style / domain / f"{role}.txt"
+    if not file.is_file():
+        raise NotFoundError(f"No prompt is named {name}.", f"Styles: {', '.join(styles())}.", "See: agent0 prompt list")
+    text = file.read_text(encoding="utf-8")
+    return Prompt(style, domain, role, text, hashlib.sha256(text.encode()).hexdigest()[:12])
+
+
+def render(prompt: Prompt, values: Mapping[str, object]) -> tuple[Turn, ...]:
+    """The prompt's turns with ``values`` filled in; a placeholder without a value stays as it is."""
+
+    def fill(found: re.Match[str]) -> str:
+        return str(values.get(found[1], found[0]))
+
+    _, *parts = _mark.split(prompt.text if _mark.match(prompt.text) else f"@user\n{prompt.text}")
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return tuple(
+        Turn.model_validate({"role": role, "content": _placeholder.sub(fill, text.removesuffix("\n"))})
+        for role, text in pairs
+    )

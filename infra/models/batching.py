@@ -1,0 +1,117 @@
+"""Concurrent requests become batches: wait a moment for company, take one key a batch, share fairly among groups."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class _Waiting(Generic[Asked, Answer]):
+    asked: Asked
+    key: Hashable
+    size: int
+    answer: "asyncio.Future[Answer]"
+
+
+class Batcher(Generic[Asked, Answer]):
+    """Gathers ``ask`` calls for ``run(key, batch)``, which answers each or gives an exception in its place.
+
+    Groups (runs) take turns, one request each, so a large run does not starve a small one. Within a batch all share
+    a key (an adapter) and are sorted by size, so that a batch split further on is padded little.
+    """
+
+    def __init__(
+        self,
+        run: "Callable[[Hashable, Sequence[Asked]], Awaitable[Sequence[Answer | Exception]]]",
+        *,
+        max_batch: int,
+        wait_s: float = 0.004,
+    ) -> None:
+        self._run, self._max, self._wait_s = run, max_batch, wait_s
+        self._groups: dict[str, deque[_Waiting[Asked, Answer]]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def ask(self, asked: Asked, *, key: Hashable, group: str, size: int) -> Answer:
+        """The answer to one request."""
+        waiting = _Waiting[Asked, Answer](asked, key, size, asyncio.get_running_loop().create_future())
+        self._groups.setdefault(group, deque()).append(waiting)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._work())
+        return await waiting.answer
+
+    async def close(self) -> None:
+        """Stop; whoever waits is cancelled."""
+        task, self._task = self._task, None
+        if task:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        for group in self._groups.values():
+            for waiting in group:
+                waiting.answer.cancel()
+        self._groups.clear()
+
+    async def _work(self) -> None:
+        while self._groups:
+            await self._gather()
+            batch = self._next()
+            if batch:
+                await self._answer(sorted(batch, key=lambda waiting: waiting.size))
+
+    async def _gather(self) -> None:
+        """Until nobody has come for ``wait_s``, or a batch is full."""
+        known = -1
+        while known < (count := sum(map(len, self._groups.values()))) < self._max:
+            known = count
+            await asyncio.sleep(self._wait_s)
+
+    def _next(self) -> "list[_Waiting[Asked, Answer]]":
+        batch: list[_Waiting[Asked, Answer]] = []
+        turn = deque(self._groups)
+        first = turn[0]
+        while turn and len(batch) < self._max:
+            name = turn.popleft()
+            found = self._take(self._groups[name], batch[0].key if batch else None, any_key=not batch)
+            if found:
+                batch.append(found)
+                turn.append(name)
+        self._groups[first] = self._groups.pop(first)  # the next batch begins with another group
+        self._groups = {name: group for name, group in self._groups.items() if group}
+        return batch
+
+    @staticmethod
+    def _take(
+        group: "deque[_Waiting[Asked, Answer]]", key: Hashable, *, any_key: bool
+    ) -> "_Waiting[Asked, Answer] | None":
+        for place, waiting in enumerate(group):
+            if waiting.answer.done():
+                continue
+            if any_key or waiting.key == key:
+                del group[place]
+                return waiting
+        if all(waiting.answer.done() for waiting in group):
+            group.clear()
+        return None
+
+    async def _answer(self, batch: "list[_Waiting[Asked, Answer]]") -> None:
+        try:
+            answers: Sequence[Answer | Exception] = await self._run(batch[0].key, [waiting.asked for waiting in batch])
+        except asyncio.CancelledError:
+            for waiting in batch:
+                waiting.answer.cancel()
+            raise
+        except Exception as error:  # each of those who wait is told
+            answers = [error] * len(batch)
+        for waiting, answer in zip(batch, answers, strict=True):
+            if waiting.answer.done():
+                continue
+            if isinstance(answer, Exception):
+                waiting.answer.set_exception(answer)
+            else:
+                waiting.answer.set_result(answer)

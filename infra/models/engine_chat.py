@@ -1,0 +1,95 @@
+"""Turns to tokens and back. Three encoders, by trust: template text and forced prefixes may hold any added token,
+an assistant's own text may hold markup but no control token, all other text is plain characters."""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from agent0.errors import OperationError
+from agent0.ports import ToolSpec
+from events.values import Turn
+
+_SENTINEL = "\u241f{}\u241f"
+Pieces = tuple[tuple[int, ...], ...]
+
+
+class Chat:
+    """A chat template as token pieces around contents; Jinja runs once per sequence of roles, not per sample."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        if not getattr(tokenizer, "chat_template", None):
+            raise OperationError("This model has no chat template.", "Turns cannot be told apart without one.")
+        self._tokenizer = tokenizer
+        saved = tokenizer.backend_tokenizer.to_str()
+        self._trusted = Tokenizer.from_str(saved)
+        self._markup = Tokenizer.from_str(saved)
+        self._markup.encode_special_tokens = True
+        self._plain = Tokenizer.from_str(json.dumps({**json.loads(saved), "added_tokens": [], "post_processor": None}))
+        self.stop = int(tokenizer.eos_token_id)
+        self.pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.stop)
+        self._pieces = lru_cache(maxsize=256)(self._render)
+
+    def prompt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec] = (), prefill: str = "") -> list[int]:
+        """The whole context up to and including the opening of the assistant's next turn and ``prefill``."""
+        pieces = self._pieces(tuple(turn.role for turn in turns), _described(tools), True)
+        ids = list(pieces[0])
+        for turn, after in zip(turns, pieces[1:], strict=True):
+            ids += self._content(turn, after) + list(after)
+        return ids + (self._ids(self._trusted, prefill) if prefill else [])
+
+    def lesson(self, turns: Sequence[Turn]) -> tuple[list[int], list[int]]:
+        """A finished conversation and its mask: 1 where the assistant writes, its end of turn included."""
+        pieces = self._pieces(tuple(turn.role for turn in turns), "", False)
+        ids, mask = list(pieces[0]), [0] * len(pieces[0])
+        for place, (turn, after) in enumerate(zip(turns, pieces[1:], strict=True)):
+            content, own = self._content(turn, after), turn.role == "assistant"
+            kept = after[:1] if own and place == len(turns) - 1 else after
+            ids += content + list(kept)
+            mask += [int(own)] * len(content) + [int(own and n == 0) for n in range(len(kept))]
+        return ids, mask
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ``ids`` without a closing end of turn."""
+        kept = ids[:-1] if ids and ids[-1] == self.stop else ids
+        return str(self._trusted.decode(list(kept), skip_special_tokens=False))
+
+    def _content(self, turn: Turn, after: Sequence[int]) -> list[int]:
+        if turn.role != "assistant":
+            return self._ids(self._plain, turn.content)
+        if not turn.token_ids:
+            return self._ids(self._markup, turn.content)
+        ids = list(turn.token_ids)
+        forced = turn.content.removesuffix(self.decode(ids))
+        if forced and forced != turn.content:
+            ids = self._ids(self._trusted, forced) + ids
+        return ids[:-1] if ids[-1] == self.stop and after[:1] == (self.stop,) else ids
+
+    def _render(self, roles: tuple[str, ...], tools: str, opened: bool) -> Pieces:
+        messages = [{"role": role, "content": _SENTINEL.format(n)} for n, role in enumerate(roles)]
+        options: dict[str, Any] = {"tokenize": False, "add_generation_prompt": opened}
+        text = str(self._tokenizer.apply_chat_template(messages, tools=json.loads(tools or "null"), **options))
+        pieces = []
+        for n in range(len(roles)):
+            before, found, text = text.partition(_SENTINEL.format(n))
+            if not found:
+                raise OperationError(f"The chat template drops turn {n} ({roles[n]}).", f"Roles: {', '.join(roles)}.")
+            pieces.append(tuple(self._ids(self._trusted, before)))
+        return (*pieces, tuple(self._ids(self._trusted, text)))
+
+    @staticmethod
+    def _ids(encoder: Tokenizer, text: str) -> list[int]:
+        return list(encoder.encode(text, add_special_tokens=False).ids)
+
+
+def _described(tools: Sequence[ToolSpec]) -> str:
+    if not tools:
+        return ""
+    return json.dumps(
+        [
+            {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
+            for t in tools
+        ]
+    )

@@ -1,0 +1,30 @@
+"""What passes between a model and its worker process. Nothing heavy is imported here: the parent reads these."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agent0.ports import Sampling, ToolSpec
+from events.values import Turn
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One assistant turn to be written (a GenerateRequest without what only the parent needs)."""
+
+    turns: tuple[Turn, ...]
+    sampling: Sampling
+    tools: tuple[ToolSpec, ...] = ()
+    prefill: str = ""
+
+
+@dataclass
+class Written:
+    """What was written. ``error`` says why nothing was, where the turns could not be encoded."""
+
+    prompt: list[int] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    finish: Literal["stop", "length"] = "length"
+    text: str = ""
+    wall_s: float = 0.0
+    error: str = ""

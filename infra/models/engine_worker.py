@@ -1,0 +1,141 @@
+"""A Python object in a process of its own: heavy work never blocks the event loop, and its memory ends with it.
+
+The child gets a bare environment (no secrets) and one end of a socket; it ends when the other end closes.
+"""
+
+import asyncio
+import importlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from agent0 import errors
+
+KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "HF_HOME", "VIRTUAL_ENV")
+STOP_S = 5.0
+
+
+class Worker:
+    """``target`` ("module:Class") built with ``options`` in a child that starts at the first call.
+
+    A child that dies fails the call in flight with TransientError; the next call starts another.
+    """
+
+    def __init__(self, target: str, options: dict[str, Any], *, threads: int = 1) -> None:
+        self._target, self._options, self._threads = target, options, threads
+        self._child: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._lock = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, None where none runs."""
+        return self._child.pid if self._child and self._child.poll() is None else None
+
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """``method(*arguments)`` in the child; one call at a time.
+
+        Raises:
+            Agent0Error: what the child raised; TransientError where the child died.
+        """
+        async with self._lock:
+            return await asyncio.shield(asyncio.to_thread(self._exchange, method, arguments))
+
+    async def rest(self) -> None:
+        """End an idle child; the next call starts another."""
+        async with self._lock:
+            await asyncio.to_thread(self._end)
+
+    async def close(self) -> None:
+        """End the child; a call in flight fails."""
+        self._closed = True
+        await asyncio.to_thread(self._end)
+
+    def _exchange(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        if self._closed:
+            raise errors.TransientError("The model's worker process is closed.")
+        try:
+            if self.pid is None or self._connection is None:
+                self._start()
+            assert self._connection is not None  # noqa: S101 - started above
+            self._connection.send((method, arguments))
+            state, value = self._connection.recv()
+        except (EOFError, OSError) as error:
+            code = self._child.poll() if self._child else None
+            self._end()
+            raise errors.TransientError(
+                "The model's worker process ended in the middle of a call.",
+                f"Exit status {code}; {type(error).__name__}. Out of memory is the usual cause.",
+                "The call is tried again in a new process; a smaller models.max_batch needs less memory.",
+            ) from error
+        if state == "error":
+            raise _revived(*value)
+        return value
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+        environment |= {"OMP_NUM_THREADS": str(self._threads), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        environment |= {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONHASHSEED": "0"}
+        environment["PYTHONWARNINGS"] = "ignore::FutureWarning"  # peft against the newest transformers
+        with theirs:
+            self._child = subprocess.Popen(  # noqa: S603 - our own module
+                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+            )
+        self._connection = Connection(ours.detach())
+        self._connection.send((self._target, self._options))
+
+    def _end(self) -> None:
+        connection, child = self._connection, self._child
+        self._connection = self._child = None
+        if child:
+            child.kill()
+            child.wait(STOP_S)
+        if connection:
+            connection.close()
+
+
+def _revived(name: str, fields: tuple[str, ...]) -> errors.Agent0Error:
+    found: type[errors.Agent0Error] = getattr(errors, name)
+    return found(*fields)
+
+
+def _told(error: Exception) -> tuple[str, tuple[str, ...]]:
+    if isinstance(error, errors.DependencyError):
+        return type(error).__name__, (error.dependency, error.why, error.fix)
+    if isinstance(error, errors.Agent0Error):
+        return type(error).__name__, (error.what, error.why, error.fix)
+    return "TransientError", ("The model's worker failed.", f"{type(error).__name__}: {error}"[:500])
+
+
+def serve(connection: Connection) -> None:
+    """The child: build the object, answer calls until the parent is gone."""
+    target, options = connection.recv()
+    built: Any = None
+    while True:
+        try:
+            method, arguments = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            if built is None:
+                module, _, name = target.partition(":")
+                built = getattr(importlib.import_module(module), name)(**options)
+            answer = ("ok", getattr(built, method)(*arguments))
+        except Exception as error:  # told to the parent, which raises it
+            answer = ("error", _told(error))
+        connection.send(answer)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    serve(Connection(int(sys.argv[1])))

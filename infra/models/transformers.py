@@ -1,0 +1,89 @@
+"""Any local causal language model folder, through transformers, in a worker process: batched decoding with a KV cache,
+LoRA adapters swapped by digest, log-probabilities and token ids."""
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+
+from agent0.errors import DependencyError, OperationError
+from agent0.ports import Artifacts, GenerateRequest, Generation
+from events.values import Artifact, Usage
+from infra.models.batching import Batcher
+from infra.models.engine_turns import Wanted, Written
+from infra.models.engine_worker import Worker
+
+REQUIRED = ("config.json", "tokenizer.json", "tokenizer_config.json")
+
+
+class Transformers:
+    """The ``Model`` port over a folder of safetensors weights.
+
+    Raises:
+        DependencyError: the folder is missing or holds no such model.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        artifacts: Artifacts,
+        *,
+        name: str,
+        threads: int = 1,
+        max_batch: int = 256,
+        device: str = "cpu",
+        quantization: str = "",
+    ) -> None:
+        check_folder(path)
+        self.name, self._artifacts = name, artifacts
+        options = {"path": str(path), "threads": threads, "device": device, "quantization": quantization}
+        self._worker = Worker("infra.models.engine:Engine", options, threads=threads)
+        self._batcher: Batcher[GenerateRequest, Generation] = Batcher(self._run, max_batch=max_batch)
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id, None before the first call."""
+        return self._worker.pid
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """Write one assistant turn; calls that arrive together share a batch."""
+        size = sum(len(turn.content) for turn in request.turns)
+        return await self._batcher.ask(request, key=request.adapter, group=request.group, size=size)
+
+    async def close(self) -> None:
+        """End the worker."""
+        await self._batcher.close()
+        await self._worker.close()
+
+    async def _run(self, key: Hashable, batch: Sequence[GenerateRequest]) -> Sequence[Generation | Exception]:
+        adapter = key if isinstance(key, Artifact) else None
+        if adapter and not await self._worker.call("has_adapter", adapter.sha256):
+            await self._worker.call("load_adapter", adapter.sha256, self._artifacts.get(adapter))
+        wanted = [Wanted(r.turns, r.sampling, r.tools, r.prefill) for r in batch]
+        written = await self._worker.call("generate", wanted, adapter.sha256 if adapter else "")
+        return [self._generation(found) for found in written]
+
+    def _generation(self, found: Written) -> Generation | Exception:
+        if found.error:
+            return OperationError(found.error)
+        usage = Usage(prompt_tokens=len(found.prompt), completion_tokens=len(found.ids), wall_s=found.wall_s)
+        return Generation(
+            text=found.text,
+            token_ids=tuple(found.ids),
+            logprobs=tuple(found.logprobs),
+            prompt_ids=tuple(found.prompt),
+            finish=found.finish,
+            usage=usage,
+            model=self.name,
+        )
+
+
+def check_folder(path: Path) -> None:
+    """Raises DependencyError where ``path`` is not a folder of safetensors weights with a tokenizer."""
+    missing = [name for name in REQUIRED if not (path / name).is_file()]
+    if not missing and not any(path.glob("*.safetensors")):
+        missing = ["*.safetensors"]
+    if missing:
+        raise DependencyError(
+            f"The model in {path}",
+            f"There is no {', no '.join(missing)} in that folder.",
+            "Name a folder that a Hugging Face model was saved to (safetensors weights, with its tokenizer).",
+        )

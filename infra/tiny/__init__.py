@@ -1,0 +1,1 @@
+"""The built-in small model: how it is made (``build``), and the packaged result (``base/``)."""

@@ -1,0 +1,171 @@
+"""How the built-in model is made: a small Qwen2, taught from nothing on one core in minutes. Same seed and mix on the
+same machine kind, same weights; everything that made it is in ``provenance.json`` beside them."""
+
+import hashlib
+import json
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infra.models.engine_chat import Chat
+from infra.tiny.lessons import Phase, lessons, weights
+
+if TYPE_CHECKING:
+    import torch
+
+WARMUP = 40
+POOL = 8
+"""Batches are cut from this many batches' lessons sorted by length, so that little is padded."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What is taught, in which order."""
+
+    phases: tuple[Phase, ...]
+    batch: int = 48
+
+
+DEFAULT_MIX = Mix(
+    (
+        Phase(1500, 3e-3, 2.5e-3, (0.45, 0.3, 0.15, 0.1), tool=0.75, teacher=0.1),
+        Phase(1500, 2.5e-3, 4e-4, (0.3, 0.3, 0.22, 0.18), tool=0.8, teacher=0.1),
+        Phase(120, 8e-4, 4e-4, (0.3, 0.3, 0.2, 0.2), tool=0.3, teacher=0.12),
+    )
+)
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What was made: ``sha256`` of the weights, parameters, steps, seconds, loss of the last steps."""
+
+    path: Path
+    sha256: str
+    parameters: int
+    steps: int
+    seconds: float
+    loss: float
+
+
+Progress = Callable[[int, int, float], None]
+"""Called with steps done, steps in all and the loss."""
+
+
+def read_mix(path: Path) -> Mix:
+    """A mix from JSON: {"batch": 48, "phases": [{"steps": …, "lr": …, "lr_end": …, "levels": […], …}]}."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    phases = tuple(Phase(**{**phase, "levels": weights(phase["levels"])}) for phase in found["phases"])
+    return Mix(phases, int(found.get("batch", Mix(()).batch)))
+
+
+def make_model(vocabulary: int, stop: int, pad: int) -> Any:
+    """A Qwen2ForCausalLM, weights drawn from torch's present seed."""
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    shape: dict[str, Any] = {
+        "hidden_size": 128,
+        "intermediate_size": 384,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 2048,
+        "tie_word_embeddings": True,
+        "attn_implementation": "eager",
+    }
+    special: dict[str, Any] = {"eos_token_id": stop, "pad_token_id": pad, "bos_token_id": None}
+    return Qwen2ForCausalLM(Qwen2Config(vocab_size=vocabulary, **shape, **special))
+
+
+def build(out: Path, *, seed: int, mix: Mix = DEFAULT_MIX, progress: Progress = lambda *_: None) -> ModelCard:
+    """Make tokenizer and model and save them in folder ``out`` (fp16 safetensors) with a card and their provenance."""
+    import torch
+
+    from infra.tiny.tokenizer import make_tokenizer
+
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    start = time.monotonic()
+    tokenizer = make_tokenizer(seed)
+    chat = Chat(tokenizer)
+    model = make_model(len(tokenizer), chat.stop, chat.pad)
+    loss = _teach(model, chat, mix, seed, progress)
+    return _save(out, model, tokenizer, seed, mix, loss, time.monotonic() - start)
+
+
+def _teach(model: Any, chat: Chat, mix: Mix, seed: int, progress: Progress) -> float:
+    import torch
+
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01)
+    total, done, smooth = sum(phase.steps for phase in mix.phases), 0, 0.0
+    for number, phase in enumerate(mix.phases):
+        rng = random.Random(f"lessons {seed} {number}")
+        for step, (ids, labels, seen) in enumerate(_batches(phase, mix.batch, chat, rng)):
+            rate = phase.lr + (phase.lr_end - phase.lr) * step / phase.steps
+            for group in optimizer.param_groups:
+                group["lr"] = rate * min(1.0, (done + 1) / WARMUP)
+            logits = model(input_ids=ids, attention_mask=seen, use_cache=False).logits[:, :-1]
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            done += 1
+            smooth = loss.item() if done == 1 else 0.98 * smooth + 0.02 * loss.item()
+            progress(done, total, smooth)
+    return smooth
+
+
+def _batches(phase: Phase, size: int, chat: Chat, rng: random.Random) -> "Any":
+    source = lessons(phase, rng)
+    left = phase.steps
+    while left > 0:
+        pool = [chat.lesson(lesson.turns) for lesson in islice(source, size * POOL)]
+        pool.sort(key=lambda lesson: len(lesson[0]))
+        batches = [pool[at : at + size] for at in range(0, len(pool), size)]
+        rng.shuffle(batches)
+        for batch in batches[:left]:
+            yield _tensors(batch, chat.pad)
+        left -= len(batches)
+
+
+def _tensors(
+    batch: Sequence[tuple[list[int], list[int]]], pad: int
+) -> "tuple[torch.Tensor, torch.Tensor, torch.Tensor]":
+    import torch
+
+    longest = max(len(ids) for ids, _ in batch)
+    ids = torch.full((len(batch), longest), pad)
+    labels = torch.full((len(batch), longest), -100)
+    seen = torch.zeros((len(batch), longest), dtype=torch.long)
+    for row, (tokens, mask) in enumerate(batch):
+        ids[row, : len(tokens)] = torch.tensor(tokens)
+        labels[row, : len(tokens)] = torch.tensor([t if m else -100 for t, m in zip(tokens, mask, strict=True)])
+        seen[row, : len(tokens)] = 1
+    return ids, labels, seen
+
+
+def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: float, seconds: float) -> ModelCard:
+    import torch
+    import transformers
+
+    out.mkdir(parents=True, exist_ok=True)
+    logging: Any = transformers.utils.logging
+    logging.disable_progress_bar()
+    model.half().save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    (out / "model.safetensors").chmod(0o644)
+    digest = hashlib.sha256((out / "model.safetensors").read_bytes()).hexdigest()
+    parameters = sum(p.numel() for p in model.parameters())
+    steps = sum(phase.steps for phase in mix.phases)
+    card = ModelCard(out, digest, parameters, steps, round(seconds, 1), round(loss, 4))
+    provenance = {**asdict(card), "path": None, "seed": seed, "mix": asdict(mix), "torch": torch.__version__}
+    del provenance["path"]
+    told = (Path(__file__).parent / "card.md").read_text(encoding="utf-8")
+    (out / "README.md").write_text(told.format(**provenance), encoding="utf-8")
+    (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n", encoding="utf-8")
+    return card

@@ -1,0 +1,80 @@
+"""What the built-in model is taught before any run: calls copied from the question, guesses, and how to ask.
+
+Every task is of the training split. A call's output is the family's own solution; a test compares the two.
+"""
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agent0.families import Family, families
+from agent0.heldout import split_of
+from agent0.prompts import prompt, render
+from events.values import Turn
+
+STYLE = "compact"
+EMPHASIS = {"strings": 1.6, "ranking": 1.5, "lists": 1.3, "counting": 1.2, "tracing": 0.8, "modular": 0.8}
+"""How often a family is taught, 1 where it is not named: copying letters and names is learned last."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One stretch of training. ``levels`` are weights of levels 1 to 4; ``tool`` is the share of student lessons that
+    call a tool (the rest guess), ``teacher`` the share of lessons in which a question is asked."""
+
+    steps: int
+    lr: float
+    lr_end: float
+    levels: tuple[float, float, float, float]
+    tool: float
+    teacher: float
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A conversation that ends with an assistant's turn."""
+
+    turns: tuple[Turn, ...]
+
+
+def lessons(phase: Phase, rng: random.Random) -> Iterator[Lesson]:
+    """Without end."""
+    while True:
+        level = rng.choices((1, 2, 3, 4), phase.levels)[0]
+        yield lesson(level, phase, rng)
+
+
+def lesson(level: int, phase: Phase, rng: random.Random) -> Lesson:
+    """One conversation on a fresh training task."""
+    known = families()
+    entry = known[rng.choices(list(known), [EMPHASIS.get(name, 1.0) for name in known])[0]]
+    params = entry.sample(level, rng)
+    while split_of(entry.canonical(params)) != "train":
+        params = entry.sample(level, rng)
+    question = entry.render(params, rng)
+    if rng.random() < phase.teacher:
+        values = {"domain": entry.domain, "family": entry.name, "level": level}
+        return Lesson((*render(prompt(STYLE, entry.domain, "teacher"), values), _says(question)))
+    asked = render(prompt(STYLE, entry.domain, "student"), {"question": question})
+    answer = _says(f"\\boxed{{{entry.solve(params)}}}")
+    if rng.random() >= phase.tool:
+        return Lesson((*asked, answer))
+    output = Turn(role="tool", content=entry.solve(params))
+    return Lesson((*asked, _says(call_text(entry, params)), output, answer))
+
+
+def call_text(entry: Family, params: dict[str, object]) -> str:
+    """The reference call as an assistant writes it."""
+    name, arguments = entry.call(params)
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def _says(text: str) -> Turn:
+    return Turn(role="assistant", content=text)
+
+
+def weights(values: Sequence[float]) -> tuple[float, float, float, float]:
+    """Four level weights. Raises ValueError for another number of them."""
+    one, two, three, four = values
+    return one, two, three, four
