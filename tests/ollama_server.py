@@ -111,6 +111,10 @@ def _message(text: str, tools: bool) -> dict[str, Any]:
     return {"role": "assistant", "content": content, "tool_calls": calls}
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+
 class _Handler(BaseHTTPRequestHandler):
     ollama: OllamaServer
 
@@ -148,7 +152,7 @@ def serving(artifacts: Artifacts, **options: Any) -> Iterator[OllamaServer]:
     """A server on a free loopback port."""
     ollama = OllamaServer(artifacts, **options)
     handler = type("Handler", (_Handler,), {"ollama": ollama})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = _Server(("127.0.0.1", 0), handler)
     ollama.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

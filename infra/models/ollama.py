@@ -23,7 +23,7 @@ TEACHER, STUDENT = "qwen2.5:3b", "qwen2.5:7b"
 KEEP_ALIVE = "10m"
 """How long the server keeps a model in memory after a call."""
 
-_mark = re.compile(r"<(?=[|/]?[\w\uff5c|]{1,40}>|\|)|\[(?=/?INST\])")
+_mark = re.compile(r"<(?=[|/]?[A-Za-z\uff5c|][\w\uff5c|]{0,40}>|\|)|\[(?=/?INST\])")
 _call = re.compile(r"<tool_call>.*?(?:</tool_call>|\Z)", re.S)
 
 
