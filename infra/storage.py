@@ -80,14 +80,15 @@ def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: floa
         _guard(db, time.monotonic() + timeout_s)
         try:
             cursor = db.execute(sql)
-            names = [column[0] for column in cursor.description or ()]
-            return list(_limited(cursor, names, max_rows))
+            if cursor.description is None:
+                raise ConfigError("That is no query.", fix="Give one SELECT.")
+            return list(_limited(cursor, max_rows))
         except sqlite3.OperationalError as error:
             if "interrupted" in str(error):
                 raise OperationError(f"The query took longer than {timeout_s:g} s.", fix="Narrow it down.") from error
             raise ConfigError("The query cannot be run.", f"SQLite says: {error}.") from error
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise _damaged(path, error) from error
             raise _refused(error) from error
         except (sqlite3.Warning, ValueError) as error:
@@ -125,8 +126,8 @@ def _authorize(action: int, first: str | None, second: str | None, _database: st
     return sqlite3.SQLITE_DENY
 
 
-def _limited(cursor: sqlite3.Cursor, names: list[str], max_rows: int) -> Iterator[dict[str, Any]]:
-    size = 0
+def _limited(cursor: sqlite3.Cursor, max_rows: int) -> Iterator[dict[str, Any]]:
+    names, size = [column[0] for column in cursor.description], 0
     for number, values in enumerate(cursor):
         size += sum(len(value) for value in values if isinstance(value, str | bytes))
         if number == max_rows:

@@ -84,7 +84,7 @@ def show_event(db: sqlite3.Connection, wanted: str) -> Row:
 
 def grep_events(db: sqlite3.Connection, words: str, run: str = "", type: str = "", limit: int = 100) -> list[Row]:
     """Events whose text holds all ``words`` (a trailing ``*`` means any ending), newest first."""
-    match = " ".join(_phrase(word) for word in words.split())
+    match = " ".join(_phrase(word) for word in words.replace("\0", " ").split())
     if not match:
         raise OperationError("There is nothing to search for.", fix="Give at least one word.")
     return find(db, _MATCHING, {"run": run, "type": type}, "seq DESC", limit, params=(match,))

@@ -1,0 +1,392 @@
+"""Tables are a function of the log: however it is cut, killed, rebuilt or swapped, and whoever asks."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent0.errors import LogError, NotFoundError, OperationError
+from events import event_types, runs, tasks
+from events.base import Recorded, record
+from infra.log import Log
+from infra.storage import connect, reading
+from projections import Projector, Views, attempts, evaluations, failures, rewards, select, tables, verify
+from projections import alarms as alarm_queries
+from projections import events as event_queries
+from projections import runs as run_queries
+from projections import tasks as task_queries
+from projections.trajectories import FORMATS, export
+from projections.views import digests
+from tests.story import bodies, cancelled_run, renumbered, whole_run
+
+TABLES = tables()
+STORY = whole_run(iterations=2, tasks=6, attempts=2)
+STORED = bodies(STORY)
+Stored = list[tuple[int, bytes]]
+
+
+class Source:
+    """Reads a stored log in chunks of seven, as the real one does."""
+
+    def __init__(self, stored: Stored = STORED) -> None:
+        self.stored = stored
+
+    async def __call__(self, after: int, until: int = 0) -> AsyncIterator[Stored]:
+        wanted = [s for s in self.stored if s[0] > after and (not until or s[0] <= until)]
+        for start in range(0, len(wanted), 7):
+            yield wanted[start : start + 7]
+
+
+def in_memory(*batches: Stored) -> dict[str, str]:
+    """Digests of all tables after these batches."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        projector = Projector(Path("memory"), lambda _: db, TABLES, "stream")
+        for batch in batches:
+            projector.apply(batch)
+        return digests(db, TABLES)
+
+
+@pytest.fixture
+def views(tmp_path: Path) -> Views:
+    return Views(tmp_path / "views", connect, TABLES, "stream")
+
+
+async def filled(views: Views, stored: Stored = STORED) -> None:
+    projector = views.projector()
+    await projector.catch_up(Source(stored))
+    projector.close()
+
+
+WHOLE = in_memory(STORED)
+
+
+def test_the_told_runs_hold_every_event_class() -> None:
+    told = {e.type for e in [*whole_run(iterations=4, tasks=6, attempts=1), *cancelled_run()]}
+    assert told == set(event_types())
+
+
+@settings(max_examples=30, deadline=None)
+@given(cuts=st.lists(st.integers(0, len(STORED)), max_size=5), again=st.integers(0, len(STORED)))
+def test_any_split_and_any_repetition_give_the_same_tables(cuts: list[int], again: int) -> None:
+    ends = [0, *sorted(cuts), len(STORED)]
+    batches = [STORED[a:b] for a, b in pairwise(ends)]
+    assert in_memory(*batches, STORED[:again], STORED) == WHOLE
+
+
+def test_every_table_has_rows_and_reads_only_events_it_declares() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        Projector(Path("memory"), lambda _: db, TABLES, "stream").apply(STORED)
+        assert {name for name in TABLES if not db.execute(f"SELECT 1 FROM {name}").fetchone()} == set()
+
+
+# --- the position ----------------------------------------------------------------------------------------------------
+
+
+def test_a_gap_is_refused_and_changes_nothing(views: Views) -> None:
+    projector = views.projector()
+    projector.apply(STORED[:10])
+    with pytest.raises(LogError, match="event 13 follows 11"):
+        projector.apply([STORED[10], STORED[12]])
+    assert projector.position.seq == 10
+    assert projector.apply(STORED[10:]) == len(STORED)
+    projector.close()
+    with reading(views.live) as db:
+        assert digests(db, TABLES) == WHOLE
+
+
+@pytest.mark.parametrize("body", [b"not json", b'{"type":"Nonsense","data":{}}', STORED[9][1][:-40]])
+def test_an_unreadable_body_names_its_sequence(views: Views, body: bytes) -> None:
+    projector = views.projector()
+    projector.apply(STORED[:9])
+    with pytest.raises(LogError, match="Event 10 of the log cannot be read"):
+        projector.apply([(10, body)])
+    projector.close()
+
+
+def test_another_history_is_refused(views: Views) -> None:
+    projector = views.projector()
+    projector.apply(STORED[:10])
+    projector.check(10, STORY[9].id)
+    with pytest.raises(LogError, match=r"ends at 9.*projections rebuild"):
+        projector.check(9, STORY[9].id)
+    with pytest.raises(LogError, match="history changed"):
+        projector.check(12, STORY[8].id)
+    projector.close()
+    with pytest.raises(LogError, match="belong to stream 'stream'"):
+        Views(views.live.parent, connect, TABLES, "another").projector()
+    other = {**TABLES, "verdicts": replace(TABLES["verdicts"], columns={**TABLES["verdicts"].columns, "new": str})}
+    with pytest.raises(OperationError, match=r"another version.*projections rebuild"):
+        Views(views.live.parent, connect, other, "stream").projector()
+
+
+def test_two_writers_take_turns(views: Views) -> None:
+    one, other = views.projector(), views.projector()
+    one.apply(STORED[:20])
+    other.apply(STORED[:30])
+    one.apply(STORED[20:])
+    other.apply(STORED[10:])
+    one.close()
+    other.close()
+    with reading(views.live) as db:
+        assert digests(db, TABLES) == WHOLE
+
+
+KILLED = """
+import sys
+from tests.test_projections import STORED, TABLES, Views, Path, connect
+projector = Views(Path(sys.argv[1]), connect, TABLES, "stream").projector()
+for start in range(0, len(STORED), 3):
+    projector.apply(STORED[start:start + 3])
+    print(start, flush=True)
+"""
+
+
+def test_a_killed_projector_goes_on_where_it_was(views: Views) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    command = [sys.executable, "-c", KILLED, str(views.live.parent)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as killed:
+        assert killed.stdout
+        for _ in range(5):
+            assert killed.stdout.readline()
+        killed.send_signal(signal.SIGKILL)
+    projector = views.projector()
+    assert projector.position.seq >= 15
+    projector.apply(STORED)
+    projector.close()
+    with reading(views.live) as db:
+        assert digests(db, TABLES) == WHOLE
+
+
+async def test_the_real_log_feeds_the_tables(log: Log, views: Views) -> None:
+    await log.append(STORY)
+    info = await log.info()
+    projector = views.projector()
+    following = asyncio.create_task(projector.follow(lambda after: log.read_bodies(after, follow=True)))
+    async with asyncio.timeout(20):
+        while projector.position.seq < info.last_seq:
+            await asyncio.sleep(0.02)
+    following.cancel()
+    projector.check(info.last_seq, (await log.message(info.last_seq)).id)
+    await asyncio.wait([following])
+    projector.close()
+    with reading(views.live) as db:
+        stored = db.execute("SELECT id, body FROM events ORDER BY seq").fetchall()
+    assert stored == [(e.id, e.to_json().decode()) for e in STORY]
+
+
+# --- rebuild, verify, swap -------------------------------------------------------------------------------------------
+
+
+async def test_rebuilt_tables_equal_the_live_ones(views: Views) -> None:
+    await filled(views)
+    before = views.live.resolve()
+    rebuilt = await views.rebuild(Source(), check=True)
+    assert rebuilt.digests == WHOLE
+    assert views.live.resolve() == rebuilt.path != before
+    assert views.rollback() == before == views.live.resolve()
+    with pytest.raises(NotFoundError, match="no earlier"):
+        views.rollback()
+
+
+async def test_a_lagging_view_is_compared_at_its_own_position(views: Views) -> None:
+    await filled(views, STORED[:33])
+    assert (await views.rebuild(Source(), check=True)).seq == len(STORED)
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+async def test_one_edited_cell_is_found(views: Views, table: str) -> None:
+    await filled(views)
+    live = views.live.resolve()
+    column = next(c for c in TABLES[table].columns if c not in TABLES[table].key)
+    with closing(connect(live)) as db:
+        key = dict(select(db, f"SELECT rowid, {', '.join(TABLES[table].key)} FROM {table} ORDER BY rowid")[-1])
+        rowid = next(iter(key.values()))
+        db.execute(f"UPDATE {table} SET {column} = 424242 WHERE rowid = ?", (rowid,))
+    with pytest.raises(OperationError) as refused:
+        await views.rebuild(Source(), check=True)
+    named = ", ".join(str(key[name]) for name in TABLES[table].key)
+    assert f"table {table}, key ({named}), column {column}: " in str(refused.value)
+    assert views.live.resolve() == live
+    assert [p.name for p in live.parent.glob("view-*.db")] == [live.name]
+    await views.rebuild(Source())
+    with reading(views.live) as db:
+        assert digests(db, TABLES) == WHOLE
+
+
+@pytest.mark.parametrize(("statement", "side"), [("DELETE FROM verdicts WHERE attempt = 't0-001-a0'", "None against")])
+async def test_a_missing_row_is_named(views: Views, statement: str, side: str) -> None:
+    await filled(views)
+    with closing(connect(views.live.resolve())) as db:
+        db.execute(statement)
+    with pytest.raises(OperationError, match=r"table verdicts, key \(r1, t0-001-a0, exact@1\).*None against 'present'"):
+        await views.rebuild(Source(), check=True)
+
+
+async def test_a_live_projector_follows_the_swap(views: Views) -> None:
+    projector = views.projector()
+    await projector.catch_up(Source(STORED[:50]))
+    await views.rebuild(Source(STORED[:40]))
+    assert await projector.catch_up(Source()) == len(STORED)
+    projector.close()
+    assert views.live.resolve().name == "view-2.db"
+    with reading(views.live) as db:
+        assert digests(db, TABLES) == WHOLE
+
+
+async def test_a_failed_rebuild_leaves_the_live_tables(views: Views) -> None:
+    await filled(views)
+    with pytest.raises(LogError, match="gap"):
+        await views.rebuild(Source(STORED[:20] + STORED[21:]))
+    assert [p.name for p in sorted(views.live.parent.iterdir())] == ["view-1.db", "view.db"]
+    for _ in range(3):
+        await views.rebuild(Source())
+    assert [p.name for p in sorted(views.live.parent.iterdir())] == ["view-3.db", "view-4.db", "view.db"]
+
+
+def test_equal_databases_have_no_difference() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        Projector(Path("memory"), lambda _: db, TABLES, "stream").apply(STORED)
+        assert verify(db, db, TABLES) is None
+
+
+# --- what people ask -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def db() -> sqlite3.Connection:
+    """Three runs: a finished one, a cancelled one, and one that is paused."""
+    paused = [STORY[0].model_copy(update={"run": "r5", "id": "start-5"})]
+    paused.append(record(runs.RunPaused(), run="r5", time=STORY[5].time))
+    told: list[Recorded] = [*STORY, *renumbered(cancelled_run(), len(STORY))]
+    told += renumbered(paused, len(told))
+    held = sqlite3.connect(":memory:", isolation_level=None)
+    Projector(Path("memory"), lambda _: held, TABLES, "stream").apply(bodies(told))
+    yield held
+    held.close()
+
+
+def test_a_run_counts_what_happened(db: sqlite3.Connection) -> None:
+    seen = Counter(e.type for e in STORY)
+    tests = [e.event for e in STORY if e.type == "CheckpointEvaluated" and e.event.split == "test"]
+    free = [e.accuracy for e in tests if not e.forced_tool]
+    shown = run_queries.show_run(db, "r1")
+    assert shown["events"] == len(STORY)
+    assert (shown["tasks"], shown["accepted"], shown["rejected"]) == (12, seen["TaskAccepted"], seen["TaskRejected"])
+    assert (shown["attempts"], shown["tool_calls"]) == (seen["TaskAttempted"], seen["ToolCalled"])
+    assert (shown["heldout_first"], shown["heldout_last"]) == (free[0], free[-1])
+    assert shown["forced_tool"] == next(e.accuracy for e in tests if e.forced_tool)
+    assert shown["wall_s"] == pytest.approx((STORY[-1].time - STORY[0].time).total_seconds(), abs=0.002)
+    assert (shown["status"], shown["iteration"], shown["open_failures"]) == ("finished", 1, 0)
+    assert shown["config"]["tasks"] == 6
+
+
+def test_status_and_newest(db: sqlite3.Connection) -> None:
+    assert {row["run"]: row["status"] for row in run_queries.list_runs(db)} == {
+        "r1": "finished",
+        "r9": "cancelled",
+        "r5": "paused",
+    }
+    assert run_queries.resolve(db, "LAST") == run_queries.latest_run(db) == run_queries.list_runs(db)[0]["run"]
+    with pytest.raises(NotFoundError, match="no run 'r2'"):
+        run_queries.show_run(db, "r2")
+
+
+def test_the_story_is_an_unbroken_chain_over_a_checkpoint(db: sqlite3.Connection) -> None:
+    steps = event_queries.story(db, "r1")
+    assert (steps[0]["type"], steps[-1]["type"]) == ("RunStarted", "RunFinished")
+    assert "CheckpointTrained" in {step["type"] for step in steps}
+    assert event_queries.unbroken(steps)
+    assert not event_queries.unbroken(steps[1:])
+    assert not event_queries.unbroken([*steps[:4], *steps[5:]])
+    assert not event_queries.unbroken([])
+
+
+def test_every_event_is_there_and_can_be_found(db: sqlite3.Connection) -> None:
+    listed = event_queries.list_events(db, "r1", limit=10_000)
+    assert [row["id"] for row in listed] == [e.id for e in STORY]
+    assert all(row["text"] for row in listed)
+    assert sum(row["events"] for row in event_queries.event_stats(db, "r1")) == len(STORY)
+    later = event_queries.list_events(db, "r1", type="TaskAccepted", after=20, limit=3)
+    assert [row["seq"] for row in later] == [e.seq for e in STORY if e.type == "TaskAccepted" and e.seq > 20][:3]
+    shown = event_queries.show_event(db, str(STORY[0].seq))
+    assert shown["body"]["data"]["profile"] == "tiny"
+    assert len(shown["effects"]) == 3
+    assert {row["type"] for row in event_queries.grep_events(db, "connection refus*", run="r1")} == {"DependencyLost"}
+    with pytest.raises(NotFoundError):
+        event_queries.show_event(db, "nowhere")
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=st.text(max_size=20) | st.sampled_from(["a OR b", 'x"y', "NEAR(a b)", "text: a", "^a", "*", "-a", "a*"]))
+def test_any_text_can_be_searched_for(words: str) -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as held:
+        Projector(Path("memory"), lambda _: held, {"events": TABLES["events"]}, "stream").apply(STORED[:3])
+        if words.replace("\0", " ").split():
+            assert isinstance(event_queries.grep_events(held, words), list)
+        else:
+            with pytest.raises(OperationError):
+                event_queries.grep_events(held, words)
+
+
+def test_tasks_attempts_and_receipts(db: sqlite3.Connection) -> None:
+    shown = task_queries.show_task(db, "r1", "t0-000")
+    rates = [row["correct"] for row in shown["attempts"] if row["correct"] is not None]
+    assert shown["solve_rate"] == sum(rates) / len(rates)
+    assert len(shown["attempts"]) == 2 == task_queries.list_tasks(db, "r1", iteration=0)[0]["attempts"]
+    assert task_queries.list_tasks(db, "r1", iteration=1, status="rejected")[0]["reason"] == "malformed"
+    one = attempts.show_attempt(db, "r1", "t0-000-a1")
+    recorded = next(e.event for e in STORY if isinstance(e.event, tasks.TaskAttempted) and e.attempt == "t0-000-a1")
+    assert [turn["content"] for turn in one["transcript"]] == [turn.content for turn in recorded.transcript]
+    assert (len(one["calls"]), one["status"]) == (recorded.tool_calls, "rewarded")
+    (receipt,) = rewards.explain_rewards(db, "r1", attempt="t0-000-a1")
+    scored = [part for part in receipt["parts"] if part["value"] is not None]
+    assert receipt["total"] == pytest.approx(sum(part["value"] * part["weight"] for part in scored))
+    assert len(rewards.explain_rewards(db, "r1", task="t0-000")) == 3
+    assert task_queries.patterns(db, "r1")["per_1000"] == 1000
+
+
+def test_curves_failures_and_alarms(db: sqlite3.Connection) -> None:
+    curve = evaluations.learning_curve(db, "r1")
+    assert [point["iteration"] for point in curve] == [-1, 0, 1]
+    assert all(0 <= point["validation"] <= 1 for point in curve)
+    assert curve[1]["attempts"] == sum(e.type == "TaskAttempted" and e.event.iteration == 0 for e in STORY)
+    assert {row["role"] for row in rewards.reward_curve(db, "r1")} == {"student", "teacher"}
+    assert failures.list_failures(db) == []
+    settled = failures.list_failures(db, "r1", status="")
+    assert {row["status"] for row in settled} == {"retried", "dropped"}
+    assert failures.show_failure(db, settled[0]["failure"][:12])["cause"]["type"] == "RewardAssigned"
+    with pytest.raises(NotFoundError, match="More than one"):
+        failures.show_failure(db, "")
+    known = alarm_queries.list_alarms(db, status="")
+    assert {row["alarm"] for row in known} == {"slow-tools", "dependency/ollama/attempt_task"}
+    assert alarm_queries.list_alarms(db) == []
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_every_export_format_keeps_its_promise(db: sqlite3.Connection, format: str) -> None:
+    lines = list(export(db, "r1", format))
+    assert lines
+    roles = {
+        "agent0": lambda x: len(x["trajectory"]["token_ids"]) == len(x["trajectory"]["logprobs"]) and x["reward_parts"],
+        "trl": lambda x: _roles(x["prompt"]) <= {"system", "user"} and x["completion"][0]["role"] == "assistant",
+        "trl-messages": lambda x: x["messages"][-1]["role"] == "assistant",
+        "trl-preference": lambda x: x["chosen"][-1]["content"] != x["rejected"][-1]["content"],
+        "trl-unpaired": lambda x: isinstance(x["label"], bool),
+    }
+    assert all(roles[format](line) for line in lines)
+
+
+def _roles(messages: list[dict[str, str]]) -> set[str]:
+    return {message["role"] for message in messages}
