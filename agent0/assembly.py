@@ -209,6 +209,9 @@ def check_names(run: RunConfig) -> None:
     _known("run.curriculum.domains", run.curriculum.domains, {entry.domain for entry in families().values()})
     _known("run.student.tools", run.student.tools, tools())
     _known("run.rewards.weights", run.rewards.weights, {**rewards("student"), **rewards("teacher")})
+    if run.evaluation.forced_tool and not provider_of(run.student).prefill:
+        why = f"Provider {run.student.provider} cannot begin a turn with given text."
+        raise ConfigError("The forced-tool control cannot be scored.", why, "Set run.evaluation.forced_tool = false.")
     _check_sets(run)
 
 

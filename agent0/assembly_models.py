@@ -19,21 +19,27 @@ PLUGINS = "agent0.plugins"
 
 @dataclass(frozen=True)
 class Provider:
-    """How a provider's models are opened and trained; ``train`` None: they cannot be trained here."""
+    """How a provider's models are opened and trained; ``train`` None: they cannot be trained here.
+
+    ``prefill``: a turn can be made to begin with given text (the forced-tool control needs it). ``by_role``: what
+    opens depends on the role too, so the roles never share one.
+    """
 
     name: str
     open: OpenModel
     train: OpenTrainer | None = None
+    prefill: bool = True
+    by_role: bool = False
 
 
 _providers: dict[str, Provider] = {}
 _embedders: dict[str, OpenEmbedder] = {}
 
 
-def provider(name: str, open: OpenModel, train: OpenTrainer | None = None) -> Provider:
-    """Register a provider of models under ``name``."""
-    _providers[name] = Provider(name, open, train)
-    return _providers[name]
+def provider(entry: Provider) -> Provider:
+    """Register a provider of models."""
+    _providers[entry.name] = entry
+    return entry
 
 
 def embedder(name: str) -> Callable[[OpenEmbedder], OpenEmbedder]:
@@ -148,7 +154,8 @@ class OpenEmbedders:
 
 def _weights(actor: ActorConfig) -> Hashable:
     """What makes two actors need two models."""
-    return actor.provider, actor.model, actor.device, actor.quantization, actor.num_ctx, actor.timeout_s
+    role = type(actor).__name__ if provider_of(actor).by_role else ""
+    return role, actor.provider, actor.model, actor.device, actor.quantization, actor.num_ctx, actor.timeout_s
 
 
 async def _close(held: dict[Hashable, Any]) -> None:
@@ -215,6 +222,27 @@ def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) ->
     )
 
 
-provider("tiny", _tiny, _train_tiny)
-provider("transformers", _transformers, _train_lora)
-provider("scripted", _scripted, _train_scripted)
+def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
+    from infra.models.ollama import Ollama
+
+    return Ollama(actor, settings.models.ollama_url)
+
+
+provider(Provider("tiny", _tiny, _train_tiny))
+provider(Provider("transformers", _transformers, _train_lora))
+provider(Provider("ollama", _ollama, prefill=False, by_role=True))
+provider(Provider("scripted", _scripted, _train_scripted))
+
+
+@embedder("minilm")
+def _minilm(_: Settings) -> Embedder:
+    from infra.embedding import MiniLM
+
+    return MiniLM()
+
+
+@embedder("ngram")
+def _ngram(_: Settings) -> Embedder:
+    from infra.embedding import Ngram
+
+    return Ngram()

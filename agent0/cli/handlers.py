@@ -47,4 +47,4 @@ def run(
             extra = [run_projector(held, world.log)] if projector else []
             await until_cancelled(run_handlers(world), *extra)
 
-    terminal.run_async(work)
+    terminal.run_async(work, "Stopping: finishing what is in hand (again: at once).")

@@ -168,10 +168,10 @@ def tables() -> "Iterator[sqlite3.Connection]":
         yield db
 
 
-def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "") -> T:
     """Run ``work()``; SIGINT and SIGTERM cancel it, so that it can drain, then exit with 130 or 143.
 
-    A second signal gives up at once.
+    ``stopping`` is said at the first signal; a second one gives up at once.
     """
     caught: list[int] = []
 
@@ -183,6 +183,8 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
             caught.append(number)
             if len(caught) > 1:
                 os._exit(128 + number)
+            if stopping:
+                say(stopping, "yellow")
             task.cancel()
 
         loop = asyncio.get_running_loop()

@@ -1,0 +1,127 @@
+"""Following a run on stderr: a bar on a terminal, plain lines elsewhere."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from agent0.cli import terminal
+from agent0.cli.progress import Pace, Progress, duration, told, trouble
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+BAR_S = 0.25
+LINES_S = 15.0
+"""Seconds between two looks: a bar moves, lines pile up."""
+
+PHASES = {
+    "baseline": "scoring the untrained student",
+    "tasks": "tasks and attempts",
+    "training": "training adapters",
+    "evaluating": "scoring the candidate",
+    "judging": "judging the candidate",
+    "final": "scoring the last student",
+    "done": "finishing",
+}
+
+
+class Display(Protocol):
+    """Somewhere to show a pace."""
+
+    every_s: float
+
+    def show(self, pace: Pace) -> None:
+        """Show it."""
+        ...
+
+
+async def follow(log: "Log", run: str, *, quiet: bool = False) -> Progress:
+    """Tell how ``run`` goes until it is over; milestones already passed are told again."""
+    progress, begin = Progress(), await log.last_seq(run)
+    with _display(quiet) as display:
+        shown = asyncio.create_task(_refresh(progress, display)) if display else None
+        try:
+            async for recorded in log.tail(0, run):
+                milestone = progress.feed(recorded)
+                if quiet or progress.state is None:
+                    pass
+                elif milestone:
+                    terminal.say(told(milestone, progress.state.config.iterations))
+                elif recorded.seq > begin and (news := trouble(recorded)):
+                    terminal.say(news, "yellow")
+                if progress.over:
+                    break
+        finally:
+            if shown:
+                shown.cancel()
+    return progress
+
+
+async def _refresh(progress: Progress, display: Display) -> None:
+    from agent0.assembly import now
+
+    while True:
+        await asyncio.sleep(display.every_s)
+        pace = progress.pace(now())
+        if pace:
+            display.show(pace)
+
+
+@contextmanager
+def _display(quiet: bool) -> Iterator[Display | None]:
+    if quiet:
+        yield None
+    elif sys.stderr.isatty():
+        with Bar() as bar:
+            yield bar
+    else:
+        yield Lines()
+
+
+class Lines:
+    """A line now and then, and at each change of phase."""
+
+    every_s = LINES_S
+
+    def show(self, pace: Pace) -> None:
+        """Say it."""
+        terminal.say("  " + describe(pace))
+
+
+class Bar:
+    """A bar of this iteration's attempts."""
+
+    every_s = BAR_S
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, SpinnerColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        columns = (SpinnerColumn(), BarColumn(30), TextColumn("{task.description}", markup=False))
+        self._bars = Bars(*columns, console=terminal.console(stderr=True), auto_refresh=False, transient=True)
+        self._task = self._bars.add_task("starting", total=None)
+
+    def __enter__(self) -> "Bar":
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def show(self, pace: Pace) -> None:
+        """Move the bar."""
+        total = pace.total if pace.phase == "tasks" else None
+        self._bars.update(self._task, total=total, completed=pace.done, description=describe(pace))
+        self._bars.refresh()
+
+
+def describe(pace: Pace) -> str:
+    """``iteration 2: tasks and attempts 120/512, 8.1/s, about 40 s left``."""
+    words = PHASES.get(pace.phase, pace.phase)
+    where = f"iteration {pace.iteration}: {words}" if pace.iteration >= 0 else words
+    if pace.phase != "tasks":
+        return where
+    left = f", about {duration(pace.left_s)} left" if pace.left_s is not None else ""
+    return f"{where} {pace.done}/{pace.total}, {pace.rate:.1f}/s{left}"

@@ -1,0 +1,87 @@
+"""What a run came to, in one object: its row, its learning curve, and which targets it met."""
+
+import sqlite3
+from typing import Any
+
+LATENCY_S = 5.0
+TOOL_USE = 0.8
+PATTERNS = 100.0
+"""Targets: seconds a held-out task may take (95th percentile), share of tasks that must see a successful tool call,
+distinct canonical forms per 1,000 accepted tasks."""
+
+
+def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
+    """Everything ``run show --json`` tells. ``validation`` is one entry an iteration, ``base`` being -1.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    from projections.evaluations import learning_curve, list_evaluations
+    from projections.runs import show_run
+
+    row = show_run(db, run)
+    config = row.pop("config")
+    done = [e for e in list_evaluations(db, row["run"]) if e["status"] == "evaluated"]
+    over = row["status"] in ("finished", "cancelled")
+    return {
+        **{k: v for k, v in row.items() if k != "prompts"},
+        "iterations": config["iterations"],
+        "tasks_asked": config["iterations"] * config["tasks"],
+        "heldout_last": row["heldout_last"] if over else None,
+        "validation": learning_curve(db, row["run"]),
+        "test": [_measured(e) for e in done if e["split"] == "test"],
+        "targets": _targets(db, row["run"], done),
+        "config": config,
+        "prompts": row["prompts"],
+    }
+
+
+def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:
+    names = ("evaluation", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use")
+    return {name: evaluation[name] for name in (*names, "by_domain", "by_level", "latency_p50_s", "latency_p95_s")}
+
+
+def _targets(db: sqlite3.Connection, run: str, done: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Judged on the last unforced evaluation, of the test set where there is one."""
+    from projections.tasks import patterns
+
+    free = [e for e in done if not e["forced_tool"]]
+    held = [e for e in free if e["split"] == "test" and e["iteration"] >= 0] or free
+    last = held[-1] if held else None
+    tool, latency = (last["tool_use"], last["latency_p95_s"]) if last else (None, None)
+    unique = patterns(db, run)["per_1000"]
+    return [
+        {"target": "tasks solved with a tool", "wanted": f"> {TOOL_USE:.0%}", **_met(tool, tool and tool > TOOL_USE)},
+        {"target": "task latency, p95 (s)", "wanted": f"< {LATENCY_S:g}", **_met(latency, _below(latency, LATENCY_S))},
+        {
+            "target": "unique patterns per 1,000 tasks",
+            "wanted": f"> {PATTERNS:g}",
+            **_met(unique, unique and unique > PATTERNS),
+        },
+    ]
+
+
+def _below(value: float | None, limit: float) -> bool:
+    return value is not None and value < limit
+
+
+def _met(value: float | None, met: object) -> dict[str, Any]:
+    return {"value": value, "met": None if value is None else bool(met)}
+
+
+def rows_for_people(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The three held-out scores as a table: untrained, trained, and the control whose tool was forced."""
+    kinds = {True: "untrained, tool forced (control)", False: "untrained"}
+    rows = []
+    for number, test in enumerate(found["test"]):
+        trained = number and not test["forced_tool"] and test["evaluation"].endswith("-final")
+        rows.append(
+            {
+                "student": f"trained ({test['checkpoint']})" if trained else kinds[bool(test["forced_tool"])],
+                "accuracy": test["accuracy"],
+                "95_%": f"{test['lower95']:.3f} to {test['upper95']:.3f}",
+                "tool_use": test["tool_use"],
+                "n": test["n"],
+            }
+        )
+    return rows

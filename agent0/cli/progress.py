@@ -1,0 +1,199 @@
+"""How a run goes, read from its log alone: so it can be watched from any process, and from the beginning again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import fmean
+from typing import Any
+
+from agent0.run import evolve
+from agent0.state import RunState
+from events import alarms, checkpoints, runs
+from events.base import Recorded
+
+OVER = ("finished", "cancelled")
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """A finished iteration (-1: scoring the untrained student). ``left_s`` None: cannot be told yet."""
+
+    iteration: int
+    accuracy: float | None
+    tool_use: float | None
+    frontier: float | None
+    reward: float | None
+    verdict: str
+    events: int
+    seconds: float
+    left_s: float | None
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Where a run is now. ``done`` of ``total`` attempts of this iteration; ``rate`` attempts a second since it began;
+    ``left_s`` for them."""
+
+    phase: str
+    iteration: int
+    done: int
+    total: int
+    rate: float
+    left_s: float | None
+
+
+@dataclass
+class Progress:
+    """Feed it a run's events in order."""
+
+    state: RunState | None = None
+    events: int = 0
+    _since: datetime | None = None
+    _before: int = 0
+    _last: datetime | None = None
+    _score: checkpoints.CheckpointEvaluated | None = None
+    _verdict: str = ""
+    _spent: list[float] = field(default_factory=list)
+
+    @property
+    def over(self) -> bool:
+        """Nothing more will happen."""
+        return self.state is not None and self.state.status in OVER
+
+    def feed(self, recorded: Recorded) -> Milestone | None:
+        """Take one event in; the milestone it completes, if it does."""
+        before, self.state = self.state, evolve(self.state, recorded)
+        if self.state is None:
+            return None
+        self.events += 1
+        self._last = recorded.time
+        self._since = self._since or recorded.time
+        self._note(recorded)
+        if before is None or not _moved_on(before, self.state):
+            return None
+        return self._complete(before, recorded.time)
+
+    def pace(self, now: datetime) -> Pace | None:
+        """Where the run is at ``now``; None before it has started."""
+        state = self.state
+        if state is None:
+            return None
+        total = state.config.tasks * state.config.attempts
+        done = settled(state) if state.phase == "tasks" else 0
+        spent = max((now - self._since).total_seconds(), 1e-6) if self._since else 0.0
+        rate = done / spent if spent else 0.0
+        left = (total - done) / rate if rate else None
+        return Pace(state.phase, state.iteration, done, total, rate, left)
+
+    def _note(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case checkpoints.CheckpointEvaluated(split="validation", forced_tool=False) as scored:
+                self._score = scored
+            case checkpoints.CheckpointPromoted():
+                self._verdict = "promoted"
+            case checkpoints.CheckpointRejected():
+                self._verdict = "rejected"
+
+    def _complete(self, finished: RunState, time: datetime) -> Milestone:
+        seconds = (time - (self._since or time)).total_seconds()
+        self._spent.append(seconds)
+        score = self._score
+        made = Milestone(
+            iteration=finished.iteration,
+            accuracy=score.accuracy if score else None,
+            tool_use=score.tool_use if score else None,
+            frontier=frontier(finished),
+            reward=mean_reward(finished),
+            verdict=self._verdict or ("" if finished.iteration < 0 else "nothing to learn from"),
+            events=self.events - self._before,
+            seconds=seconds,
+            left_s=self._left(finished),
+        )
+        self._since, self._before, self._score, self._verdict = time, self.events, None, ""
+        return made
+
+    def _left(self, finished: RunState) -> float | None:
+        """Iterations to come at the mean of those done, and the last test at what the first scores took."""
+        first, *rounds = self._spent
+        if not rounds:
+            return None
+        return (finished.config.iterations - 1 - finished.iteration) * fmean(rounds) + first / 2
+
+
+def settled(state: RunState) -> int:
+    """Attempts of this iteration about which nothing more will be known; a task without attempts counts as all."""
+    k, held = state.config.attempts, state.tasks.values()
+    return sum(sum(a.settled for a in t.attempts.values()) if t.accepted else k * t.closed for t in held)
+
+
+def frontier(state: RunState) -> float | None:
+    """Share of accepted tasks whose solve rate lies within the curriculum's band; None without accepted tasks."""
+    low, high = state.config.curriculum.band
+    shares = []
+    for task in state.tasks.values():
+        decided = [a.correct for a in task.attempts.values() if a.correct is not None]
+        if task.accepted:
+            shares.append(bool(decided) and low <= fmean(map(bool, decided)) <= high)
+    return fmean(shares) if shares else None
+
+
+def mean_reward(state: RunState) -> float | None:
+    """Mean of the student's rewards of this iteration."""
+    paid = [a.reward for t in state.tasks.values() for a in t.attempts.values() if a.reward is not None]
+    return fmean(paid) if paid else None
+
+
+def trouble(recorded: Recorded) -> str:
+    """What a person should hear at once; empty for everything else."""
+    match recorded.event:
+        case alarms.ReactionFailed() as e:
+            return f"{e.failed_handler} gave up on {e.cause_type} {e.cause_task}: {e.error}: {e.message}"
+        case alarms.DependencyLost() as e:
+            return f"{e.waiting} waits for {e.dependency}: {e.message}"
+        case alarms.DependencyRestored() as e:
+            return f"{e.dependency} is back; {e.waiting} goes on."
+        case alarms.AlarmRaised(severity="critical") as e:
+            return f"alarm {e.alarm}: {e.message}"
+        case runs.RunPaused() as e:
+            return f"paused {e.reason}".strip() + f"; agent0 run resume {recorded.run} goes on"
+        case runs.RunResumed():
+            return "resumed"
+    return ""
+
+
+def told(made: Milestone, iterations: int) -> str:
+    """One line about a milestone."""
+    return "  ".join(_words(made, iterations))
+
+
+def _words(made: Milestone, iterations: int) -> Iterator[str]:
+    yield "untrained      " if made.iteration < 0 else f"iteration {made.iteration:>2}/{iterations - 1:<2}"
+    yield f"validation {_number(made.accuracy)}"
+    yield f"tool use {_number(made.tool_use)}"
+    if made.iteration >= 0:
+        yield f"frontier {_number(made.frontier)}"
+        yield f"reward {_number(made.reward)}"
+    yield f"{made.events:,} events"
+    yield f"{made.seconds:.0f} s"
+    if made.left_s is not None:
+        yield f"{duration(made.left_s)} left"
+    if made.verdict not in ("", "promoted"):
+        yield f"({made.verdict})"
+
+
+def duration(seconds: float) -> str:
+    """``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def _number(value: Any) -> str:
+    return "  -  " if value is None else f"{value:.3f}"
+
+
+def _moved_on(before: RunState, after: RunState) -> bool:
+    return after.iteration != before.iteration or (after.phase == "final" != before.phase)

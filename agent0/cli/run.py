@@ -1,0 +1,288 @@
+"""Runs: start, follow, look at, pause, resume, cancel."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import terminal
+
+if TYPE_CHECKING:
+    from agent0.cli.progress import Progress
+    from agent0.settings import Settings
+    from events.base import Event, Recorded
+
+app = typer.Typer(help="Runs: start one, watch it, look at what came of it.")
+Detach = Annotated[
+    bool, typer.Option("--detach", "--no-wait", help="Only begin it: `agent0 handlers run` processes do the work.")
+]
+NoHandlers = Annotated[bool, typer.Option("--no-handlers", help="Watch only; other processes run the handlers.")]
+Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
+STOPPING = "Stopping: finishing what is in hand (again: at once)."
+
+
+@app.command()
+def start(
+    profile: terminal.Profile = None,
+    name: Annotated[str, typer.Option(help="A name for people; its id is made from it.")] = "",
+    seed: Annotated[int | None, typer.Option(help="Seed of the whole run.")] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Rounds.")] = None,
+    tasks: Annotated[int | None, typer.Option(min=1, help="Tasks an iteration.")] = None,
+    attempts: Annotated[int | None, typer.Option(min=1, help="Attempts a task.")] = None,
+    pairs: terminal.Set = None,
+    detach: Detach = False,
+    no_handlers: NoHandlers = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
+    from agent0.assembly import check_names, started
+
+    held = terminal.settings(
+        profile, pairs, run__seed=seed, run__iterations=iterations, run__tasks=tasks, run__attempts=attempts
+    )
+    check_names(held.run)
+    begin = started(held, name)
+    if detach:
+        terminal.run_async(lambda: _append(held, begin, make=True))
+        terminal.record({"run": begin.run, "profile": held.profile, "config_sha": held_sha(begin)}, as_json)
+        return
+    terminal.say(f"Run {begin.run}: profile {held.profile}, seed {held.run.seed}, data in {held.home}")
+    _carry(held, begin.run, begin, with_handlers=not no_handlers, as_json=as_json)
+
+
+@app.command()
+def resume(
+    run: terminal.Run = "LAST",
+    profile: terminal.Profile = None,
+    pairs: terminal.Set = None,
+    detach: Detach = False,
+    no_handlers: NoHandlers = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """Go on with a run that was stopped or paused. What it does was fixed when it started."""
+    from events.runs import RunResumed
+
+    held = terminal.settings(profile, pairs)
+    row = _row(run)
+    name = str(row["run"])
+    if row["status"] == "cancelled":
+        _refuse(name, "cancelled", "A cancelled run is over; start another.")
+    if row["status"] == "finished":
+        terminal.say(f"Run {name} is finished.")
+        _conclude(held, name, as_json)
+        return
+    begin = _recorded(name, RunResumed()) if row["status"] == "paused" else None
+    if detach:
+        if begin:
+            terminal.run_async(lambda: _append(held, begin))
+        terminal.record({"run": name, "status": "running"}, as_json)
+        return
+    terminal.say(f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}")
+    _carry(held, name, begin, with_handlers=not no_handlers, as_json=as_json)
+
+
+@app.command("list")
+def list_(limit: terminal.Limit = 20, as_json: terminal.Json = False) -> None:
+    """Runs, newest first."""
+    from agent0.errors import NotFoundError
+    from projections.runs import list_runs
+
+    try:
+        with terminal.tables() as db:
+            rows = list_runs(db, limit)
+    except NotFoundError:
+        rows = []
+    seen = ("run", "status", "iteration", "validation", "heldout_first", "heldout_last", "events", "wall_s", "started")
+    terminal.table(rows, as_json, seen)
+
+
+@app.command()
+def show(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
+    """What a run came to: held-out scores, learning curve, targets."""
+    from agent0.cli.overview import overview
+
+    with terminal.tables() as db:
+        found = overview(db, run)
+    if as_json:
+        terminal.data(found)
+    else:
+        _tell(found)
+
+
+@app.command()
+def watch(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
+    """Follow a run that other processes carry, to its end."""
+    held = terminal.settings()
+    _carry(held, str(_row(run)["run"]), None, with_handlers=False, as_json=as_json)
+
+
+@app.command()
+def story(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
+    """The chain of causes from the run's start over a trained checkpoint to its end."""
+    from agent0.errors import LogError
+    from projections.events import story as chain
+    from projections.events import unbroken
+    from projections.runs import resolve
+
+    with terminal.tables() as db:
+        steps = chain(db, resolve(db, run))
+    terminal.table(steps, as_json, ("seq", "time", "type", "handler", "task", "attempt", "text"))
+    if not unbroken(steps):
+        raise LogError("The chain of causes is broken.", "A cause is not in the log.", "Run `agent0 log check`.")
+    terminal.say(f"{len(steps)} steps, each caused by the one before.")
+
+
+@app.command()
+def pause(run: terminal.Run = "LAST", reason: Reason = "", as_json: terminal.Json = False) -> None:
+    """Begin nothing new in a run; what is in hand is finished and nothing is lost."""
+    from events.runs import RunPaused
+
+    _decide(run, RunPaused(reason=reason), ("running",), as_json)
+
+
+@app.command()
+def cancel(
+    run: terminal.Run = "LAST",
+    reason: Reason = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """End a run for good; its events stay."""
+    from events.runs import RunCancelled
+
+    if not yes:
+        typer.confirm(f"Cancel run {terminal.clean(_row(run)['run'])} for good?", abort=True, err=True)
+    _decide(run, RunCancelled(reason=reason), ("running", "paused"), as_json)
+
+
+def _carry(held: "Settings", run: str, begin: "Recorded | None", *, with_handlers: bool, as_json: bool) -> None:
+    """Follow ``run`` to its end, with all handlers and the projector in this process where wanted."""
+    from agent0.errors import OperationError
+
+    async def work() -> "Progress":
+        try:
+            return await (_worked(held, run, begin, as_json) if with_handlers else _watched(held, run, begin, as_json))
+        except asyncio.CancelledError:
+            again = f"agent0 run resume {run}" if with_handlers else f"agent0 run watch {run}"
+            terminal.say(f"Stopped; nothing is lost. Go on with: {again}", "yellow")
+            raise
+
+    progress = terminal.run_async(work, STOPPING if with_handlers else "")
+    _conclude(held, run, as_json)
+    if progress.state and progress.state.status == "cancelled":
+        raise OperationError(f"Run {run} was cancelled.")
+
+
+async def _worked(held: "Settings", run: str, begin: "Recorded | None", quiet: bool) -> "Progress":
+    from agent0.assembly import open_world, run_handlers
+    from agent0.assembly_tables import catch_up, run_projector
+    from agent0.cli.live import follow
+
+    async with open_world(held) as world:
+        if begin:
+            await world.log.append([begin])
+        async with asyncio.TaskGroup() as group:
+            works = [group.create_task(run_handlers(world)), group.create_task(run_projector(held, world.log))]
+            progress = await follow(world.log, run, quiet=quiet)
+            for work in works:
+                work.cancel()
+        await catch_up(held, world.log)
+        return progress
+
+
+async def _watched(held: "Settings", run: str, begin: "Recorded | None", quiet: bool) -> "Progress":
+    from agent0.assembly import open_log
+    from agent0.cli.live import follow
+
+    async with open_log(held, make=bool(begin)) as log:
+        if begin:
+            await log.append([begin])
+        return await follow(log, run, quiet=quiet)
+
+
+def _conclude(held: "Settings", run: str, as_json: bool) -> None:
+    from agent0.cli.overview import overview
+
+    with terminal.tables() as db:
+        found = overview(db, run)
+        curve = _curve(held, db, run)
+    if as_json:
+        terminal.data({**found, "curve": curve})
+        return
+    _tell(found)
+    if curve:
+        terminal.text(f"Learning curve: {curve}")
+    terminal.say("Next: " + "\n      ".join(f"agent0 {one}" for one in _next(run)))
+
+
+def _curve(held: "Settings", db: Any, run: str) -> str:
+    """The path of the learning-curve picture; empty where matplotlib is not installed."""
+    from importlib.util import find_spec
+
+    if not find_spec("matplotlib"):
+        return ""
+    from agent0.report import draw_curve
+
+    path = held.home / "reports" / f"{run}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draw_curve(db, run, path)
+    return str(path)
+
+
+def _next(run: str) -> list[str]:
+    return [f"run story {run}", f"task list {run}", "trajectory show t0-000-a0", "events grep wrong", f"report {run}"]
+
+
+def _tell(found: dict[str, Any]) -> None:
+    from agent0.cli.overview import rows_for_people
+
+    names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
+    terminal.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")}, False)
+    seen = ("iteration", "validation", "tool_use", "frontier", "reward", "teacher_reward", "accepted", "attempts")
+    if found["validation"]:
+        terminal.table(found["validation"], False, seen, title="\nLearning curve (iteration -1: untrained)")
+    if found["test"]:
+        terminal.table(rows_for_people(found), False, title="\nHeld-out test, scored for the first and the last only")
+    words = {True: "met", False: "missed", None: "not measured"}
+    rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
+    terminal.table(rows, False, title="\nTargets")
+
+
+def _decide(run: str, event: "Event", allowed: tuple[str, ...], as_json: bool) -> None:
+    row = _row(run)
+    name, status = str(row["run"]), str(row["status"])
+    if status not in allowed:
+        _refuse(name, status, f"Only a run that is {' or '.join(allowed)} can be changed like this.")
+    terminal.run_async(lambda: _append(terminal.settings(), _recorded(name, event)))
+    terminal.record({"run": name, "event": type(event).__name__}, as_json)
+
+
+def _refuse(run: str, status: str, why: str) -> None:
+    from agent0.errors import OperationError
+
+    raise OperationError(f"Run {run} is {status}.", why, f"See: agent0 run show {run}")
+
+
+def _row(run: str) -> dict[str, Any]:
+    from projections.runs import show_run
+
+    with terminal.tables() as db:
+        return show_run(db, run)
+
+
+def _recorded(run: str, event: "Event") -> "Recorded":
+    from agent0.assembly import recorded
+
+    return recorded(run, event)
+
+
+async def _append(held: "Settings", begin: "Recorded", *, make: bool = False) -> None:
+    from agent0.assembly import open_log
+
+    async with open_log(held, make=make) as log:
+        await log.append([begin])
+
+
+def held_sha(begin: "Recorded") -> str:
+    """The configuration's digest in a RunStarted."""
+    return str(getattr(begin.event, "config_sha", ""))
