@@ -30,7 +30,7 @@ def attempt(title, action):
         action()
     except BaseException as error:
         error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-        failures.append('%s: %s' % (title, ''.join(traceback.format_exception_only(error)).strip() or type(error).__name__))
+        failures.append('%s: %s' % (title, ''.join(traceback.format_exception_only(error)).strip()))
         return False
     return True
 

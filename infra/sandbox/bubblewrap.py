@@ -13,6 +13,7 @@ from infra.sandbox.zygote import Zygote, ZygoteError
 RECYCLE_CALLS = 1000
 """Worlds of one zygote share its address layout and hash seed: none serves longer than this."""
 MAX_WAITING = 512
+DRAIN_S = 60.0
 CALLS_PER_ZYGOTE = 2
 
 
@@ -26,23 +27,27 @@ class _Lane:
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._current: Zygote | None = None
+        self._successor: asyncio.Task[Zygote] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self.busy = 0
 
     async def zygote(self) -> Zygote:
-        """The current zygote.
+        """The current zygote; its successor is started beside it when it has served long enough.
 
         Raises:
             SandboxUnavailableError: a new one was due and did not start or missed a probe.
         """
         async with self._lock:
-            current = self._current
-            if current is None or current.dead or current.served >= RECYCLE_CALLS:
-                self._current = await self._start()
-                if current is not None:
-                    self._retire(current)
-            assert self._current is not None  # noqa: S101 (set above)
-            return self._current
+            current, successor = self._current, self._successor
+            if current is None or current.dead:
+                self._current = current = await self._start()
+            elif successor is not None and successor.done():
+                self._current, self._successor = successor.result(), None
+                self._retire(current)
+                current = self._current
+            elif successor is None and current.served >= RECYCLE_CALLS:
+                self._successor = asyncio.create_task(self._start())
+            return current
 
     async def _start(self) -> Zygote:
         zygote = await Zygote.start()
@@ -60,10 +65,17 @@ class _Lane:
         task.add_done_callback(self._closing.discard)
 
     async def _drain(self, zygote: Zygote) -> None:
-        await zygote.idle.wait()
-        await zygote.close()
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(zygote.idle.wait(), DRAIN_S)
+        finally:
+            await zygote.close()
 
     async def close(self) -> None:
+        if self._successor is not None:
+            self._successor.cancel()
+            started = await asyncio.gather(self._successor, return_exceptions=True)
+            await asyncio.gather(*(z.close() for z in started if isinstance(z, Zygote)))
         if self._current is not None:
             await self._current.close()
         for task in self._closing:
@@ -87,13 +99,14 @@ class Bubblewrap:
         Raises:
             SandboxUnavailableError: it did not.
         """
-        zygotes = await asyncio.gather(*(lane.zygote() for lane in self._lanes))
+        started = await asyncio.gather(*(lane.zygote() for lane in self._lanes), return_exceptions=True)
+        zygotes = [one for one in started if isinstance(one, Zygote)]
+        for trouble in (one for one in started if isinstance(one, BaseException)):
+            raise trouble
         selftest.require(await selftest.limits(zygotes[0]))
 
     async def call(self, call: SandboxCall) -> SandboxResult:
         """See ``agent0.ports.Sandbox``. More than MAX_WAITING calls in line: state ``busy`` at once."""
-        if self._closed:
-            raise SandboxUnavailableError(f"The sandbox ({self.label})", "it was closed.")
         if reason := refusal(call):
             return _without_world(ToolState.REFUSED, reason)
         if self._waiting >= MAX_WAITING:
@@ -112,6 +125,8 @@ class Bubblewrap:
         """Once more, equally isolated, where the zygote died under the call: another call may have been the cause."""
         error = ""
         for _ in range(2):
+            if self._closed:
+                raise SandboxUnavailableError(f"The sandbox ({self.label})", "it was closed.")
             lane = min(self._lanes, key=lambda lane: lane.busy)
             lane.busy += 1
             try:
@@ -132,8 +147,7 @@ class Bubblewrap:
     async def close(self) -> None:
         """End every process."""
         self._closed = True
-        with contextlib.suppress(ProcessLookupError):
-            await asyncio.gather(*(lane.close() for lane in self._lanes))
+        await asyncio.gather(*(lane.close() for lane in self._lanes))
 
 
 class Refusing:

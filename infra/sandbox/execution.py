@@ -1,4 +1,4 @@
-"""One call in one world: send code and files, read both outputs under a cap, take the report, never trust it blindly."""
+"""One call in one world: send code and files, read both outputs under a cap, take the report with doubt."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from typing import Any
 from agent0.ports import SandboxCall, SandboxResult
 from events.values import ToolState
 from infra.sandbox.inside import frames
-from infra.sandbox.zygote import World, Zygote, ZygoteError, readable
+from infra.sandbox.zygote import World, Zygote, ZygoteError
 
 BACKEND, TIER = "zygote-bwrap", "watchdog"
 OUTPUT_CAP = 256 * 1024
@@ -103,7 +103,6 @@ async def _run(world: World, call: SandboxCall) -> SandboxResult:
     try:
         report = await _converse(world, call)
         await asyncio.wait_for(asyncio.gather(*(o.ended for o in outputs)), SLACK_S)
-        await asyncio.wait_for(readable(world.pidfd), SLACK_S)
     except TimeoutError:
         world.kill()
         return _cut(ToolState.TIMEOUT, outputs, call.wall_s, "the host ended it: it did not stop at its limit")

@@ -15,91 +15,25 @@ from agent0.errors import SandboxUnavailableError
 INSIDE = Path(__file__).with_name("inside")
 UID = 64999
 """What root becomes before anything runs: no account has this number, and limits on processes do not bind root."""
-EXECUTABLES = (
-    "[",
-    "awk",
-    "base64",
-    "basename",
-    "bash",
-    "bc",
-    "cat",
-    "chmod",
-    "cmp",
-    "column",
-    "comm",
-    "cp",
-    "cut",
-    "date",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "env",
-    "expr",
-    "factor",
-    "false",
-    "find",
-    "fold",
-    "grep",
-    "gunzip",
-    "gzip",
-    "head",
-    "id",
-    "join",
-    "ln",
-    "ls",
-    "md5sum",
-    "mkdir",
-    "mktemp",
-    "mv",
-    "nl",
-    "nohup",
-    "numfmt",
-    "od",
-    "paste",
-    "printenv",
-    "printf",
-    "readlink",
-    "realpath",
-    "rev",
-    "rm",
-    "rmdir",
-    "sed",
-    "seq",
-    "setsid",
-    "sh",
-    "sha256sum",
-    "shuf",
-    "sleep",
-    "sort",
-    "split",
-    "stat",
-    "tac",
-    "tail",
-    "tar",
-    "tee",
-    "test",
-    "timeout",
-    "touch",
-    "tr",
-    "true",
-    "uniq",
-    "wc",
-    "xargs",
-    "yes",
+_SHELL = (
+    "[ awk base64 basename bash bc cat chmod cmp column comm cp cut date diff dirname du echo env expr factor false "
+    "find fold grep gunzip gzip head id join ln ls md5sum mkdir mktemp mv nl nohup numfmt od paste printenv printf "
+    "readlink realpath rev rm rmdir sed seq setsid sh sha256sum shuf sleep sort split stat tac tail tar tee test "
+    "timeout touch tr true uniq wc xargs yes"
 )
+EXECUTABLES = tuple(_SHELL.split())
 """The shell's allowlist. The boundary is that no other executable exists; those absent on this machine are left out."""
 MODULES = ("mpmath", "numpy", "numpy.libs", "sympy")
 """What of the environment's site-packages code may import beside the standard library."""
-PRELOADED = "collections,fractions,itertools,json,math,random,re,sympy,numpy"
+PRELOADED = "collections,fractions,itertools,json,math,random,re,sympy,numpy.linalg,numpy.random"
 Bind = tuple[str, str]
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 _START = "import sys; sys.path.insert(0, '/opt'); from inside.zygote import main; main({}, {}, {!r})"
 
 
-async def command(control_fd: int) -> list[str]:
-    """The command that starts a zygote which talks on ``control_fd``.
+async def command() -> list[str]:
+    """Bubblewrap with the whole file system; ``interpreter`` goes behind it.
 
     Raises:
         SandboxUnavailableError: bubblewrap is missing, or this machine is of another kind.
@@ -113,9 +47,13 @@ async def command(control_fd: int) -> list[str]:
         raise SandboxUnavailableError(
             "The sandbox", "bubblewrap (bwrap) is not on the PATH.", "Install it: apt-get install bubblewrap"
         )
-    start = _START.format(control_fd, UID, PRELOADED)
     words = [*_isolation(), *_binds([*await _system(), *_python()]), *_links(), "--remount-ro", "/"]
-    return [found, *words, "--", f"/opt/python/bin/{_PYTHON}", "-sBPc", start]
+    return [found, *words, "--"]
+
+
+def interpreter(control_fd: int) -> list[str]:
+    """What runs inside: a zygote that talks on ``control_fd``."""
+    return [f"/opt/python/bin/{_PYTHON}", "-sBPc", _START.format(control_fd, UID, PRELOADED)]
 
 
 def _isolation() -> list[str]:

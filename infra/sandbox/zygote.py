@@ -55,6 +55,7 @@ class Zygote:
         self._turn = asyncio.Lock()
         self._spare: World | None = None
         self._refill: asyncio.Task[None] | None = None
+        self._started = False
         self.served = 0
         self.idle = asyncio.Event()
         self.idle.set()
@@ -68,11 +69,13 @@ class Zygote:
         Raises:
             SandboxUnavailableError: it does not start here; the reason is what it said.
         """
+        words = await rootfs.command()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
         with theirs:
-            ours.setblocking(False)
             process = await asyncio.create_subprocess_exec(
-                *await rootfs.command(theirs.fileno()),
+                *words,
+                *rootfs.interpreter(theirs.fileno()),
                 pass_fds=[theirs.fileno()],
                 env={},
                 stdin=asyncio.subprocess.DEVNULL,
@@ -83,9 +86,14 @@ class Zygote:
         try:
             await zygote._receive(START_S)
         except (ZygoteError, TimeoutError) as error:
-            await zygote.close()
-            raise SandboxUnavailableError("The sandbox", await zygote._complaint(error), _FIX) from error
-        return zygote
+            why = await zygote._complaint(error)
+            raise SandboxUnavailableError("The sandbox", why, _FIX) from error
+        else:
+            zygote._started = True
+            return zygote
+        finally:
+            if not zygote._started:
+                await zygote.close()
 
     @asynccontextmanager
     async def world(self) -> AsyncIterator[World]:
@@ -151,6 +159,7 @@ class Zygote:
 
     async def _complaint(self, error: Exception) -> str:
         assert self._process.stderr is not None  # noqa: S101 (it was opened as a pipe)
+        self._process.kill()
         said = (await self._process.stderr.read(4096)).decode(errors="replace").strip()
         return f"it does not start: {said.splitlines()[-1] if said else error}."
 

@@ -15,7 +15,8 @@ from . import kernel, shim
 _WARM = (
     "import sympy as s; from sympy.parsing.sympy_parser import parse_expr; x = s.Symbol('x');"
     "e = parse_expr('sin(x)*x**2 + 1/3'); s.simplify(s.integrate(e, x) + s.diff(e, x));"
-    "s.solve(s.Eq(x**2 - 3*x, 4), x); s.factor(s.expand((x + 1)**3)); str(s.latex(e)); s.N(s.sqrt(2))"
+    "s.solve(s.Eq(x**2 - 3*x, 4), x); s.factor(s.expand((x + 1)**3)); str(s.latex(e)); s.N(s.sqrt(2));"
+    "import numpy as n; n.linalg.inv(n.random.default_rng(0).random((50, 50)))"
 )
 
 
@@ -38,7 +39,7 @@ def main(control_fd: int, uid: int, modules: str) -> None:
     drop_root(uid)
     for name in filter(None, modules.split(",")):
         importlib.import_module(name)
-    if "sympy" in sys.modules:
+    if "sympy" in sys.modules and "numpy" in sys.modules:
         exec(_WARM, {})  # noqa: S102 (our own constant: first use of sympy is what costs)
     gc.collect()
     gc.disable()

@@ -1,0 +1,249 @@
+"""The engine: what a call sees and gives back, what each limit does, and that trouble is refused or survived."""
+
+import asyncio
+import os
+import signal
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent0.errors import SandboxUnavailableError
+from agent0.ports import SandboxCall
+from events.values import ToolState
+from infra.sandbox import Bubblewrap, Refusing, bubblewrap, open_sandbox, probe, rootfs
+from infra.sandbox.inside import seccomp
+from infra.sandbox.selftest import Probe, require
+from tests.sandbox.processes import descendants
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def _python(sandbox: Bubblewrap, code: str, **limits: float) -> object:
+    return await sandbox.call(SandboxCall("python", code, **limits))
+
+
+async def test_a_call_runs_and_is_measured(sandbox: Bubblewrap) -> None:
+    result = await _python(sandbox, "import sympy; print(sympy.factor(sympy.Symbol('x')**2 - 1))")
+    assert (result.state, result.rc, result.stdout) == (ToolState.OK, 0, "(x - 1)*(x + 1)\n")
+    assert result.cpu_s > 0
+    assert result.wall_s > 0
+    assert result.peak_mem_mib > 1
+    assert (result.tier, result.backend) == ("watchdog", "zygote-bwrap")
+
+
+async def test_a_mistake_shows_its_line(sandbox: Bubblewrap) -> None:
+    result = await _python(sandbox, "x = 1\nx / 0\n")
+    assert (result.state, result.rc) == (ToolState.ERROR, 1)
+    assert "x / 0" in result.stderr
+    assert "ZeroDivisionError" in result.stderr
+    assert "payload" not in result.stderr, "only the code's own frames"
+
+
+@pytest.mark.parametrize(("code", "rc"), [("import sys; sys.exit(3)", 3), ("raise SystemExit('no')", 1), ("exit()", 0)])
+async def test_exit_codes(sandbox: Bubblewrap, code: str, rc: int) -> None:
+    assert (await _python(sandbox, code)).rc == rc
+
+
+async def test_files_go_in_and_come_out(sandbox: Bubblewrap) -> None:
+    code = "open('out/b.bin', 'wb').write(open('in/a.bin', 'rb').read()[::-1])"
+    files = {"in/a.bin": bytes(range(256)), "out/keep": b""}
+    result = await sandbox.call(SandboxCall("python", code, files))
+    assert result.files == {**files, "out/b.bin": bytes(range(256))[::-1]}
+    assert (await _python(sandbox, "import os; print(os.listdir('/box'))")).stdout == "[]\n", "nothing stays"
+
+
+async def test_time_is_up_but_what_was_done_is_kept(sandbox: Bubblewrap) -> None:
+    result = await _python(sandbox, "print('so far'); open('f', 'w').write('x')\nwhile True: pass", wall_s=0.3)
+    assert (result.state, result.rc) == (ToolState.TIMEOUT, None)
+    assert (result.stdout, result.files) == ("so far\n", {"f": b"x"})
+
+
+async def test_memory_is_a_sum_over_processes(sandbox: Bubblewrap) -> None:
+    code = (
+        "import os, time\nfor _ in range(3):\n  if not os.fork(): x = bytearray(90 << 20); time.sleep(9)\ntime.sleep(9)"
+    )
+    result = await _python(sandbox, code, mem_mib=300, wall_s=9.0)
+    assert (result.state, result.rc) == (ToolState.MEMORY, None)
+
+
+async def test_output_is_capped_and_the_rest_is_drained(sandbox: Bubblewrap) -> None:
+    result = await _python(sandbox, "print('x' * 1_000_000)")
+    assert (result.state, len(result.stdout)) == (ToolState.OK, 256 * 1024)
+    assert "cut" in result.reason
+
+
+async def test_the_shell_has_its_allowlist_and_no_interpreter(sandbox: Bubblewrap) -> None:
+    result = await sandbox.call(SandboxCall("shell", "ls /usr/bin; ls /opt/python /opt/site | wc -w; cd / && ls"))
+    listed = result.stdout.split()
+    assert {"grep", "sed", "sort"} <= set(listed)
+    assert not {"python3", "perl", "git", "su", "mount", "etc", "root", "home"} & set(listed)
+    assert set(listed) <= {
+        *rootfs.EXECUTABLES,
+        "/opt/python:",
+        "/opt/site:",
+        *["2", "box", "dev", "lib", "lib64", "bin", "opt", "proc", "tmp", "usr"],
+    }
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        SandboxCall("python", "1", {"../x": b""}),
+        SandboxCall("python", "1", {"/x": b""}),
+        SandboxCall("python", "1", {"a//b": b""}),
+        SandboxCall("python", "1\0"),
+        SandboxCall("shell", "#" * (200 << 10)),
+        SandboxCall("python", "1", {str(n): b"" for n in range(2000)}),
+    ],
+    ids=["dotdot", "absolute", "empty part", "nul", "long", "many files"],
+)
+async def test_what_cannot_be_run_is_refused(sandbox: Bubblewrap, call: SandboxCall) -> None:
+    result = await sandbox.call(call)
+    assert result.state is ToolState.REFUSED
+    assert result.reason
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=300), text=st.text(max_size=80))
+async def test_any_bytes_come_back_as_text(sandbox: Bubblewrap, data: bytes, text: str) -> None:
+    result = await _python(sandbox, f"import os; os.write(1, {data!r}); print({text!a}, file=__import__('sys').stderr)")
+    assert result.stdout == data.decode(errors="backslashreplace")
+    assert result.stderr == text.encode(errors="backslashreplace").decode() + "\n"
+
+
+async def test_many_calls_at_once_do_not_mix(sandbox: Bubblewrap) -> None:
+    results = await asyncio.gather(*(_python(sandbox, f"print({n})") for n in range(40)))
+    assert [r.stdout for r in results] == [f"{n}\n" for n in range(40)]
+
+
+async def test_a_cancelled_call_leaves_nothing(sandbox: Bubblewrap) -> None:
+    task = asyncio.create_task(_python(sandbox, "import time; time.sleep(60)", wall_s=60.0))
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await _python(sandbox, "print(6 * 7)")).stdout == "42\n"
+
+
+async def test_a_killed_zygote_costs_one_start() -> None:
+    opened = await open_sandbox()
+    try:
+        zygote = opened._lanes[0]._current
+        slow = asyncio.create_task(_python(opened, "import time; time.sleep(0.5); print('again')"))
+        while zygote.idle.is_set():
+            await asyncio.sleep(0.01)
+        os.kill(descendants(zygote._process.pid)[0], signal.SIGKILL)
+        assert (await slow).stdout == "again\n", "run again from the start, in a fresh world"
+        assert (await _python(opened, "print(6 * 7)")).stdout == "42\n"
+        assert opened._lanes[0]._current is not zygote
+    finally:
+        await opened.close()
+    with pytest.raises(SandboxUnavailableError, match="closed"):
+        await _python(opened, "1")
+
+
+async def test_zygotes_are_replaced_on_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap, "RECYCLE_CALLS", 5)
+    opened = await open_sandbox()
+    try:
+        first = opened._lanes[0]._current
+        async with asyncio.timeout(60):
+            while opened._lanes[0]._current is first:
+                assert (await _python(opened, "print(6 * 7)")).stdout == "42\n"
+            await first._process.wait()
+    finally:
+        await opened.close()
+
+
+async def test_a_full_line_says_busy(monkeypatch: pytest.MonkeyPatch, sandbox: Bubblewrap) -> None:
+    monkeypatch.setattr(bubblewrap, "MAX_WAITING", 3)
+    results = await asyncio.gather(*(_python(sandbox, "print(1)") for _ in range(20)))
+    assert {r.state for r in results} == {ToolState.OK, ToolState.BUSY}
+
+
+async def test_no_bubblewrap_no_sandbox(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxUnavailableError, match="apt-get install bubblewrap"):
+        await open_sandbox()
+    (missed,) = await probe()
+    assert (missed.name, missed.ok) == ("starts", False)
+
+
+async def test_a_bubblewrap_that_fails_is_no_sandbox(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxUnavailableError, match="setting up uid map: Permission denied"):
+        await open_sandbox()
+
+
+@pytest.mark.parametrize(
+    ("more", "missed"),
+    [(["--dir", "/home"], "no_host_files"), (["--tmpfs", "/opt/site"], "No module named")],
+    ids=["a folder too many", "a package too few"],
+)
+async def test_a_probe_that_misses_refuses(monkeypatch: pytest.MonkeyPatch, more: list[str], missed: str) -> None:
+    original = rootfs._links
+    monkeypatch.setattr(rootfs, "_links", lambda: [*original(), *more])
+    with pytest.raises(SandboxUnavailableError, match=missed):
+        await open_sandbox()
+
+
+async def test_doctor_sees_every_probe() -> None:
+    probes = await probe()
+    assert [p.name for p in probes if not p.ok] == []
+    assert len(probes) >= 12
+
+
+async def test_a_refusing_sandbox_says_why() -> None:
+    with pytest.raises(SandboxUnavailableError, match=r"not here.*do that"):
+        await Refusing("not here.", "do that.").call(SandboxCall("python", "1"))
+    with pytest.raises(SandboxUnavailableError, match="no_network"):
+        require([Probe("no_network", False, "a socket was made")])
+
+
+def _filter(number: int, *arguments: int, arch: int = 0xC000003E) -> int:
+    """What the program answers: a classic BPF machine of the five instructions it uses."""
+    data = struct.pack("iIQ6Q", number, arch, 0, *(*arguments, *[0] * 6)[:6])
+    at, word, code = 0, 0, seccomp.program()
+    while True:
+        kind, true, false, value = code[at]
+        if kind == 0x06:
+            return value
+        if kind == 0x20:
+            (word,) = struct.unpack_from("I", data, value)
+            at += 1
+            continue
+        holds = {0x15: word == value, 0x35: word >= value, 0x45: bool(word & value)}[kind]
+        at += 1 + (true if holds else false)
+
+
+ALLOW, KILL = 0x7FFF0000, 0x80000000
+
+
+@given(number=st.integers(0, 600), first=st.integers(0, 2**32 - 1))
+async def test_the_filter_allows_what_is_listed_and_nothing_else(number: int, first: int) -> None:
+    listed = {int(entry.partition("=")[2]) for entry in seccomp._ALLOWED.split()}
+    guarded = {56, *(rule[0] for rule in seccomp._ONLY_WITH)}
+    answer = _filter(number, first)
+    assert (answer == ALLOW) == (number in listed) or number in guarded
+    assert answer == ALLOW or answer >> 16 == 5, "an errno"
+    assert _filter(number | 0x40000000, first) == KILL
+    assert _filter(number, first, arch=0xC00000B7) == KILL
+
+
+@pytest.mark.parametrize("flag", [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000])
+async def test_the_filter_lets_clone_make_threads_and_no_namespace(flag: int) -> None:
+    assert _filter(56, 0x3D0F00) == ALLOW
+    assert _filter(56, 17 | flag) != ALLOW
+
+
+async def test_the_filter_is_the_right_way_round() -> None:
+    assert [_filter(n) for n in (0, 1, 59, 231)] == [ALLOW] * 4, "read write execve exit_group"
+    assert all(_filter(n) != ALLOW for n in (41, 101, 165, 272, 308, 317, 319, 321, 435, 437)), "socket ptrace mount …"
+    assert (_filter(53, 1), _filter(53, 2) == ALLOW) == (ALLOW, False)
+    assert (_filter(16, 0, 0x5401), _filter(16, 0, 0x5412) == ALLOW) == (ALLOW, False), "TCGETS, not TIOCSTI"
