@@ -21,7 +21,7 @@ from events.base import TOKEN, Recorded, decode
 from infra.log_link import ANSWER_S, Link, connect
 from infra.log_read import Query, Stored, pull
 from infra.server import Role, Server
-from infra.topology import ADVISORIES, EVENTS, MAX_MESSAGE
+from infra.topology import EVENTS, MAX_MESSAGE
 
 BATCH = 1000
 """Messages of one atomic batch: the server's limit."""
@@ -49,10 +49,15 @@ class LogInfo:
 class Advisory:
     """The server gave up delivering ``event_seq`` to ``consumer``."""
 
-    seq: int
     consumer: str
     event_seq: int
     deliveries: int
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """From the server's own notice."""
+        told = json.loads(body)
+        return cls(told["consumer"], told["stream_seq"], told.get("deliveries", 0))
 
 
 class _DuplicateError(Exception):
@@ -208,12 +213,6 @@ class Log:
         async with aclosing(pull(self._link, Query((), after, until, follow))) as chunks:
             async for chunk in chunks:
                 yield [(s.seq, s.message.data) for s in chunk]
-
-    async def advisories(self) -> AsyncIterator[Advisory]:
-        """Messages that the server gave up delivering, from the oldest kept, without an end."""
-        async for stored in self._messages(Query(follow=True, stream=ADVISORIES)):
-            told = json.loads(stored.message.data)
-            yield Advisory(stored.seq, told["consumer"], told["stream_seq"], told.get("deliveries", 0))
 
     async def message(self, seq: int) -> Recorded:
         """The event at ``seq``.

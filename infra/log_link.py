@@ -29,11 +29,11 @@ class Link:
         self.refused = asyncio.Event()
         self._watchers: set[asyncio.Event] = set()
         self._lost = asyncio.Event()
-        self._closing = False
+        self.closing = False
 
     async def close(self) -> None:
         """Flush and close."""
-        self._closing = True
+        self.closing = True
         if self.client.is_connected:
             await self.client.flush()
         await self.client.close()
@@ -105,7 +105,7 @@ class Link:
 
     async def on_close(self) -> None:
         """A client that gave up can never work again, and a subscriber on it would spin: end the process."""
-        if not self._closing:
+        if not self.closing:
             die("the connection to the log was closed for good")
 
 

@@ -28,6 +28,8 @@ from infra.server import Server
 
 EVENTS = "A0_EV"
 ADVISORIES = "A0_ADV"
+GIVEN_UP = "given_up"
+"""The durable on the advisories: who reads one turns it into a dead letter."""
 CONTROL = ("RunResumed", "ReactionRetried")
 """Events that every durable receives: they bring back work that was left over."""
 
@@ -114,6 +116,20 @@ class Topology:
             max_ack_pending=self.in_flight(handler),
         )
 
+    def durables(self, handlers: Iterable[Reactor]) -> list[tuple[str, ConsumerConfig]]:
+        """(stream, durable): one a handler, and one for what the server gave up."""
+        given_up = ConsumerConfig(
+            name=GIVEN_UP,
+            durable_name=GIVEN_UP,
+            deliver_policy=DeliverPolicy.ALL,
+            ack_policy=AckPolicy.EXPLICIT,
+            replay_policy=ReplayPolicy.INSTANT,
+            ack_wait=30,
+            max_deliver=-1,
+            max_ack_pending=16,
+        )
+        return [(ADVISORIES, given_up), *((EVENTS, self.durable(handler)) for handler in handlers)]
+
 
 _MUTABLE = frozenset({"max_bytes", "num_replicas", "ack_wait", "max_deliver", "max_ack_pending"})
 """What ``init`` may change on what exists; every other difference means that someone altered the log."""
@@ -135,12 +151,11 @@ async def init(server: Server, topology: Topology, handlers: Iterable[Reactor]) 
             elif changed:
                 _refuse(f"stream {stream.name}", {k: v for k, v in changed.items() if k not in _MUTABLE})
                 await manager.update_stream(stream)
-        for handler in handlers:
-            durable = topology.durable(handler)
-            changed = await _durable_drift(client, durable)
+        for on, durable in topology.durables(handlers):
+            changed = await _durable_drift(client, on, durable)
             _refuse(f"consumer {durable.name}", {k: v for k, v in (changed or {}).items() if k not in _MUTABLE})
             if changed is None or changed:
-                await manager.add_consumer(EVENTS, durable)
+                await manager.add_consumer(on, durable)
 
 
 async def check(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> None:
@@ -151,13 +166,13 @@ async def check(client: Client, topology: Topology, handlers: Iterable[Reactor])
     """
     for stream in topology.streams():
         _require(f"stream {stream.name}", await _stream_drift(client, stream))
-    for handler in handlers:
-        _require(f"consumer {handler.name}", await _durable_drift(client, topology.durable(handler)))
+    await check_durables(client, topology, handlers)
 
 
-async def check_durable(client: Client, topology: Topology, handler: Reactor) -> None:
-    """The same for one durable."""
-    _require(f"consumer {handler.name}", await _durable_drift(client, topology.durable(handler)))
+async def check_durables(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> None:
+    """The same for the durables alone."""
+    for on, durable in topology.durables(handlers):
+        _require(f"consumer {durable.name}", await _durable_drift(client, on, durable))
 
 
 Drift = dict[str, tuple[object, object]]
@@ -172,9 +187,9 @@ async def _stream_drift(client: Client, wanted: StreamConfig) -> Drift | None:
     return _difference(wanted, found)
 
 
-async def _durable_drift(client: Client, wanted: ConsumerConfig) -> Drift | None:
+async def _durable_drift(client: Client, stream: str, wanted: ConsumerConfig) -> Drift | None:
     try:
-        found = (await client.jsm().consumer_info(EVENTS, wanted.name or "")).config
+        found = (await client.jsm().consumer_info(stream, wanted.name or "")).config
     except NotFoundError:
         return None
     if found is None:

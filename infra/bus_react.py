@@ -1,0 +1,279 @@
+"""One message to its end: run control, look before you call, the call, its effects, its failure.
+
+Failure becomes data exactly once, and here: this is where the catch-all is.
+"""
+
+import asyncio
+import logging
+import traceback
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Any, Protocol
+
+from agent0.errors import Agent0Error, DependencyError
+from agent0.settings import Settings
+from events.alarms import ReactionFailed, ReactionRetried
+from events.base import Event, Recorded, effect_id, record
+from events.runs import RunResumed
+from infra.bus_commit import Committer
+from infra.bus_outage import Outages, Probe
+from infra.bus_view import BrokenViewError, RunView, Views
+from infra.log import Advisory, Log
+from infra.topology import Reactor
+
+LONGEST_DELAY_S = 60.0
+TRACE_CHARS = 4096
+
+
+class Reaction(Reactor, Protocol):
+    """A handler as the bus sees it."""
+
+    def __call__(self, cause: Recorded, run: Any, ports: Mapping[str, Any]) -> Awaitable[list[Event]]:
+        """React to ``cause``, given the state of its run right after it; effects in order."""
+        ...
+
+
+class Delivery(Protocol):
+    """One delivery of one message."""
+
+    recorded: Recorded
+    deliveries: int
+    stored_at: datetime
+
+    async def ack(self) -> None:
+        """Done: never again."""
+        ...
+
+    async def nack(self, delay_s: float) -> None:
+        """Again after ``delay_s``."""
+        ...
+
+    def working(self) -> AbstractContextManager[None]:
+        """Tell the server regularly that this is still being worked on."""
+        ...
+
+
+class RetryError(Exception):
+    """Deliver again later."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A cause to react to; ``trigger`` is the message that brought it (the cause itself, a resume, a retry)."""
+
+    handler: Reaction
+    view: RunView
+    cause: Recorded
+    trigger: Recorded
+    delivery: Delivery
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.cause.id, self.handler.name
+
+
+class Reactions:
+    """What happens to a message, for every handler of this process."""
+
+    def __init__(
+        self,
+        log: Log,
+        views: Views,
+        committer: Committer,
+        ports: Mapping[str, Any],
+        settings: Settings,
+        code_rev: str,
+        clock: Callable[[], datetime],
+        fatal: Callable[[str], None],
+    ) -> None:
+        self._log, self._views, self._committer, self._ports = log, views, committer, ports
+        self._settings, self._code_rev, self._clock = settings.handlers, code_rev, clock
+        self._half_window = settings.nats.duplicate_window_s / 2
+        self._running: dict[tuple[str, str], asyncio.Future[None]] = {}
+        self._outages = Outages(self._tell, settings.handlers.retry_delay_s)
+        self._fatal = fatal
+        self._busy: Counter[str] = Counter()
+
+    def busy(self, run: str = "") -> bool:
+        """Whether a message (of ``run``, where named) is being handled."""
+        return self._busy[run] > 0 if run else self._busy.total() > 0
+
+    async def handle(self, handler: Reaction, delivery: Delivery) -> None:
+        """React, store, acknowledge; or give back for another try. Raises nothing but cancellation."""
+        self._busy[delivery.recorded.run] += 1
+        try:
+            with delivery.working():
+                await self._route(handler, delivery.recorded, delivery.recorded, delivery)
+            await delivery.ack()
+        except asyncio.CancelledError:
+            await delivery.nack(0)
+            raise
+        except BrokenViewError as error:
+            self._fatal(str(error))
+        except Exception as error:
+            if not isinstance(error, RetryError):
+                logging.getLogger(__name__).exception("%s could not be handled", delivery.recorded.subject)
+            await delivery.nack(min(self._settings.retry_delay_s * 2.0 ** (delivery.deliveries - 1), LONGEST_DELAY_S))
+        finally:
+            self._busy[delivery.recorded.run] -= 1
+
+    async def give_up(self, advisory: Advisory) -> None:
+        """The server gave a message up, which happens when it ended every process that took it: a dead letter."""
+        cause = await self._log.message(advisory.event_seq)
+        view = await self._views.get(cause.run)
+        await view.reach_end()
+        if view.over or (cause.id, advisory.consumer) in view.done:
+            return
+        what = ("CrashLoop", f"Every process that took it ended without an answer ({advisory.deliveries} deliveries).")
+        failed = self._failed(advisory.consumer, cause, cause, advisory.deliveries, what, "")
+        await self._committer.commit([failed])
+
+    # --- run control ----------------------------------------------------------------------------------------------
+
+    async def _route(self, handler: Reaction, cause: Recorded, trigger: Recorded, delivery: Delivery) -> None:
+        view = await self._views.get(cause.run)
+        await view.reach(cause.seq)
+        match cause.event:
+            case RunResumed():
+                await self._resume(_Work(handler, view, cause, trigger, delivery))
+            case ReactionRetried(failed_handler=handler.name, cause_seq=seq):
+                if view.status == "running":
+                    await self._route(handler, await self._log.message(seq), trigger, delivery)
+        if cause.type in handler.events:
+            await self._once(_Work(handler, view, cause, trigger, delivery))
+
+    async def _resume(self, work: _Work) -> None:
+        """React to what was acknowledged without work while the run was paused."""
+        view, handler, until = work.view, work.handler, work.cause.seq - 1
+        if view.status != "running" or not view.paused_before(work.cause.seq):
+            return
+        await view.reach_end()
+        causes = [r async for r in self._log.read(view.run, handler.events, until=until)]
+        left = [r for r in causes if (r.id, handler.name) not in view.done]
+        room = asyncio.Semaphore(self._settings.in_flight or handler.in_flight if handler.in_flight > 1 else 1)
+
+        async def one(cause: Recorded) -> None:
+            async with room:
+                await self._once(_Work(handler, view, cause, work.trigger, work.delivery))
+
+        outcomes = await asyncio.gather(*(one(cause) for cause in left), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    # --- one reaction ---------------------------------------------------------------------------------------------
+
+    async def _once(self, work: _Work) -> None:
+        """Never two reactions of one handler to one cause at a time in this process."""
+        while work.key in self._running:
+            await asyncio.shield(self._running[work.key])
+        ours = self._running[work.key] = asyncio.get_running_loop().create_future()
+        try:
+            await self._react(work)
+        finally:
+            del self._running[work.key]
+            ours.set_result(None)
+
+    async def _react(self, work: _Work) -> None:
+        view, delivery = work.view, work.delivery
+        if view.status != "running" or work.key in view.done:
+            return
+        old = self._clock() - delivery.stored_at > timedelta(seconds=self._half_window)
+        if (old or delivery.deliveries > 1) and await self._stored(work):
+            return
+        began = monotonic()
+        effects = await self._call(work)
+        if effects and not (monotonic() - began > self._half_window and await self._stored(work)):
+            await self._commit(work, effects)
+            view.done.add(work.key)
+
+    async def _stored(self, work: _Work) -> bool:
+        """Look in the log, not in the server's window, which forgets."""
+        await work.view.reach_end()
+        return work.key in work.view.done
+
+    async def _commit(self, work: _Work, effects: Sequence[Recorded]) -> None:
+        try:
+            await self._committer.commit(effects)
+        except Agent0Error as error:
+            await self._committer.commit([self._failure(work, error)])
+
+    async def _call(self, work: _Work) -> list[Recorded]:
+        """Effects as they will be stored; none where the run was stopped meanwhile."""
+        view, task = work.view, asyncio.current_task()
+        assert task is not None  # noqa: S101 - always inside a task
+        probe = Probe(self._outages, work.handler.name, view, work.cause)
+        view.tasks.add(task)
+        try:
+            while view.status == "running":
+                try:
+                    effects = await self._attempt(work)
+                    await probe.came_through()
+                    return effects
+                except DependencyError as error:
+                    await probe.wait(error)
+            return []
+        except asyncio.CancelledError:
+            if view.status != "cancelled":
+                raise
+            task.uncancel()
+            return []
+        finally:
+            view.tasks.discard(task)
+            probe.end()
+
+    async def _attempt(self, work: _Work) -> list[Recorded]:
+        """One call. An error becomes another delivery, or in the end the one effect of this reaction."""
+        handler, cause = work.handler, work.cause
+        try:
+            events = await handler(cause, await work.view.state_at(cause.seq), self._ports)
+            return [
+                self._record(e, cause, effect_id(cause.id, handler.name, n), handler.name) for n, e in enumerate(events)
+            ]
+        except DependencyError:
+            raise
+        except Exception as error:
+            hopeless = isinstance(error, Agent0Error) and not error.kind.retryable
+            if hopeless or work.delivery.deliveries >= self._settings.max_deliver:
+                return [self._failure(work, error)]
+            logging.getLogger(__name__).info("%s will be tried again: %s", cause.subject, error)
+            raise RetryError(str(error)) from error
+
+    def _record(self, event: Event, cause: Recorded, id: str = "", handler: str = "") -> Recorded:
+        return record(
+            event, run=cause.run, time=self._clock(), id=id, cause=cause.id, handler=handler, code_rev=self._code_rev
+        )
+
+    async def _tell(self, event: Event, cause: Recorded) -> None:
+        await self._committer.commit([self._record(event, cause)])
+
+    # --- dead letters ---------------------------------------------------------------------------------------------
+
+    def _failure(self, work: _Work, error: Exception) -> Recorded:
+        trace = "".join(traceback.format_exception(error))[-TRACE_CHARS:]
+        what = (type(error).__name__, str(error)[:TRACE_CHARS])
+        return self._failed(work.handler.name, work.cause, work.trigger, work.delivery.deliveries, what, trace)
+
+    def _failed(
+        self, handler: str, cause: Recorded, trigger: Recorded, deliveries: int, what: tuple[str, str], trace: str
+    ) -> Recorded:
+        event = ReactionFailed(
+            failure=f"{handler}-{cause.seq}",
+            cause_id=cause.id,
+            cause_seq=cause.seq,
+            cause_type=cause.type,
+            cause_task=cause.task,
+            cause_attempt=cause.attempt,
+            failed_handler=handler,
+            error=what[0],
+            message=what[1],
+            traceback=trace,
+            deliveries=deliveries,
+        )
+        # A retry that fails again is another fact; the same failure delivered twice is not.
+        id = effect_id(f"{trigger.id}/{cause.id}", handler, -1)
+        return self._record(event, cause, id, handler)
