@@ -137,11 +137,15 @@ async def run_handlers(world: World) -> None:
         handlers=list(world.handlers.values()),
         ports=world.ports,
         evolve=evolve,
-        settings=world.settings.handlers,
+        settings=world.settings,
         code_rev=code_rev(),
         clock=now,
     )
-    await bus.run()
+    await bus.start()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await bus.stop()
 
 
 def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:

@@ -161,7 +161,8 @@ def _carry(held: "Settings", run: str, begin: "Recorded | None", *, with_handler
 
     async def work() -> "Progress":
         try:
-            return await (_worked(held, run, begin, as_json) if with_handlers else _watched(held, run, begin, as_json))
+            follow = carry_out if with_handlers else _watched
+            return await follow(held, run, begin, quiet=as_json)
         except asyncio.CancelledError:
             again = f"agent0 run resume {run}" if with_handlers else f"agent0 run watch {run}"
             terminal.say(f"Stopped; nothing is lost. Go on with: {again}", "yellow")
@@ -173,7 +174,8 @@ def _carry(held: "Settings", run: str, begin: "Recorded | None", *, with_handler
         raise OperationError(f"Run {run} was cancelled.")
 
 
-async def _worked(held: "Settings", run: str, begin: "Recorded | None", quiet: bool) -> "Progress":
+async def carry_out(held: "Settings", run: str, begin: "Recorded | None", *, quiet: bool) -> "Progress":
+    """All handlers and the projector in this process, until ``run`` is over; ``begin`` is appended first."""
     from agent0.assembly import open_world, run_handlers
     from agent0.assembly_tables import catch_up, run_projector
     from agent0.cli.live import follow
@@ -190,7 +192,7 @@ async def _worked(held: "Settings", run: str, begin: "Recorded | None", quiet: b
         return progress
 
 
-async def _watched(held: "Settings", run: str, begin: "Recorded | None", quiet: bool) -> "Progress":
+async def _watched(held: "Settings", run: str, begin: "Recorded | None", *, quiet: bool) -> "Progress":
     from agent0.assembly import open_log
     from agent0.cli.live import follow
 
@@ -217,12 +219,10 @@ def _conclude(held: "Settings", run: str, as_json: bool) -> None:
 
 def _curve(held: "Settings", db: Any, run: str) -> str:
     """The path of the learning-curve picture; empty where matplotlib is not installed."""
-    from importlib.util import find_spec
-
-    if not find_spec("matplotlib"):
+    try:
+        from agent0.report import draw_curve
+    except ImportError:
         return ""
-    from agent0.report import draw_curve
-
     path = held.home / "reports" / f"{run}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     draw_curve(db, run, path)
