@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agent0.errors import ConfigError, TransientError
-from agent0.ports import Embedder
+from agent0.errors import TransientError
 from infra.embedding_worker import WEIGHTS
 from infra.models.engine_worker import Worker
 
@@ -73,18 +72,6 @@ class Ngram:
 
     async def close(self) -> None:
         """There is nothing to give back."""
-
-
-def open_embedder(name: str) -> Embedder:
-    """``minilm`` or ``ngram``.
-
-    Raises:
-        ConfigError: no such embedder.
-    """
-    known: dict[str, type[MiniLM] | type[Ngram]] = {"minilm": MiniLM, "ngram": Ngram}
-    if name not in known:
-        raise ConfigError(f"There is no embedder named {name}.", f"There are: {', '.join(known)}.", "")
-    return known[name]()
 
 
 def _hashed(text: str) -> list[float]:

@@ -27,9 +27,11 @@ class Encoder:
         try:
             import faiss
             from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging
         except ImportError as error:
             raise DependencyError("The embedding model", f"{error}.", FIX) from error
         self._faiss: Any = faiss
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         faiss.omp_set_num_threads(1)
         self._model = SentenceTransformer(str(path), device="cpu", local_files_only=True, trust_remote_code=False)
 

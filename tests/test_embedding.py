@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.errors import ConfigError, DependencyError
+from agent0.errors import DependencyError
 from agent0.ports import Embedder
-from infra.embedding import MiniLM, Ngram, open_embedder
+from infra.embedding import MiniLM, Ngram
 from infra.embedding_worker import WEIGHTS, check, packaged
 
 TEXTS = ["What is 12+30?", "Compute 12+30.", "How many vowels does 'banana' have?", "", "Grüße 🙂"]
@@ -101,8 +101,6 @@ def test_any_text_has_an_ngram_vector(texts: list[str]) -> None:
     assert all(sum(x * x for x in v) == pytest.approx(1.0, abs=1e-3) for v in vectors)
 
 
-def test_by_name() -> None:
-    assert open_embedder("minilm").version == f"minilm-{WEIGHTS[:12]}"
-    assert open_embedder("ngram").version == "ngram-256-1"
-    with pytest.raises(ConfigError, match="no embedder named bert"):
-        open_embedder("bert")
+def test_versions_name_the_model_and_its_digest() -> None:
+    assert MiniLM().version == f"minilm-{WEIGHTS[:12]}"
+    assert Ngram().version == "ngram-256-1"

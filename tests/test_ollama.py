@@ -6,9 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
-from conformance_model import QUESTION, SPECIAL, TOOL, ModelConformance, ask
-from memory import MemoryArtifacts, TrustingSandbox
-from ollama_server import OllamaServer, serving
 
 from agent0.errors import AuthError, DependencyError, OperationError, TransientError
 from agent0.parsing import format_call, parse_turn
@@ -18,6 +15,9 @@ from agent0.settings import ActorConfig, StudentConfig
 from agent0.student import solve
 from events.values import Artifact, Task, Turn
 from infra.models.ollama import Ollama, harmless, probe
+from tests.conformance_model import QUESTION, SPECIAL, TOOL, ModelConformance, ask
+from tests.memory import MemoryArtifacts, TrustingSandbox
+from tests.ollama_server import OllamaServer, serving
 
 
 @pytest.fixture

@@ -4,21 +4,21 @@ import asyncio
 import random
 
 import pytest
-from conformance_model import ModelConformance, ask
 from hypothesis import given
 from hypothesis import strategies as st
-from memory import MemoryArtifacts
 
 from agent0.errors import ConfigError, OperationError
 from agent0.families import families
 from agent0.parsing import parse_turn
 from agent0.ports import GenerateRequest, Model, Sample, Sampling, TrainJob
-from agent0.prompts import prompt
+from agent0.prompts import prompt, render, styles
 from agent0.settings import ActorConfig
 from agent0.teacher import read_proposal, request_turns
 from agent0.trajectories import assemble
 from events.values import Artifact, Turn
 from infra.models.scripted import END, ROLES, Scripted, ScriptedTrainer, decode, encode, skill_of
+from tests.conformance_model import ModelConformance, ask
+from tests.memory import MemoryArtifacts
 
 
 @pytest.fixture
@@ -41,19 +41,21 @@ def test_tokens_are_text_and_no_text_is_a_control_token(text: str) -> None:
     assert all(i >= 256 for i in ids)
 
 
-async def _ask_teacher(model: Model, family: str, level: int, seed: int, adapter: Artifact | None = None) -> str:
+async def _ask_teacher(model: Model, family: str, level: int, seed: int, style: str = "compact") -> str:
     entry = families()[family]
-    turns = request_turns(prompt("compact", entry.domain, "teacher"), entry.domain, family, level)
-    written = await model.generate(GenerateRequest(turns, Sampling(seed=seed), adapter=adapter))
-    return written.text
+    turns = request_turns(prompt(style, entry.domain, "teacher"), entry.domain, family, level)
+    return (await model.generate(GenerateRequest(turns, Sampling(seed=seed)))).text
 
 
+@pytest.mark.parametrize("style", styles())
 @pytest.mark.parametrize("family", sorted(families()))
-async def test_as_teacher_it_mostly_asks_for_what_was_wanted(artifacts: MemoryArtifacts, family: str) -> None:
+async def test_as_teacher_it_mostly_asks_for_what_was_wanted(
+    artifacts: MemoryArtifacts, family: str, style: str
+) -> None:
     entry = families()[family]
     model, levels = Scripted(artifacts), []
     for seed in range(40):
-        proposal, problem = read_proposal(await _ask_teacher(model, family, 2, seed), entry.domain, family, 2)
+        proposal, problem = read_proposal(await _ask_teacher(model, family, 2, seed, style), entry.domain, family, 2)
         assert (proposal is None) == bool(problem)
         if proposal:
             assert proposal.family == family
@@ -67,6 +69,18 @@ async def test_as_teacher_it_also_errs_and_repeats(artifacts: MemoryArtifacts) -
     readable = [text for text in texts if read_proposal(text, "math", "arithmetic", 3)[0]]
     assert 100 < len(readable) < len(texts)
     assert len(set(readable)) < len(readable)
+
+
+@pytest.mark.parametrize("style", styles())
+@pytest.mark.parametrize("family", sorted(families()))
+async def test_as_student_it_calls_or_guesses(artifacts: MemoryArtifacts, family: str, style: str) -> None:
+    entry, rng = families()[family], random.Random(1)
+    question = entry.render(entry.sample(2, rng), rng)
+    turns = render(prompt(style, entry.domain, "student"), {"question": question})
+    model = Scripted(artifacts)
+    seen = [parse_turn((await model.generate(GenerateRequest(turns, Sampling(seed=n)))).text) for n in range(40)]
+    assert all(turn.calls or turn.answer for turn in seen)
+    assert 0 < sum(bool(turn.calls) for turn in seen) < len(seen)
 
 
 async def _tool_share(model: Model, adapter: Artifact | None) -> float:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from memory import MemoryArtifacts, TrustingSandbox
 
 from agent0.answers import same
 from agent0.errors import ConfigError, SandboxUnavailableError, TransientError
@@ -20,6 +19,7 @@ from agent0.student import Solved, plain_output, solve, specs_of, text_arguments
 from agent0.tools.cache import ToolCache
 from events.values import Task, ToolState, Usage
 from infra.models.scripted import ROLES, Scripted, decode
+from tests.memory import MemoryArtifacts, TrustingSandbox
 
 CONFIG = StudentConfig(max_tokens=200, tools=("python", "sympy"))
 TASK = Task(question="What is 12+30?", domain="math", family="arithmetic", level=1, canonical="arithmetic 12+30")

@@ -6,7 +6,6 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory import MemoryArtifacts
 
 from agent0.families import families
 from agent0.prompts import prompt
@@ -14,6 +13,7 @@ from agent0.settings import ActorConfig
 from agent0.teacher import LONGEST_PROGRAM, LONGEST_QUESTION, normal, propose, read_proposal, request_turns
 from events.tasks import TaskProposed
 from infra.models.scripted import Scripted
+from tests.memory import MemoryArtifacts
 
 
 @pytest.mark.parametrize("family", sorted(families()))

@@ -172,11 +172,20 @@ def _task(text: str) -> tuple[Family, Params] | None:
 
 
 def _wanted(text: str) -> tuple[Family, int] | None:
-    """Family and level that a request for a task names; the last number of the text is the level."""
-    words = re.findall(r"[a-z_]+|\d", text[-4000:])
-    named = [families()[w] for w in words if w in families()]
-    levels = [int(w) for w in words if w.isdigit()]
-    return (named[-1], min(max(levels[-1], 1), named[-1].levels)) if named and levels else None
+    """Family and level that a request for a task names: after these words where they are there, else the last ones."""
+    words = re.findall(r"[a-z_]+|\d", text[-4000:].lower())
+    named = [place for place, word in enumerate(words) if word in families()]
+    levels = [place for place, word in enumerate(words) if word.isdigit()]
+    if not named or not levels:
+        return None
+    entry, level = (_after(words, label, places) for label, places in (("family", named), ("level", levels)))
+    return families()[entry], min(max(int(level), 1), families()[entry].levels)
+
+
+def _after(words: Sequence[str], label: str, places: Sequence[int]) -> str:
+    """The last word of ``places`` that follows ``label``, else the last at all."""
+    labelled = [place for place in places if place and words[place - 1] == label]
+    return words[(labelled or places)[-1]]
 
 
 def _proposal(entry: Family, level: int, skill: int, rng: random.Random) -> str:
