@@ -5,15 +5,18 @@ import pkgutil
 
 from projections.base import Row, Table, projection, registered, select
 from projections.projector import Position, Projector, position
-from projections.views import Difference, Views, verify
+from projections.views import Difference, Rebuilt, Views, overview, peek, verify
 
 __all__ = [
     "Difference",
     "Position",
     "Projector",
+    "Rebuilt",
     "Row",
     "Table",
     "Views",
+    "overview",
+    "peek",
     "position",
     "projection",
     "select",

@@ -41,6 +41,7 @@ class Table:
     computed: Mapping[str, str]
     indexes: tuple[tuple[str, ...], ...]
     search: tuple[str, ...]
+    about: str
 
     def merge(self, held: Row, row: Row) -> None:
         """Lay ``row`` over ``held``."""
@@ -99,6 +100,7 @@ def projection(
             computed=computed or {},
             indexes=indexes,
             search=search,
+            about=(inspect.getdoc(inspect.getmodule(fn)) or "").partition("\n")[0],
         )
         return fn
 

@@ -117,7 +117,7 @@ class Projector:
                     "The stream refuses deletion, so something outside Agent0 altered or damaged it.",
                     "Restore its data folder from a copy; `agent0 doctor` names what is missing.",
                 )
-            recorded = _read(seq, body)
+            recorded = self.decode(seq, body)
             for table in self._readers.get(recorded.type, self._any):
                 rows, merge = pending[table.name], table.merge
                 for row in table.project(recorded, body.decode()) if table.with_body else table.project(recorded):
@@ -126,6 +126,13 @@ class Projector:
                         merge(held, row)
             at, event = seq, recorded.id
         return at, event, pending
+
+    def decode(self, seq: int, body: bytes) -> Recorded:
+        """An event from its stored body. pydantic's JSON reader takes half the time of the standard library's."""
+        try:
+            return decode(from_json(body), seq)
+        except ValueError as error:
+            raise LogError(f"Event {seq} of the log cannot be read.", str(error)) from error
 
     def _write(self, table: Table, rows: dict[Any, Row]) -> None:
         groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
@@ -207,13 +214,6 @@ def _create(db: sqlite3.Connection, tables: dict[str, Table], stream: str) -> No
             held.enable_fts(table.search, create_triggers=True)
     made.table("position").create({"stream": str, "seq": int, "event": str, "tables": str}, pk="stream", strict=True)
     db.execute("INSERT INTO position VALUES (?, 0, '', ?)", (stream, fingerprint(tables)))
-
-
-def _read(seq: int, body: bytes) -> Recorded:
-    try:
-        return decode(from_json(body), seq)
-    except ValueError as error:
-        raise LogError(f"Event {seq} of the log cannot be read.", str(error)) from error
 
 
 async def _batches(source: AsyncIterator[list[Stored]], size: int) -> AsyncGenerator[list[Stored], None]:

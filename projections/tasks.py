@@ -72,8 +72,13 @@ def tasks(e: Recorded) -> Iterator[Row]:
         case facts.RewardAssigned(role="teacher") as x:
             rate = x.facts.get("solve_rate")
             yield {**at, "teacher_reward": x.total, "solve_rate": rate, "closed": stamp(e)}
-        case alarms.ReactionDropped(failed_handler="propose_task" | "screen_task") as x:
-            yield {"run": e.run, "task": x.cause_task, "status": "dropped", "detail": x.reason, "closed": stamp(e)}
+        case alarms.ReactionDropped() as x if x.failed_handler in _SETTLING:
+            status = {} if x.failed_handler == "assign_reward" else {"status": "dropped", "detail": x.reason}
+            yield {"run": e.run, "task": x.cause_task, **status, "closed": stamp(e)}
+
+
+_SETTLING = ("propose_task", "screen_task", "assign_reward")
+"""Handlers without whose effect nothing more becomes of a task."""
 
 
 def _asked(task: Task | None) -> Row:
