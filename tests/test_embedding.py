@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import DependencyError
@@ -94,6 +94,7 @@ async def test_the_process_tells_why_it_cannot_load(tmp_path: Path) -> None:
     await embedder.close()
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(), max_size=4))
 def test_any_text_has_an_ngram_vector(texts: list[str]) -> None:
     vectors = asyncio.run(Ngram().embed(texts))

@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.heldout import split_of
@@ -64,6 +64,7 @@ def test_the_archive_counts() -> None:
     assert (decisions[2].novelty, decisions[2].against) == (0.5, 1)
 
 
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from([None, HELD, *FREE[:5]]), st.floats(0, 3)), max_size=8),
     st.floats(0.1, 1.0),

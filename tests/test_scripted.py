@@ -4,7 +4,7 @@ import asyncio
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import ConfigError, OperationError
@@ -34,6 +34,7 @@ class TestScripted(ModelConformance):
         return Scripted(artifacts)
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.text())
 def test_tokens_are_text_and_no_text_is_a_control_token(text: str) -> None:
     ids = encode(text)

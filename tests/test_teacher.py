@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.families import families
@@ -75,6 +75,7 @@ def test_what_is_no_task_has_a_problem(text: str, problem: str) -> None:
     assert problem in told
 
 
+@settings(max_examples=100, deadline=None)
 @given(st.text() | st.builds(lambda q, p: json.dumps({"question": q, "program": p}), st.text(), st.text()))
 def test_any_text_is_read_and_what_is_read_can_be_stored(text: str) -> None:
     proposal, problem = read_proposal(text, "math", "arithmetic", 1)
@@ -86,6 +87,7 @@ def test_any_text_is_read_and_what_is_read_can_be_stored(text: str) -> None:
         assert TaskProposed.model_validate_json(event.model_dump_json()) == event
 
 
+@settings(max_examples=100, deadline=None)
 @given(st.text(), st.sampled_from([" ", "\n", "  "]))
 def test_identity_of_open_questions_ignores_case_and_spacing(text: str, space: str) -> None:
     assert normal(text) == normal(f"{space}{text.replace(' ', space)}{space}")
