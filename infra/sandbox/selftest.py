@@ -87,7 +87,7 @@ print(json.dumps(out))
 
 async def inspect(zygote: Zygote) -> list[Probe]:
     """Eleven probes from inside one world (a few milliseconds). Run on every new zygote."""
-    result = await _run(zygote, SandboxCall("python", _INSIDE, wall_s=10.0, mem_mib=4096))  # forks share, yet count
+    result = await _run(zygote, SandboxCall("python", _INSIDE, wall_s=10.0))
     if result.state is not ToolState.OK:
         return [Probe("computes", False, _seen(result))]
     return [Probe(name, bool(ok), str(detail)) for name, (ok, detail) in json.loads(result.stdout).items()]

@@ -69,6 +69,12 @@ async def test_memory_is_a_sum_over_processes(sandbox: Bubblewrap) -> None:
     assert (result.state, result.rc) == (ToolState.MEMORY, None)
 
 
+async def test_memory_that_forks_share_counts_once(sandbox: Bubblewrap) -> None:
+    code = "import os, time\nfor _ in range(12):\n  if not os.fork(): time.sleep(0.3); os._exit(0)\n"
+    result = await _python(sandbox, code + "for _ in range(12): os.wait()\nprint('done')", mem_mib=300)
+    assert (result.state, result.stdout) == (ToolState.OK, "done\n")
+
+
 async def test_output_is_capped_and_the_rest_is_drained(sandbox: Bubblewrap) -> None:
     result = await _python(sandbox, "print('x' * 1_000_000)")
     assert (result.state, len(result.stdout)) == (ToolState.OK, 256 * 1024)

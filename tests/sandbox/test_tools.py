@@ -243,7 +243,6 @@ async def test_sympy(sandbox: Bubblewrap, operation: str, expression: str, more:
         ("simplify", 'open("x")', "not a mathematical expression"),
         ("evaluate", "(" * 30 + "1" + ")" * 30, "too large"),
         ("evaluate", "9" * 50, "too large"),
-        ("evaluate", "9**9**9**9", "stopped"),
         ("dance", "x", "wrong arguments"),
     ],
 )
