@@ -24,7 +24,8 @@ class _Joined:
 async def collect(
     run: str, request: TrainingRequested, history: History, artifacts: Artifacts
 ) -> tuple[list[Deed], list[Deed]]:
-    """``(deeds of the iteration, deeds that may be replayed)`` for ``request``, in stream order.
+    """``(deeds of the iteration, deeds that may be replayed)`` for ``request``, by the id of attempt or task: who was
+    finished first must not matter.
 
     The run and the request's bounds decide what is read, so the result never changes.
     """
@@ -37,7 +38,7 @@ async def collect(
 def _deeds(request: TrainingRequested, events: Iterable[Recorded], artifacts: Artifacts) -> list[Deed]:
     joined = _join(request, events)
     deeds = []
-    for key, recorded in joined.written.items():
+    for key, recorded in sorted(joined.written.items()):
         event = recorded.event
         assert isinstance(event, TaskAttempted | TaskProposed)  # noqa: S101 - _join keeps only these
         deeds.append(

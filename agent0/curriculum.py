@@ -30,6 +30,15 @@ def learn(arm: Arm | None, rate: float | None) -> Arm:
     return Arm(arm.closed * keep + 1, arm.value * keep + value, arm.solved * keep + solved)
 
 
+def remember(state: RunState) -> dict[str, Arm]:
+    """The arms after this iteration's tasks, taken in slot order: who was finished first must not matter."""
+    arms = dict(state.arms)
+    for task in sorted((t for t in state.tasks.values() if t.paid), key=lambda t: t.slot):
+        key = arm_key(task.domain, task.family, task.level)
+        arms[key] = learn(arms.get(key), task.solve_rate)
+    return arms
+
+
 def slots(state: RunState) -> list[Slot]:
     """Every domain x family x level the run may ask for."""
     plan = state.config.curriculum

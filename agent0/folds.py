@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agent0 import curriculum
-from agent0.state import BASE, AttemptState, Checkpoint, RunState, Status, TaskState, arm_key, attempt_id
+from agent0.requests import wanted_ids
+from agent0.state import BASE, AttemptState, Checkpoint, RunState, Status, TaskState, attempt_id
 from events import alarms, checkpoints, runs, tasks
 from events.base import Event
 
@@ -94,10 +94,8 @@ def _rewarded(state: RunState, event: tasks.RewardAssigned) -> RunState:
     held = state.tasks.get(event.task)
     if held is None or held.closed:
         return state
-    after = _on_task(state, event.task, lambda t: replace(t, closed=True))
     rate = event.facts.get("solve_rate")
-    key = arm_key(held.domain, held.family, held.level)
-    return replace(after, arms={**after.arms, key: curriculum.learn(after.arms.get(key), rate)})
+    return _on_task(state, event.task, lambda t: replace(t, closed=True, paid=True, solve_rate=rate))
 
 
 def _trained(state: RunState, event: checkpoints.CheckpointTrained) -> RunState:
@@ -146,16 +144,35 @@ def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
     """Whatever the reaction would have settled counts as settled without it."""
     state = replace(state, failures=state.failures - {event.failure})
     match event.failed_handler:
+        case "verify_result" if event.cause_type == "ReactionDropped":
+            return _on_task(state, event.cause_task, _unjudged)
         case "attempt_task" | "verify_result":
             return _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
-        case "propose_task" | "assign_reward":
+        case "assign_reward":
+            state = _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
+            return _on_task(state, event.cause_task, lambda t: replace(t, closed=t.closed or _last_word(t, event)))
+        case "propose_task":
             return _on_task(state, event.cause_task, lambda t: replace(t, proposed=True, closed=True))
         case "screen_task":
             open_tasks = {k: replace(t, closed=t.closed or not t.accepted) for k, t in state.tasks.items()}
             return replace(state, tasks=open_tasks)
-        case "train_checkpoint" | "evaluate_checkpoint" | "judge_checkpoint":
+        case "train_checkpoint" | "evaluate_checkpoint":
+            # one at a time, in the order asked for: what was given up is the first still waited for
+            given_up = [name for name in wanted_ids(state) if name in state.pending][:1]
+            return replace(state, pending=state.pending.difference(given_up))
+        case "judge_checkpoint" if state.phase == "judging":
             return replace(state, pending=frozenset())
     return state
+
+
+def _unjudged(held: TaskState) -> TaskState:
+    """A verdict over all attempts was given up."""
+    return replace(held, attempts={n: replace(a, dropped=a.dropped or not a.verified) for n, a in held.attempts.items()})
+
+
+def _last_word(held: TaskState, event: alarms.ReactionDropped) -> bool:
+    """Whether the teacher's reward was given up, as far as no attempt's reward tells (see ``TaskState.done``)."""
+    return held.rejected or (held.settled and event.cause_type == "ReactionDropped")
 
 
 FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {

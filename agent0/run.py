@@ -5,6 +5,7 @@ Both are pure, so that any past state can be rebuilt and any past decision check
 
 from dataclasses import replace
 
+from agent0.curriculum import remember
 from agent0.folds import FOLDS
 from agent0.requests import REQUESTS, attempts_of, drop, wanted_ids
 from agent0.settings import RunConfig
@@ -35,8 +36,11 @@ def decide(state: RunState, event: Event) -> list[Event]:
     """What to ask for, given the state just after ``event``: the requests of a phase that it began, the attempts of
     a task it accepted, a drop where policy says so."""
     if isinstance(event, alarms.ReactionFailed):
-        return [drop(event)] if state.config.on_failure == "drop" else []
-    wanted = attempts_of(state, event) if isinstance(event, tasks.TaskAccepted) else []
+        # without its own requests a run would wait for ever: those are for a person to retry
+        given_up = state.config.on_failure == "drop" and event.failed_handler != "advance_run"
+        return [drop(event)] if given_up else []
+    fresh = isinstance(event, tasks.TaskAccepted) and event.iteration == state.iteration
+    wanted = attempts_of(state, event) if fresh else []
     return wanted + (REQUESTS[state.phase](state) if state.entered == state.seq else [])
 
 
@@ -50,12 +54,14 @@ def _initial(recorded: Recorded) -> RunState:
 def _advance(state: RunState) -> RunState:
     """Enter the next phase where the present one is complete at this event."""
     match state.phase:
-        case "tasks" if len(state.tasks) == state.config.tasks and all(t.closed for t in state.tasks.values()):
-            return _enter(state, "training")
+        case "tasks" if len(state.tasks) == state.config.tasks and all(t.done for t in state.tasks.values()):
+            return _enter(replace(state, arms=remember(state)), "training")
         case "baseline" | "judging" if not state.pending:
             return _next(state)
         case "training" if not state.pending:
             return _enter(state, "evaluating") if state.candidate else _next(state)
+        case "evaluating" if not state.pending and state.evaluated is None:
+            return _next(state)  # its evaluation was given up: the former student goes on
         case "evaluating" if not state.pending:
             return replace(state, phase="judging", entered=state.seq, pending=frozenset({"verdict"}))
         case "final" if not state.pending:
@@ -64,6 +70,7 @@ def _advance(state: RunState) -> RunState:
 
 
 def _next(state: RunState) -> RunState:
+    state = replace(state, candidate=None, evaluated=None)
     if state.iteration + 1 == state.config.iterations:
         return _enter(state, "final")
     following = replace(state, iteration=state.iteration + 1, tasks={}, starts=(*state.starts, state.seq))

@@ -54,12 +54,22 @@ class TaskState:
     rejected: bool = False
     novelty: float | None = None
     closed: bool = False
+    solve_rate: float | None = None
+    paid: bool = False
+    """The teacher has its reward."""
     attempts: dict[str, AttemptState] = field(default_factory=dict)
 
     @property
     def settled(self) -> bool:
         """All its attempts are settled."""
         return self.accepted and all(a.settled for a in self.attempts.values())
+
+    @property
+    def done(self) -> bool:
+        """Closed, or given up in closing; and every verdict has its reward, which may land after the teacher's."""
+        judged = [a for a in self.attempts.values() if a.verified]
+        given_up = self.settled and any(a.dropped for a in judged)
+        return (self.closed or given_up) and all(a.reward is not None or a.dropped for a in judged)
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,20 @@ async def assign_reward(event: ResultVerified | TaskRejected | ReactionDropped, 
     """Receipts for whom this event completed something."""
     task = event.cause_task if isinstance(event, ReactionDropped) else event.task
     held = run.tasks.get(task)
-    if held is None or held.closed:
+    if held is None:
         return []
     paid = [_student(run, event, held)] if isinstance(event, ResultVerified) else []
-    if isinstance(event, TaskRejected):
-        return [_pay(run, task, "teacher", _rejected(event))]
-    return [*paid, _pay(run, task, "teacher", _closing(held))] if held.settled else list(paid)
+    return paid if held.closed else [*paid, *_teacher(run, event, task, held)]
+
+
+def _teacher(run: RunState, event: Event, task: str, held: TaskState) -> list[Event]:
+    """Only what settles an attempt can close its task, so that nobody is paid twice."""
+    match event:
+        case TaskRejected():
+            return [_pay(run, task, "teacher", _rejected(event))]
+        case ReactionDropped(failed_handler=handler) if handler not in ("attempt_task", "verify_result"):
+            return []
+    return [_pay(run, task, "teacher", _closing(held))] if held.settled else []
 
 
 def _student(run: RunState, event: ResultVerified, held: TaskState) -> Event:

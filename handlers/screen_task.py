@@ -15,6 +15,8 @@ async def screen_task(
     event: TaskProposed | ReactionDropped, run: RunState, embedders: Embedders, history: History
 ) -> list[Event]:
     """Screens a whole batch when its last proposal is in, so that siblings are compared in slot order."""
+    if isinstance(event, ReactionDropped) and event.failed_handler != "propose_task":
+        return []
     waiting = {name: t for name, t in run.tasks.items() if not (t.accepted or t.rejected or t.closed)}
     complete = len(run.tasks) == run.config.tasks and all(t.proposed for t in run.tasks.values())
     if not complete or not waiting:

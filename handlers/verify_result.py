@@ -45,4 +45,6 @@ def _ready(event: TaskAttempted | ReactionDropped, held: TaskState, collective: 
         return {event.attempt: event.answer} if isinstance(event, TaskAttempted) else {}
     if not all(a.attempted or a.dropped for a in held.attempts.values()):
         return {}
-    return {name: a.answer for name, a in held.attempts.items() if a.attempted and not a.verified}
+    if isinstance(event, ReactionDropped) and event.failed_handler not in ("attempt_task", "verify_result"):
+        return {}
+    return {name: a.answer for name, a in held.attempts.items() if a.attempted and not a.settled}
