@@ -1,0 +1,101 @@
+"""A whole run in memory: the same handlers, fold and ids as on the log, without one. For tests, examples, first looks.
+
+Whatever fails here is raised: turning failures into facts is the bus's work.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from agent0.run import RunState, evolve
+from events.base import Recorded, effect_id, record
+from handlers import Handler
+from handlers import handlers as registered
+
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+
+Pick = Callable[[int], int]
+"""Chooses which of ``n`` waiting reactions comes next."""
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """One handler's answer still owed to a cause; ``run`` is the fold up to and including the cause."""
+
+    cause: Recorded
+    run: RunState
+    handler: Handler
+
+
+class Played:
+    """What was told so far, in stream order. Plays ``agent0.ports.History``."""
+
+    def __init__(self) -> None:
+        self.told: list[Recorded] = []
+
+    async def read(
+        self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0
+    ) -> AsyncIterator[Recorded]:
+        """As ``History.read``."""
+        for recorded in self.told[after : until or None]:
+            if recorded.run == run and (not types or recorded.type in types):
+                yield recorded
+
+
+async def play(
+    started: Recorded,
+    ports: Mapping[str, Any],
+    handlers: Mapping[str, Handler] | None = None,
+    clock: Callable[[], datetime] = lambda: EPOCH,
+    pick: Pick = lambda _: 0,
+) -> list[Recorded]:
+    """React to ``started`` and to whatever follows until nothing is owed; all events in stream order, seq from 1.
+
+    ``handlers`` None: every registered one. ``ports`` needs no ``history``: what was played so far is it. The order is
+    that of the stream unless ``pick`` chooses another; handlers with one in flight keep the stream's order always.
+    """
+    chosen = registered() if handlers is None else handlers
+    played = Played()
+    ports = {"history": played, **ports}
+    owed: list[Reaction] = []
+    state: RunState | None = None
+    new = [started]
+    while new or owed:
+        for recorded in new:
+            stored = recorded.model_copy(update={"seq": len(played.told) + 1})
+            played.told.append(stored)
+            state = evolve(state, stored)
+            owed += _owed(stored, state, chosen)
+        new = await _react(owed.pop(_next(owed, pick)), ports, clock) if owed and _going(state) else []
+        if not new and not _going(state):
+            break
+    return played.told
+
+
+def _owed(cause: Recorded, state: RunState | None, chosen: Mapping[str, Handler]) -> list[Reaction]:
+    return [Reaction(cause, state, one) for one in chosen.values() if state and cause.type in one.events]
+
+
+def _going(state: RunState | None) -> bool:
+    return state is not None and state.status == "running"
+
+
+def _next(owed: Sequence[Reaction], pick: Pick) -> int:
+    """The place of the reaction to come: of a handler with one in flight, only its oldest may."""
+    seen: set[str] = set()
+    free = []
+    for place, reaction in enumerate(owed):
+        name = reaction.handler.name
+        if reaction.handler.in_flight > 1 or name not in seen:
+            free.append(place)
+        seen.add(name)
+    return free[pick(len(free))]
+
+
+async def _react(reaction: Reaction, ports: Mapping[str, Any], clock: Callable[[], datetime]) -> list[Recorded]:
+    cause, name = reaction.cause, reaction.handler.name
+    return [
+        record(event, run=cause.run, time=clock(), id=effect_id(cause.id, name, n), cause=cause.id, handler=name)
+        for n, event in enumerate(await reaction.handler(cause, reaction.run, ports))
+    ]

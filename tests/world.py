@@ -1,0 +1,148 @@
+"""The world of a whole run in memory: scripted models, and a sandbox that executes nothing because it knows the answer.
+
+The sandbox learns each task's reference call when the model is asked the question; it prints the family's own answer.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from math import sqrt
+from typing import Any
+
+from agent0.configuration import config_of
+from agent0.families import families
+from agent0.heldout import task_of
+from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult
+from agent0.settings import ActorConfig, RunConfig
+from agent0.tools import tools
+from agent0.tools.cache import ToolCache
+from events.base import Recorded, record
+from events.runs import RunStarted
+from events.values import ToolState
+from infra.models.scripted import Scripted, ScriptedTrainer
+from tests.memory import MemoryArtifacts
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+class KnowingSandbox:
+    """Prints what it was told that a program prints; any other program is an error."""
+
+    def __init__(self) -> None:
+        self.printed: dict[str, str] = {}
+        self.calls: list[SandboxCall] = []
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        self.calls.append(call)
+        known = self.printed.get(call.code)
+        state = ToolState.ERROR if known is None else ToolState.OK
+        return SandboxResult(state, int(known is None), known or "", "", 0.01, 0.01, 1.0, "none", "knowing")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Listening:
+    """Notes the code that a tool would run."""
+
+    def __init__(self) -> None:
+        self.code = ""
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        self.code = call.code
+        return SandboxResult(ToolState.OK, 0, "", "", 0, 0, 0, "", "")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class TellingModel:
+    """The scripted model, which tells the sandbox about each question it is asked."""
+
+    name = "scripted"
+
+    def __init__(self, inner: Scripted, sandbox: KnowingSandbox) -> None:
+        self._inner, self._sandbox = inner, sandbox
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        for line in request.turns[-1].content.splitlines():
+            await self._tell(line.partition(": ")[2].strip() or line.strip())
+        return await self._inner.generate(request)
+
+    async def _tell(self, question: str) -> None:
+        for entry in families().values():
+            if task := task_of(entry, question):
+                name, arguments = entry.call(task.params)
+                listening = _Listening()
+                await tools()[name].run(listening, **arguments)
+                self._sandbox.printed[listening.code] = entry.solve(task.params)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Opened:
+    """Any port that opens things: always the same one."""
+
+    def __init__(self, one: Any) -> None:
+        self._one = one
+
+    def open(self, _: ActorConfig | str) -> Any:
+        return self._one
+
+
+class Trigrams:
+    """Hashed character trigrams as unit vectors."""
+
+    version = "trigrams@1"
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [_vector(text) for text in texts]
+
+    async def nearest(self, queries: Sequence[Sequence[float]], archive: Sequence[Sequence[float]]) -> list[float]:
+        return [
+            max((sum(a * b for a, b in zip(query, held, strict=True)) for held in archive), default=0.0)
+            for query in queries
+        ]
+
+
+def _vector(text: str) -> list[float]:
+    counts = [0.0] * 64
+    for at in range(max(1, len(text) - 2)):
+        counts[sha256(text[at : at + 3].encode()).digest()[0] % 64] += 1
+    length = sqrt(sum(c * c for c in counts)) or 1.0
+    return [c / length for c in counts]
+
+
+def ports() -> dict[str, Any]:
+    """Every port a handler asks for, played in this process."""
+    artifacts, sandbox = MemoryArtifacts(), KnowingSandbox()
+    return {
+        "artifacts": artifacts,
+        "sandbox": sandbox,
+        "verifier_sandbox": KnowingSandbox(),
+        "tool_cache": ToolCache(),
+        "models": Opened(TellingModel(Scripted(artifacts), sandbox)),
+        "trainers": Opened(ScriptedTrainer(artifacts)),
+        "embedders": Opened(Trigrams()),
+    }
+
+
+def small(**changes: Any) -> RunConfig:
+    """A run of seconds: two iterations of six tasks with three attempts."""
+    plain: dict[str, Any] = {
+        "iterations": 2,
+        "tasks": 6,
+        "attempts": 3,
+        "curriculum": {"embedder": "ngram"},
+        "evaluation": {"validation": 6, "test": 6},
+        "training": {"student": {"minibatch": 4, "replay_steps": 2}},
+    }
+    return RunConfig.model_validate(plain | changes)
+
+
+def started(config: RunConfig, run: str = "r1") -> Recorded:
+    """The beginning of a run of ``config``."""
+    plain, digest = config_of(config)
+    event = RunStarted(name=run, profile="scripted", seed=config.seed, config=plain, config_sha=digest)
+    return record(event, run=run, time=NOON, id=f"start-of-{run}")
