@@ -44,7 +44,7 @@ class CurriculumConfig(Frozen):
     levels: tuple[int, ...] = Field((1, 2, 3, 4), description="difficulty levels")
     exploration: float = Field(0.3, ge=0, le=1, description="share of slots given out uniformly")
     band: tuple[float, float] = Field((0.1, 0.9), description="frontier: solve rates that teach")
-    similarity_limit: float = Field(0.995, gt=0, le=1, description="similarity above it: too similar")
+    similarity_limit: float = Field(0.95, gt=0, le=1, description="similarity above it: too similar")
     embedder: str = Field("minilm", description="minilm | ngram")
 
 
@@ -96,8 +96,8 @@ class RunConfig(Frozen):
 
     seed: int = Field(0, description="seed of the whole run")
     iterations: int = Field(2, ge=1, description="rounds of propose, attempt, reward, train, evaluate")
-    tasks: int = Field(12, ge=1, description="tasks asked of the teacher an iteration")
-    attempts: int = Field(4, ge=1, description="attempts a task")
+    tasks: int = Field(12, ge=1, le=1000, description="tasks asked of the teacher an iteration")
+    attempts: int = Field(4, ge=1, le=1000, description="attempts a task")
     on_failure: Literal["drop", "wait"] = Field("drop", description="a failed reaction: go on, or wait")
     teacher: ActorConfig = ActorConfig()
     student: StudentConfig = StudentConfig()
