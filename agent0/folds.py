@@ -33,7 +33,11 @@ def _requested(state: RunState, event: tasks.TaskRequested) -> RunState:
 
 def _on_task(state: RunState, task: str, change: Callable[[TaskState], TaskState]) -> RunState:
     held = state.tasks.get(task)
-    return state if held is None else replace(state, tasks={**state.tasks, task: change(held)})
+    if held is None:
+        return state
+    new = change(held)
+    settled = task if new.settled and not held.settled else ""
+    return replace(state, tasks={**state.tasks, task: new}, just_settled=settled)
 
 
 def _on_attempt(state: RunState, task: str, attempt: str, **changes: Any) -> RunState:

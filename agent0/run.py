@@ -25,6 +25,7 @@ def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
         return _initial(recorded) if isinstance(recorded.event, runs.RunStarted) else None
     if recorded.run != state.run or recorded.seq <= state.seq:
         return state
+    state = replace(state, just_settled="") if state.just_settled else state
     fold = FOLDS.get(type(recorded.event))
     after = fold(state, recorded.event) if fold else state
     moved = after is not state

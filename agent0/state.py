@@ -116,6 +116,8 @@ class RunState:
     task_count: int = 0
     attempt_count: int = 0
     failures: frozenset[str] = frozenset()
+    just_settled: str = ""
+    """The task whose last attempt was settled by the last event itself."""
     entered: int = 0
     """Stream sequence of the event that began the present phase."""
 

@@ -17,22 +17,20 @@ from handlers import on
 @on(ResultVerified, TaskRejected, ReactionDropped)
 async def assign_reward(event: ResultVerified | TaskRejected | ReactionDropped, run: RunState) -> list[Event]:
     """Receipts for whom this event completed something."""
-    task = event.cause_task if isinstance(event, ReactionDropped) else event.task
-    held = run.tasks.get(task)
-    if held is None:
-        return []
-    paid = [_student(run, event, held)] if isinstance(event, ResultVerified) else []
-    return paid if held.closed else [*paid, *_teacher(run, event, task, held)]
-
-
-def _teacher(run: RunState, event: Event, task: str, held: TaskState) -> list[Event]:
-    """Only what settles an attempt can close its task, so that nobody is paid twice."""
     match event:
-        case TaskRejected():
+        case TaskRejected(task=task) if (held := run.tasks.get(task)) and not held.closed:
             return [_pay(run, task, "teacher", _rejected(event))]
-        case ReactionDropped(failed_handler=handler) if handler not in ("attempt_task", "verify_result"):
-            return []
-    return [_pay(run, task, "teacher", _closing(held))] if held.settled else []
+        case ResultVerified(task=task) if held := run.tasks.get(task):
+            return [_student(run, event, held), *_closed(run)]
+        case ReactionDropped():
+            return _closed(run)
+    return []
+
+
+def _closed(run: RunState) -> list[Event]:
+    """The teacher's reward for the task that this event settled: by one event only, so nobody is paid twice."""
+    held = run.tasks.get(run.just_settled)
+    return [_pay(run, run.just_settled, "teacher", _closing(held))] if held and not held.closed else []
 
 
 def _student(run: RunState, event: ResultVerified, held: TaskState) -> Event:

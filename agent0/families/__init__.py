@@ -4,6 +4,7 @@ A family checks by computing: ``solve`` needs only what ``parse`` reads from the
 that a student could see. To add one, copy a file of this folder; it registers itself.
 """
 
+import functools
 import importlib
 import pkgutil
 import random
@@ -50,6 +51,11 @@ def family(entry: Family) -> Family:
 
 def families(domain: str = "") -> dict[str, Family]:
     """All families by name, sorted; of one domain where it is named."""
+    _import_all()
+    return {name: _families[name] for name in sorted(_families) if domain in ("", _families[name].domain)}
+
+
+@functools.cache
+def _import_all() -> None:
     for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
         importlib.import_module(f"{__name__}.{found}")
-    return {name: _families[name] for name in sorted(_families) if domain in ("", _families[name].domain)}

@@ -29,7 +29,7 @@ class Tool:
     arguments: type[BaseModel]
     pure: bool
 
-    @property
+    @functools.cached_property
     def spec(self) -> ToolSpec:
         """What a model is told."""
         schema = self.arguments.model_json_schema()
