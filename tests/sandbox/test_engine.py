@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import struct
 from pathlib import Path
@@ -197,6 +198,33 @@ async def test_a_probe_that_misses_refuses(monkeypatch: pytest.MonkeyPatch, more
     monkeypatch.setattr(rootfs, "_links", lambda: [*original(), *more])
     with pytest.raises(SandboxUnavailableError, match=missed):
         await open_sandbox()
+
+
+LAYERS = [
+    ("payload.py", "    seccomp.install()\n", "seccomp_filter"),
+    ("payload.py", "    kernel.drop_capabilities()\n", "no_capabilities"),
+    ("payload.py", "        resource.setrlimit(kind, (value, value))\n", "process_limit"),
+    ("shim.py", '            outcome.ended = "memory"\n            _kill_all(signal.SIGKILL)\n', "memory_limit"),
+    ("shim.py", '    _write("/proc/self/oom_score_adj", "1000")\n', ""),
+]
+
+
+@pytest.mark.parametrize(("file", "layer", "missed"), LAYERS, ids=["seccomp", "caps", "limits", "watchdog", "control"])
+async def test_a_missing_layer_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str, layer: str, missed: str
+) -> None:
+    inside = shutil.copytree(rootfs.INSIDE, tmp_path / "inside", ignore=shutil.ignore_patterns("__pycache__"))
+    text = (inside / file).read_text()
+    assert text.count(layer) == 1
+    indent = layer[: len(layer) - len(layer.lstrip())]
+    (inside / file).write_text(text.replace(layer, f"{indent}pass\n"))
+    monkeypatch.setattr(rootfs, "INSIDE", inside)
+    monkeypatch.setattr(rootfs, "PRELOADED", "json")
+    if missed:
+        with pytest.raises(SandboxUnavailableError, match=missed):
+            await open_sandbox()
+    else:
+        await (await open_sandbox()).close()
 
 
 async def test_doctor_sees_every_probe() -> None:
