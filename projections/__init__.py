@@ -5,7 +5,7 @@ import pkgutil
 
 from projections.base import Row, Table, projection, registered, select
 from projections.projector import Position, Projector, position
-from projections.views import Difference, Rebuilt, Views, overview, peek, verify
+from projections.views import Difference, Rebuilt, Views, verify
 
 __all__ = [
     "Difference",
@@ -15,8 +15,6 @@ __all__ = [
     "Row",
     "Table",
     "Views",
-    "overview",
-    "peek",
     "position",
     "projection",
     "select",

@@ -41,7 +41,6 @@ class Table:
     computed: Mapping[str, str]
     indexes: tuple[tuple[str, ...], ...]
     search: tuple[str, ...]
-    about: str
 
     def merge(self, held: Row, row: Row) -> None:
         """Lay ``row`` over ``held``."""
@@ -100,7 +99,6 @@ def projection(
             computed=computed or {},
             indexes=indexes,
             search=search,
-            about=(inspect.getdoc(inspect.getmodule(fn)) or "").partition("\n")[0],
         )
         return fn
 

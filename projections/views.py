@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from agent0.errors import NotFoundError, OperationError
-from projections.base import Row, Table, find, select
+from projections.base import Table
 from projections.projector import REBUILD, Connect, Position, Projector, Read, Stored, position
 
 ReadUntil = Callable[[int, int], AsyncIterator[list[Stored]]]
@@ -145,30 +145,6 @@ class Views:
         for path in map(self._path, self._versions()):
             if path not in (before, now) and self._number(path) < self._number(now):
                 _remove(path)
-
-
-def overview(db: sqlite3.Connection, tables: dict[str, Table]) -> list[Row]:
-    """Every table: its name, key, number of rows and what it is for."""
-    return [
-        {
-            "table": name,
-            "rows": select(db, f"SELECT count(*) AS n FROM {name}")[0]["n"],  # noqa: S608 - a declared name
-            "key": ", ".join(table.key),
-            "about": table.about,
-        }
-        for name, table in tables.items()
-    ]
-
-
-def peek(db: sqlite3.Connection, tables: dict[str, Table], name: str, limit: int = 20) -> list[Row]:
-    """The first rows of a table by key.
-
-    Raises:
-        NotFoundError: there is no such table.
-    """
-    if name not in tables:
-        raise NotFoundError(f"There is no table {name!r}.", fix=f"There are: {', '.join(tables)}.")
-    return find(db, f"SELECT * FROM {name}", {}, ", ".join(tables[name].key), limit)  # noqa: S608 - a declared name
 
 
 def digests(db: sqlite3.Connection, tables: dict[str, Table]) -> dict[str, str]:

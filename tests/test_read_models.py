@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent0.errors import NotFoundError, OperationError
 from events import runs, tasks
 from events.base import Recorded, record
-from projections import Projector, attempts, evaluations, failures, overview, peek, rewards, tables
+from projections import Projector, attempts, evaluations, failures, rewards, tables
 from projections import alarms as alarm_queries
 from projections import events as event_queries
 from projections import runs as run_queries
@@ -37,15 +37,6 @@ def db() -> Iterator[sqlite3.Connection]:
     Projector(Path("memory"), lambda _: held, TABLES, "stream").apply(bodies(told))
     yield held
     held.close()
-
-
-def test_tables_can_be_looked_into(db: sqlite3.Connection) -> None:
-    shown = {row["table"]: row for row in overview(db, TABLES)}
-    assert shown["attempts"]["rows"] == sum(e.type == "AttemptRequested" for e in STORY)
-    assert all(row["about"].startswith("One row") for row in shown.values())
-    assert [row["run"] for row in peek(db, TABLES, "runs")] == ["r1", "r5", "r9"]
-    with pytest.raises(NotFoundError, match="no table 'sqlite_master'"):
-        peek(db, TABLES, "sqlite_master")
 
 
 def test_a_run_counts_what_happened(db: sqlite3.Connection) -> None:
