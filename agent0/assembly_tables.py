@@ -1,6 +1,5 @@
 """Part of the rim: carries the log into the read models, once or for as long as a process lives."""
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -33,17 +32,12 @@ def live_path(settings: Settings) -> Path:
 
 async def run_projector(settings: Settings, log: "Log") -> None:
     """Carry events into the tables as they come, until cancelled; goes on in new tables when a rebuild swaps them."""
-    views = await open_views(settings, log)
-    while True:
-        projector, target = views.projector(), views.live.resolve()
-        try:
-            await _check(projector, log)
-            async for chunk in log.read_bodies(projector.position.seq, follow=True):
-                await asyncio.to_thread(projector.apply, chunk)
-                if views.live.resolve() != target:
-                    break
-        finally:
-            projector.close()
+    projector = (await open_views(settings, log)).projector()
+    try:
+        await _check(projector, log)
+        await projector.follow(lambda after: log.read_bodies(after, follow=True))
+    finally:
+        projector.close()
 
 
 async def catch_up(settings: Settings, log: "Log") -> int:
