@@ -40,9 +40,12 @@ def decide(state: RunState, event: Event) -> list[Event]:
         # without its own requests a run would wait for ever: those are for a person to retry
         given_up = state.config.on_failure == "drop" and event.failed_handler != "advance_run"
         return [drop(event)] if given_up else []
-    fresh = isinstance(event, tasks.TaskAccepted) and event.iteration == state.iteration
-    wanted = attempts_of(state, event) if fresh else []
-    return wanted + (REQUESTS[state.phase](state) if state.entered == state.seq else [])
+    wanted: list[Event] = []
+    if isinstance(event, tasks.TaskAccepted) and event.iteration == state.iteration:
+        wanted += attempts_of(state, event)
+    if state.entered == state.seq:
+        wanted += REQUESTS[state.phase](state)
+    return wanted
 
 
 def _initial(recorded: Recorded) -> RunState:
