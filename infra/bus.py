@@ -28,8 +28,9 @@ from infra.log import Advisory, Log
 from infra.log_link import Link, die, reconnecting
 from infra.topology import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 
-PULL = 8
-"""Messages of one request: few, so that several processes on one durable share its work."""
+LANES = 8
+"""Requests a process keeps open on one durable. Each asks for one message: a request for several keeps those it has
+until the last arrives, which is late where the bound on concurrency holds it back."""
 PULL_S = 5.0
 LOOK_S = 10.0
 """How often the durables are looked at."""
@@ -131,17 +132,17 @@ class Bus:
             logger=None,
         )
         for handler in self._handlers:
-            room = self._topology.in_flight(handler)
-            self._subscribe(broker, EVENTS, handler.name, min(PULL, room), self._taking(handler))
-        self._subscribe(broker, ADVISORIES, GIVEN_UP, 1, self._given_up)
+            for _ in range(min(LANES, self._topology.in_flight(handler))):
+                self._subscribe(broker, EVENTS, handler.name, self._taking(handler))
+        self._subscribe(broker, ADVISORIES, GIVEN_UP, self._given_up)
         return broker
 
-    def _subscribe(self, broker: NatsBroker, stream: str, durable: str, batch: int, take: Any) -> None:
+    def _subscribe(self, broker: NatsBroker, stream: str, durable: str, take: Any) -> None:
         subscriber = broker.subscriber(
             config=ConsumerConfig(filter_subjects=[">"]),  # the durable exists: its own filter counts
             durable=durable,
             stream=JStream(stream, declare=False),
-            pull_sub=PullSub(batch_size=batch, timeout=min(PULL_S, self._ack_wait_s / 2)),
+            pull_sub=PullSub(batch_size=1, timeout=min(PULL_S, self._ack_wait_s / 2)),
             no_reply=True,
         )
         subscriber(take)

@@ -43,6 +43,8 @@ class RunView:
         self._log, self._evolve = log, evolve
         self._recent: OrderedDict[int, Any] = OrderedDict()
         self._marks: list[tuple[int, Any]] = [(0, None)]
+        self._blocks: OrderedDict[int, dict[int, Any]] = OrderedDict()
+        self._folding = asyncio.Lock()
         self._count = 0
         self._pauses: list[tuple[int, bool]] = [(0, False)]
         self.caught_up = False
@@ -79,12 +81,23 @@ class RunView:
         """The state right after the event ``seq`` of this run (which must have been reached)."""
         if seq in self._recent:
             return self._recent[seq]
-        start, state = self._marks[bisect_right(self._marks, seq, key=lambda mark: mark[0]) - 1]
-        if start < seq:
-            async with aclosing(self._log.read(self.run, after=start, until=seq)) as events:  # type: ignore[type-var]
-                async for recorded in events:
-                    state = self._evolve(state, recorded)
-        return state
+        number = bisect_right(self._marks, seq, key=lambda mark: mark[0]) - 1
+        async with self._folding:
+            if number not in self._blocks:
+                self._blocks[number] = await self._fold_block(number)
+                if len(self._blocks) > RECENT // EVERY:
+                    self._blocks.popitem(last=False)
+            return self._blocks[number][seq]
+
+    async def _fold_block(self, number: int) -> dict[int, Any]:
+        """States from one mark to the next, once more: causes that wait for long tend to wait together."""
+        start, state = self._marks[number]
+        until = self._marks[number + 1][0] if number + 1 < len(self._marks) else self.seq
+        states = {start: state}
+        async with aclosing(self._log.read(self.run, after=start, until=until)) as events:  # type: ignore[type-var]
+            async for recorded in events:
+                states[recorded.seq] = state = self._evolve(state, recorded)
+        return states
 
     async def close(self) -> None:
         """Stop reading."""

@@ -167,7 +167,7 @@ async def test_effects_are_named_by_their_cause_and_handlers_see_the_state_at_th
 
 
 async def test_an_old_state_is_folded_again_exactly(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infra.bus_view.RECENT", 3)
+    monkeypatch.setattr("infra.bus_view.RECENT", 8)
     monkeypatch.setattr("infra.bus_view.EVERY", 4)
 
     async def tell(cause: Recorded, run: State) -> list[Event]:
