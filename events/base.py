@@ -26,7 +26,8 @@ _upcasters: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = 
 class Value(BaseModel):
     """An immutable value inside an event."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # a loss that is no number is a fact too: null would make its event unreadable
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
 
 class Event(Value):
