@@ -1,0 +1,158 @@
+"""The learning curve: how held-out tasks went, before training and after each iteration."""
+
+import io
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from projections.evaluations import learning_curve, list_evaluations
+from projections.runs import show_run
+
+Row = Mapping[str, Any]
+
+STYLE: Any = {
+    "font.size": 10,
+    "svg.fonttype": "none",  # text stays text: it can be selected, and takes the page's font
+    "svg.hashsalt": "agent0",
+    "text.parse_math": False,  # a run's name is a person's text
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours of Okabe and Ito, told apart by colour-blind people too; every line has a mark of its own besides."""
+
+    ink: str = "#222222"
+    quiet: str = "#8a8a8a"
+    validation: str = "#0072b2"
+    tools: str = "#d55e00"
+    test: str = "#009e73"
+    forced: str = "#cc79a7"
+
+
+VARIABLES = Palette("#010101", "#020202", "#030303", "#040404", "#050505", "#060606")
+"""Stand-ins that ``curve_svg`` turns into variables of the page's style sheet."""
+
+
+def draw_curve(db: sqlite3.Connection, run: str, path: Path) -> None:
+    """Draw ``run``'s learning curve into ``path``; its ending (.png, .svg, .pdf) decides the format.
+
+    Raises:
+        NotFoundError: there is no such run.
+        OSError: the file cannot be written.
+    """
+    row = show_run(db, run)
+    with matplotlib.rc_context(STYLE):
+        figure, axes = _figure(6.0)
+        _draw(axes, learning_curve(db, row["run"]), list_evaluations(db, row["run"]), Palette())
+        axes.set_title(f"{row['run']}   (profile {row['profile']}, seed {row['seed']})", loc="left", fontsize=10)
+        figure.savefig(path, dpi=150)
+
+
+def curve_svg(db: sqlite3.Connection, run: str) -> str:
+    """The same as an ``<svg>`` element without a title, coloured by CSS variables ``--ink``, ``--quiet``,
+    ``--validation``, ``--tools``, ``--test``, ``--forced``; empty where nothing was evaluated yet.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    name = show_run(db, run)["run"]
+    points, scores = learning_curve(db, name), list_evaluations(db, name)
+    if not any(point["validation"] is not None for point in points):
+        return ""
+    with matplotlib.rc_context({**STYLE, "savefig.transparent": True}):
+        figure, axes = _figure(5.0)
+        _draw(axes, points, scores, VARIABLES)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    for word, colour in VARIABLES.__dict__.items():
+        svg = svg.replace(colour, f"var(--{word})")
+    return svg[svg.index("<svg") :]
+
+
+def _figure(height: float) -> tuple[Figure, Axes]:
+    """Nothing of pyplot: its figures are global and never freed."""
+    figure = Figure(figsize=(9.0, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
+
+
+def _draw(axes: Axes, points: Sequence[Row], scores: Sequence[Row], colours: Palette) -> None:
+    held = [point for point in points if point["validation"] is not None]
+    _draw_validation(axes, held, colours)
+    _draw_test(
+        axes, [score for score in scores if score["split"] == "test" and score["status"] == "evaluated"], colours
+    )
+    _dress(axes, [int(point["iteration"]) for point in points] or [-1], colours)
+
+
+def _draw_validation(axes: Axes, held: Sequence[Row], colours: Palette) -> None:
+    at = [point["iteration"] for point in held]
+    low, high = [point["lower95"] for point in held], [point["upper95"] for point in held]
+    axes.fill_between(at, low, high, color=colours.validation, alpha=0.15, linewidth=0, label="its 95 % interval")
+    axes.plot(
+        at, [p["validation"] for p in held], "-o", color=colours.validation, lw=2, label="validation accuracy", zorder=3
+    )
+    refused = [point for point in held if point["promoted"] == 0]
+    if refused:
+        where, what = [p["iteration"] for p in refused], [p["validation"] for p in refused]
+        axes.plot(where, what, "x", color=colours.ink, ms=11, label="not promoted", zorder=4)
+    axes.plot(at, [p["tool_use"] for p in held], "--s", color=colours.tools, ms=4, label="tool use")
+
+
+def _draw_test(axes: Axes, scores: Sequence[Row], colours: Palette) -> None:
+    free = [score for score in scores if not score["forced_tool"]]
+    if free:
+        values = [score["accuracy"] for score in free]
+        spread = [
+            [value - score["lower95"] for value, score in zip(values, free, strict=True)],
+            [score["upper95"] - value for value, score in zip(values, free, strict=True)],
+        ]
+        axes.errorbar(
+            [_shifted(score) for score in free],
+            values,
+            spread,
+            fmt="D",
+            color=colours.test,
+            capsize=4,
+            label="test accuracy (first, last)",
+            zorder=5,
+        )
+    for score in scores:
+        if score["forced_tool"]:
+            axes.axhline(
+                score["accuracy"], color=colours.forced, ls=":", lw=2, label="untrained, tool forced (control, test)"
+            )
+
+
+def _shifted(score: Row) -> float:
+    """Beside the validation point, so that neither hides the other."""
+    return float(score["iteration"]) + 0.08
+
+
+def _dress(axes: Axes, ticks: Sequence[int], colours: Palette) -> None:
+    step = max(1, len(ticks) // 12)
+    shown = [tick for place, tick in enumerate(ticks) if place % step == 0 or tick == ticks[-1]]
+    axes.set_xticks(shown, ["untrained" if tick < 0 else str(tick) for tick in shown])
+    axes.set_xlim(ticks[0] - 0.3, ticks[-1] + 0.4)
+    axes.set_ylim(0, 1.02)
+    axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], ["0", "20 %", "40 %", "60 %", "80 %", "100 %"])
+    axes.set_xlabel("iteration", color=colours.ink)
+    axes.set_ylabel("share of held-out tasks", color=colours.ink)
+    axes.tick_params(colors=colours.ink)
+    axes.grid(axis="y", color=colours.quiet, alpha=0.3, linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(colours.quiet)
+    if axes.get_legend_handles_labels()[0]:
+        axes.figure.legend(loc="outside lower center", ncols=3, frameon=False, labelcolor=colours.ink)

@@ -1,0 +1,158 @@
+"""One HTML file about a run: everything inline, every text escaped, nothing fetched from anywhere."""
+
+import json
+import sqlite3
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from agent0.cli.overview import overview, rows_for_people
+from agent0.report.curve import curve_svg
+from projections.alarms import list_alarms
+from projections.attempts import list_attempts, show_attempt
+from projections.checkpoints import list_checkpoints
+from projections.events import event_stats
+from projections.failures import list_failures
+from projections.rewards import reward_curve
+from projections.tasks import list_tasks, patterns
+from projections.tool_calls import tool_stats
+
+Row = dict[str, Any]
+
+ALL = -1
+NOTHING = "\N{EN DASH}"
+SLOWEST = 8
+LONGEST = 4000
+"""Characters of a transcript's turn that are shown; the log has the rest."""
+
+
+def page(db: sqlite3.Connection, run: str) -> str:
+    """The report on ``run`` as HTML. The same tables give the same bytes.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    found = overview(db, run)
+    name = found["run"]
+    tasks, attempts = list_tasks(db, name, limit=ALL), list_attempts(db, name, limit=ALL)
+    return (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            run=found,
+            scores=rows_for_people(found),
+            curve=Markup(curve_svg(db, name)),  # noqa: S704 - drawn by us, its text escaped by matplotlib
+            tests=_tests(found["test"]),
+            rewards=_rewards(reward_curve(db, name)),
+            heat=_heat(tasks),
+            screened=_screened(tasks),
+            patterns=patterns(db, name),
+            tools=tool_stats(db, name),
+            slowest=nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"]),
+            samples=[show_attempt(db, name, attempt) for attempt in _picked(attempts)],
+            checkpoints=list_checkpoints(db, name),
+            alarms=list_alarms(db, name, status="", limit=ALL),
+            failures=list_failures(db, name, status="", limit=ALL),
+            events=event_stats(db, name),
+            config=json.dumps(found["config"], indent=2, ensure_ascii=False),
+        )
+    )
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(share=_share, number=_number, cut=_cut)
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """None is a dash; characters that browsers obey rather than show (direction marks, controls) are left out."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return "".join(c for c in value if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+
+
+def _share(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.1%}"
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return NOTHING if value is None else f"{value:,.{digits}f}" if isinstance(value, float) else f"{value:,}"
+
+
+def _cut(text: str | None) -> str:
+    text = text or ""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+
+
+def _tests(tests: Sequence[Row]) -> list[Row]:
+    """Groups of bars: one for each domain and level, with a bar for each evaluation on the test set."""
+    free = [test["evaluation"] for test in tests if not test["forced_tool"]]
+    kinds = [
+        "forced" if test["forced_tool"] else "first" if test["evaluation"] == free[0] else "last" for test in tests
+    ]
+    groups = []
+    for title, part in (("", "by_domain"), ("level ", "by_level")):
+        for key in sorted({key for test in tests for key in test[part] or {}}):
+            values = [(test[part] or {}).get(key) for test in tests]
+            bars = [{"kind": kind, "value": value} for kind, value in zip(kinds, values, strict=True)]
+            groups.append({"name": f"{title}{key}", "bars": bars})
+    return groups
+
+
+def _rewards(points: Sequence[Row]) -> list[Row]:
+    """A table for each role and reward set: parts by iteration."""
+    by_role: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for point in points:
+        by_role[point["role"], point["reward_set"]].append(point)
+    return [
+        {"role": role, "set": name, "parts": sorted({part for p in held for part in p["parts"]}), "points": held}
+        for (role, name), held in sorted(by_role.items())
+    ]
+
+
+def _heat(tasks: Iterable[Mapping[str, Any]]) -> Row:
+    """Mean solve rate and number of closed tasks by domain, family and level."""
+    cells: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    for task in tasks:
+        if task["solve_rate"] is not None:
+            cells[task["domain"], task["family"], task["level"]].append(task["solve_rate"])
+    levels = sorted({level for _, _, level in cells})
+    rows = []
+    for domain, family in sorted({(domain, family) for domain, family, _ in cells}):
+        held = [cells.get((domain, family, level), []) for level in levels]
+        rates = [{"n": len(rates), "rate": sum(rates) / len(rates) if rates else None} for rates in held]
+        rows.append({"domain": domain, "family": family, "cells": rates})
+    return {"levels": levels, "rows": rows}
+
+
+def _screened(tasks: Iterable[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    """What became of the teacher's proposals."""
+    fates = Counter(f"rejected: {t['reason']}" if t["status"] == "rejected" else t["status"] for t in tasks)
+    return sorted(fates.items(), key=lambda fate: (-fate[1], fate[0]))
+
+
+def _picked(attempts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Attempts worth reading: of the first and the last iteration, right and wrong, with a tool and without."""
+    ends = sorted({a["iteration"] for a in attempts})
+    wanted: dict[tuple[Any, ...], str] = {}
+    for attempt in attempts:
+        if attempt["iteration"] in (*ends[:1], *ends[-1:]) and attempt["correct"] is not None:
+            kind = (attempt["iteration"], bool(attempt["correct"]), bool(attempt["tool_ok"]))
+            wanted.setdefault(kind, attempt["attempt"])
+    return [wanted[kind] for kind in sorted(wanted)]
