@@ -40,9 +40,12 @@ class _Lane:
         async with self._lock:
             current, successor = self._current, self._successor
             if current is None or current.dead:
+                if current is not None:
+                    self._retire(current)
                 self._current = current = await self._start()
             elif successor is not None and successor.done():
-                self._current, self._successor = successor.result(), None
+                self._successor = None
+                self._current = successor.result()
                 self._retire(current)
                 current = self._current
             elif successor is None and current.served >= RECYCLE_CALLS:

@@ -106,8 +106,10 @@ class Zygote:
         self._in_flight += 1
         self.idle.clear()
         try:
+            if self._spare is None and self._refill is not None:
+                await asyncio.wait({self._refill})  # sooner ready than another
             spare, self._spare = self._spare, None
-            world = spare or await self._fresh()
+            world = spare or await self._unbroken()
             try:
                 yield world
             finally:
@@ -116,6 +118,15 @@ class Zygote:
             self._in_flight -= 1
             if not self._in_flight:
                 self.idle.set()
+
+    async def _unbroken(self) -> World:
+        """``_fresh`` to its end even where the caller is cancelled: an answer nobody took would go to the next."""
+        task = asyncio.create_task(self._fresh())
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_discard)
+            raise
 
     def prepare(self) -> None:
         """Make one world ahead of the next call, in the background."""
@@ -168,7 +179,8 @@ class Zygote:
         if self.dead:
             return
         self.dead = True
-        self._control.close()
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for an answer
         if self._spare is not None:
             self._spare.release()
             self._spare = None
@@ -182,6 +194,12 @@ class Zygote:
             self._refill.cancel()
             await asyncio.gather(self._refill, return_exceptions=True)
         await self._process.wait()
+        self._control.close()
+
+
+def _discard(task: "asyncio.Task[World]") -> None:
+    if not task.cancelled() and task.exception() is None:
+        task.result().release()
 
 
 async def readable(fd: int) -> None:

@@ -1,6 +1,6 @@
 """Programs that want out, each with what must come of it. Sleeping, forking, forging, reading what is not theirs."""
 
-from tests.sandbox.attacks import commands, kernel, reach, resources, results, survivors
+from tests.sandbox.attacks import accounting, commands, kernel, reach, resources, results, survivors
 from tests.sandbox.attacks.table import ATTACKS, Attack
 
-__all__ = ["ATTACKS", "Attack", "commands", "kernel", "reach", "resources", "results", "survivors"]
+__all__ = ["ATTACKS", "Attack", "accounting", "commands", "kernel", "reach", "resources", "results", "survivors"]
