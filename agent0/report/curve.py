@@ -99,10 +99,10 @@ def _draw(axes: Axes, points: Sequence[Row], scores: Sequence[Row], colours: Pal
 def _draw_validation(axes: Axes, held: Sequence[Row], colours: Palette) -> None:
     at = [point["iteration"] for point in held]
     low, high = [point["lower95"] for point in held], [point["upper95"] for point in held]
-    axes.fill_between(at, low, high, color=colours.validation, alpha=0.15, linewidth=0, label="its 95 % interval")
     axes.plot(
         at, [p["validation"] for p in held], "-o", color=colours.validation, lw=2, label="validation accuracy", zorder=3
     )
+    axes.fill_between(at, low, high, color=colours.validation, alpha=0.15, linewidth=0, label="its 95 % interval")
     refused = [point for point in held if point["promoted"] == 0]
     if refused:
         where, what = [p["iteration"] for p in refused], [p["validation"] for p in refused]

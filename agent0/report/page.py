@@ -91,8 +91,11 @@ def _share(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.1%}"
 
 
-def _number(value: float | None, digits: int = 3) -> str:
-    return NOTHING if value is None else f"{value:,.{digits}f}" if isinstance(value, float) else f"{value:,}"
+def _number(value: float | None) -> str:
+    """Three digits where they say something; whole numbers from 100 on."""
+    if value is None:
+        return NOTHING
+    return f"{value:.3f}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}"
 
 
 def _cut(text: str | None) -> str:
