@@ -171,7 +171,9 @@ def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
 
 def _unjudged(held: TaskState) -> TaskState:
     """A verdict over all attempts was given up."""
-    return replace(held, attempts={n: replace(a, dropped=a.dropped or not a.verified) for n, a in held.attempts.items()})
+    return replace(
+        held, attempts={n: replace(a, dropped=a.dropped or not a.verified) for n, a in held.attempts.items()}
+    )
 
 
 def _last_word(held: TaskState, event: alarms.ReactionDropped) -> bool:

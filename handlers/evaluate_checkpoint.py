@@ -8,7 +8,7 @@ from agent0.ports import Artifacts, Models, Sandbox
 from agent0.prompts import prompt
 from agent0.run import RunState
 from agent0.scoring import Item, score
-from agent0.student import solve
+from agent0.student import Solved, solve
 from agent0.tools.cache import ToolCache
 from agent0.verifiers import verifier_for
 from events.base import Event
@@ -49,19 +49,23 @@ async def evaluate_checkpoint(
             cache=tool_cache,
         )
         verdict = (await verifier_for(task).judge(task, [solved.answer], verifier_sandbox))[0]
-        return Item(
-            task=task.canonical,
-            domain=task.domain,
-            level=task.level,
-            question=task.question,
-            answer=solved.answer,
-            correct=verdict.correct,
-            tool_ok=solved.tool_ok,
-            tokens=solved.usage.completion_tokens,
-            seconds=solved.wall_s,
-        )
+        return _item(task, solved, verdict.correct)
 
     held = heldout(event.split, event.n, event.seed, domains=run.config.curriculum.domains)
     items = await asyncio.gather(*(attempt(n, task) for n, task in enumerate(held)))
     lines = "\n".join(json.dumps(item.__dict__, sort_keys=True) for item in items)
     return [score(event, items, artifacts.put(lines.encode(), "application/jsonl"))]
+
+
+def _item(task: Task, solved: Solved, correct: bool | None) -> Item:
+    return Item(
+        task=task.canonical,
+        domain=task.domain,
+        level=task.level,
+        question=task.question,
+        answer=solved.answer,
+        correct=correct,
+        tool_ok=solved.tool_ok,
+        tokens=solved.usage.completion_tokens,
+        seconds=solved.wall_s,
+    )

@@ -55,7 +55,9 @@ def broken(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     problems = [f"{name} is gone" for name in old if name not in new]
     for name, fields in ((n, f) for n, f in old.items() if n in new and n != "ToolState"):
         problems += [f"{name}.{key} is gone" for key in fields if key not in new[name]]
-        problems += [f"{name}.{key} is new and has no default" for key, f in new[name].items() if _added(key, f, fields)]
+        problems += [
+            f"{name}.{key} is new and has no default" for key, f in new[name].items() if _added(key, f, fields)
+        ]
         problems += [f"{name}.{key} changed" for key, f in fields.items() if _changed(f, new[name].get(key, f))]
     missing = set(old.get("ToolState", {}).get("values", [])) - set(new["ToolState"]["values"])
     return problems + [f"ToolState {value} is gone" for value in sorted(missing)]

@@ -337,7 +337,9 @@ def _uncomputable() -> dict[str, Handler]:
 
 @FEW
 @given(
-    attempts=st.lists(st.integers(0, 20), max_size=6), verdicts=st.lists(st.integers(0, 25), max_size=4), seed=st.integers()
+    attempts=st.lists(st.integers(0, 20), max_size=6),
+    verdicts=st.lists(st.integers(0, 25), max_size=4),
+    seed=st.integers(),
 )
 def test_collective_verdicts_survive_what_is_given_up(attempts: list[int], verdicts: list[int], seed: int) -> None:
     chosen = _uncomputable()
