@@ -4,7 +4,6 @@ for every run: a form in validation or test is in no training set, the built-in 
 import hashlib
 import random
 from collections.abc import Sequence
-from itertools import product
 
 from agent0.families import Family, families
 from events.values import Split, Task
@@ -47,7 +46,7 @@ def heldout(split: Split, n: int, seed: int, domains: Sequence[str] = ("math", "
     rng = random.Random(f"heldout {split} {seed}")
     tasks: list[Task] = []
     for place, domain in enumerate(domains):
-        cells = list(product(families(domain).values(), range(1, 5)))
+        cells = [(entry, level) for entry in families(domain).values() for level in range(1, entry.levels + 1)]
         if not cells:
             raise ValueError(f"domain {domain} has no family")
         rng.shuffle(cells)

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from agent0.ports import Artifacts, Trained, TrainJob
+from agent0.ports import Artifacts, Trained, Trainer, TrainJob
 from infra.models.engine_adapter import MEDIA
 from infra.models.engine_worker import Worker
 from infra.models.transformers import check_folder
@@ -12,7 +12,7 @@ from infra.models.transformers import check_folder
 IDLE_S = 120.0
 
 
-class LoraTrainer:
+class LoraTrainer(Trainer):
     """The ``Trainer`` port over a folder of safetensors weights.
 
     ``TrainJob.settings``: lr, rank, alpha, epochs, minibatch, replay_steps, weight_decay, clip_low, temperature;

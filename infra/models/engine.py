@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 
 from agent0.errors import ConfigError, DependencyError, OperationError
 from agent0.ports import Sampling
@@ -41,8 +42,10 @@ def load(path: str, device: str, quantization: str) -> tuple[Any, Any]:
         model = library.AutoModelForCausalLM.from_pretrained(
             path, use_safetensors=True, dtype=dtype, **options, **_quantized(device, quantization, dtype)
         )
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise DependencyError(f"The model in {path}", f"{type(error).__name__}: {error}"[:300], "") from error
+    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
+        raise DependencyError(
+            f"The model in {path}", f"{type(error).__name__}: {error}"[:300], "Save or download that model again."
+        ) from error
     if not quantization:
         model.to(device)
     return model.eval(), tokenizer

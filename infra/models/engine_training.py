@@ -198,7 +198,7 @@ def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:
             steps.append((epoch + at / len(shuffled), "policy", shuffled[at : at + recipe.minibatch]))
     for step in range(recipe.replay_steps if replay else 0):
         batch = rng.sample(replay, min(recipe.minibatch, len(replay)))
-        steps.append(((step + 0.5) * recipe.epochs / recipe.replay_steps, "replay", batch))
+        steps.append(((step + 1) * recipe.epochs / (recipe.replay_steps + 1), "replay", batch))
     if not steps:
         raise OperationError("There is nothing to train on.", "No trajectory holds a token that the policy sampled.")
     return [(kind, batch) for _, kind, batch in sorted(steps, key=lambda step: step[0])]

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from agent0.errors import DependencyError, OperationError
-from agent0.ports import Artifacts, GenerateRequest, Generation
+from agent0.ports import Artifacts, GenerateRequest, Generation, Model
 from events.values import Artifact, Usage
 from infra.models.batching import Batcher
 from infra.models.engine_turns import Wanted, Written
@@ -14,7 +14,7 @@ from infra.models.engine_worker import Worker
 REQUIRED = ("config.json", "tokenizer.json", "tokenizer_config.json")
 
 
-class Transformers:
+class Transformers(Model):
     """The ``Model`` port over a folder of safetensors weights.
 
     Raises:

@@ -5,19 +5,20 @@ import hashlib
 import json
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infra.models.engine_chat import Chat
 from infra.tiny.lessons import Phase, lessons, weights
 
-if TYPE_CHECKING:
-    import torch
-
+Batch = tuple[Any, Any, Any]
+"""Token ids, labels (-100 where nothing is taught) and attention mask, each [rows, T]."""
 WARMUP = 40
+OUTER = 0.15
+"""Learning rate of embeddings and norms (AdamW) as a share of that of matrices (Muon)."""
 POOL = 8
 """Batches are cut from this many batches' lessons sorted by length, so that little is padded."""
 
@@ -32,11 +33,12 @@ class Mix:
 
 DEFAULT_MIX = Mix(
     (
-        Phase(1500, 3e-3, 2.5e-3, (0.45, 0.3, 0.15, 0.1), tool=0.75, teacher=0.1),
-        Phase(1500, 2.5e-3, 4e-4, (0.3, 0.3, 0.22, 0.18), tool=0.8, teacher=0.1),
-        Phase(120, 8e-4, 4e-4, (0.3, 0.3, 0.2, 0.2), tool=0.3, teacher=0.12),
+        Phase(1200, 0.02, 0.016, (0.45, 0.3, 0.15, 0.1), tool=0.75, teacher=0.1),
+        Phase(1400, 0.016, 0.001, (0.3, 0.3, 0.22, 0.18), tool=0.8, teacher=0.1),
+        Phase(130, 0.005, 0.001, (0.3, 0.3, 0.2, 0.2), tool=0.3, teacher=0.12),
     )
 )
+"""Copy short things, copy longer things, then the habit of guessing."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,10 @@ Progress = Callable[[int, int, float], None]
 
 
 def read_mix(path: Path) -> Mix:
-    """A mix from JSON: {"batch": 48, "phases": [{"steps": …, "lr": …, "lr_end": …, "levels": […], …}]}."""
+    """A mix from JSON: {"batch": 48, "phases": [{"steps": …, "lr": …, "lr_end": …, "levels": […], …}]}, or the
+    ``provenance.json`` of a model that was built."""
     found = json.loads(path.read_text(encoding="utf-8"))
+    found = found.get("mix", found)
     phases = tuple(Phase(**{**phase, "levels": weights(phase["levels"])}) for phase in found["phases"])
     return Mix(phases, int(found.get("batch", Mix(()).batch)))
 
@@ -97,34 +101,47 @@ def build(out: Path, *, seed: int, mix: Mix = DEFAULT_MIX, progress: Progress = 
 
 
 def _teach(model: Any, chat: Chat, mix: Mix, seed: int, progress: Progress) -> float:
-    import torch
-
+    """Phase by phase, each with optimisers of its own, so that a phase depends on nothing but the weights before it."""
     model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01)
-    total, done, smooth = sum(phase.steps for phase in mix.phases), 0, 0.0
+    total, done, loss = sum(phase.steps for phase in mix.phases), 0, 0.0
     for number, phase in enumerate(mix.phases):
         rng = random.Random(f"lessons {seed} {number}")
-        for step, (ids, labels, seen) in enumerate(_batches(phase, mix.batch, chat, rng)):
-            rate = phase.lr + (phase.lr_end - phase.lr) * step / phase.steps
-            for group in optimizer.param_groups:
-                group["lr"] = rate * min(1.0, (done + 1) / WARMUP)
-            logits = model(input_ids=ids, attention_mask=seen, use_cache=False).logits[:, :-1]
-            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        smooth = 0.0
+        for step, found in enumerate(_steps(model, phase, _batches(phase, mix.batch, chat, rng)), 1):
+            smooth = found if step == 1 else 0.98 * smooth + 0.02 * found
+            progress(done + step, total, smooth)
+        done, loss = done + phase.steps, smooth
+    return loss
+
+
+def _steps(model: Any, phase: Phase, batches: Iterator[Batch]) -> Iterator[float]:
+    """Muon for matrices (Jordan et al. 2024), AdamW for the rest; yields each step's loss."""
+    import torch
+
+    inner = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
+    outer = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
+    optimizers: tuple[tuple[Any, float], ...] = (
+        (torch.optim.Muon(inner, lr=1.0, weight_decay=0.01), 1.0),
+        (torch.optim.AdamW(outer, lr=1.0, betas=(0.9, 0.98), weight_decay=0.01), OUTER),
+    )
+    for step, (ids, labels, seen) in enumerate(batches):
+        rate = (phase.lr + (phase.lr_end - phase.lr) * step / phase.steps) * min(1.0, (step + 1) / WARMUP)
+        logits = model(input_ids=ids, attention_mask=seen, use_cache=False).logits[:, :-1]
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
+        model.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer, share in optimizers:
+            optimizer.param_groups[0]["lr"] = rate * share
             optimizer.step()
-            done += 1
-            smooth = loss.item() if done == 1 else 0.98 * smooth + 0.02 * loss.item()
-            progress(done, total, smooth)
-    return smooth
+        yield loss.item()
 
 
-def _batches(phase: Phase, size: int, chat: Chat, rng: random.Random) -> "Any":
+def _batches(phase: Phase, size: int, chat: Chat, rng: random.Random) -> Iterator[Batch]:
     source = lessons(phase, rng)
     left = phase.steps
     while left > 0:
-        pool = [chat.lesson(lesson.turns) for lesson in islice(source, size * POOL)]
+        pool = [chat.lesson(turns) for turns in islice(source, size * POOL)]
         pool.sort(key=lambda lesson: len(lesson[0]))
         batches = [pool[at : at + size] for at in range(0, len(pool), size)]
         rng.shuffle(batches)
@@ -133,9 +150,7 @@ def _batches(phase: Phase, size: int, chat: Chat, rng: random.Random) -> "Any":
         left -= len(batches)
 
 
-def _tensors(
-    batch: Sequence[tuple[list[int], list[int]]], pad: int
-) -> "tuple[torch.Tensor, torch.Tensor, torch.Tensor]":
+def _tensors(batch: Sequence[tuple[list[int], list[int]]], pad: int) -> Batch:
     import torch
 
     longest = max(len(ids) for ids, _ in batch)

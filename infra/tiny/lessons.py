@@ -14,14 +14,15 @@ from agent0.prompts import prompt, render
 from events.values import Turn
 
 STYLE = "compact"
-EMPHASIS = {"strings": 1.6, "ranking": 1.5, "lists": 1.3, "counting": 1.2, "tracing": 0.8, "modular": 0.8}
-"""How often a family is taught, 1 where it is not named: copying letters and names is learned last."""
+TAUGHT = ("arithmetic", "boolean", "counting", "linear", "lists", "modular", "ranking", "strings", "tracing")
+"""The families that the built-in model knows; one that is added later does not change how it is made."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One stretch of training. ``levels`` are weights of levels 1 to 4; ``tool`` is the share of student lessons that
-    call a tool (the rest guess), ``teacher`` the share of lessons in which a question is asked."""
+    """One stretch of training. The learning rate goes linearly from ``lr`` to ``lr_end``. ``levels`` are weights of
+    levels 1 to 4; ``tool`` is the share of student lessons that call a tool (the rest guess), ``teacher`` the share of
+    lessons in which a question is asked."""
 
     steps: int
     lr: float
@@ -31,11 +32,8 @@ class Phase:
     teacher: float
 
 
-@dataclass(frozen=True)
-class Lesson:
-    """A conversation that ends with an assistant's turn."""
-
-    turns: tuple[Turn, ...]
+Lesson = tuple[Turn, ...]
+"""A conversation that ends with an assistant's turn."""
 
 
 def lessons(phase: Phase, rng: random.Random) -> Iterator[Lesson]:
@@ -47,21 +45,20 @@ def lessons(phase: Phase, rng: random.Random) -> Iterator[Lesson]:
 
 def lesson(level: int, phase: Phase, rng: random.Random) -> Lesson:
     """One conversation on a fresh training task."""
-    known = families()
-    entry = known[rng.choices(list(known), [EMPHASIS.get(name, 1.0) for name in known])[0]]
+    entry = families()[rng.choice(TAUGHT)]
     params = entry.sample(level, rng)
     while split_of(entry.canonical(params)) != "train":
         params = entry.sample(level, rng)
     question = entry.render(params, rng)
     if rng.random() < phase.teacher:
         values = {"domain": entry.domain, "family": entry.name, "level": level}
-        return Lesson((*render(prompt(STYLE, entry.domain, "teacher"), values), _says(question)))
+        return (*render(prompt(STYLE, entry.domain, "teacher"), values), _says(question))
     asked = render(prompt(STYLE, entry.domain, "student"), {"question": question})
     answer = _says(f"\\boxed{{{entry.solve(params)}}}")
     if rng.random() >= phase.tool:
-        return Lesson((*asked, answer))
+        return (*asked, answer)
     output = Turn(role="tool", content=entry.solve(params))
-    return Lesson((*asked, _says(call_text(entry, params)), output, answer))
+    return (*asked, _says(call_text(entry, params)), output, answer)
 
 
 def call_text(entry: Family, params: dict[str, object]) -> str:

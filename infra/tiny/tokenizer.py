@@ -7,6 +7,7 @@ from typing import Any
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from agent0.families import families
+from infra.tiny.lessons import TAUGHT
 
 END, PAD = "<|im_end|>", "<|endoftext|>"
 CONTROL = (
@@ -85,7 +86,7 @@ def make_tokenizer(seed: int) -> Any:
 def _corpus(seed: int) -> list[str]:
     rng = random.Random(f"tokenizer {seed}")
     lines = [str(n) for n in range(10, 100)] * SAMPLES + [f"0{n}" for n in range(10)] * SAMPLES
-    for entry in families().values():
+    for entry in (families()[name] for name in TAUGHT):
         for level in range(1, entry.levels + 1):
             lines.append(f"Ask {entry.domain} {entry.name} {level}")
             for _ in range(SAMPLES):

@@ -1,0 +1,572 @@
+"""The transformers engine and LoRA training, on a two-layer model with random weights."""
+
+import asyncio
+import io
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+from agent0.errors import DependencyError, OperationError, TransientError
+from agent0.objectives.policy_gradient import clipped_surrogate, likelihood, token_logprobs
+from agent0.ports import GenerateRequest, Model, Sample, Sampling, TrainJob
+from agent0.trajectories import assemble
+from events.values import Artifact, Trajectory, Turn
+from infra.lora import LoraTrainer
+from infra.models.batching import Batcher
+from infra.models.engine import ADAPTERS_KEPT, Engine
+from infra.models.engine_adapter import Adapter, lora_settings, pack, unpack
+from infra.models.engine_chat import Chat
+from infra.models.engine_training import Recipe, schedule
+from infra.models.engine_turns import Wanted
+from infra.models.engine_worker import Worker, _revived, _told
+from infra.models.transformers import Transformers
+from infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
+from tests.conformance_model import ModelConformance
+from tests.memory import MemoryArtifacts
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
+MODULE = pytest.mark.asyncio(loop_scope="module")
+QWEN = (
+    "{%- if tools %}{{- '<|im_start|>system\\n' }}"
+    "{%- if messages[0]['role'] == 'system' %}{{- messages[0]['content'] }}{%- else %}{{- 'You are.' }}{%- endif %}"
+    "{{- '\\n\\n# Tools\\n<tools>' }}{%- for tool in tools %}{{- '\\n' }}{{- tool | tojson }}{%- endfor %}"
+    "{{- '\\n</tools><|im_end|>\\n' }}{%- else %}{%- if messages[0]['role'] == 'system' %}"
+    "{{- '<|im_start|>system\\n' + messages[0]['content'] + '<|im_end|>\\n' }}{%- endif %}{%- endif %}"
+    "{%- for message in messages %}"
+    "{%- if (message.role == 'user') or (message.role == 'system' and not loop.first)"
+    " or (message.role == 'assistant') %}"
+    "{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}"
+    "{%- elif message.role == 'tool' %}"
+    "{%- if (loop.index0 == 0) or (messages[loop.index0 - 1].role != 'tool') %}{{- '<|im_start|>user' }}{%- endif %}"
+    "{{- '\\n<tool_response>\\n' }}{{- message.content }}{{- '\\n</tool_response>' }}"
+    "{%- if loop.last or (messages[loop.index0 + 1].role != 'tool') %}{{- '<|im_end|>\\n' }}{%- endif %}"
+    "{%- endif %}{%- endfor %}{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}"
+)
+"""The text format of Qwen2.5's own template (tools in the system turn, tool turns grouped)."""
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> PreTrainedTokenizerFast:
+    return make_tokenizer(0)
+
+
+@pytest.fixture(scope="module")
+def folder(tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved model with random weights; large ones, so that it has opinions."""
+    path = tmp_path_factory.mktemp("model")
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=400, tie_word_embeddings=True, initializer_range=0.2,
+        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, bos_token_id=None,
+    )  # fmt: skip
+    Qwen2ForCausalLM(config).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def chat(tokenizer: PreTrainedTokenizerFast) -> Chat:
+    return Chat(tokenizer)
+
+
+@pytest.fixture
+def engine(folder: Path) -> Engine:
+    return Engine(str(folder))
+
+
+@pytest.fixture(scope="module")
+def artifacts() -> MemoryArtifacts:
+    return MemoryArtifacts()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def model(folder: Path, artifacts: MemoryArtifacts) -> AsyncIterator[Transformers]:
+    opened = Transformers(folder, artifacts, name="random", max_batch=8)
+    yield opened
+    await opened.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def trainer(folder: Path, artifacts: MemoryArtifacts) -> AsyncIterator[LoraTrainer]:
+    opened = LoraTrainer(folder, artifacts)
+    yield opened
+    await opened.close()
+
+
+def user(text: str) -> Turn:
+    return Turn(role="user", content=text)
+
+
+def wanted(text: str, seed: int = 0, **sampling: Any) -> Wanted:
+    return Wanted((user(text),), Sampling(**({"max_tokens": 12, "seed": seed} | sampling)))
+
+
+@MODULE
+class TestTransformers(ModelConformance):
+    """The conformance suite of the ``Model`` port."""
+
+    @pytest.fixture(autouse=True)
+    def _marks(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        self.control_ids = frozenset(tokenizer.convert_tokens_to_ids(list(CONTROL + MARKUP)))
+
+    @pytest.fixture
+    def model(self, request: pytest.FixtureRequest) -> Model:
+        return request.getfixturevalue("shared")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(model: Transformers) -> Transformers:
+    return model
+
+
+# --- text and tokens
+
+CONVERSATION = (
+    user("What is 12+34?"),
+    Turn(
+        role="assistant", content='<tool_call>\n{"name": "python", "arguments": {"code": "print(12+34)"}}\n</tool_call>'
+    ),
+    Turn(role="tool", content="46"),
+    Turn(role="tool", content="[4, 6]"),
+    Turn(role="assistant", content="\\boxed{46}"),
+)
+
+
+@pytest.mark.parametrize("template", ["own", "qwen"])
+@pytest.mark.parametrize("turns", [CONVERSATION, (Turn(role="system", content="Be."), *CONVERSATION, user("Again?"))])
+@pytest.mark.parametrize("with_tools", [False, True])
+def test_tokens_are_those_of_the_chat_template(template: str, turns: tuple[Turn, ...], with_tools: bool) -> None:
+    tokenizer = make_tokenizer(0)
+    if template == "qwen":
+        tokenizer.chat_template = QWEN
+    from tests.conformance_model import TOOL
+
+    described = {"name": TOOL.name, "description": TOOL.description, "parameters": TOOL.parameters}
+    messages = [turn.model_dump(include={"role", "content"}) for turn in turns]
+    text = tokenizer.apply_chat_template(
+        messages,
+        tools=[{"type": "function", "function": described}] if with_tools else None,
+        add_generation_prompt=True,
+        tokenize=False,
+    )
+    found = Chat(tokenizer).prompt(turns, (TOOL,) if with_tools else ())
+    assert found == tokenizer(text, add_special_tokens=False).input_ids
+    assert tokenizer.decode(found) == text
+
+
+def test_sampled_ids_are_never_encoded_again(chat: Chat) -> None:
+    ids = [*map(int, range(40, 50)), chat.stop]  # no encoder would write single bytes like this
+    said = Turn(role="assistant", content=chat.decode(ids), token_ids=tuple(ids))
+    before = chat.prompt((user("Hi"),))
+    after = chat.prompt((user("Hi"), said, Turn(role="tool", content="1")))
+    assert after[: len(before) + len(ids)] == before + ids
+    assert after.count(chat.stop) == 3
+    forced = said.model_copy(update={"content": "<tool_call>" + said.content})
+    (call,) = chat._trusted.encode("<tool_call>").ids
+    assert chat.prompt((user("Hi"), forced))[: len(before) + 12] == [*before, call, *ids]
+
+
+@given(st.lists(st.sampled_from([*CONTROL, *MARKUP, "a", "7", "\n", "é", "|", "<"]), max_size=8).map("".join))
+@settings(max_examples=60, deadline=None)
+def test_text_of_others_never_becomes_a_mark(text: str) -> None:
+    chat = Chat(_tokenizer())
+    marks = set(_tokenizer().convert_tokens_to_ids(list(CONTROL + MARKUP)))
+    plain = chat.prompt((user("x"), Turn(role="tool", content="x")))
+    hostile = chat.prompt((user(text), Turn(role="tool", content=text)))
+    assert [i for i in hostile if i in marks] == [i for i in plain if i in marks]
+    written = chat._content(Turn(role="assistant", content=text), ())
+    control = set(_tokenizer().convert_tokens_to_ids(list(CONTROL)))
+    assert not control & set(written)
+    assert _tokenizer().decode(written) == text
+
+
+_kept: list[PreTrainedTokenizerFast] = []
+
+
+def _tokenizer() -> PreTrainedTokenizerFast:
+    if not _kept:
+        _kept.append(make_tokenizer(0))
+    return _kept[0]
+
+
+def test_a_lesson_marks_what_the_assistant_writes(chat: Chat) -> None:
+    ids, mask = chat.lesson(CONVERSATION)
+    own = chat.decode([token for token, kept in zip(ids, mask, strict=True) if kept])
+    assert own == CONVERSATION[1].content + "<|im_end|>" + CONVERSATION[4].content
+    assert ids[-1] == chat.stop and mask[-1] == 1
+
+
+def test_a_model_without_a_template_is_refused() -> None:
+    tokenizer = make_tokenizer(0)
+    tokenizer.chat_template = None
+    with pytest.raises(OperationError, match="chat template"):
+        Chat(tokenizer)
+
+
+def test_a_template_that_drops_turns_is_refused(chat: Chat) -> None:
+    tokenizer = make_tokenizer(0)
+    tokenizer.chat_template = "{{ messages[-1].content }}"
+    with pytest.raises(OperationError, match="drops turn 0"):
+        Chat(tokenizer).prompt((user("a"), user("b")))
+
+
+# --- decoding
+
+
+@pytest.mark.parametrize("heat", [0.0, 0.7, 1.0])
+def test_logprobs_are_those_of_the_model(engine: Engine, heat: float) -> None:
+    """Teacher forcing over the whole sequence gives what decoding step by step with a cache gave."""
+    batch = [
+        wanted("What is 1+2?", 1, temperature=heat),
+        wanted("Reverse 'ABCDEFG'.", 2, temperature=heat, max_tokens=30),
+    ]
+    for written in engine.generate(batch):
+        ids = torch.tensor([written.prompt + written.ids])
+        with torch.no_grad():
+            logits = engine._model(input_ids=ids).logits
+        expected = token_logprobs(logits, ids, heat or 1.0)[0, len(written.prompt) :]
+        assert written.logprobs == pytest.approx(expected.tolist(), abs=1e-3)
+        if heat == 0:
+            assert logits[0, len(written.prompt) - 1 : -1].argmax(-1).tolist() == written.ids
+
+
+def test_neighbours_do_not_matter(engine: Engine) -> None:
+    batch = [wanted("What is " + "+".join("9" * (n + 1)) + "?", n, max_tokens=3 + 5 * n) for n in range(8)]
+    together = engine.generate(batch)
+    alone = [engine.generate([one])[0] for one in batch]
+    assert [w.ids for w in together] == [w.ids for w in alone]
+    assert {len(w.ids) for w in together} != {12}
+
+
+def test_a_small_nucleus_is_greedy(engine: Engine) -> None:
+    greedy = engine.generate([wanted("Sort [3,1].", temperature=0.0)])[0]
+    narrow = engine.generate([wanted("Sort [3,1].", seed, top_p=1e-6) for seed in range(4)])
+    assert {tuple(w.ids) for w in narrow} == {tuple(greedy.ids)}
+    wide = engine.generate([wanted("Sort [3,1].", seed, top_p=0.9) for seed in range(4)])
+    assert len({tuple(w.ids) for w in wide}) > 1
+
+
+def test_a_context_that_is_full_ends_the_turn(engine: Engine) -> None:
+    nearly, beyond = engine.generate([wanted("x" * 385, max_tokens=50), wanted("x" * 800, max_tokens=50)])
+    assert nearly.finish == "length" and 0 < len(nearly.ids) < 50
+    assert beyond.finish == "length" and beyond.ids == [] and beyond.text == ""
+
+
+def test_only_a_few_adapters_are_kept(engine: Engine) -> None:
+    plain = engine.generate([wanted("What is 1+2?")])[0]
+    for n in range(ADAPTERS_KEPT + 2):
+        engine.load_adapter(f"a{n}", pack(_random_adapter(engine, n)))
+        assert engine.generate([wanted("What is 1+2?")], f"a{n}")[0].logprobs != plain.logprobs
+    assert not engine.has_adapter("a0") and not engine.has_adapter("a1") and engine.has_adapter("a2")
+    assert engine.generate([wanted("What is 1+2?")])[0].logprobs == pytest.approx(plain.logprobs, abs=1e-5)
+
+
+def _random_adapter(engine: Engine, seed: int) -> Adapter:
+    generator = torch.Generator().manual_seed(seed)
+    sizes = {"q_proj": (32, 32), "k_proj": (32, 16), "v_proj": (32, 16), "o_proj": (32, 32)}
+    sizes |= {"gate_proj": (32, 48), "up_proj": (32, 48), "down_proj": (48, 32)}
+    weights = {}
+    for layer in range(2):
+        for name, (wide, tall) in sizes.items():
+            room = "self_attn" if name in ("q_proj", "k_proj", "v_proj", "o_proj") else "mlp"
+            path = f"base_model.model.model.layers.{layer}.{room}.{name}"
+            weights[f"{path}.lora_A.weight"] = torch.randn(4, wide, generator=generator)
+            weights[f"{path}.lora_B.weight"] = torch.randn(tall, 4, generator=generator)
+    return Adapter(lora_settings(4, 8), weights, {"seed": str(seed)})
+
+
+def test_an_adapter_of_another_model_is_refused(engine: Engine) -> None:
+    found = _random_adapter(engine, 0)
+    odd = replace(found, weights={"base_model.model.elsewhere.lora_A.weight": torch.ones(4, 4)})
+    with pytest.raises(OperationError, match="does not fit"):
+        engine.load_adapter("odd", pack(odd))
+    assert not engine.has_adapter("odd")
+
+
+def test_an_adapter_is_the_same_bytes_and_comes_back(engine: Engine) -> None:
+    adapter = _random_adapter(engine, 3)
+    again = unpack(pack(adapter))
+    assert pack(again) == pack(adapter)
+    assert again.metadata == {"seed": "3"} and again.settings == adapter.settings
+
+
+def _tar(*entries: tuple[str, bytes, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, kind, content in entries:
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.size, entry.linkname = kind, len(content), "/etc/passwd"
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no tar at all",
+        _tar(("../../evil", tarfile.REGTYPE, b"x")),
+        _tar(("adapter_config.json", tarfile.SYMTYPE, b"")),
+        _tar(("adapter_model.bin", tarfile.REGTYPE, b"cos\nsystem\n(S'id'\ntR.")),
+        _tar(("adapter_config.json", tarfile.REGTYPE, b'{"peft_type": "PROMPT_TUNING"}')),
+        _tar(("adapter_config.json", tarfile.REGTYPE, b'{"peft_type": "LORA"}'),
+             ("adapter_model.safetensors", tarfile.REGTYPE, b"\x80\x04.")),
+    ],
+)  # fmt: skip
+def test_what_is_no_adapter_is_refused(data: bytes) -> None:
+    with pytest.raises(OperationError, match="no LoRA adapter"):
+        unpack(data)
+
+
+# --- processes
+
+
+@MODULE
+async def test_a_killed_worker_is_started_again(model: Transformers) -> None:
+    ask = GenerateRequest((user("What is 7*8?"),), Sampling(max_tokens=30, seed=3))
+    first = await model.generate(ask)
+    assert model.pid is not None
+    os.kill(model.pid, signal.SIGSTOP)  # so that the call is surely in flight
+    in_flight = asyncio.create_task(model.generate(ask))
+    await asyncio.sleep(0.05)
+    os.kill(model.pid, signal.SIGKILL)
+    with pytest.raises(TransientError, match="ended in the middle"):
+        await in_flight
+    assert (await model.generate(ask)).token_ids == first.token_ids
+
+
+def test_errors_cross_the_process_whole() -> None:
+    for error in (DependencyError("x", "y", "z"), OperationError("a", "b"), TransientError("t")):
+        again = _revived(*_told(error))
+        assert type(again) is type(error) and str(again) == str(error)
+    odd = _revived(*_told(ZeroDivisionError("by zero")))
+    assert isinstance(odd, TransientError) and "by zero" in str(odd)
+
+
+async def test_the_childs_environment_holds_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT0_NATS_PASSWORD", "canary-7f3")
+    worker = Worker("collections:Counter", {"a": 2})
+    assert await worker.call("total") == 2
+    found = Path(f"/proc/{worker.pid}/environ").read_bytes()
+    arguments = Path(f"/proc/{worker.pid}/cmdline").read_bytes()
+    assert b"PATH=" in found and b"canary" not in found + arguments
+    with pytest.raises(TransientError, match="AttributeError"):
+        await worker.call("nothing")
+    await worker.close()
+    assert worker.pid is None
+    with pytest.raises(TransientError, match="closed"):
+        await worker.call("total")
+
+
+@pytest.mark.parametrize("left", [(), ("config.json",), ("config.json", "tokenizer.json", "tokenizer_config.json")])
+def test_a_missing_model_says_what_to_do(tmp_path: Path, left: tuple[str, ...], folder: Path) -> None:
+    for name in left:
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    for opener in (
+        lambda: Transformers(tmp_path, MemoryArtifacts(), name="x"),
+        lambda: LoraTrainer(tmp_path, MemoryArtifacts()),
+    ):
+        with pytest.raises(DependencyError, match="Name a folder"):
+            opener()
+
+
+def test_a_broken_model_is_a_dependency_that_is_away(tmp_path: Path, folder: Path) -> None:
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(DependencyError, match=str(tmp_path)):
+        Engine(str(tmp_path))
+
+
+def test_importing_the_ports_is_light() -> None:
+    code = (
+        "import sys, infra.models.tiny, infra.lora; sys.exit(any(m in sys.modules for m in ('torch', 'transformers')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# --- batching
+
+
+async def test_groups_take_turns_and_keys_stay_apart() -> None:
+    seen: list[tuple[Any, list[str]]] = []
+
+    async def run(key: Any, batch: Any) -> list[str]:
+        seen.append((key, list(batch)))
+        await asyncio.sleep(0)
+        return [f"{key} {one}" for one in batch]
+
+    batcher: Batcher[str, str] = Batcher(run, max_batch=4)
+    large = [batcher.ask(f"l{n}", key="a", group="large", size=n) for n in range(10)]
+    small = [batcher.ask(f"s{n}", key="b" if n == 1 else "a", group="small", size=0) for n in range(3)]
+    answers = await asyncio.gather(*large, *small)
+    assert answers == [f"a l{n}" for n in range(10)] + ["a s0", "b s1", "a s2"]
+    assert {"s0", "s2"} <= set(seen[0][1]) and len(seen[0][1]) == 4
+    assert all(key == ("b" if "s1" in batch else "a") for key, batch in seen)
+    assert [one for key, batch in seen for one in batch if key == "b"] == ["s1"]
+    await batcher.close()
+
+
+async def test_a_failure_reaches_exactly_those_it_concerns() -> None:
+    async def run(key: Any, batch: Any) -> list[Any]:
+        if key == "broken":
+            raise TransientError("no")
+        return [OperationError("odd") if one == "odd" else one for one in batch]
+
+    batcher: Batcher[str, str] = Batcher(run, max_batch=8)
+    asked = [("x", "broken"), ("odd", "fine"), ("y", "fine")]
+    answers = await asyncio.gather(*(batcher.ask(a, key=k, group="", size=1) for a, k in asked), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [TransientError, OperationError, str]
+    gone = asyncio.create_task(batcher.ask("z", key="fine", group="", size=1))
+    await asyncio.sleep(0)
+    gone.cancel()
+    assert await batcher.ask("w", key="fine", group="", size=1) == "w"
+    await batcher.close()
+
+
+# --- the objective
+
+
+def test_the_surrogate_is_the_formula() -> None:
+    new, old = torch.tensor([[0.0, -0.5, -1.0]]), torch.tensor([[0.0, -1.0, -0.5]])
+    mask = torch.tensor([[0, 1, 1]])
+    up, down = torch.tensor([1.0]), torch.tensor([-1.0])
+    one = torch.ones(1)
+    rise, fall = 2.718281828**0.5, 2.718281828**-0.5
+    gained = clipped_surrogate(new, old, mask, up, one, clip_low=0.2, clip_high=torch.tensor([0.3]))
+    assert float(gained.loss) == pytest.approx(-(1.3 + fall), abs=1e-5)
+    assert float(gained.ratio_sum) == pytest.approx(rise + fall, abs=1e-5) and int(gained.clipped) == 1
+    lost = clipped_surrogate(new, old, mask, down, one * 2, clip_low=0.2, clip_high=torch.tensor([0.3]))
+    assert float(lost.loss) == pytest.approx(2 * (rise + 0.8), abs=1e-5)
+
+
+@given(st.lists(st.booleans(), min_size=6, max_size=6), st.floats(-3, 3), st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_tool_output_gets_no_gradient(own: list[bool], advantage: float, seed: int) -> None:
+    torch.manual_seed(seed)
+    logprobs = (-torch.rand(1, 6)).requires_grad_()
+    mask = torch.tensor([own]).int()
+    found = clipped_surrogate(
+        logprobs,
+        -torch.rand(1, 6),
+        mask,
+        torch.tensor([advantage]),
+        torch.ones(1),
+        clip_low=0.2,
+        clip_high=torch.ones(1),
+    )
+    (found.loss + likelihood(logprobs, mask, torch.ones(1))).backward()
+    assert logprobs.grad is not None
+    assert bool((logprobs.grad[mask == 0] == 0).all()) and bool(torch.isfinite(logprobs.grad).all())
+    if advantage > 0:
+        assert bool((logprobs.grad[mask == 1] < 0).all())
+
+
+# --- training
+
+
+async def sampled(model: Transformers, count: int, adapter: Artifact | None = None) -> list[Trajectory]:
+    """Attempts of two turns with tool output between."""
+    found = []
+    for seed in range(count):
+        ask = GenerateRequest((user(f"What is {seed}+2?"),), Sampling(max_tokens=6, seed=seed), adapter=adapter)
+        one = await model.generate(ask)
+        said = (*ask.turns, Turn(role="assistant", content=one.text, token_ids=one.token_ids))
+        two = await model.generate(replace(ask, turns=(*said, Turn(role="tool", content="44"))))
+        path, problem = assemble([one, two])
+        assert path and not problem
+        found.append(path)
+    return found
+
+
+SETTINGS = {"lr": 5e-3, "rank": 4, "alpha": 8, "minibatch": 3, "replay_steps": 2, "epochs": 2, "unknown": 1}
+
+
+@MODULE
+async def test_the_same_job_gives_the_same_adapter(
+    model: Transformers, trainer: LoraTrainer, artifacts: MemoryArtifacts
+) -> None:
+    paths = await sampled(model, 7)
+    samples = tuple(Sample(path, (-1.0) ** n, 0.3) for n, path in enumerate(paths))
+    job = TrainJob(samples, samples[:4:2], None, 5, SETTINGS, {"run": "r1"})
+    first = await trainer.train(job)
+    assert unpack(artifacts.get(first.adapter)).metadata == {"run": "r1"}
+    assert first.metrics["steps"] == 2 * 3 + 2 and first.metrics["skipped"] == 0
+    assert first.metrics["tokens"] == 2 * sum(sum(path.mask) for path in paths)
+    assert 0.5 < first.metrics["ratio"] < 2 and 0 <= first.metrics["clip_share"] <= 1
+    other = await trainer.train(replace(job, seed=6))
+    following = await trainer.train(replace(job, parent=first.adapter))
+    assert len({first.adapter, other.adapter, following.adapter}) == 3
+    assert (await trainer.train(job)).adapter == first.adapter
+    assert first.environment["threads"] == "1" and first.environment["torch"] == torch.__version__
+
+
+@MODULE
+async def test_what_paid_becomes_likelier(model: Transformers, trainer: LoraTrainer) -> None:
+    paths = await sampled(model, 6)
+    job = TrainJob(
+        tuple(Sample(path, 1.0 if n < 3 else -1.0, 5.0) for n, path in enumerate(paths)), (), None, 1, SETTINGS
+    )
+    trained = await trainer.train(replace(job, settings=SETTINGS | {"epochs": 6, "clip_low": 5.0}))
+    again = await trainer.train(replace(job, parent=trained.adapter, settings=SETTINGS | {"lr": 1e-9, "epochs": 1}))
+    assert again.metrics["loss"] < -0.1  # ratios above 1 where it paid, below 1 where it did not
+    ask = GenerateRequest((user("What is 1+2?"),), Sampling(max_tokens=6, seed=1))
+    base, adapted = await asyncio.gather(model.generate(ask), model.generate(replace(ask, adapter=trained.adapter)))
+    assert base.logprobs != adapted.logprobs
+    assert await _essence(model, ask) == (base.token_ids, base.prompt_ids)
+
+
+async def _essence(model: Transformers, ask: GenerateRequest) -> tuple[Any, Any]:
+    written = await model.generate(ask)
+    return written.token_ids, written.prompt_ids
+
+
+@MODULE
+async def test_a_step_that_is_no_number_is_skipped(
+    model: Transformers, trainer: LoraTrainer, artifacts: MemoryArtifacts
+) -> None:
+    paths = await sampled(model, 4)
+    samples = (Sample(paths[0], float("nan")), *(Sample(path, 1.0) for path in paths[1:]))
+    trained = await trainer.train(TrainJob(samples, (), None, 5, SETTINGS | {"minibatch": 1, "epochs": 1}))
+    assert trained.metrics["skipped"] == 1 and trained.metrics["steps"] == 3
+    weights = unpack(artifacts.get(trained.adapter)).weights.values()
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in weights)
+
+
+@MODULE
+async def test_nothing_to_train_on_is_said(trainer: LoraTrainer) -> None:
+    empty = Sample(Trajectory(token_ids=(1, 2), mask=(0, 0), logprobs=(0.0, 0.0)), 1.0)
+    with pytest.raises(OperationError, match="nothing to train on"):
+        await trainer.train(TrainJob((empty,), (), None, 0, SETTINGS))
+
+
+@MODULE
+async def test_an_idle_trainer_gives_its_memory_back(trainer: LoraTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -1.0, -1.0))
+    monkeypatch.setattr(trainer, "_idle_s", 0.01)
+    await trainer.train(TrainJob((Sample(path, 1.0),), (), None, 0, SETTINGS))
+    async with asyncio.timeout(20):
+        while trainer.pid is not None:
+            await asyncio.sleep(0.01)
+
+
+def test_replay_is_spread_among_the_steps() -> None:
+    path = Trajectory(token_ids=(1, 2), mask=(0, 1), logprobs=(0.0, -1.0))
+    samples = tuple(Sample(path, float(n)) for n in range(8))
+    job = TrainJob(samples, samples[:3], None, 0, {})
+    kinds = [kind for kind, _ in schedule(job, Recipe(minibatch=2, replay_steps=2))]
+    assert kinds == ["policy", "policy", "replay", "policy", "replay", "policy"]
