@@ -29,10 +29,13 @@ def same(left: str, right: str) -> bool:
 
 
 def _unwrap(text: str) -> str:
-    for opening, closing in _WRAPPERS:
-        if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
-            return _unwrap(text[len(opening) : len(text) - len(closing)].strip())
+    while pair := next((p for p in _WRAPPERS if _wrapped(text, *p)), None):
+        text = text[len(pair[0]) : len(text) - len(pair[1])].strip()
     return text
+
+
+def _wrapped(text: str, opening: str, closing: str) -> bool:
+    return len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing)
 
 
 def _rational(number: str) -> str:

@@ -1,0 +1,107 @@
+"""Rewards: bounded, pure, total over whatever is known, with receipts that add up."""
+
+import math
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.curriculum import frontier_value
+from agent0.rewards import Reward, receipt, rewards
+from events.values import Role
+
+ALL = [entry for role in get_args(Role) for entry in rewards(role).values()]
+SHARE = st.none() | st.floats(0, 1)
+FACTS: dict[str, st.SearchStrategy[Any]] = {
+    "correct": st.none() | st.booleans(),
+    "grounded": st.booleans(),
+    "accepted": st.none() | st.booleans(),
+    "reason": st.sampled_from(["", "malformed", "reserved", "duplicate", "similar", "off_target"]),
+    "novelty": st.none() | st.floats(-1e-9, 2.0),
+    "solve_rate": SHARE,
+    "self_consistency": SHARE,
+    "token_confidence": SHARE,
+    "mean_tool_ok": st.none() | st.floats(0, 100),
+    "tool_ok": st.integers(0, 100),
+    "tool_calls": st.integers(0, 100),
+    "parse_errors": st.integers(0, 100),
+    "answered": st.booleans(),
+    "tokens": st.integers(0, 10**6),
+}
+"""Everything a handler tells about a deed. A part that reads another fact adds it here."""
+
+
+def facts() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(FACTS)
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda e: f"{e.role}-{e.name}")
+@given(told=facts())
+def test_every_part_is_bounded_and_pure(entry: Reward, told: dict[str, Any]) -> None:
+    assert set(entry.reads) <= set(FACTS)
+    inputs = {key: told[key] for key in entry.reads}
+    before = dict(inputs)
+    value = entry.score(inputs)
+    assert value is None or (isinstance(value, float) and -1 <= value <= 1)
+    assert entry.score(inputs) == value
+    assert inputs == before
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda e: f"{e.role}-{e.name}")
+def test_what_is_not_known_is_not_scored(entry: Reward) -> None:
+    assert entry.score(dict.fromkeys(entry.reads)) is None
+
+
+@pytest.mark.parametrize("role", get_args(Role))
+@given(told=facts(), weight=st.floats(-2, 2))
+def test_a_receipt_adds_up(role: Role, told: dict[str, Any], weight: float) -> None:
+    parts, total = receipt(role, told, {"novelty": weight, "correctness": weight})
+    assert total == pytest.approx(sum(p.value * p.weight for p in parts if p.value is not None), abs=1e-9)
+    assert [p.name for p in parts] == sorted(p.name for p in parts)
+    for part in parts:
+        entry = rewards(role)[part.name]
+        assert part.inputs == {key: told[key] for key in entry.reads}
+        assert entry.score(part.inputs) == part.value
+        assert part.weight == {"novelty": weight, "correctness": weight}.get(part.name, entry.weight)
+
+
+def test_a_part_without_weight_is_left_out() -> None:
+    parts, total = receipt("student", {"correct": True, "grounded": True}, {"tool_use": 0})
+    assert ([p.name for p in parts], total) == (["correctness"], 1.0)
+
+
+def _score(role: Role, name: str, **told: Any) -> float | None:
+    entry = rewards(role)[name]
+    return entry.score({**dict.fromkeys(entry.reads), **told})
+
+
+@pytest.mark.parametrize(("rate", "value"), [(0, 0), (0.25, 0.5), (0.5, 1), (0.75, 0.5), (1, 0)])
+def test_uncertainty_pays_the_frontier(rate: float, value: float) -> None:
+    assert frontier_value(rate) == value
+    assert _score("teacher", "uncertainty", solve_rate=rate) == value
+    assert _score("teacher", "uncertainty", self_consistency=rate) == value
+    assert _score("teacher", "uncertainty", solve_rate=rate, self_consistency=0.123) == value
+
+
+@given(st.floats(0, 1))
+def test_the_frontier_is_symmetric(rate: float) -> None:
+    assert math.isclose(frontier_value(rate), frontier_value(1 - rate), abs_tol=1e-9)
+
+
+def test_tool_use_pays_only_where_the_answer_rests_on_it() -> None:
+    assert _score("student", "tool_use", correct=True, grounded=True) == 1
+    assert _score("student", "tool_use", correct=True, grounded=False) == 0
+    assert _score("student", "tool_use", correct=False, grounded=True) == 0
+    assert _score("student", "tool_use", correct=None, grounded=True) is None
+
+
+@pytest.mark.parametrize(("calls", "value"), [(0, 0), (1, 0.25), (4, 1), (40, 1)])
+def test_tool_demand_is_capped_at_four_calls(calls: float, value: float) -> None:
+    assert _score("teacher", "tool_demand", mean_tool_ok=calls) == value
+
+
+def test_a_rejected_task_costs_and_an_accepted_one_does_not() -> None:
+    assert _score("teacher", "validity", accepted=True, reason="") == 0
+    assert _score("teacher", "validity", accepted=False, reason="malformed") == -1
+    assert _score("teacher", "validity", accepted=False, reason="reserved") is None
