@@ -141,11 +141,14 @@ async def run_handlers(world: World) -> None:
         code_rev=code_rev(),
         clock=now,
     )
-    await bus.start()
+    starting = asyncio.ensure_future(bus.start())
     try:
+        await asyncio.shield(starting)  # a cancellation inside would be swallowed there, and this would never end
         await asyncio.Event().wait()
     finally:
-        await bus.stop()
+        await asyncio.wait([starting])
+        if starting.exception() is None:
+            await bus.stop()
 
 
 def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:

@@ -176,13 +176,13 @@ def _carry(held: "Settings", run: str, begin: "Recorded | None", *, with_handler
 
 async def carry_out(held: "Settings", run: str, begin: "Recorded | None", *, quiet: bool) -> "Progress":
     """All handlers and the projector in this process, until ``run`` is over; ``begin`` is appended first."""
-    from agent0.assembly import open_world, run_handlers
+    from agent0.assembly import now, open_world, run_handlers
     from agent0.assembly_tables import catch_up, run_projector
     from agent0.cli.live import follow
 
     async with open_world(held) as world:
-        if begin:
-            await world.log.append([begin])
+        if begin:  # stamped now: opening the world took its time
+            await world.log.append([begin.model_copy(update={"time": now()})])
         async with asyncio.TaskGroup() as group:
             works = [group.create_task(run_handlers(world)), group.create_task(run_projector(held, world.log))]
             progress = await follow(world.log, run, quiet=quiet)
