@@ -210,6 +210,15 @@ def test_a_lesson_marks_what_the_assistant_writes(chat: Chat) -> None:
     assert ids[-1] == chat.stop and mask[-1] == 1
 
 
+def test_a_turn_ends_where_the_template_closes_it() -> None:
+    """Base models name another end of text than the one their template closes turns with."""
+    tokenizer = make_tokenizer(0)
+    tokenizer.eos_token = "<|endoftext|>"
+    chat = Chat(tokenizer)
+    assert chat.stop == tokenizer.convert_tokens_to_ids("<|im_end|>")
+    assert chat.stops == {chat.stop, tokenizer.eos_token_id}
+
+
 def test_a_model_without_a_template_is_refused() -> None:
     tokenizer = make_tokenizer(0)
     tokenizer.chat_template = None

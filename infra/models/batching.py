@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
+ROUNDS = 8
+"""Waits before a batch starts while requests trickle in one by one."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,12 @@ class Batcher(Generic[Asked, Answer]):
                 await self._answer(sorted(batch, key=lambda waiting: waiting.size))
 
     async def _gather(self) -> None:
-        """Until nobody has come for ``wait_s``, or a batch is full."""
+        """Until nobody has come for ``wait_s``, a batch is full, or it has been long enough."""
         known = -1
-        while known < (count := sum(map(len, self._groups.values()))) < self._max:
+        for _ in range(ROUNDS):
+            count = sum(map(len, self._groups.values()))
+            if not known < count < self._max:
+                return
             known = count
             await asyncio.sleep(self._wait_s)
 

@@ -152,7 +152,7 @@ class Engine:
                 for place, (row, token, logprob) in enumerate(
                     zip(rows, chosen.tolist(), logprobs.tolist(), strict=True)
                 )
-                if row.add(token, logprob, self._chat.stop)
+                if row.add(token, logprob, self._chat.stops)
             ]
             if not alive:
                 return
@@ -180,14 +180,14 @@ class _Row:
     def draw(self) -> float:
         return float(self.draws[len(self.written.ids)])
 
-    def add(self, token: int, logprob: float, stop: int) -> bool:
+    def add(self, token: int, logprob: float, stops: frozenset[int]) -> bool:
         """Append; whether the turn goes on."""
         self.written.ids.append(token)
         self.written.logprobs.append(logprob)
         self.left -= 1
-        if token == stop:
+        if token in stops:
             self.written.finish = "stop"
-        return token != stop and self.left > 0
+        return token not in stops and self.left > 0
 
 
 def _left_padded(prompts: Sequence[list[int]], pad: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:

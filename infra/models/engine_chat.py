@@ -28,9 +28,13 @@ class Chat:
         self._markup = Tokenizer.from_str(saved)
         self._markup.encode_special_tokens = True
         self._plain = Tokenizer.from_str(json.dumps({**json.loads(saved), "added_tokens": [], "post_processor": None}))
-        self.stop = int(tokenizer.eos_token_id)
-        self.pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.stop)
         self._pieces = lru_cache(maxsize=256)(self._render)
+        end = int(tokenizer.eos_token_id)
+        closing = self._pieces(("user", "assistant"), "", False)[-1]
+        self.stop = closing[0] if closing else end
+        """What the template closes an assistant's turn with; a base model's tokenizer may name another end of text."""
+        self.stops = frozenset((self.stop, end))
+        self.pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else end)
 
     def prompt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec] = (), prefill: str = "") -> list[int]:
         """The whole context up to and including the opening of the assistant's next turn and ``prefill``."""
@@ -53,7 +57,7 @@ class Chat:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ``ids`` without a closing end of turn."""
-        kept = ids[:-1] if ids and ids[-1] == self.stop else ids
+        kept = ids[:-1] if ids and ids[-1] in self.stops else ids
         return str(self._trusted.decode(list(kept), skip_special_tokens=False))
 
     def _content(self, turn: Turn, after: Sequence[int]) -> list[int]:
