@@ -88,6 +88,22 @@ def lag(as_json: terminal.Json = False) -> None:
 
 
 @app.command()
+def run(profile: terminal.Profile = None, pairs: terminal.Set = None) -> None:
+    """Keep the tables up to date until stopped; `agent0 run start` does so by itself."""
+    from agent0.assembly import open_log
+    from agent0.assembly_tables import run_projector
+
+    held = terminal.settings(profile, pairs)
+
+    async def work() -> None:
+        async with open_log(held, "reader") as log:
+            terminal.say("Keeping the tables up to date. Ctrl-C stops.")
+            await run_projector(held, log)
+
+    terminal.run_async(work)
+
+
+@app.command()
 def rebuild(
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare with the live tables first; differing is exit 1.")
