@@ -1,0 +1,102 @@
+"""Curriculum: every domain its share, unknown arms promising, the frontier preferred, and order never matters."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent0.curriculum import allocate, frontier_value, learn, remember, slots, stream
+from agent0.families import families
+from agent0.run import evolve
+from agent0.settings import RunConfig
+from agent0.state import Arm, RunState, TaskState, arm_key, attempt_id, task_id
+from events.base import TOKEN
+from tests.world import small, started
+
+
+def state(arms: dict[str, Arm] | None = None, **config: Any) -> RunState:
+    first = started(RunConfig.model_validate(small().model_dump() | config)).model_copy(update={"seq": 1})
+    held = evolve(None, first)
+    assert held is not None
+    return replace(held, iteration=0, arms=arms or {})
+
+
+def plan(**changes: Any) -> dict[str, Any]:
+    return {"curriculum": {"embedder": "ngram"} | changes}
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**40), st.integers(1, 40), st.sets(st.sampled_from(["math", "logic", "code"]), min_size=1))
+def test_domains_take_turns_over_what_there_is(seed: int, tasks: int, domains: set[str]) -> None:
+    held = state(seed=seed, tasks=tasks, **plan(domains=sorted(domains), levels=(1, 3)))
+    chosen = allocate(held)
+    assert chosen == allocate(held)
+    assert set(chosen) <= set(slots(held))
+    counts = Counter(domain for domain, _, _ in chosen)
+    assert len(chosen) == tasks and max(counts.values()) - min(counts[d] for d in domains) <= 1
+
+
+def test_slots_are_families_times_levels() -> None:
+    found = slots(state(**plan(levels=(1, 9))))
+    assert len(found) == sum(1 in range(f.levels + 1) for f in families().values())
+    assert len(set(found)) == len(found)
+
+
+def test_the_frontier_is_asked_for_more_than_what_is_mastered() -> None:
+    arms = {}
+    for slot in slots(state()):
+        rate = 0.5 if slot[2] == 2 else 1.0
+        for _ in range(30):
+            arms[arm_key(*slot)] = learn(arms.get(arm_key(*slot)), rate)
+    counts = Counter(level for _, _, level in allocate(state(arms, tasks=1000, **plan(exploration=0.3))))
+    assert counts[2] > 600
+    assert all(counts[level] > 40 for level in (1, 3, 4)), "exploration goes on"
+    even = Counter(level for _, _, level in allocate(state(arms, tasks=1000, **plan(kind="uniform"))))
+    assert all(180 < even[level] < 320 for level in (1, 2, 3, 4))
+
+
+def test_iterations_draw_anew() -> None:
+    held = state(tasks=30)
+    assert allocate(held) != allocate(replace(held, iteration=1))
+    assert allocate(held) != allocate(state(tasks=30, seed=1))
+
+
+@given(st.lists(st.none() | st.floats(0, 1), max_size=60))
+def test_what_an_arm_remembers_is_bounded(rates: list[float | None]) -> None:
+    arm = Arm()
+    for rate in rates:
+        arm = learn(arm, rate)
+    assert 0 <= arm.value <= arm.closed < 1 / (1 - 0.92)
+    assert 0 <= arm.solved <= arm.closed
+
+
+def test_a_task_without_a_rate_counts_as_closed_only() -> None:
+    assert learn(Arm(), None) == Arm(closed=1)
+    assert learn(Arm(), 0.5) == Arm(closed=1, value=frontier_value(0.5), solved=0.5)
+
+
+@given(st.permutations(range(6)))
+def test_who_was_closed_first_does_not_matter(order: list[int]) -> None:
+    tasks = {
+        task_id(0, n): TaskState(n, "math", "linear", 1, paid=n != 4, closed=True, solve_rate=n / 6) for n in range(6)
+    }
+    held = state()
+    there = remember(replace(held, tasks=tasks))
+    assert remember(replace(held, tasks={task_id(0, n): tasks[task_id(0, n)] for n in order})) == there
+    assert there[arm_key("math", "linear", 1)].closed == pytest.approx(sum(0.92**n for n in range(5)))
+
+
+@given(st.lists(st.text(max_size=4) | st.integers(), min_size=1, max_size=4))
+def test_streams_are_seeds(parts: list[Any]) -> None:
+    assert 0 <= stream(*parts) < 2**63
+    assert stream(*parts) == stream(*parts)
+    assert stream(*parts, "x") != stream(*parts)
+
+
+def test_ids_are_tokens_and_differ() -> None:
+    made = [attempt_id(task_id(i, s), n) for i in (0, 11) for s in (0, 999) for n in (0, 99)]
+    assert len(set(made)) == 8
+    assert all(TOKEN.fullmatch(one) for one in made)
