@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings as examples, strategies as st
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from agent0.assembly import check_names

@@ -45,7 +45,7 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe (`| head`) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        sys.exit(1)
     except (Agent0Error, OSError, sqlite3.Error, BaseExceptionGroup) as error:
         told = known(error)
         if told is None:

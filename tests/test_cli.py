@@ -1,0 +1,277 @@
+"""The command line without a run: help everywhere, errors for people, exit codes, clean output."""
+
+import json
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.main import get_command
+
+import agent0.cli
+from agent0 import errors
+from agent0.cli import build, known, terminal
+from agent0.errors import Agent0Error
+from tests.terminal import agent0 as call
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """An empty working folder and an empty home."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("AGENT0_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    command = command or get_command(build())
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*path, name))
+
+
+EVERY = list(commands())
+
+
+@pytest.mark.parametrize("path", [path for path, _ in EVERY], ids=" ".join)
+def test_every_command_has_help(path):
+    for flag in ("-h", "--help"):
+        said = call(*path, flag)
+        assert said.code == 0
+        assert "Usage: agent0" in said.out
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), EVERY, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_every_command_and_option_is_explained(path, command):
+    assert command.help
+    for parameter in command.params:
+        if parameter.param_type_name == "option":
+            assert parameter.help, f"{path} {parameter.name}"
+
+
+def test_everything_that_shows_data_speaks_json():
+    talks = {path for path, command in EVERY if not hasattr(command, "commands")}
+    silent = {path for path, command in EVERY if path in talks and "as_json" not in {p.name for p in command.params}}
+    processes, lines = {("handlers", "run"), ("projections", "run")}, {("trajectory", "export")}
+    assert {path for path in silent if path[0] not in ("report", "tiny")} == processes | lines
+
+
+def test_the_nouns_are_those_that_are_documented():
+    nouns = set(get_command(build()).commands)
+    assert {"run", "handlers", "projections", "events", "task", "trajectory", "failures"} <= nouns
+    assert {"prompt", "config", "log", "doctor"} <= nouns
+
+
+GREET = """
+import typer
+
+app = typer.Typer(help="Greet.")
+
+@app.command()
+def hi() -> None:
+    "Say hi."
+    typer.echo("hi")
+
+@app.command()
+def ho() -> None:
+    "Say ho."
+"""
+
+
+def test_a_file_is_a_noun(place, monkeypatch):
+    (place / "extra").mkdir()
+    (place / "extra" / "greet.py").write_text(GREET)
+    monkeypatch.setattr(agent0.cli, "__path__", [*agent0.cli.__path__, str(place / "extra")])
+    assert call("greet", "hi").out == "hi\n"
+
+
+def test_version():
+    assert call("--version").out.startswith("agent0 ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("rum",), "Did you mean 'run'"),
+        (("run", "strat"), "Did you mean 'start'"),
+        (("run", "start", "--iteration", "3"), "--iterations"),
+        (("run", "start", "--tasks", "none"), "--tasks"),
+        (("run", "start", "--iterations", "0"), "--iterations"),
+        (("run", "start", "--set", "run.seed"), "has no '='"),
+        (("run", "start", "--set", "run.sed=1"), "Did you mean run.seed"),
+        (("run", "start", "--set", "nats.password=x"), "is a secret"),
+        (("run", "start", "--profile", "tinny"), "Did you mean tiny"),
+        (("run", "start", "--set", "run.student.provider=olama"), "Did you mean ollama"),
+        (("config", "show", "--profile", "no.toml"), "There is no profile"),
+        (("handlers", "run", "propose_tsk"), "Did you mean propose_task"),
+        (("prompt", "show", "math"), "style/domain/role"),
+        (("events", "tail", "--type", "ToolCaled"), "Did you mean ToolCalled"),
+        (("trajectory", "export", "--format", "csv"), "csv"),
+    ],
+)
+def test_what_a_person_got_wrong_is_exit_2_and_says_what_to_do(arguments, said):
+    result = call(*arguments)
+    assert result.code == 2
+    assert said in " ".join(result.err.split())
+    assert result.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "show"), "There is nothing to show yet"),
+        (("task", "list"), "There is nothing to show yet"),
+        (("projections", "list"), "There is nothing to show yet"),
+        (("log", "check"), "There is no log yet"),
+        (("prompt", "show", "compact/alchemy/student"), "No prompt is named"),
+        (("projections", "show", "evnts"), "Did you mean events"),
+    ],
+)
+def test_what_is_not_there_is_exit_1_and_one_paragraph(arguments, said):
+    result = call(*arguments)
+    assert result.code == 1
+    assert said in result.err
+    assert result.err.count("\n") == 1
+    assert "Traceback" not in result.err
+
+
+def test_no_runs_yet_is_no_error():
+    assert call("run", "list", "--json").json == []
+    assert call("run", "list").code == 0
+
+
+KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Agent0Error)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_error_ends_with_its_exit_code(kind, monkeypatch):
+    def broken() -> typer.Typer:
+        raise kind("Something", "Because.", "Do this.")
+
+    monkeypatch.setattr(agent0.cli, "build", broken)
+    result = call("run", "list")
+    assert result.code == kind.kind.exit_code
+    assert "Because. Do this." in result.err
+
+
+def test_errors_of_the_machine_are_told_too():
+    import errno
+    import sqlite3
+
+    full = known(OSError(errno.ENOSPC, "No space left on device"))
+    assert full is not None
+    assert full.kind.exit_code == 5
+    assert "projections rebuild" in str(known(sqlite3.DatabaseError("malformed")))
+    grouped = ExceptionGroup("some", [ValueError("x"), ExceptionGroup("more", [errors.GateError("held")])])
+    assert isinstance(known(grouped), errors.GateError)
+    assert known(ValueError("ours")) is None
+
+
+def test_mistakes_of_ours_keep_their_traceback(monkeypatch):
+    def broken() -> typer.Typer:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(agent0.cli, "build", broken)
+    with pytest.raises(ZeroDivisionError):
+        call("run", "list")
+
+
+@pytest.mark.parametrize(("platform", "said"), [("darwin", "macOS"), ("win32", "WSL2")])
+def test_other_systems_are_told_what_they_need(platform, said, monkeypatch):
+    monkeypatch.setattr(sys, "platform", platform)
+    result = call("run", "list")
+    assert result.code == 5
+    assert said in result.err
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from agent0.cli import build; from typer.main import get_command; get_command(build());"
+        "print(sorted({'torch', 'transformers', 'faststream', 'nats', 'numpy', 'sympy', 'sqlite_utils', 'jinja2'}"
+        " & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_reader_who_has_seen_enough_is_not_shouted_at():
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m agent0 config docs | head -1"], capture_output=True, text=True
+    )
+    assert done.stderr == ""
+
+
+@given(st.text())
+def test_nothing_a_model_writes_can_drive_a_terminal(text):
+    kept = terminal.clean(text)
+    assert all(c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co") for c in kept)
+    assert terminal.clean(kept) == kept
+    assert len(terminal.one_line(text, 20)) <= 20
+    assert "\n" not in terminal.one_line(text, 20)
+
+
+def test_tables_show_hostile_text_as_text(capsys):
+    terminal.table([{"answer": "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold]", "n": 1}], as_json=False)
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "[bold]x[/bold]" in out
+
+
+def test_json_escapes_what_a_terminal_would_obey(capsys):
+    terminal.data({"answer": "\x1b[31m\x9b\u202e"})
+    out = capsys.readouterr().out
+    assert out.isascii()
+    assert "\x1b" not in out
+    assert json.loads(out) == {"answer": "\x1b[31m\x9b\u202e"}
+
+
+def test_config_show_says_where_each_value_came_from(place):
+    (place / "agent0.toml").write_text("[run]\nseed = 4\n")
+    shown = {row["key"]: row for row in call("config", "show", "--origin", "--json", "-s", "run.tasks=9").json}
+    assert (shown["run.seed"]["value"], shown["run.seed"]["origin"]) == ("4", "agent0.toml:2")
+    assert shown["run.tasks"]["origin"] == "flag run.tasks"
+    assert shown["home"]["origin"] == "environment AGENT0_HOME"
+    assert shown["run.iterations"]["origin"].endswith("tiny.toml:4")
+    plain = call("config", "show", "--json").json
+    assert plain["run"]["seed"] == 4
+    assert len(plain["config_sha"]) == 64
+
+
+def test_config_docs_names_every_setting():
+    from agent0.configuration import fields
+
+    rows = call("config", "docs", "--json").json
+    assert [row["key"] for row in rows] == [key for key, _ in fields()]
+    assert all(row["meaning"] for row in rows)
+    text = call("config", "docs").out
+    assert all(f"| `{row['key']}` |" in text for row in rows)
+
+
+def test_config_validate():
+    assert call("config", "validate", "--json").json["valid"] is True
+    assert call("config", "validate", "-s", "run.student.tools=hammer").code == 2
+
+
+def test_prompts_are_listed_shown_and_compared():
+    rows = call("prompt", "list", "--json").json
+    name = rows[0]["prompt"]
+    shown = call("prompt", "show", name, "--json").json
+    assert shown["version"] == rows[0]["version"]
+    assert call("prompt", "diff", name, name, "--json").json["same"] is True
+    other = next(row["prompt"] for row in rows if row["version"] != rows[0]["version"])
+    assert call("prompt", "diff", name, other, "--json").json["diff"][:2] == [f"--- {name}", f"+++ {other}"]
+
+
+def test_handlers_are_listed_with_what_they_need():
+    rows = {row["handler"]: row for row in call("handlers", "list", "--json").json}
+    assert rows["propose_task"]["reacts_to"] == "TaskRequested"
+    assert "models" in rows["propose_task"]["needs"]
