@@ -266,8 +266,8 @@ class Reactions:
             cause_id=cause.id,
             cause_seq=cause.seq,
             cause_type=cause.type,
-            cause_task=cause.task,
-            cause_attempt=cause.attempt,
+            cause_task=getattr(cause.event, "cause_task", cause.task),  # of a drop: what was dropped
+            cause_attempt=getattr(cause.event, "cause_attempt", cause.attempt),
             failed_handler=handler,
             error=what[0],
             message=what[1],
