@@ -1,0 +1,174 @@
+"""The report: one file that shows what the tables say, however hostile the words in it."""
+
+import re
+import sqlite3
+import xml.etree.ElementTree as ET
+from collections import Counter
+from contextlib import closing
+from dataclasses import fields
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from agent0.errors import NotFoundError
+from agent0.report import curve_svg, draw_curve, page
+from agent0.report.curve import Palette
+from events.base import Event, Recorded
+from events.runs import RunStarted
+from events.tasks import TaskAttempted, ToolCalled
+from events.values import Turn
+from projections import Projector, tables
+from tests.story import bodies, whole_run
+from tests.terminal import agent0
+
+VOID = {"meta", "br", "img", "link"}
+NASTY = (
+    '</pre></details><script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}{% raw %} $\\frac{}$ '
+    "\x1b[2J\x00\u202egnirts &lt; ]]> --> <!-- <style>*{display:none}</style>"
+)
+
+
+def told(events: list[Recorded], where: str | Path = ":memory:") -> sqlite3.Connection:
+    held = sqlite3.connect(where, isolation_level=None)
+    Projector(Path("memory"), lambda _: held, tables(), "stream").apply(bodies(events))
+    return held
+
+
+@pytest.fixture(scope="module")
+def story() -> list[Recorded]:
+    return whole_run(iterations=3, tasks=6, attempts=3)
+
+
+@pytest.fixture(scope="module")
+def text(story: list[Recorded]) -> str:
+    with closing(told(story)) as db:
+        return page(db, "r1")
+
+
+class Reader(HTMLParser):
+    """What a browser would see: tags with their attributes, text, and whether every tag is closed where it must be."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_page_asks_nothing_of_anyone(text: str) -> None:
+    seen = Reader(text)
+    assert {"script", "img", "link", "iframe", "object", "embed", "form", "base"} & set(seen.tags) == set()
+    names = {name for name, _ in seen.attributes}
+    assert not any(name.startswith("on") or name in ("src", "href", "srcset", "action") for name in names)
+    targets = [value for name, value in seen.attributes if name == "xlink:href"]
+    assert targets and all(target.startswith("#") for target in targets)
+    assert not re.search(r"@import|url\((?!#)", text)
+    assert "default-src 'none'" in text
+    assert len(text) < 1_000_000
+
+
+def test_page_shows_what_the_tables_say(text: str, story: list[Recorded]) -> None:
+    words = " ".join(" ".join(Reader(text).words).split())
+    scores = [e.event for e in story if e.type == "CheckpointEvaluated" and e.event.split == "test"]
+    for score in scores:
+        assert f"{score.accuracy:.1%}" in words
+    for kind, count in Counter(e.type for e in story).items():
+        assert re.search(rf"\b{kind} {count}\b", words), kind
+    families = {e.event.proposal.family for e in story if e.type == "TaskAccepted"}
+    assert families <= set(words.split())
+    assert {e.event.alarm for e in story if e.type == "AlarmRaised"} <= set(words.split())
+
+
+def test_same_tables_same_bytes(text: str, story: list[Recorded]) -> None:
+    with closing(told(story)) as db:
+        assert page(db, "LAST") == text
+
+
+def poisoned(recorded: Recorded) -> Recorded:
+    event: Event = recorded.event
+    match event:
+        case RunStarted():
+            event = event.model_copy(
+                update={"name": NASTY, "prompts": {NASTY: NASTY}, "config": event.config | {NASTY: NASTY}}
+            )
+        case ToolCalled():
+            result = event.result.model_copy(update={"output": NASTY})
+            event = event.model_copy(update={"call": event.call.model_copy(update={"name": NASTY}), "result": result})
+        case TaskAttempted():
+            turns = (Turn(role="assistant", content=NASTY), Turn(role="tool", content=NASTY, name=NASTY))
+            event = event.model_copy(update={"answer": NASTY, "transcript": turns})
+    return recorded.model_copy(update={"event": event})
+
+
+def test_no_text_becomes_markup(text: str, story: list[Recorded]) -> None:
+    with closing(told([poisoned(recorded) for recorded in story])) as db:
+        seen = Reader(page(db, "r1"))
+    assert set(seen.tags) == set(Reader(text).tags)
+    assert not any(name.startswith("on") for name, _ in seen.attributes)
+    shown = "".join(seen.words)
+    assert '<script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}' in shown
+    assert not set("\x00\x1b\u202e") & set(shown)
+
+
+def test_a_run_that_only_began(tmp_path: Path, story: list[Recorded]) -> None:
+    with closing(told(story[:1])) as db:
+        assert "Nothing was evaluated yet." in "".join(Reader(page(db, "r1")).words)
+        assert curve_svg(db, "r1") == ""
+        draw_curve(db, "r1", tmp_path / "curve.png")
+        with pytest.raises(NotFoundError):
+            page(db, "r2")
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_curve_is_drawn_from_every_point(tmp_path: Path, story: list[Recorded]) -> None:
+    with closing(told([poisoned(recorded) for recorded in story])) as db:
+        for ending, magic in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+            draw_curve(db, "r1", tmp_path / f"curve.{ending}")
+            assert (tmp_path / f"curve.{ending}").read_bytes().startswith(magic)
+        drawn = curve_svg(db, "r1")
+    root = ET.fromstring(drawn)
+    words = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"untrained", "0", "1", "2", "validation accuracy", "tool use"} <= set(words)
+    colours = set(re.findall(r"(?:fill|stroke): ([^;\"]+)", drawn))
+    assert colours <= {"none", *(f"var(--{field.name})" for field in fields(Palette))}
+    line = [
+        node
+        for node in root.iter()
+        if re.search(r"stroke: var\(--validation\).*stroke-width: 2", node.get("style", ""))
+    ]
+    points = sum(1 for e in story if e.type == "CheckpointEvaluated" and e.event.split == "validation")
+    assert max(len(re.findall("[ML]", node.get("d", ""))) for node in line) == points == 4
+
+
+def test_report_is_a_command(tmp_path: Path, story: list[Recorded]) -> None:
+    (tmp_path / "tables").mkdir()
+    told(story, tmp_path / "tables" / "view.db").close()
+    said = agent0("report", home=tmp_path)
+    assert said.code == 0
+    assert Path(said.out.strip()).read_text() == agent0("report", "r1", "--out", "-", home=tmp_path).out[:-1]
+    shown = agent0("report", "--json", "--out", str(tmp_path / "deep" / "r.html"), home=tmp_path).json
+    assert (tmp_path / "deep" / "r.html").stat().st_size == shown["bytes"]
+    refused = agent0("report", "--out", "/proc/nowhere/r.html", home=tmp_path)
+    assert refused.code == 1
+    assert "The report cannot be written." in refused.err
