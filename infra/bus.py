@@ -18,7 +18,7 @@ from faststream.nats.security import NatsCredentials, NatsSecurity, NatsUserPass
 from nats.errors import Error
 from nats.js.api import ConsumerConfig
 
-from agent0.errors import Agent0Error, LogError
+from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.settings import Settings
 from events.base import Recorded, decode
 from infra.bus_commit import Committer
@@ -78,7 +78,11 @@ class Bus:
         await check(self._log.client, self._topology, self._handlers)
         self.committer.start()
         self._broker = self._subscribers()
-        await self._broker.start()
+        try:
+            await self._broker.start()
+        except BaseException:
+            await self.stop(0)
+            raise
         self._watch = [asyncio.create_task(self._look(), name="durables")]
         self._pulse.start()
 
@@ -106,7 +110,10 @@ class Bus:
         if self._reactions.busy(run):
             return False
         for handler in self._handlers:
-            info = await self._log.client.jsm().consumer_info(EVENTS, handler.name)
+            try:
+                info = await self._log.client.jsm().consumer_info(EVENTS, handler.name)
+            except (Error, TimeoutError):
+                return False
             if info.num_pending or info.num_ack_pending:
                 return False
         return not self._reactions.busy(run)
@@ -180,7 +187,7 @@ class Bus:
             except LogError as error:
                 self._fatal(str(error))
                 return
-            except (Error, TimeoutError):
+            except DependencyError:
                 continue  # the server is away; the client reconnects
 
 

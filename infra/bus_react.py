@@ -18,7 +18,7 @@ from agent0.errors import Agent0Error, DependencyError
 from agent0.settings import Settings
 from events.alarms import ReactionFailed, ReactionRetried
 from events.base import Event, Recorded, effect_id, record
-from events.runs import RunResumed
+from events.runs import RunCancelled, RunFinished, RunPaused, RunResumed
 from infra.bus_commit import Committer
 from infra.bus_outage import Outages, Probe
 from infra.bus_view import BrokenViewError, RunView, Views
@@ -74,6 +74,11 @@ class _Work:
     @property
     def key(self) -> tuple[str, str]:
         return self.cause.id, self.handler.name
+
+    @property
+    def wanted(self) -> bool:
+        """Work of a run that is paused or over is not done; who reacts to just that event wants it all the same."""
+        return self.view.status == "running" or isinstance(self.cause.event, RunPaused | RunCancelled | RunFinished)
 
 
 class Reactions:
@@ -180,7 +185,7 @@ class Reactions:
 
     async def _react(self, work: _Work) -> None:
         view, delivery = work.view, work.delivery
-        if view.status != "running" or work.key in view.done:
+        if not work.wanted or work.key in view.done:
             return
         old = self._clock() - delivery.stored_at > timedelta(seconds=self._half_window)
         if (old or delivery.deliveries > 1) and await self._stored(work):
@@ -209,7 +214,7 @@ class Reactions:
         probe = Probe(self._outages, work.handler.name, view, work.cause)
         view.tasks.add(task)
         try:
-            while view.status == "running":
+            while work.wanted:
                 try:
                     effects = await self._attempt(work)
                     await probe.came_through()
@@ -218,12 +223,13 @@ class Reactions:
                     await probe.wait(error)
             return []
         except asyncio.CancelledError:
-            if view.status != "cancelled":
+            if task not in view.ended:
                 raise
             task.uncancel()
             return []
         finally:
             view.tasks.discard(task)
+            view.ended.discard(task)
             probe.end()
 
     async def _attempt(self, work: _Work) -> list[Recorded]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
+from agent0.errors import TransientError
 from events.alarms import DependencyLost, DependencyRestored, ReactionRetried
 from events.base import Recorded
 from events.runs import RunCancelled, RunPaused, RunResumed
@@ -40,6 +41,8 @@ class RunView:
         """(dependency, handler) that the log says is waited for."""
         self.tasks: set[asyncio.Task[Any]] = set()
         """Reactions under way: they end when the run is cancelled."""
+        self.ended: set[asyncio.Task[Any]] = set()
+        """Those that were ended so, until they noticed."""
         self._log, self._evolve = log, evolve
         self._recent: OrderedDict[int, Any] = OrderedDict()
         self._marks: list[tuple[int, Any]] = [(0, None)]
@@ -68,6 +71,8 @@ class RunView:
     async def reach(self, seq: int) -> None:
         """Wait until everything up to ``seq``, an event of this run, is folded in."""
         while self.seq < seq:
+            if self._reader.cancelled():
+                raise TransientError(f"The view of {self.run} was dropped.")
             if self._reader.done():
                 raise BrokenViewError(f"run {self.run} cannot be followed: {self._reader.exception()}")
             self._moved.clear()
@@ -131,6 +136,7 @@ class RunView:
             case RunResumed():
                 self._pauses.append((recorded.seq, False))
             case RunCancelled():
+                self.ended |= self.tasks
                 for task in self.tasks:
                     task.cancel()
             case ReactionRetried(cause_id=cause, failed_handler=handler):

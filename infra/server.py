@@ -107,7 +107,7 @@ class Server:
             raise AuthError(what, f"{path}: {error.strerror}.", fix) from error
 
     def _external_options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"servers": self._nats.url}
+        options: dict[str, Any] = {"servers": [url.strip() for url in self._nats.url.split(",")]}
         if self._nats.user:
             options |= {"user": self._nats.user, "password": self._nats.password.get_secret_value()}
         if self._nats.credentials:

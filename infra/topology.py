@@ -3,12 +3,13 @@
 ``init`` makes it, ``check`` refuses drift. Provisioning is explicit and uses the admin role; others only look.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-import nats
 from nats.aio.client import Client
+from nats.errors import Error
 from nats.js.api import (
     AckPolicy,
     ConsumerConfig,
@@ -20,10 +21,11 @@ from nats.js.api import (
     StoreCompression,
     StreamConfig,
 )
-from nats.js.errors import NotFoundError
+from nats.js.errors import APIError, NotFoundError
 
-from agent0.errors import LogError
+from agent0.errors import DependencyError, LogError
 from agent0.settings import HandlerSettings, NatsSettings
+from infra.log_link import connect
 from infra.server import Server
 
 EVENTS = "A0_EV"
@@ -142,20 +144,32 @@ async def init(server: Server, topology: Topology, handlers: Iterable[Reactor]) 
         LogError: an existing stream or durable differs in a field that must not change.
         AuthError: the admin password cannot be read.
     """
-    async with await nats.connect(**server.options("admin"), allow_reconnect=False) as client:
-        manager = client.jsm()
-        for stream in topology.streams():
-            changed = await _stream_drift(client, stream)
-            if changed is None:
-                await manager.add_stream(stream)
-            elif changed:
-                _refuse(f"stream {stream.name}", {k: v for k, v in changed.items() if k not in _MUTABLE})
-                await manager.update_stream(stream)
-        for on, durable in topology.durables(handlers):
-            changed = await _durable_drift(client, on, durable)
-            _refuse(f"consumer {durable.name}", {k: v for k, v in (changed or {}).items() if k not in _MUTABLE})
-            if changed is None or changed:
-                await manager.add_consumer(on, durable)
+    link = await connect(server, "admin")
+    try:
+        await _make(link.client, topology, handlers)
+    except APIError as error:
+        fix = "Free disk space or correct your settings."
+        raise LogError("The log cannot be made.", str(error.description), fix) from error
+    except (Error, TimeoutError) as error:
+        raise link.away("make streams and consumers") from error
+    finally:
+        await link.close()
+
+
+async def _make(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> None:
+    manager = client.jsm()
+    for stream in topology.streams():
+        changed = await _stream_drift(client, stream)
+        if changed is None:
+            await manager.add_stream(stream)
+        elif changed:
+            _refuse(f"stream {stream.name}", {k: v for k, v in changed.items() if k not in _MUTABLE})
+            await manager.update_stream(stream)
+    for on, durable in topology.durables(handlers):
+        changed = await _durable_drift(client, on, durable)
+        _refuse(f"consumer {durable.name}", {k: v for k, v in (changed or {}).items() if k not in _MUTABLE})
+        if changed is None or changed:
+            await manager.add_consumer(on, durable)
 
 
 async def check(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> None:
@@ -163,16 +177,28 @@ async def check(client: Client, topology: Topology, handlers: Iterable[Reactor])
 
     Raises:
         LogError: a stream or durable is missing or differs; the first field is named.
+        DependencyError: no answer.
     """
-    for stream in topology.streams():
-        _require(f"stream {stream.name}", await _stream_drift(client, stream))
+    with _answered():
+        for stream in topology.streams():
+            _require(f"stream {stream.name}", await _stream_drift(client, stream))
     await check_durables(client, topology, handlers)
 
 
 async def check_durables(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> None:
     """The same for the durables alone."""
-    for on, durable in topology.durables(handlers):
-        _require(f"consumer {durable.name}", await _durable_drift(client, on, durable))
+    with _answered():
+        for on, durable in topology.durables(handlers):
+            _require(f"consumer {durable.name}", await _durable_drift(client, on, durable))
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    try:
+        yield
+    except (Error, TimeoutError) as error:
+        fix = "Check that nats-server runs (`agent0 doctor`)."
+        raise DependencyError("log", "It does not answer.", fix) from error
 
 
 Drift = dict[str, tuple[object, object]]

@@ -510,9 +510,13 @@ async def test_handlers_that_want_control_events_get_them(world: World) -> None:
     async def tell(cause: Recorded, run: State) -> list[Event]:
         return [AlarmResolved(alarm=run.status)]
 
-    await world.bus(Toy(tell, events=("RunResumed", "RunStarted")))
-    await world.put(event(STARTED), event(RunResumed()))
-    assert [e.event.alarm for e in await world.until(2)] == ["running", "running"]  # type: ignore[attr-defined]
+    facts = [STARTED, RunPaused(), RunResumed(), RunResumed(), FINISHED]
+    await world.bus(Toy(tell, events=("RunStarted", "RunPaused", "RunResumed", "RunFinished"), in_flight=1))
+    for number, fact in enumerate(facts, 1):
+        await world.put(event(fact))
+        effects = await world.until(number)
+    told = [e.event.alarm for e in effects]  # type: ignore[attr-defined]
+    assert told == ["running", "paused", "running", "running", "finished"]
 
 
 async def test_a_cancelled_run_steals_nothing_from_a_new_one(world: World) -> None:
