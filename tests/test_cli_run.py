@@ -1,0 +1,374 @@
+"""A scripted run through the command line: started, looked at, stopped, resumed, paused, cancelled."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from agent0.assembly import open_log, open_world, recorded, run_handlers
+from agent0.cli.progress import Progress, frontier
+from agent0.configuration import load
+from events.alarms import ReactionFailed
+from events.base import Event
+from events.tasks import TaskProposed
+from tests.terminal import Said
+from tests.terminal import agent0 as call
+
+SMALL = (
+    *("--profile", "scripted", "--tasks", "4", "--attempts", "2"),
+    *("-s", "run.evaluation.validation=12", "-s", "run.evaluation.test=12", "-s", "sandbox.workers=1"),
+)
+HOSTILE = "\x1b]0;owned\x07\x1b[2J plain"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> tuple[Path, Said]:
+    """A data folder with one finished run, and what was said meanwhile."""
+    home = tmp_path_factory.mktemp("finished")
+    return home, call("run", "start", *SMALL, "--name", "first run", home=home)
+
+
+@pytest.fixture
+def home(finished) -> Path:
+    return finished[0]
+
+
+@pytest.fixture
+def begun(tmp_path) -> tuple[Path, str]:
+    """A run that nobody carries."""
+    return tmp_path, call("run", "start", *SMALL, "--detach", "--json", home=tmp_path).json["run"]
+
+
+def append(home: Path, run: str, *events: Event) -> None:
+    async def work() -> None:
+        async with open_log(load("scripted", {"home": str(home)}, {})) as log:
+            await log.append([recorded(run, event) for event in events])
+
+    asyncio.run(work())
+
+
+def test_a_run_tells_how_it_goes_and_what_it_came_to(finished):
+    _, said = finished
+    assert said.code == 0, said.err
+    for words in (
+        "Run first-run-",
+        "untrained",
+        "iteration  0/1",
+        "iteration  1/1",
+        "events",
+        "Next: agent0 run story",
+    ):
+        assert words in said.err
+    for words in (
+        "finished",
+        "untrained, tool forced (control)",
+        "trained",
+        "tasks solved with a tool",
+        "Learning curve",
+    ):
+        assert words in said.out
+    assert Path(said.out.rpartition("Learning curve: ")[2].strip()).read_bytes().startswith(b"\x89PNG")
+
+
+def test_run_show_holds_what_others_read(home):
+    found = call("run", "show", "LAST", "--json", home=home).json
+    assert found["status"] == "finished"
+    assert (found["profile"], found["name"], found["seed"]) == ("scripted", "first run", 0)
+    assert [point["iteration"] for point in found["validation"]] == [-1, 0, 1]
+    assert 0 <= found["heldout_first"] <= 1
+    assert 0 <= found["heldout_last"] <= 1
+    assert found["forced_tool"] == 1.0
+    assert found["tasks"] == found["iterations"] * 4
+    assert found["wall_s"] > 0
+    assert len(found["targets"]) == 3
+    listed = call("run", "list", "--json", home=home).json
+    assert [row["run"] for row in listed] == [found["run"]]
+    assert call("run", "show", found["run"], home=home).code == 0
+
+
+def test_every_event_is_in_the_table_and_counted(home):
+    run = call("run", "show", "--json", home=home).json
+    tail = call("events", "tail", "-n", "100000", "--json", home=home).lines
+    assert [event["seq"] for event in tail] == list(range(1, len(tail) + 1))
+    assert run["events"] == len(tail)
+    assert sum(row["events"] for row in call("events", "stats", "--json", home=home).json) == len(tail)
+    counted = call("projections", "query", "SELECT count(*) AS n FROM events", "--json", home=home).json
+    assert counted == [{"n": len(tail)}]
+    assert call("projections", "lag", "--json", home=home).json == {"log": len(tail), "tables": len(tail), "lag": 0}
+
+
+def test_the_story_is_an_unbroken_chain(home):
+    steps = call("run", "story", "LAST", "--json", home=home).json
+    types = [step["type"] for step in steps]
+    assert (types[0], types[-1]) == ("RunStarted", "RunFinished")
+    assert "CheckpointTrained" in types
+    assert all(step["cause"] == before["id"] for before, step in pairwise(steps))
+    assert "RunFinished" in call("run", "story", home=home).out
+
+
+def test_a_broken_chain_is_an_error(tmp_path):
+    run = call("run", "start", *SMALL, "--detach", "--json", home=tmp_path).json["run"]
+    call("run", "show", home=tmp_path)
+    with sqlite3.connect(tmp_path / "tables" / "view.db") as db:
+        db.execute("UPDATE events SET type = 'RunPaused', cause = 'gone' WHERE type = 'RunStarted'")
+    assert call("run", "story", run, home=tmp_path).code == 1
+
+
+def test_progress_read_from_the_log_agrees_with_the_tables(home):
+    async def replay() -> tuple[Progress, list[object]]:
+        progress, made = Progress(), []
+        async with open_log(load("scripted", {"home": str(home)}, {}), "reader") as log:
+            async for one in log.read():
+                made.append(progress.feed(one))
+        return progress, [m for m in made if m]
+
+    progress, milestones = asyncio.run(replay())
+    curve = call("run", "show", "--json", home=home).json["validation"]
+    assert progress.over
+    assert progress.state is not None
+    assert frontier(progress.state) is not None
+    assert [m.iteration for m in milestones] == [point["iteration"] for point in curve]
+    assert [m.accuracy for m in milestones] == [point["validation"] for point in curve]
+    assert [m.reward for m in milestones[1:]] == pytest.approx([point["reward"] for point in curve[1:]])
+    assert [m.frontier for m in milestones[1:]] == pytest.approx([point["frontier"] for point in curve[1:]])
+    assert sum(m.events for m in milestones) <= progress.events
+
+
+def test_tasks_and_trajectories_are_shown_and_exported(home):
+    tasks = call("task", "list", "--json", home=home).json
+    shown = call("task", "show", tasks[0]["task"], "--json", home=home).json
+    assert shown["task"] == tasks[0]["task"]
+    tried = call("trajectory", "list", "--json", home=home).json
+    attempt = call("trajectory", "show", tried[0]["attempt"], "--json", home=home).json
+    assert attempt["transcript"][-1]["role"] == "assistant"
+    assert attempt["receipts"]
+    assert tried[0]["attempt"] in call("trajectory", "show", tried[0]["attempt"], home=home).out
+    exported = call("trajectory", "export", home=home).lines
+    assert [row["attempt"] for row in exported] == [row["attempt"] for row in tried]
+    for row in call("trajectory", "export", "--format", "trl", home=home).lines:
+        assert row["prompt"]
+        assert row["completion"][0]["role"] == "assistant"
+    assert call("task", "show", "t9-999", home=home).code == 1
+
+
+def test_events_are_found_by_number_id_and_words(home):
+    first = call("events", "show", "1", "--json", home=home).json
+    assert first["type"] == "RunStarted"
+    assert first["effects"]
+    assert call("events", "show", first["id"], "--json", home=home).json["seq"] == 1
+    found = call("events", "grep", "run", "finished", "--run", "LAST", "--json", home=home).json
+    assert "RunFinished" in {row["type"] for row in found}
+    assert call("events", "grep", "zzzzzz", "--json", home=home).json == []
+    one = call("events", "tail", "-t", "RunFinished", home=home).out
+    assert one.count("\n") == 1
+
+
+def test_a_query_can_only_read(home):
+    assert call("projections", "query", "-", "--json", home=home, stdin="SELECT 1 AS x").json == [{"x": 1}]
+    for evil in ("DELETE FROM runs", "ATTACH '/tmp/x' AS y", "PRAGMA journal_mode=DELETE", "SELECT 1; SELECT 2"):
+        assert call("projections", "query", evil, home=home).code == 2
+    slow = "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) SELECT max(x) FROM c"
+    assert call("projections", "query", slow, "--timeout", "0.1", home=home).code == 1
+
+
+def test_tables_are_verified_rebuilt_and_rolled_back(finished, tmp_path):
+    import shutil
+
+    home = tmp_path / "copy"
+    shutil.copytree(finished[0], home, symlinks=True)
+    good = call("projections", "rebuild", "--verify", "--json", home=home)
+    assert good.code == 0
+    assert len(good.json["sha256"]) == len(call("projections", "list", "--json", home=home).json)
+    with sqlite3.connect(home / "tables" / "view.db") as db:
+        attempt = db.execute("SELECT attempt FROM attempts LIMIT 1").fetchone()[0]
+        db.execute("UPDATE attempts SET answer = 'edited' WHERE attempt = ?", (attempt,))
+    bad = call("projections", "rebuild", "--verify", home=home)
+    assert bad.code == 1
+    assert "attempts" in bad.err
+    assert attempt in bad.err
+    assert call("projections", "rebuild", home=home).code == 0
+    assert call("projections", "rebuild", "--verify", home=home).code == 0
+    assert call("projections", "rollback", home=home).code == 0
+    assert call("run", "show", home=home).code == 0
+
+
+def test_damaged_tables_are_told_and_mended(begun):
+    home, _ = begun
+    call("run", "show", home=home)
+    (home / "tables" / "view.db").resolve().write_bytes(b"no database at all" * 100)
+    told = call("run", "show", home=home)
+    assert told.code == 1
+    assert "projections rebuild" in told.err
+    assert call("projections", "rebuild", home=home).code == 0
+    assert call("run", "show", home=home).code == 0
+
+
+def test_a_finished_run_cannot_be_changed(home):
+    for verb in (("pause",), ("cancel", "--yes")):
+        told = call("run", *verb, "LAST", home=home)
+        assert told.code == 1
+        assert "is finished" in told.err
+    before = call("projections", "lag", "--json", home=home).json["log"]
+    again = call("run", "resume", "LAST", home=home)
+    assert again.code == 0
+    assert "is finished" in again.err
+    assert call("projections", "lag", "--json", home=home).json["log"] == before
+
+
+def test_a_run_is_paused_resumed_and_cancelled(begun):
+    home, run = begun
+    assert call("run", "show", run, "--json", home=home).json["status"] == "running"
+    assert call("run", "pause", "LAST", "--reason", "lunch", home=home).code == 0
+    assert call("run", "show", "--json", home=home).json["status"] == "paused"
+    assert call("run", "pause", home=home).code == 1
+    assert call("run", "resume", "--detach", "--json", home=home).json == {"run": run, "status": "running"}
+    assert call("run", "cancel", home=home, stdin="n\n").code == 1
+    assert call("run", "show", "--json", home=home).json["status"] == "running"
+    assert call("run", "cancel", "--yes", home=home).code == 0
+    assert call("run", "resume", home=home).code == 1
+    types = [e["type"] for e in call("events", "tail", "--json", home=home).lines]
+    assert types == ["RunStarted", "RunPaused", "RunResumed", "RunCancelled"]
+    watched = call("run", "watch", run, home=home)
+    assert watched.code == 1
+    assert "cancelled" in watched.err
+
+
+def test_failures_are_shown_retried_and_dropped(begun):
+    home, run = begun
+    cause = call("events", "show", "1", "--json", home=home).json["id"]
+    facts = {"cause_id": cause, "cause_seq": 1, "cause_type": "RunStarted", "failed_handler": "advance_run"}
+    told = {**facts, "error": "ValueError", "message": HOSTILE, "traceback": "Traceback…", "deliveries": 3}
+    append(home, run, ReactionFailed(failure="f-one", **told), ReactionFailed(failure="f-two", **told))
+    assert {row["failure"] for row in call("failures", "list", "--json", home=home).json} == {"f-one", "f-two"}
+    assert call("failures", "show", "f-o", "--json", home=home).json["cause"]["type"] == "RunStarted"
+    assert call("failures", "show", "f-", home=home).code == 1
+    assert call("failures", "retry", "f-one", home=home).code == 0
+    assert call("failures", "retry", "f-one", home=home).code == 1
+    assert call("failures", "drop", "f-two", "--reason", "no use", home=home).code == 0
+    assert call("failures", "list", "--json", home=home).json == []
+    statuses = {
+        row["failure"]: row["status"] for row in call("failures", "list", "--status", "all", "--json", home=home).json
+    }
+    assert statuses == {"f-one": "retried", "f-two": "dropped"}
+
+
+def test_text_of_a_model_cannot_drive_the_terminal(begun):
+    home, run = begun
+    where = {"task": "t0-000", "iteration": 0, "slot": 0, "teacher": "base", "prompt": "p"}
+    append(home, run, TaskProposed(**where, text=HOSTILE, proposal=None, problem=HOSTILE))
+    looks = [
+        ("events", "tail"),
+        ("events", "show", "2"),
+        ("events", "grep", "plain"),
+        ("task", "list"),
+        ("run", "story"),
+    ]
+    looks += [
+        ("task", "show", "t0-000"),
+        ("projections", "query", "SELECT body FROM events"),
+        ("events", "tail", "--json"),
+    ]
+    for look in looks:
+        said = call(*look, home=home)
+        assert said.code == 0, said.err
+        assert "\x1b" not in said.out + said.err
+        assert "\x07" not in said.out + said.err
+
+
+def test_a_log_that_drifted_is_refused_by_name(tmp_path):
+    assert call("log", "init", home=tmp_path).code == 0
+    assert call("log", "init", home=tmp_path).code == 0
+    assert call("log", "check", "--json", home=tmp_path).json["state"] == "ok"
+    told = call("log", "check", "-s", "nats.duplicate_window_s=77", home=tmp_path)
+    assert told.code == 1
+    assert "duplicate_window" in told.err
+    told = call("run", "start", *SMALL, "-s", "handlers.ack_wait_s=3", home=tmp_path)
+    assert told.code == 1
+    assert "agent0 log init" in told.err
+    assert call("run", "list", "--json", home=tmp_path).json == []
+
+
+@pytest.fixture
+def away(monkeypatch) -> None:
+    """The server is elsewhere and does not answer."""
+    monkeypatch.setenv("AGENT0_NATS_URL", "nats://127.0.0.1:1")
+    monkeypatch.setattr("infra.log_link.CONNECT_S", 0.3)
+
+
+def test_an_unreachable_server_is_exit_5(tmp_path, away):
+    told = call("run", "start", *SMALL, home=tmp_path)
+    assert told.code == 5
+    assert "127.0.0.1:1" in told.err
+
+
+def test_tables_can_be_read_while_the_server_is_away(finished, away):
+    told = call("run", "show", home=finished[0])
+    assert told.code == 0
+    assert "may be behind" in told.err
+
+
+async def test_a_stop_while_starting_is_obeyed(tmp_path, monkeypatch):
+    from infra.bus import Bus
+
+    begun, start = asyncio.Event(), Bus.start
+
+    async def announced(self: Bus) -> None:
+        begun.set()
+        await start(self)
+
+    monkeypatch.setattr(Bus, "start", announced)
+    async with open_world(load("scripted", {"home": str(tmp_path)}, {}), ["advance_run", "raise_alarm"]) as world:
+        for turns in (0, 1, 2, 5, 20):
+            work = asyncio.create_task(run_handlers(world))
+            await begun.wait()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            work.cancel()
+            done, _ = await asyncio.wait([work], timeout=30)
+            assert done, "it goes on as if nothing had been said"
+            begun.clear()
+
+
+def test_ctrl_c_stops_cleanly_and_resume_finishes(tmp_path):
+    slow = [*SMALL, "-s", "run.student.model=latency=0.2", "--name", "slow"]
+    command = [sys.executable, "-m", "agent0", "run", "start", *slow]
+    environment = {**os.environ, "AGENT0_HOME": str(tmp_path)}
+    root = Path(__file__).parents[1]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=root
+    ) as process:
+        assert process.stderr is not None
+        _wait_for("untrained", process)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=90)
+    assert process.returncode == 130
+    assert "nothing is lost" in err
+    run = err.rpartition("agent0 run resume ")[2].strip()
+    assert call("run", "show", run, "--json", home=tmp_path).json["status"] == "running"
+    resumed = call("run", "resume", run, home=tmp_path)
+    assert resumed.code == 0, resumed.err
+    found = call("run", "show", "--json", home=tmp_path).json
+    assert (found["run"], found["status"]) == (run, "finished")
+    assert found["tasks"] == 8
+    ids = call(
+        "projections", "query", "SELECT count(*) - count(DISTINCT id) AS twice FROM events", "--json", home=tmp_path
+    )
+    assert ids.json == [{"twice": 0}]
+
+
+def _wait_for(words: str, process: "subprocess.Popen[str]", patience_s: float = 120) -> None:
+    assert process.stderr is not None
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        line = process.stderr.readline()
+        assert line, "it ended"
+        if words in line:
+            return
+    raise AssertionError(f"{words!r} was never said")

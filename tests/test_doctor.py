@@ -1,0 +1,143 @@
+"""The doctor: what it finds, what it says to do, and that a sick part never takes it down."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agent0 import assembly_doctor as doctor
+from agent0.assembly_doctor import Check, examine
+from agent0.configuration import load
+from agent0.errors import DependencyError
+from agent0.settings import Settings
+from tests.terminal import agent0 as call
+
+CHEAP = ("packages", "data folder", "log", "credentials")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+def held(home: Path, **more: str) -> Settings:
+    return load("tiny", {"home": str(home), **{key.replace("__", "."): value for key, value in more.items()}}, {})
+
+
+async def look(settings: Settings, *names: str) -> dict[str, Check]:
+    """Only the named looks; a whole examination starts a sandbox."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doctor, "_LOOKS", {name: doctor._LOOKS[name] for name in names})
+        return {check.name: check async for check in examine(settings)}
+
+
+def test_a_healthy_machine_runs_tiny(tmp_path):
+    said = call("doctor", "--json", home=tmp_path / "home")
+    assert said.code == 0, said.out
+    found = {check["name"]: check for check in said.json["checks"]}
+    assert said.json["healthy"] is True
+    for name in ("python", "packages", "packages [train]", "data folder", "disk space", "log server", "log fsync"):
+        assert found[name]["state"] == "ok", found[name]
+    for name in ("sandbox", "tiny model", "embedding model"):
+        assert found[name]["state"] == "ok", found[name]
+    assert all(check["fix"] for check in found.values() if check["state"] != "ok")
+
+
+async def test_a_made_log_is_checked_for_drift_and_rights(tmp_path):
+    fresh = await look(held(tmp_path), *CHEAP)
+    assert fresh["log streams"].state == "warn"
+    assert "agent0 log init" in fresh["log streams"].fix
+    from agent0.assembly import provision
+
+    await provision(held(tmp_path))
+    made = await look(held(tmp_path), *CHEAP)
+    assert {made[name].state for name in ("log server", "log streams", "log fsync", "log permissions")} == {"ok"}
+    assert "cannot delete" in made["log permissions"].detail
+    drifted = await look(held(tmp_path, nats__duplicate_window_s="99"), *CHEAP)
+    assert drifted["log"].state == "fail"
+    assert "duplicate_window" in drifted["log"].detail
+
+
+async def test_rights_that_would_allow_deletion_are_found(tmp_path, monkeypatch):
+    from agent0.assembly import provision
+    from infra.server import Server
+
+    await provision(held(tmp_path))
+    options = Server.options
+    monkeypatch.setattr(Server, "options", lambda self, role: options(self, "admin"))
+    assert (await look(held(tmp_path), "log"))["log permissions"].state == "fail"
+
+
+async def test_credentials_open_to_others_are_found(tmp_path):
+    await look(held(tmp_path), "log")
+    assert (await look(held(tmp_path), "credentials"))["credentials"].state == "ok"
+    (tmp_path / "nats" / "app.password").chmod(0o644)
+    found = (await look(held(tmp_path), "credentials"))["credentials"]
+    assert found.state == "fail"
+    assert "app.password" in found.detail
+
+
+@pytest.mark.parametrize(("free", "state"), [(100 << 20, "fail"), (1 << 30, "warn"), (10 << 30, "ok")])
+async def test_disk_space(tmp_path, monkeypatch, free, state):
+    usage = shutil.disk_usage(tmp_path)._replace(free=free)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    assert (await look(held(tmp_path), "data folder"))["disk space"].state == state
+
+
+async def test_missing_packages_are_named_with_what_to_install(tmp_path, monkeypatch):
+    there = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda package: "" if package in ("peft", "typer") else there(package))
+    found = await look(held(tmp_path), "packages")
+    assert (found["packages"].state, found["packages [train]"].state) == ("fail", "fail")
+    assert "peft" in found["packages [train]"].detail
+    assert "[train]" in found["packages [train]"].fix
+
+
+async def test_a_sandbox_that_misses_a_probe_is_a_failure(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = await look(held(tmp_path), "sandbox")
+    assert [check.state for check in found.values()] == ["fail"]
+    assert any("bubblewrap" in check.detail + check.fix for check in found.values())
+
+
+async def test_no_gpu_and_no_ollama_are_no_failures_where_nothing_needs_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = await look(held(tmp_path, models__ollama_url="http://127.0.0.1:1"), "gpu", "ollama")
+    assert {check.state for check in found.values()} == {"warn"}
+    assert {"ollama qwen2.5:3b", "ollama qwen2.5:7b"} <= set(found)
+    needed = await look(
+        held(tmp_path, models__ollama_url="http://127.0.0.1:1", run__teacher__provider="ollama"), "ollama"
+    )
+    assert {check.state for check in needed.values()} == {"fail"}
+    assert all("ollama pull" in check.fix for check in needed.values())
+
+
+async def test_a_look_that_breaks_is_a_failed_check(tmp_path, monkeypatch):
+    async def broken(_: Settings) -> list[Check]:
+        raise DependencyError("something", "It broke.", "Mend it.")
+
+    monkeypatch.setitem(doctor._LOOKS, "gpu", broken)
+    found = (await look(held(tmp_path), "gpu"))["gpu"]
+    assert (found.state, found.fix) == ("fail", "Mend it.")
+
+
+def test_what_cannot_run_is_exit_5(tmp_path, monkeypatch):
+    async def broken(_: Settings) -> list[Check]:
+        return [Check("something", "fail", "\x1b[31mbroken", "Mend it.")]
+
+    monkeypatch.setattr(doctor, "_LOOKS", {"something": broken})
+    said = call("doctor", home=tmp_path)
+    assert said.code == 5
+    assert "fix: Mend it." in said.out
+    assert "\x1b" not in said.out
+
+
+def test_smoke_carries_a_run_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "_LOOKS", {})
+    said = call("doctor", "--smoke", "--json", home=tmp_path / "home")
+    assert said.code == 0, said.err
+    assert said.json["checks"][-1]["name"] == "smoke run"
+    assert "finished" in said.json["checks"][-1]["detail"]
+    assert not (tmp_path / "home").exists()
