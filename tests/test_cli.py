@@ -131,7 +131,7 @@ def test_what_a_person_got_wrong_is_exit_2_and_says_what_to_do(arguments, said):
         (("task", "list"), "There is nothing to show yet"),
         (("projections", "list"), "There is nothing to show yet"),
         (("log", "check"), "There is no log yet"),
-        (("prompt", "show", "compact/alchemy/student"), "No prompt is named"),
+        (("prompt", "show", "alchemy/math/student"), "No prompt is named"),
         (("projections", "show", "evnts"), "Did you mean events"),
     ],
 )

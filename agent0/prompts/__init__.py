@@ -17,6 +17,9 @@ from events.values import Role, Turn
 _mark = re.compile(r"^@(system|user|assistant|tool)\n", re.MULTILINE)
 _placeholder = re.compile(r"\{(domain|family|level|question|tools|examples)\}")
 
+ANY = "any"
+"""The folder for domains without one."""
+
 
 @dataclass(frozen=True)
 class Prompt:
@@ -41,16 +44,17 @@ def prompts() -> list[Prompt]:
 
 
 def prompt(style: str, domain: str, role: str) -> Prompt:
-    """One prompt.
+    """One prompt; a domain without a file of its own gets that of the folder ``any``.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: there is no such style or role.
     """
     name = f"{style}/{domain}/{role}"
     if not re.fullmatch(r"[a-z0-9_-]+(/[a-z0-9_-]+){2}", name):
         raise NotFoundError(f"No prompt is named {name[:80]}.", "Names are lower-case letters, digits, _ and -.")
-    file = resources.files(__name__) / style / domain / f"{role}.txt"
-    if not file.is_file():
+    files = [resources.files(__name__) / style / folder / f"{role}.txt" for folder in (domain, ANY)]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
         raise NotFoundError(f"No prompt is named {name}.", f"Styles: {', '.join(styles())}.", "See: agent0 prompt list")
     text = file.read_text(encoding="utf-8")
     return Prompt(style, domain, role, text, hashlib.sha256(text.encode()).hexdigest()[:12])
