@@ -8,6 +8,7 @@ import typer
 from agent0.cli import terminal
 
 if TYPE_CHECKING:
+    from agent0.assembly import World
     from agent0.cli.progress import Progress
     from agent0.settings import Settings
     from events.base import Event, Recorded
@@ -176,20 +177,34 @@ def _carry(held: "Settings", run: str, begin: "Recorded | None", *, with_handler
 
 async def carry_out(held: "Settings", run: str, begin: "Recorded | None", *, quiet: bool) -> "Progress":
     """All handlers and the projector in this process, until ``run`` is over; ``begin`` is appended first."""
-    from agent0.assembly import now, open_world, run_handlers
-    from agent0.assembly_tables import catch_up, run_projector
-    from agent0.cli.live import follow
+    from agent0.assembly import now, open_world, recorded
+    from agent0.assembly_tables import catch_up
+    from events.runs import RunPaused
 
     async with open_world(held) as world:
         if begin:  # stamped now: opening the world took its time
             await world.log.append([begin.model_copy(update={"time": now()})])
-        async with asyncio.TaskGroup() as group:
-            works = [group.create_task(run_handlers(world)), group.create_task(run_projector(held, world.log))]
-            progress = await follow(world.log, run, quiet=quiet)
-            for work in works:
-                work.cancel()
+        try:
+            progress = await _carried(held, world, run, quiet)
+        except asyncio.CancelledError:
+            # a run that nobody carries would take its share of the next one's handlers
+            await world.log.append([recorded(run, RunPaused(reason="stopped by hand"))])
+            raise
         await catch_up(held, world.log)
         return progress
+
+
+async def _carried(held: "Settings", world: "World", run: str, quiet: bool) -> "Progress":
+    from agent0.assembly import run_handlers
+    from agent0.assembly_tables import run_projector
+    from agent0.cli.live import follow
+
+    async with asyncio.TaskGroup() as group:
+        works = [group.create_task(run_handlers(world)), group.create_task(run_projector(held, world.log))]
+        progress = await follow(world.log, run, quiet=quiet)
+        for work in works:
+            work.cancel()
+    return progress
 
 
 async def _watched(held: "Settings", run: str, begin: "Recorded | None", *, quiet: bool) -> "Progress":
@@ -204,17 +219,20 @@ async def _watched(held: "Settings", run: str, begin: "Recorded | None", *, quie
 
 def _conclude(held: "Settings", run: str, as_json: bool) -> None:
     from agent0.cli.overview import overview
+    from projections.attempts import list_attempts
 
     with terminal.tables() as db:
         found = overview(db, run)
-        curve = _curve(held, db, run)
+        curve, tried = _curve(held, db, run), list_attempts(db, run, limit=1)
     if as_json:
         terminal.data({**found, "curve": curve})
         return
     _tell(found)
     if curve:
         terminal.text(f"Learning curve: {curve}")
-    terminal.say("Next: " + "\n      ".join(f"agent0 {one}" for one in _next(run)))
+    shown = [f"trajectory show {one['attempt']} {run}" for one in tried]
+    following = [f"run story {run}", f"task list {run}", *shown, "events grep wrong", f"report {run}"]
+    terminal.say("Next: " + "\n      ".join(f"agent0 {one}" for one in following))
 
 
 def _curve(held: "Settings", db: Any, run: str) -> str:
@@ -229,16 +247,12 @@ def _curve(held: "Settings", db: Any, run: str) -> str:
     return str(path)
 
 
-def _next(run: str) -> list[str]:
-    return [f"run story {run}", f"task list {run}", "trajectory show t0-000-a0", "events grep wrong", f"report {run}"]
-
-
 def _tell(found: dict[str, Any]) -> None:
     from agent0.cli.overview import rows_for_people
 
     names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
     terminal.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")}, False)
-    seen = ("iteration", "validation", "tool_use", "frontier", "reward", "teacher_reward", "accepted", "attempts")
+    seen = ("iteration", "validation", "tool_use", "frontier", "reward", "accepted", "attempts")
     if found["validation"]:
         terminal.table(found["validation"], False, seen, title="\nLearning curve (iteration -1: untrained)")
     if found["test"]:
