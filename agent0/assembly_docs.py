@@ -89,8 +89,8 @@ def config_page() -> str:
         GENERATED,
         "# Settings\n",
         "A setting is taken from the first of: a flag or `--set key=value`; the environment, `AGENT0_` and the key "
-        "with `__` for a dot (`AGENT0_RUN__SEED=1`; the server is `AGENT0_NATS_URL`); `.env`; `agent0.toml` in the working "
-        "folder; `config.toml` in the user's configuration folder; the profile; the default. "
+        "with `__` for a dot (`AGENT0_RUN__SEED=1`; the server is `AGENT0_NATS_URL`); `.env`; `agent0.toml` in the "
+        "working folder; `config.toml` in the user's configuration folder; the profile; the default. "
         "`agent0 config show --origin` tells which it was. A key that does not exist is an error.\n",
         "Everything under `run` is stored in the run's first event; the rest says where and how a process works.\n",
         "## Profiles\n",
