@@ -200,8 +200,20 @@ def fingerprint(tables: dict[str, Table]) -> str:
 
 
 def _create(db: sqlite3.Connection, tables: dict[str, Table], stream: str) -> None:
-    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'position'").fetchone():
+    """Make all tables or none: another process may be at it too, or this one be killed at it."""
+    if _made(db):
         return
+    db.execute("BEGIN IMMEDIATE")
+    with db:
+        if not _made(db):
+            _make(db, tables, stream)
+
+
+def _made(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'position'").fetchone() is not None
+
+
+def _make(db: sqlite3.Connection, tables: dict[str, Table], stream: str) -> None:
     made = sqlite_utils.Database(db)
     for table in tables.values():
         held = made.table(table.name)

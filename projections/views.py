@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from uuid import uuid4
 
 from agent0.errors import NotFoundError, OperationError
 from projections.base import Table
@@ -135,8 +136,7 @@ class Views:
         return max(self._versions(), default=0) + 1
 
     def _point(self, path: Path) -> None:
-        link = self._folder / "view.db.tmp"
-        link.unlink(missing_ok=True)
+        link = self._folder / f".view-{uuid4().hex}"  # its own: other processes may be at it
         link.symlink_to(path.name)
         link.replace(self.live)
 
