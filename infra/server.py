@@ -294,11 +294,22 @@ def _read_place(folder: Path) -> _Place:
 
 
 def _new_place(folder: Path, name: str) -> _Place:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        place = _Place(name, free.getsockname()[1])
+    place = _Place(name, _free_port())
     _write(folder / "server.json", json.dumps(place.__dict__))
     return place
+
+
+def _free_port() -> int:
+    """A free port below those the system gives to clients: while the server restarts, no outgoing connection may take
+    its port, least of all a client's own that tries to reconnect."""
+    try:
+        low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except (OSError, ValueError):
+        low = 32768
+    first = min(12000, low // 2)
+    while _taken(port := first + secrets.randbelow(low - first)):
+        pass
+    return port
 
 
 def _write_config(folder: Path, place: _Place, nats: NatsSettings) -> None:
