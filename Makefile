@@ -44,7 +44,7 @@ check: linux .venv/.ready-dev
 	$(BIN)/mypy
 
 docs: linux .venv/.ready-dev
-	$(BIN)/python -m agent0.assembly_docs
+	$(BIN)/python -m agent0.cli.pages
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python benchmarks/spine.py
