@@ -351,7 +351,7 @@ def test_ctrl_c_stops_cleanly_and_resume_finishes(tmp_path):
     assert process.returncode == 130
     assert "nothing is lost" in err
     run = err.rpartition("agent0 run resume ")[2].strip()
-    assert call("run", "show", run, "--json", home=tmp_path).json["status"] == "running"
+    assert call("run", "show", run, "--json", home=tmp_path).json["status"] == "paused"
     resumed = call("run", "resume", run, home=tmp_path)
     assert resumed.code == 0, resumed.err
     found = call("run", "show", "--json", home=tmp_path).json

@@ -36,6 +36,10 @@ class Display(Protocol):
         """Show it."""
         ...
 
+    def say(self, text: str, style: str = "") -> None:
+        """A line that stays, above whatever moves."""
+        ...
+
 
 async def follow(log: "Log", run: str, *, quiet: bool = False) -> Progress:
     """Tell how ``run`` goes until it is over; milestones already passed are told again."""
@@ -45,12 +49,12 @@ async def follow(log: "Log", run: str, *, quiet: bool = False) -> Progress:
         try:
             async for recorded in log.tail(0, run):
                 milestone = progress.feed(recorded)
-                if quiet or progress.state is None:
+                if display is None or progress.state is None:
                     pass
                 elif milestone:
-                    terminal.say(told(milestone, progress.state.config.iterations))
+                    display.say(told(milestone, progress.state.config.iterations))
                 elif recorded.seq > begin and (news := trouble(recorded)):
-                    terminal.say(news, "yellow")
+                    display.say(news, "yellow")
                 if progress.over:
                     break
         finally:
@@ -89,6 +93,10 @@ class Lines:
         """Say it."""
         terminal.say("  " + describe(pace))
 
+    def say(self, text: str, style: str = "") -> None:
+        """Say it."""
+        terminal.say(text, style)
+
 
 class Bar:
     """A bar of this iteration's attempts."""
@@ -99,7 +107,7 @@ class Bar:
         from rich.progress import BarColumn, SpinnerColumn, TextColumn
         from rich.progress import Progress as Bars
 
-        columns = (SpinnerColumn(), BarColumn(30), TextColumn("{task.description}", markup=False))
+        columns = (SpinnerColumn(), BarColumn(12), TextColumn("{task.description}", markup=False))
         self._bars = Bars(*columns, console=terminal.console(stderr=True), auto_refresh=False, transient=True)
         self._task = self._bars.add_task("starting", total=None)
 
@@ -115,6 +123,10 @@ class Bar:
         total = pace.total if pace.phase == "tasks" else None
         self._bars.update(self._task, total=total, completed=pace.done, description=describe(pace))
         self._bars.refresh()
+
+    def say(self, text: str, style: str = "") -> None:
+        """Print above the bar."""
+        self._bars.console.print(terminal.clean(text), style=style or None)
 
 
 def describe(pace: Pace) -> str:
