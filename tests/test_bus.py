@@ -180,16 +180,22 @@ async def test_an_old_state_is_folded_again_exactly(world: World, monkeypatch: p
     assert told == {(f"a{n}", f"{n}") for n in range(1, 21)}
 
 
-@pytest.mark.parametrize("settings", [Settings(handlers=QUICK.model_copy(update={"commit_ms": 200}))], indirect=True)
 async def test_reactions_are_committed_in_groups_and_each_stays_whole(world: World) -> None:
+    together = asyncio.Event()
+
     async def three(cause: Recorded, run: State) -> list[Event]:
+        if len(toy.calls) == 60:
+            together.set()
+        await together.wait()
         return [AlarmResolved(alarm=cause.id, message=str(n)) for n in range(3)]
 
-    await world.put(*(raised(f"a{n}") for n in range(200)))
-    bus = await world.bus(Toy(three, in_flight=64))
-    effects = await world.until(600)
-    assert bus.committer.reactions == 200 and bus.committer.batches <= 10
-    wholes = [[e.cause for e in effects[at : at + 3]] for at in range(0, 600, 3)]
+    toy = Toy(three, in_flight=64)
+    await world.put(*(raised(f"a{n}") for n in range(60)))
+    bus = await world.bus(toy)
+    effects = await world.until(180)
+    await world.quiet()
+    assert bus.committer.reactions == 60 and bus.committer.batches < 10
+    wholes = [[e.cause for e in effects[at : at + 3]] for at in range(0, 180, 3)]
     assert all(len(set(whole)) == 1 for whole in wholes)
 
 
