@@ -123,8 +123,8 @@ class RunState:
 
     @property
     def digest(self) -> str:
-        """sha256 of the canonical state without stream sequences: equal states, equal digest in every log."""
-        still = replace(self, seq=0, entered=0, starts=(0,) * len(self.starts), config=None)  # type: ignore[arg-type]
+        """sha256 of the canonical state without the run's name and sequences: equal states have one digest anywhere."""
+        still = replace(self, run="", seq=0, entered=0, starts=(0,) * len(self.starts), config=None)  # type: ignore[arg-type]
         return sha256(json.dumps(still, sort_keys=True, default=_plain, separators=(",", ":")))
 
 

@@ -3,10 +3,7 @@
 The sandbox learns each task's reference call when the model is asked the question; it prints the family's own answer.
 """
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
-from math import sqrt
 from typing import Any
 
 from agent0.configuration import config_of
@@ -19,6 +16,7 @@ from agent0.tools.cache import ToolCache
 from events.base import Recorded, record
 from events.runs import RunStarted
 from events.values import ToolState
+from infra.embedding import Ngram
 from infra.models.scripted import Scripted, ScriptedTrainer
 from tests.memory import MemoryArtifacts
 
@@ -66,7 +64,8 @@ class TellingModel:
 
     async def generate(self, request: GenerateRequest) -> Generation:
         for line in request.turns[-1].content.splitlines():
-            await self._tell(line.partition(": ")[2].strip() or line.strip())
+            await self._tell(line.strip())
+            await self._tell(line.partition(": ")[2].strip())
         return await self._inner.generate(request)
 
     async def _tell(self, question: str) -> None:
@@ -91,29 +90,6 @@ class Opened:
         return self._one
 
 
-class Trigrams:
-    """Hashed character trigrams as unit vectors."""
-
-    version = "trigrams@1"
-
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        return [_vector(text) for text in texts]
-
-    async def nearest(self, queries: Sequence[Sequence[float]], archive: Sequence[Sequence[float]]) -> list[float]:
-        return [
-            max((sum(a * b for a, b in zip(query, held, strict=True)) for held in archive), default=0.0)
-            for query in queries
-        ]
-
-
-def _vector(text: str) -> list[float]:
-    counts = [0.0] * 64
-    for at in range(max(1, len(text) - 2)):
-        counts[sha256(text[at : at + 3].encode()).digest()[0] % 64] += 1
-    length = sqrt(sum(c * c for c in counts)) or 1.0
-    return [c / length for c in counts]
-
-
 def ports() -> dict[str, Any]:
     """Every port a handler asks for, played in this process."""
     artifacts, sandbox = MemoryArtifacts(), KnowingSandbox()
@@ -124,7 +100,7 @@ def ports() -> dict[str, Any]:
         "tool_cache": ToolCache(),
         "models": Opened(TellingModel(Scripted(artifacts), sandbox)),
         "trainers": Opened(ScriptedTrainer(artifacts)),
-        "embedders": Opened(Trigrams()),
+        "embedders": Opened(Ngram()),
     }
 
 

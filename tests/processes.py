@@ -1,0 +1,119 @@
+"""Agent0 as separate processes: started, killed and stopped by a test, in a data folder of their own."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from agent0.assembly import open_log
+from agent0.configuration import load
+from agent0.errors import Kind
+from events.base import Recorded
+from infra.server import Server
+
+ROOT = Path(__file__).parents[1]
+PATIENCE_S = 90.0
+
+KINDS = {
+    "runner": ("handlers", "run", "advance_run", "raise_alarm"),
+    "teacher": ("handlers", "run", "propose_task", "screen_task"),
+    "student": ("handlers", "run", "attempt_task"),
+    "verifier": ("handlers", "run", "verify_result", "assign_reward"),
+    "trainer": ("handlers", "run", "train_checkpoint", "evaluate_checkpoint", "judge_checkpoint"),
+    "projector": ("projections", "run"),
+}
+"""Kind of process -> its command; together they run every handler once."""
+
+
+class Crew:
+    """Processes of one data folder. ``settings`` are AGENT0_* names without the prefix."""
+
+    def __init__(self, home: Path, **settings: str) -> None:
+        self.home = home
+        home.mkdir(parents=True, exist_ok=True)
+        own = {f"AGENT0_{name}": value for name, value in settings.items()}
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(ROOT),
+            "OMP_NUM_THREADS": "1",
+            "AGENT0_HOME": str(home),
+            "AGENT0_PROFILE": "scripted",
+            **own,
+        }
+        self.settings = load(env=self.env)
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> "Crew":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """SIGTERM to all; whatever does not end by itself is an error, and is killed."""
+        for process in self.running.values():
+            process.send_signal(signal.SIGTERM)
+        try:
+            for process in self.running.values():
+                process.wait(PATIENCE_S)
+        finally:
+            for process in self.running.values():
+                process.kill()
+                process.wait()
+            self.kill_server()
+
+    def start(self, kind: str, *arguments: str) -> None:
+        """Begin ``agent0 arguments`` (those of the kind where there are none); it writes to ``<kind>.log``."""
+        command = [sys.executable, "-m", "agent0", *(arguments or KINDS[kind])]
+        with (self.home / f"{kind}.log").open("ab") as told:
+            self.running[kind] = subprocess.Popen(command, env=self.env, cwd=self.home, stdout=told, stderr=told)
+
+    def revive(self) -> None:
+        """As a container engine would: what could not start because the log was away is started again."""
+        for kind, process in list(self.running.items()):
+            if process.poll() is not None:
+                assert process.returncode == Kind.DEPENDENCY.exit_code, f"{kind} ended by itself: {self.said(kind)}"
+                self.start(kind)
+
+    def kill(self, kind: str) -> None:
+        """kill -9."""
+        self.revive()
+        process = self.running.pop(kind)
+        process.kill()
+        process.wait()
+
+    def kill_server(self) -> bool:
+        """kill -9 of the log's server; False where none runs."""
+        pid = Server(self.settings.nats, self.home / "nats").pid
+        if pid:
+            assert str(self.home) in Path(f"/proc/{pid}/cmdline").read_text(), "that is not our server"
+            os.kill(pid, signal.SIGKILL)
+        return bool(pid)
+
+    def said(self, kind: str) -> str:
+        """The end of what a process wrote."""
+        return (self.home / f"{kind}.log").read_text(errors="replace")[-3000:]
+
+    def tell(self, *arguments: str, code: int = 0) -> Any:
+        """Run one command to its end; its standard output, as JSON where it is some."""
+        command = [sys.executable, "-m", "agent0", *arguments]
+        done = subprocess.run(command, env=self.env, cwd=self.home, capture_output=True, timeout=PATIENCE_S)
+        assert done.returncode == code, (arguments, done.returncode, done.stderr.decode()[-3000:])
+        return json.loads(done.stdout) if "--json" in arguments else done.stdout.decode()
+
+    async def facts(self, run: str) -> list[Recorded]:
+        """Everything the log holds of ``run``."""
+        async with open_log(self.settings, "reader") as log:
+            return [recorded async for recorded in log.read(run)]
+
+
+async def until(holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+    """Wait for ``holds``; look every 20 ms."""
+    deadline = time.monotonic() + patience_s
+    while not holds():
+        assert time.monotonic() < deadline, f"waited {patience_s:.0f} s for {what}"
+        await asyncio.sleep(0.02)

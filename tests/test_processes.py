@@ -1,0 +1,87 @@
+"""One process or several: the same run is told, with the same payloads."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from events.base import Recorded
+from tests.processes import KINDS, Crew
+
+SIZES = {
+    "RUN__ITERATIONS": "2",
+    "RUN__TASKS": "8",
+    "RUN__ATTEMPTS": "3",
+    "RUN__EVALUATION__VALIDATION": "9",
+    "RUN__EVALUATION__TEST": "9",
+    "RUN__STUDENT__TOOLS": '["python"]',
+}
+
+VOLATILE = {
+    "wall_s": "a clock",
+    "cpu_s": "a clock",
+    "latency_p50_s": "a clock",
+    "latency_p95_s": "a clock",
+    "peak_mem_mib": "measured",
+    "cached": "the cache is each process's own",
+    "position": "a place in the stream",
+    "after": "a place in the stream",
+    "until": "a place in the stream",
+    "replay_after": "a place in the stream",
+    "manifest": "an artifact that holds event ids",
+    "items": "an artifact that holds seconds",
+}
+"""Fields that may differ between two tellings of one run, and why; all others are equal."""
+
+
+def payloads(told: Sequence[Recorded], volatile: Mapping[str, str] = VOLATILE) -> Counter[str]:
+    """What was said of whom, without the ``volatile`` fields."""
+
+    def stable(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: stable(inner) for key, inner in sorted(value.items()) if key not in volatile}
+        return [stable(inner) for inner in value] if isinstance(value, list) else value
+
+    return Counter(f"{r.type} {r.task} {r.attempt} {stable(r.event.model_dump(mode='json'))}" for r in told)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> list[Recorded]:
+    with Crew(tmp_path_factory.mktemp("alone"), **SIZES) as crew:
+        found = crew.tell("run", "start", "--json", "--name", "twin")
+        assert found["status"] == "finished"
+        return asyncio.run(crew.facts(found["run"]))
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> list[Recorded]:
+    with Crew(tmp_path_factory.mktemp("apart"), **SIZES) as crew:
+        crew.tell("log", "init")
+        for kind in KINDS:
+            crew.start(kind)
+        found = crew.tell("run", "start", "--no-handlers", "--json", "--name", "twin")
+        assert found["status"] == "finished"
+        assert not [kind for kind, process in crew.running.items() if process.poll() is not None]
+        return asyncio.run(crew.facts(found["run"]))
+
+
+def test_several_processes_tell_what_one_tells(alone: list[Recorded], apart: list[Recorded]) -> None:
+    assert len(KINDS) >= 4
+    names = [Counter((r.type, r.task, r.attempt) for r in told) for told in (alone, apart)]
+    assert names[0] == names[1]
+    assert payloads(apart) - payloads(alone) == Counter()
+    assert len({r.id for r in apart}) == len(apart)
+
+
+def test_the_named_fields_are_all_that_differs(alone: list[Recorded]) -> None:
+    """A list of exceptions that names what is not there would hide something some day."""
+    there = {key for r in alone for key in _keys(r.event.model_dump(mode="json"))}
+    assert set(VOLATILE) <= there
+
+
+def _keys(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value) | {key for inner in value.values() for key in _keys(inner)}
+    return {key for inner in value for key in _keys(inner)} if isinstance(value, list) else set()
