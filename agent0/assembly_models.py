@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,9 @@ def embedder(name: str) -> Callable[[OpenEmbedder], OpenEmbedder]:
     return register
 
 
-def load_plugins() -> list[str]:
-    """Import every module named under the entry point group; importing registers what it declares.
+@cache
+def load_plugins() -> tuple[str, ...]:
+    """Import every module named under the entry point group, once; importing registers what it declares.
 
     Raises:
         ConfigError: a plugin that cannot be imported.
@@ -66,7 +68,7 @@ def load_plugins() -> list[str]:
             why = f"{type(error).__name__}: {error}."
             fix = f"Update or uninstall {point.dist.name if point.dist else point.value}."
             raise ConfigError(f"The plugin {point.name} cannot be loaded.", why, fix) from error
-    return [point.name for point in found]
+    return tuple(point.name for point in found)
 
 
 def providers() -> dict[str, Provider]:
