@@ -1,0 +1,197 @@
+"""What the documents say is what the code does: pages, links, commands, settings, messages, exit codes."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from agent0.cli import build, pages
+from agent0.configuration import fields
+from agent0.errors import Kind
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+WRITTEN = [page for page in PAGES if page.name not in pages.pages()]
+every_page = pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
+
+OTHERS = {
+    "setting up uid map: Permission denied",
+    "No permissions to create new namespace",
+    "No matching distribution found",
+}
+"""Messages of bubblewrap and pip."""
+
+
+@pytest.mark.parametrize("name", pages.pages())
+def test_generated_pages_are_as_the_code_says(name: str) -> None:
+    assert (ROOT / "docs" / name).read_text() == pages.pages()[name], "run: make docs"
+
+
+def test_every_command_is_on_its_page() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text()
+    known = {path: command for path, command in commands(get_command(build()), ("agent0",)) if not inner(command)}
+    assert len(known) > 25
+    for path, command in known.items():
+        said = text.partition(f"## {' '.join(path)}\n")[2].partition("\n## ")[0]
+        assert " ".join(command.help.split()) in said, path
+        options = [opt for p in command.params if p.name != "help" for opt in p.opts if opt.startswith("--")]
+        assert all(opt in said for opt in options), path
+
+
+def test_pages_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "DOCS", tmp_path)
+    pages.write()
+    assert {page.name: page.read_text() for page in tmp_path.iterdir()} == pages.pages()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        assert re.match(r"https?:", target) or (page.parent / target.partition("#")[0]).exists(), target
+
+
+@every_page
+def test_commands_exist(page: Path) -> None:
+    root = get_command(build())
+    for line in code(page):
+        for found in re.finditer(r"(?:^|[ `/])agent0 ((?:[a-z-]+ ?)+[^`#;|>]*)", line):
+            words = found[1].split()
+            command, path = root, []
+            while inner(command):
+                assert words and words[0] in inner(command), line
+                path.append(words.pop(0))
+                command = inner(command)[path[-1]]
+            flags = {opt for p in command.params for opt in (*p.opts, *p.secondary_opts)} | {"--help"}
+            assert {word.partition("=")[0] for word in words if re.match("--?[a-z]", word)} <= flags, line
+
+
+@every_page
+def test_make_words_exist(page: Path) -> None:
+    known = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for line in code(page):
+        for found in re.finditer(r"(?:^|[ `])make ([a-z]+)", line):
+            assert found[1] in known, line
+
+
+@every_page
+def test_settings_exist(page: Path) -> None:
+    known = [key for key, _ in fields()]
+    pattern = r"(?<![\w./])((?:run|nats|handlers|sandbox|models)(?:\.[a-z_<>]+)+)(?!\.?\w|\()"
+    for line in code(page):
+        for key in re.findall(pattern, line):
+            wanted = re.escape(key).replace("<role>", "(student|teacher)")
+            is_file = (ROOT / key).exists() or any(ROOT.glob(f"*/{key}"))
+            assert is_file or any(re.match(rf"{wanted}($|\.)", one) for one in known), line
+
+
+def test_messages_are_the_ones_people_meet() -> None:
+    rooms = ("agent0", "events", "handlers", "infra", "projections")
+    sources = [path.read_text() for room in rooms for path in (ROOT / room).rglob("*.py")]
+    text = re.sub(r"\{[^{}\n]*\}", "…", "\n".join(sources)) + (ROOT / "Makefile").read_text()
+    for page, cell in first_cells():
+        for quoted in re.findall(r"`([^`]+)`", cell):
+            parts = [] if quoted in OTHERS else [part.strip(" :") for part in quoted.split("…")]
+            for part in filter(None, parts):
+                name = part.partition(" is not available")[0]
+                assert part in text or f'DependencyError("{name}"' in text, (page, quoted)
+
+
+def first_cells() -> Iterator[tuple[str, str]]:
+    text = (ROOT / "docs" / "troubleshooting.md").read_text()
+    for line in text.partition("## Setting up")[2].splitlines():
+        if line.startswith("| ") and not line.startswith("| you see"):
+            yield "troubleshooting.md", line.split(" | ")[0]
+
+
+def test_exit_codes_are_all_told() -> None:
+    text = (ROOT / "docs" / "troubleshooting.md").read_text().partition("## Exit codes")[2].partition("\n## ")[0]
+    told = {int(code) for cell in re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE) for code in cell.split(",")}
+    assert told == {0, 130, 143, *(kind.exit_code for kind in Kind)}
+
+
+def test_the_tree_of_the_readme_is_the_tree() -> None:
+    text = (ROOT / "README.md").read_text()
+    drawn = text.partition("## The tree\n\n```\n")[2].partition("```")[0]
+    words = re.split(r"\s+", drawn)
+    named = {word for word in words if word.endswith((".py", "/"))}
+    assert all(any(ROOT.glob(word)) or any((ROOT / "agent0").glob(word)) for word in named)
+    files = {path.name for path in (ROOT / "agent0").glob("*.py")} - {"__init__.py", "__main__.py"}
+    unnamed = {file for file in files - named if not file.startswith("assembly")}
+    assert unnamed <= {"collecting.py", "storing.py", "trajectories.py"}
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert {room for room in rooms if (ROOT / room / "__init__.py").exists()} <= {name.strip("/") for name in named}
+
+
+def test_decisions_are_listed() -> None:
+    listed = re.findall(r"\]\((\d{3}-[a-z0-9-]+\.md)\)", (ROOT / "docs/decisions/README.md").read_text())
+    assert listed == sorted(page.name for page in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+    for page in listed:
+        text = (ROOT / "docs/decisions" / page).read_text()
+        assert text.startswith(f"# {page[:3]} ")
+        assert all(f"**{word}.**" in text for word in ("Context", "Choice", "Price"))
+
+
+def fake(folder: Path, **said: str) -> dict[str, str]:
+    """An environment whose programs say just this."""
+    for name, line in said.items():
+        (folder / name).write_text(f"#!/bin/sh\necho {line}\n")
+        (folder / name).chmod(0o755)
+    return {"PATH": str(folder)}
+
+
+@pytest.mark.parametrize(
+    ("word", "said", "told"),
+    [
+        ("linux", {"uname": "Darwin"}, "brew install lima"),
+        ("linux", {"uname": "MINGW64_NT-10.0"}, "wsl --install"),
+        ("bubblewrap", {"uname": "Linux", "id": "1000"}, "sudo apt-get install -y bubblewrap"),
+    ],
+)
+def test_make_says_what_is_missing(tmp_path: Path, word: str, said: dict[str, str], told: str) -> None:
+    make = shutil.which("make") or ""
+    done = subprocess.run(
+        [make, word], cwd=ROOT, env=fake(tmp_path, **said), capture_output=True, text=True, timeout=20
+    )
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Error 5" in done.stderr
+
+
+def test_make_words_are_the_jobs_of_ci() -> None:
+    environment = {**os.environ, "MAKEFLAGS": ""}
+    for word in ("run", "test", "check", "docs", "bench", "clean", "setup"):
+        done = subprocess.run(
+            ["make", "-n", word], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=20
+        )
+        assert done.returncode == 0, done.stderr
+    job = (ROOT / ".ci" / "run").read_text()
+    assert job.splitlines()[-1].endswith("make --no-print-directory test")
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def code(page: Path) -> Iterator[str]:
+    """Lines of fenced blocks (Python aside), and code within lines, each in its backticks."""
+    language = None
+    for line in page.read_text().splitlines():
+        if line.startswith("```"):
+            language = None if language is not None else line[3:]
+        elif language is None:
+            yield from re.findall(r"`[^`]+`", line)
+        elif language == "":
+            yield line.partition("  #")[0]
+
+
+def inner(command: Any) -> dict[str, Any]:
+    return getattr(command, "commands", {})
+
+
+def commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield path, command
+    for name, below in inner(command).items():
+        yield from commands(below, (*path, name))
