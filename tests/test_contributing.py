@@ -1,0 +1,111 @@
+"""The examples of CONTRIBUTING are whole: written into a copy of the tree, each is found, used and checked."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processes import ROOT
+from tests.test_architecture import CHECKS, Source
+
+EXAMPLES = dict(re.findall(r"```python\n# file: (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S))
+ROOMS = ("agent0", "events", "handlers", "infra", "projections", "tests", "configs")
+
+USED = """
+import asyncio
+from agent0.families import families
+from agent0.rewards import rewards
+from agent0.student import specs_of
+from agent0.tools import call_tool
+from events import checkpoints, tasks
+from events.values import ToolCall
+from handlers import handlers
+from handlers.play import play
+from infra import storage
+from pathlib import Path
+from projections import Projector, tables
+from tests.memory import TrustingSandbox
+from tests.test_handlers import judging, react, scored
+from tests.world import ports, small, started
+
+# domain and family: a run asks for them, and its tasks are solved and judged
+config = small(tasks=12, curriculum={"embedder": "ngram", "domains": ["units", "math"]}, evaluation={"validation": 6})
+told = asyncio.run(play(started(config), ports()))
+accepted = [r.event.proposal for r in told if isinstance(r.event, tasks.TaskAccepted)]
+assert {"durations"} == set(families("units")) and "divisors" in families("math")
+assert "units" in {task.domain for task in accepted}
+judged = {r.task: r.event for r in told if isinstance(r.event, tasks.ResultVerified)}
+assert any(v.correct for task, v in judged.items()), judged
+evaluated = next(r.event for r in told if isinstance(r.event, checkpoints.CheckpointEvaluated))
+assert set(evaluated.by_domain) == {"units", "math"}
+
+# tool: the student is told of it and can call it
+assert "weekday of a date" in specs_of(["weekday"])[0].description
+call = ToolCall(name="weekday", arguments={"date": "2024-02-29"})
+assert asyncio.run(call_tool(call, TrustingSandbox(), ["weekday"])).output == "Thursday"
+
+# reward: every receipt of a student has it
+receipts = [r.event for r in told if isinstance(r.event, tasks.RewardAssigned) and r.event.role == "student"]
+assert receipts and all("brevity" in {part.name for part in one.parts} for one in receipts)
+
+# handler: reacts beside the others
+assert handlers()["note_record"].events == ("CheckpointPromoted",)
+state = judging(0.5)
+(verdict,) = asyncio.run(react("judge_checkpoint", scored(0.95), state))
+(alarm,) = asyncio.run(react("note_record", verdict, state))
+assert alarm.alarm == "record-student-0"
+
+# projection: its table is filled from the same events
+projector = Projector(Path("view.db"), storage.connect, tables(), "stream")
+projector.apply([(r.seq, r.to_json()) for r in told])
+projector.close()
+with storage.reading(Path("view.db")) as db:
+    rows = db.execute("SELECT sum(uses) FROM prompt_uses").fetchone()
+assert rows[0] == sum(isinstance(r.event, tasks.TaskProposed | tasks.TaskAttempted) for r in told)
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tree with all examples in it."""
+    root = tmp_path_factory.mktemp("copy")
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns("__pycache__", "*.safetensors"))
+    for file in ("pyproject.toml", "CONTRIBUTING.md", "docker-compose.yml"):
+        shutil.copy(ROOT / file, root)
+    for path, text in EXAMPLES.items():
+        assert not (ROOT / path).exists(), f"{path} is there already"
+        (root / path).write_text(text)
+    return root
+
+
+def run(root: Path, *arguments: str) -> None:
+    env = {"PATH": os.environ["PATH"], "HOME": str(root), "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, *arguments], cwd=root, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_there_is_an_example_of_everything() -> None:
+    rooms = sorted(str(Path(path).parent) for path in EXAMPLES)
+    assert rooms == [*["agent0/families"] * 2, "agent0/rewards", "agent0/tools", "handlers", "projections"]
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_examples_keep_the_rules_of_the_house(path: str) -> None:
+    assert [told for check in CHECKS for told in check(Source(path, EXAMPLES[path]))] == []
+
+
+def test_one_file_is_enough_to_be_used(copy: Path) -> None:
+    run(copy, "-c", USED)
+
+
+def test_additions_are_tested_without_a_line_of_their_own(copy: Path) -> None:
+    """Contract tests run over the registries."""
+    names = "divisors or durations or brevity or note_record"
+    wanted = ("tests/test_families.py", "tests/test_rewards.py", "tests/test_handlers.py", "tests/test_verifiers.py")
+    run(copy, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-k", names, *wanted)
+    run(copy, "-m", "ruff", "check", *EXAMPLES)
