@@ -47,8 +47,8 @@ docs: linux .venv/.ready-dev
 	$(BIN)/python -m agent0.cli.pages
 
 bench: setup .venv/.ready-dev
-	$(BIN)/python benchmarks/spine.py
-	$(BIN)/python benchmarks/projection.py
+	$(BIN)/python -m benchmarks.spine
+	$(BIN)/python -m benchmarks.projection
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
