@@ -1,202 +1,207 @@
-"""What the event spine costs: one `tiny` iteration with log, bus and tables, against the same work called directly.
+"""What the event spine costs: one iteration of profile ``tiny`` through log and bus, and the same work called directly.
 
-Both arms use the same model process, sandboxes, embedder and trainer, the same seeds and a tool cache each; the direct
-arm calls the same functions with ``asyncio.gather`` and keeps nothing. Arms alternate; a ratio is the median over the
-pairs (aim: wall and CPU per attempt <= 1.10). CPU is that of this process and all its children.
+Both sides share models, sandboxes and worker processes, and call the very same handlers with the same seeds and bounds:
+
+- ``log``: nats-server with fsync always, bus, group commit, acknowledgements, and a reader that waits for the end;
+- ``direct``: each handler is called as soon as its event is there, in memory; nothing is stored, nothing is sent.
+
+Pairs alternate. CPU is that of this process and all below it (server, models, sandboxes). A ratio is the median of the
+pairs' ratios (aim: at most 1.10 each).
 """
 
 import argparse
 import asyncio
 import json
+import os
+import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-import psutil
-
-from agent0 import curriculum
-from agent0.assembly import World, open_world, run_handlers, started
-from agent0.assembly_tables import run_projector
+from agent0.assembly import World, now, open_world, run_handlers, started
 from agent0.configuration import load
-from agent0.heldout import heldout
-from agent0.novelty import Archive, Proposed, decide_batch
-from agent0.ports import TrainJob
-from agent0.prompts import prompt
-from agent0.rewards import receipt
-from agent0.run import RunState
-from agent0.settings import RunConfig, Settings
-from agent0.student import Solved, solve
-from agent0.teacher import Draft, propose
-from agent0.tools import ToolCache
-from agent0.training import Deed, learning_rate, select
-from agent0.verifiers import verifier_for
-from events.values import Role, Task
+from agent0.run import RunState, evolve
+from agent0.settings import Settings
+from agent0.tools.cache import ToolCache
+from events.base import Recorded, effect_id, record
+from handlers import Handler
+from handlers.play import Played
+
+AIM = 1.10
+HELDOUT = {"run.evaluation.validation": "12", "run.evaluation.test": "0", "run.evaluation.forced_tool": "false"}
+"""Held-out tasks are one event for hundreds of attempts: few of them, so that they do not hide what events cost."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one iteration."""
+    """Of one run: events and attempts, and milliseconds of wall and CPU time an attempt."""
 
+    side: str
+    events: int
     attempts: int
-    wall_s: float
-    cpu_s: float
-
-
-def cpu_seconds() -> float:
-    """User and system time of this process, its living children and those they waited for."""
-    total = 0.0
-    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
+    wall_ms: float
+    cpu_ms: float
+    work: frozenset[tuple[tuple[str, str, str], int]]
 
 
 class Direct:
-    """The work of an iteration without events."""
+    """The same handlers without a log. What was told so far is their history."""
 
     def __init__(self, world: World) -> None:
-        self._ports, self._cache = world.ports, ToolCache()
+        self._played = Played()
+        self._handlers = world.handlers
+        self._ports = {**world.ports, "history": self._played}
+        self._slots = {name: asyncio.Semaphore(handler.in_flight) for name, handler in world.handlers.items()}
+        self._state: RunState | None = None
 
-    async def iteration(self, config: RunConfig) -> int:
-        """Propose, screen, attempt, verify, reward, train both roles, validate; the number of attempts."""
-        state = RunState("direct", 0, config, "", iteration=0)
-        slots = list(enumerate(curriculum.allocate(state)))
-        await self._validate(config, None)
-        drafts = await asyncio.gather(*(self._propose(config, slot, *cell) for slot, cell in slots))
-        accepted = await self._screen(config, [(slot, cell[0]) for slot, cell in slots], drafts)
-        tries = [(task, slot, n) for slot, task in accepted.items() for n in range(config.attempts)]
-        deeds = await asyncio.gather(*(self._attempt(config, *one) for one in tries))
-        rates = {slot: _rate([d for d in deeds if d.group == str(slot)]) for slot in accepted}
-        deeds = [replace(d, solve_rate=rates[int(d.group)]) for d in deeds]
-        taught = [_teachers(slot, draft, rates.get(slot)) for slot, draft in enumerate(drafts)]
-        adapter = await self._train(config, "student", deeds)
-        await self._train(config, "teacher", taught)
-        await self._validate(config, adapter)
-        return len(tries)
+    async def run(self, begin: Recorded) -> list[Recorded]:
+        """Everything that follows from ``begin``."""
+        async with asyncio.TaskGroup() as group:
+            self._tell(begin, group)
+        return self._played.told
 
-    async def _propose(self, config: RunConfig, slot: int, domain: str, family: str, level: int) -> Draft:
-        return await propose(
-            self._ports["models"].open(config.teacher),
-            prompt(config.teacher.prompts, domain, "teacher"),
-            domain=domain,
-            family=family,
-            level=level,
-            config=config.teacher,
-            seed=curriculum.stream(config.seed, "task", 0, slot),
-        )
+    def _tell(self, recorded: Recorded, group: asyncio.TaskGroup) -> None:
+        stored = recorded.model_copy(update={"seq": len(self._played.told) + 1})
+        self._played.told.append(stored)
+        self._state = evolve(self._state, stored)
+        for handler in self._handlers.values():
+            if stored.type in handler.events and self._state:
+                group.create_task(self._react(handler, stored, self._state, group))
 
-    async def _screen(self, config: RunConfig, slots: list[tuple[int, str]], drafts: list[Draft]) -> dict[int, Task]:
-        batch = [Proposed(str(slot), slot, domain, drafts[slot].proposal) for slot, domain in slots]
-        texts = {p.task: p.proposal.question for p in batch if p.proposal}
-        vectors = await self._ports["embedders"].open(config.curriculum.embedder).embed(list(texts.values()))
-        named = dict(zip(texts, vectors, strict=True))
-        decisions = decide_batch(batch, Archive(), named, config.curriculum.similarity_limit)
-        found = {d.slot: drafts[d.slot].proposal for d in decisions if d.reason is None}
-        return {slot: task for slot, task in found.items() if task}
-
-    async def _solve(self, config: RunConfig, task: Task, seed: int, **options: object) -> tuple[Solved, bool | None]:
-        solved = await solve(
-            self._ports["models"].open(config.student),
-            task,
-            config=config.student,
-            sandbox=self._ports["sandbox"],
-            prompt=prompt(config.student.prompts, task.domain, "student"),
-            seed=seed,
-            cache=self._cache,
-            **options,  # type: ignore[arg-type]
-        )
-        verdict = await verifier_for(task).judge(task, [solved.answer], self._ports["verifier_sandbox"])
-        return solved, verdict[0].correct
-
-    async def _attempt(self, config: RunConfig, task: Task, slot: int, number: int) -> Deed:
-        seed = curriculum.stream(config.seed, "attempt", f"t0-{slot:03d}", number)
-        solved, correct = await self._solve(config, task, seed)
-        facts = {"correct": correct, "grounded": solved.grounded}
-        _, total = receipt("student", facts, config.rewards.weights)
-        return Deed(f"{slot}-{number}", str(slot), "base", solved.trajectory, total, None, bool(correct))
-
-    async def _train(self, config: RunConfig, role: Role, deeds: list[Deed]) -> object:
-        chosen = select(role, deeds, deeds if role == "student" else [], author="base", config=config, seed=1)
-        if not chosen.samples:
-            return None
-        recipe = config.training.student if role == "student" else config.training.teacher
-        settings = recipe.model_dump() | {"lr": learning_rate(recipe, 0, 1), "temperature": 1.0}
-        job = TrainJob(chosen.samples, chosen.replay, None, 1, settings)
-        return (await self._ports["trainers"].open(config.student).train(job)).adapter
-
-    async def _validate(self, config: RunConfig, adapter: object) -> None:
-        held = heldout("validation", config.evaluation.validation, config.evaluation.seed)
-        await asyncio.gather(*(self._solve(config, t, n, adapter=adapter, temperature=0.0) for n, t in enumerate(held)))
+    async def _react(self, handler: Handler, cause: Recorded, state: RunState, group: asyncio.TaskGroup) -> None:
+        async with self._slots[handler.name]:
+            effects = await handler(cause, state, self._ports)
+        for n, event in enumerate(effects):
+            ids = {"id": effect_id(cause.id, handler.name, n), "cause": cause.id, "handler": handler.name}
+            self._tell(record(event, run=cause.run, time=now(), **ids), group)
 
 
-def _rate(deeds: list[Deed]) -> float:
-    return sum(d.success for d in deeds) / len(deeds)
-
-
-def _teachers(slot: int, draft: Draft, rate: float | None) -> Deed:
-    facts = {"solve_rate": rate, "self_consistency": None, "accepted": rate is not None, "reason": "", "novelty": None}
-    _, total = receipt("teacher", {**facts, "mean_tool_ok": None}, {})
-    return Deed(str(slot), "", "base", draft.trajectory, total, rate)
-
-
-async def spine(world: World, settings: Settings) -> int:
-    """One run of one iteration through the log; the number of attempts."""
-    begin = started(settings)
+async def through_log(world: World, begin: Recorded) -> list[Recorded]:
+    """The run as its reader saw it."""
     await world.log.append([begin])
-    attempts = 0
+    told = []
     async for recorded in world.log.tail(0, begin.run):
-        attempts += recorded.type == "TaskAttempted"
+        told.append(recorded)
         if recorded.type == "RunFinished":
             break
-    return attempts
+    return told
 
 
-async def measure(work: object) -> Cost:
-    """Seconds of one arm."""
-    cpu, wall = cpu_seconds(), time.perf_counter()
-    attempts = await work  # type: ignore[misc]
-    return Cost(attempts, time.perf_counter() - wall, cpu_seconds() - cpu)
+@asynccontextmanager
+async def bus(world: World) -> AsyncIterator[World]:
+    """``world`` with its handlers at work."""
+    working = asyncio.create_task(run_handlers(world))
+    try:
+        yield world
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
 
 
-async def bench(pairs: int, tasks: int, home: Path) -> list[dict[str, Cost]]:
-    """``pairs`` alternating pairs after one untimed one, which loads models, trainer and embedder."""
-    base = load("tiny", {"run.iterations": "1", "run.tasks": str(tasks), "run.evaluation.test": "0"}, {})
-    base = base.model_copy(update={"home": home})
-    found = []
-    async with open_world(base) as world, asyncio.TaskGroup() as group:
-        background = [group.create_task(run_handlers(world)), group.create_task(run_projector(base, world.log))]
-        direct = Direct(world)
-        for number in range(pairs + 1):
-            settings = base.model_copy(update={"run": base.run.model_copy(update={"seed": number})})
-            arms = {"spine": lambda s=settings: spine(world, s), "direct": lambda s=settings: direct.iteration(s.run)}
-            order = list(arms) if number % 2 else list(reversed(arms))
-            found.append({name: await measure(arms[name]()) for name in order})
-            print(json.dumps({"pair": number, **{name: asdict(cost) for name, cost in found[-1].items()}}), flush=True)
-        for task in background:
-            task.cancel()
-    return found[1:]
+async def cost(side: str, world: World, begin: Recorded) -> Cost:
+    """One run; the bus starts before the clock does and stops after it."""
+    fresh = replace(world, ports={**world.ports, "tool_cache": ToolCache()})
+    if side == "direct":
+        return await timed(side, lambda: Direct(fresh).run(begin))
+    async with bus(fresh):
+        return await timed(side, lambda: through_log(fresh, begin))
 
 
-def main() -> None:
-    """Print one JSON line a pair, then the ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
+async def timed(side: str, work: Callable[[], Awaitable[list[Recorded]]]) -> Cost:
+    """Wall and CPU of ``work``."""
+    wall, cpu = time.perf_counter(), cpu_seconds()
+    told = await work()
+    wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
+    attempts = sum(recorded.type == "TaskAttempted" for recorded in told)
+    assert told[-1].type == "RunFinished" and attempts, f"{side} ended with {told[-1].type}"
+    done = Counter((recorded.type, recorded.task, recorded.attempt) for recorded in told)
+    return Cost(side, len(told), attempts, wall / attempts * 1000, cpu / attempts * 1000, frozenset(done.items()))
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and everything below it, the dead included."""
+    parents, spent = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended in between
+        pid = int(folder.name)
+        parents[pid], spent[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+
+    def ours(pid: int) -> bool:
+        while pid not in (0, os.getpid()):
+            pid = parents.get(pid, 0)
+        return pid == os.getpid()
+
+    return sum(ticks for pid, ticks in spent.items() if ours(pid)) / os.sysconf("SC_CLK_TCK")
+
+
+async def measure(settings: Settings, warm: Settings, pairs: int) -> list[Cost]:
+    """Costs in the order in which they were measured."""
+    costs = []
+    async with open_world(settings) as world:
+        for side in ("log", "direct"):
+            await cost(side, world, started(warm, f"warm {side}"))
+        for pair in range(pairs):
+            for side in ("log", "direct") if pair % 2 == 0 else ("direct", "log"):
+                found = await cost(side, world, started(settings, f"{side} {pair}"))
+                told = f"pair {pair} {side:6} {found.wall_ms:7.1f} ms wall {found.cpu_ms:7.1f} ms CPU an attempt"
+                print(f"{told}  ({found.attempts} attempts, load {os.getloadavg()[0]:.1f})", file=sys.stderr)
+                costs.append(found)
+    return costs
+
+
+def ratios(costs: list[Cost], what: str) -> list[float]:
+    """log / direct of each pair."""
+    sides = {side: [getattr(one, what) for one in costs if one.side == side] for side in ("log", "direct")}
+    return [log / direct for log, direct in zip(sides["log"], sides["direct"], strict=True)]
+
+
+def summary(costs: list[Cost]) -> dict[str, Any]:
+    """Medians, ratios with their range, and whether both sides did the same work."""
+    out: dict[str, Any] = {"pairs": len(costs) // 2, "same_work": len({one.work for one in costs}) == 1, "aim": AIM}
+    for what in ("wall_ms", "cpu_ms"):
+        for side in ("log", "direct"):
+            out[f"{side}_{what}"] = round(median(getattr(one, what) for one in costs if one.side == side), 2)
+        found = ratios(costs, what)
+        out[f"{what[:-3]}_ratio"] = round(median(found), 3)
+        out[f"{what[:-3]}_ratio_range"] = [round(min(found), 3), round(max(found), 3)]
+    out["events"], out["attempts"] = costs[0].events, costs[0].attempts
+    return out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--profile", default="tiny")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--tasks", type=int, default=64)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        found = asyncio.run(bench(options.pairs, options.tasks, Path(home)))
-    ratios = {
-        kind: [getattr(p["spine"], kind) / p["spine"].attempts / (getattr(p["direct"], kind) / p["direct"].attempts)
-               for p in found]
-        for kind in ("wall_s", "cpu_s")
-    }  # fmt: skip
-    print(json.dumps({f"{kind}_ratio": {"median": median(v), "all": v} for kind, v in ratios.items()}))
+    parser.add_argument("--attempts", type=int, default=8)
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="agent0-bench-") as folder:
+        named = {"home": folder, "nats.url": "", "run.iterations": "1", **HELDOUT}
+        sizes = {"run.tasks": str(chosen.tasks), "run.attempts": str(chosen.attempts)}
+        settings = load(chosen.profile, {**named, **sizes})
+        warm = load(chosen.profile, {**named, "run.tasks": "6", "run.attempts": "2"})
+        costs = asyncio.run(measure(settings, warm, chosen.pairs))
+    found = summary(costs)
+    if chosen.json:
+        print(json.dumps({**found, "runs": [{k: v for k, v in asdict(one).items() if k != "work"} for one in costs]}))
+    else:
+        print(f"{'an attempt':12} {'log':>10} {'direct':>10} {'ratio':>7}   range over {found['pairs']} pairs")
+        for what in ("wall", "cpu"):
+            log, direct, low_high = found[f"log_{what}_ms"], found[f"direct_{what}_ms"], found[f"{what}_ratio_range"]
+            print(f"{what + ', ms':12} {log:10.1f} {direct:10.1f} {found[f'{what}_ratio']:7.3f}   {low_high}")
+        print(f"same work on both sides: {found['same_work']}; {found['attempts']} attempts, {found['events']} events")
+    return 0 if max(found["wall_ratio"], found["cpu_ratio"]) <= AIM else 3
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
