@@ -183,8 +183,9 @@ async def _gpu(_: Settings) -> list[Check]:
     if not tool:
         return [Check("gpu", "warn", "none found", fix)]
     asked = ("--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(tool, *asked, stdout=pipe, stderr=asyncio.subprocess.STDOUT)
+    pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
+    bare = {"PATH": "/usr/bin:/bin"}
+    process = await asyncio.create_subprocess_exec(tool, *asked, env=bare, stdout=pipe, stderr=both)
     try:
         async with asyncio.timeout(10):
             said = (await process.communicate())[0]

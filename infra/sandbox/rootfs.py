@@ -99,8 +99,9 @@ async def _libraries(files: Iterable[str]) -> set[str]:
     found = shutil.which("ldd", path="/usr/bin:/bin")
     if found is None:
         raise SandboxUnavailableError("The sandbox", "ldd is not in /usr/bin.", "Install it: apt-get install libc-bin")
+    bare = {"PATH": "/usr/bin:/bin"}
     process = await asyncio.create_subprocess_exec(
-        found, *files, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+        found, *files, env=bare, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )
     text, _ = await process.communicate()
     lines = [line.split() for line in text.decode().splitlines() if line.startswith("\t")]

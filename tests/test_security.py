@@ -1,0 +1,261 @@
+"""What must not leak and must not run: secrets, text of models, ids in paths, marks for terminals.
+
+Beside it: attacks on the sandbox (``tests/sandbox``), special tokens (``test_engine``), calls in tool output
+(``test_student``), rights of the log's users (``test_server``), HTML (``test_report``).
+"""
+
+import ast
+import asyncio
+import json
+import subprocess
+import sys
+import time
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.cli import terminal
+from agent0.errors import ConfigError, NotFoundError
+from agent0.prompts import prompt
+from events.values import Artifact
+from infra.artifacts import FileArtifacts
+from infra.log import Log
+from infra.server import Server
+from tests.processes import Crew
+from tests.test_architecture import FILES, Source
+
+SIZES = {
+    "RUN__ITERATIONS": "1",
+    "RUN__TASKS": "3",
+    "RUN__ATTEMPTS": "2",
+    "RUN__EVALUATION__VALIDATION": "3",
+    "RUN__EVALUATION__TEST": "0",
+    "RUN__STUDENT__MODEL": "latency=0.05",
+}
+KEYS = {name: f"sk-canary-{name.lower()}" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY")}
+
+
+# --- secrets -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Crew, Crew]]:
+    """A log with a password, and a data folder whose processes use that log from outside, with keys in sight."""
+    with Crew(tmp_path_factory.mktemp("log"), **SIZES) as server:
+        server.env |= KEYS
+        server.tell("log", "init")
+        server.start("runner")
+        place = Server(server.settings.nats, server.home / "nats")
+        password = place.password("app").get_secret_value()
+        deadline = time.monotonic() + 60
+        while not (server.home / "nats" / "server.pid").exists() or not place.pid:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        port = _port(server.home)
+        url = {"NATS__URL": f"nats://127.0.0.1:{port}", "NATS__USER": "app", "NATS__PASSWORD": password}
+        with Crew(tmp_path_factory.mktemp("app"), **SIZES, **url) as app:
+            app.env |= KEYS
+            yield server, app
+
+
+def _port(home: Path) -> int:
+    return int(json.loads((home / "nats" / "server.json").read_text())["port"])
+
+
+def test_no_secret_is_ever_written_or_handed_on(homes: tuple[Crew, Crew]) -> None:
+    server, app = homes
+    password = app.env["AGENT0_NATS__PASSWORD"]
+    canaries = [value.encode() for value in (*KEYS.values(), password)]
+    app.start("whole", "run", "start", "--json")
+    seen, names = _children(app.running["whole"], canaries)
+    said = app.said("whole")
+    assert app.running["whole"].returncode == 0, said
+    assert '"status": "finished"' in said
+    assert {"bwrap"} <= names, f"no sandbox was looked at, only {names}"
+    assert seen == []
+    pid = Server(server.settings.nats, server.home / "nats").pid
+    assert pid and not [c for c in canaries if c in Path(f"/proc/{pid}/environ").read_bytes()]
+    for home in (server.home, app.home):
+        for file in (f for f in home.rglob("*") if f.is_file() and f.name != "app.password"):
+            held = file.read_bytes()
+            assert not [c for c in canaries if c in held], f"{file} holds a secret"
+    stored = [recorded.to_json() for recorded in asyncio.run(server.facts(json.loads(said[said.index("{") :])["run"]))]
+    assert stored and not [c for c in canaries if any(c in body for body in stored)]  # its files are compressed
+    assert not [c for c in canaries if c.decode() in said]
+
+
+def _children(process: "subprocess.Popen[bytes]", canaries: list[bytes]) -> tuple[list[str], set[str]]:
+    """Until ``process`` ends: who has a secret among its arguments, or among its variables below ``process``."""
+    found: set[str] = set()
+    names: set[str] = set()
+    deadline = time.monotonic() + 90
+    while process.poll() is None:
+        assert time.monotonic() < deadline
+        parents = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
+                parents[int(folder.name)] = (name, int(rest.split()[1]))
+                if any(c in (folder / "cmdline").read_bytes() for c in canaries):
+                    found.add(f"arguments of {name}")
+            except (OSError, ValueError):
+                continue
+        below = _below(process.pid, {pid: parent for pid, (_, parent) in parents.items()})
+        for pid in below:
+            try:
+                held = Path(f"/proc/{pid}/environ").read_bytes()
+            except OSError:
+                continue
+            names.add(parents[pid][0])
+            if any(c in held for c in canaries):
+                found.add(f"environment of {parents[pid][0]}")
+        time.sleep(0.02)
+    return sorted(found), names
+
+
+def _below(root: int, parents: dict[int, int]) -> set[int]:
+    below: set[int] = set()
+    while more := {pid for pid, parent in parents.items() if parent in below | {root}} - below:
+        below |= more
+    return below
+
+
+def test_a_password_is_no_flag_and_no_output(homes: tuple[Crew, Crew]) -> None:
+    _, app = homes
+    password = app.env["AGENT0_NATS__PASSWORD"]
+    shown = app.tell("config", "show", "--json") and app.tell("config", "show")
+    assert password not in shown and "***" in shown
+    command = [sys.executable, "-m", "agent0", "config", "show", "--set", f"nats.password={password}"]
+    done = subprocess.run(command, env=app.env, cwd=app.home, capture_output=True, text=True, check=False)
+    assert done.returncode == ConfigError("").kind.exit_code
+    assert password not in done.stdout + done.stderr
+
+
+# --- text of models ----------------------------------------------------------------------------------------------
+
+INSIDE = "infra/sandbox/inside/"
+"""What runs inside the sandbox; the programs of ``agent0/tools`` are text that is only run there."""
+
+RUNS = {"eval", "exec", "compile", "__import__"}
+RUNS_OF_OTHERS = {"sympify", "parse_expr", "system", "popen", "getoutput", "create_subprocess_shell"}
+STARTS = {"run", "call", "check_call", "check_output", "Popen", "create_subprocess_exec"}
+STORES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+
+
+def test_nothing_runs_text_outside_the_sandbox() -> None:
+    for path in (p for p in FILES if not p.startswith(INSIDE)):
+        for node in ast.walk(Source(path).tree):
+            if isinstance(node, ast.Call):
+                room, _, name = ast.unparse(node.func).rpartition(".")
+                assert name not in RUNS_OF_OTHERS, f"{path}:{node.lineno} calls {name}"
+                assert room or name not in RUNS, f"{path}:{node.lineno} calls {name}"
+
+
+def test_no_child_inherits_the_environment() -> None:
+    for path in (p for p in FILES if not p.startswith(INSIDE)):
+        for node in ast.walk(Source(path).tree):
+            if isinstance(node, ast.Call):
+                room, _, name = ast.unparse(node.func).rpartition(".")
+                starts = room in ("subprocess", "asyncio") and name in STARTS and (room, name) != ("asyncio", "run")
+                assert not starts or "env" in {k.arg for k in node.keywords}, f"{path}:{node.lineno} hands it on"
+
+
+def test_nothing_is_unpickled_and_no_remote_code_is_trusted() -> None:
+    for path in FILES:
+        source = Source(path)
+        assert not STORES & {module.partition(".")[0] for module, _ in source.imports()}, path
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.keyword):
+                value = getattr(node.value, "value", None)
+                assert node.arg != "trust_remote_code" or value is False, path
+                assert node.arg not in ("shell", "allow_pickle") or value is False, path
+                assert node.arg != "weights_only" or value is True, path
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("torch.load", "yaml.load", "yaml.unsafe_load"):
+                raise AssertionError(f"{path}:{node.lineno} loads what may run")
+
+
+def test_pages_escape_what_they_show() -> None:
+    for path in FILES:
+        for node in ast.walk(Source(path).tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Environment"):
+                assert {"autoescape"} <= {k.arg for k in node.keywords if getattr(k.value, "value", None) is True}, path
+
+
+# --- ids in paths ------------------------------------------------------------------------------------------------
+
+EVIL = [
+    "",
+    ".",
+    "..",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "a/b",
+    "a\\b",
+    "a\0b",
+    "a\nb",
+    "%2e%2e",
+    "*",
+    ">",
+    "x" * 65,
+    "ä",
+]
+
+
+@pytest.mark.parametrize("name", [*EVIL, "A" * 64, "0" * 63, "0" * 64 + "\n"])
+def test_an_artifact_is_named_by_its_digest_only(name: str, tmp_path: Path) -> None:
+    (tmp_path / "passwd").write_text("secret")
+    with pytest.raises(NotFoundError):
+        FileArtifacts(tmp_path).get(Artifact(sha256=name, size=1))
+
+
+@pytest.mark.parametrize("name", [name for name in EVIL if not name.startswith("x")])
+def test_a_prompt_is_named_by_words(name: str) -> None:
+    for parts in ((name, "math", "student"), ("compact", name, "student"), ("compact", "math", name)):
+        with pytest.raises(NotFoundError):
+            prompt(*parts)
+
+
+@pytest.mark.parametrize("name", EVIL[1:])
+async def test_a_run_is_named_by_its_id(name: str, log: Log) -> None:
+    with pytest.raises(NotFoundError):
+        await anext(log.read(name))
+    with pytest.raises(NotFoundError):
+        await anext(log.read("r1", [name]))
+
+
+def test_commands_refuse_ids_that_are_none(homes: tuple[Crew, Crew]) -> None:
+    _, app = homes
+    for command in (("run", "show"), ("task", "show"), ("report",), ("trajectory", "show"), ("events", "show")):
+        words = [sys.executable, "-m", "agent0", *command, "../../etc/passwd"]
+        done = subprocess.run(words, env=app.env, cwd=app.home, capture_output=True, check=False)
+        assert done.returncode in (1, 2) and b"Traceback" not in done.stderr, (command, done.stderr)
+
+
+# --- terminals and tables ----------------------------------------------------------------------------------------
+
+HOSTILE = "\x1b]0;owned\x07 \x1b[2J\x9b31m right\u202eleft\u2066 bell\x07 back\b\r over \u200b\ue000"
+
+
+@given(st.text())
+def test_no_text_commands_a_terminal(text: str) -> None:
+    shown = terminal.clean(text)
+    assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Co", "Cs") and c not in "\n\t"]
+    assert terminal.clean(shown) == shown
+    assert "\n" not in terminal.one_line(text)
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_whatever_a_model_wrote_is_shown_as_text(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
+    terminal.table([{"text": HOSTILE, "[bold]": "[red]x[/red]"}], as_json)
+    terminal.record({"text": HOSTILE}, as_json)
+    terminal.say(HOSTILE)
+    if not as_json:
+        terminal.text(HOSTILE)
+    told = capsys.readouterr()
+    marks = {c for c in told.out + told.err if unicodedata.category(c) in ("Cc", "Cf", "Co")} - {"\n"}
+    assert not marks
+    assert "[red]x[/red]" in told.out, "markup of ours is not markup of theirs"
