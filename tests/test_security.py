@@ -83,7 +83,8 @@ def test_no_secret_is_ever_written_or_handed_on(homes: tuple[Crew, Crew]) -> Non
         for file in (f for f in home.rglob("*") if f.is_file() and f.name != "app.password"):
             held = file.read_bytes()
             assert not [c for c in canaries if c in held], f"{file} holds a secret"
-    stored = [recorded.to_json() for recorded in asyncio.run(server.facts(json.loads(said[said.index("{") :])["run"]))]
+    (row,) = app.tell("run", "list", "--json")
+    stored = [recorded.to_json() for recorded in asyncio.run(server.facts(row["run"]))]
     assert stored and not [c for c in canaries if any(c in body for body in stored)]  # its files are compressed
     assert not [c for c in canaries if c.decode() in said]
 
