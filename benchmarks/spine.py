@@ -1,5 +1,7 @@
 """What the event spine costs: one iteration of profile ``tiny`` through log and bus, and the same work called directly.
 
+An iteration is from the first task asked for to the end: proposals, attempts, rewards, both trainings, an evaluation.
+
 Both sides share models, sandboxes and worker processes, and call the very same handlers with the same seeds and bounds:
 
 - ``log``: nats-server with fsync always, bus, group commit, acknowledgements, and a reader that waits for the end;
@@ -17,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -34,13 +36,13 @@ from handlers import Handler
 from handlers.play import Played
 
 AIM = 1.10
-HELDOUT = {"run.evaluation.validation": "12", "run.evaluation.test": "0", "run.evaluation.forced_tool": "false"}
-"""Held-out tasks are one event for hundreds of attempts: few of them, so that they do not hide what events cost."""
+ONLY = {"run.iterations": "1", "run.evaluation.test": "0", "run.evaluation.forced_tool": "false"}
+WARM = {"run.tasks": "6", "run.attempts": "2", "run.evaluation.validation": "12"}
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one run: events and attempts, and milliseconds of wall and CPU time an attempt."""
+    """Of one run: events and attempts, and milliseconds of wall and CPU time an attempt, over its iteration."""
 
     side: str
     events: int
@@ -50,11 +52,28 @@ class Cost:
     work: frozenset[tuple[tuple[str, str, str], int]]
 
 
+class Meter:
+    """Runs from the first ``TaskRequested`` that it is shown."""
+
+    def __init__(self) -> None:
+        self._began: tuple[float, float] | None = None
+
+    def see(self, recorded: Recorded) -> None:
+        """Start at the right event."""
+        if self._began is None and recorded.type == "TaskRequested":
+            self._began = time.perf_counter(), cpu_seconds()
+
+    def read(self) -> tuple[float, float]:
+        """Seconds of wall and CPU time since."""
+        assert self._began, "no task was asked for"
+        return time.perf_counter() - self._began[0], cpu_seconds() - self._began[1]
+
+
 class Direct:
     """The same handlers without a log. What was told so far is their history."""
 
-    def __init__(self, world: World) -> None:
-        self._played = Played()
+    def __init__(self, world: World, meter: Meter) -> None:
+        self._played, self._meter = Played(), meter
         self._handlers = world.handlers
         self._ports = {**world.ports, "history": self._played}
         self._slots = {name: asyncio.Semaphore(handler.in_flight) for name, handler in world.handlers.items()}
@@ -69,6 +88,7 @@ class Direct:
     def _tell(self, recorded: Recorded, group: asyncio.TaskGroup) -> None:
         stored = recorded.model_copy(update={"seq": len(self._played.told) + 1})
         self._played.told.append(stored)
+        self._meter.see(stored)
         self._state = evolve(self._state, stored)
         for handler in self._handlers.values():
             if stored.type in handler.events and self._state:
@@ -82,12 +102,13 @@ class Direct:
             self._tell(record(event, run=cause.run, time=now(), **ids), group)
 
 
-async def through_log(world: World, begin: Recorded) -> list[Recorded]:
+async def through_log(world: World, meter: Meter, begin: Recorded) -> list[Recorded]:
     """The run as its reader saw it."""
     await world.log.append([begin])
     told = []
     async for recorded in world.log.tail(0, begin.run):
         told.append(recorded)
+        meter.see(recorded)
         if recorded.type == "RunFinished":
             break
     return told
@@ -105,19 +126,15 @@ async def bus(world: World) -> AsyncIterator[World]:
 
 
 async def cost(side: str, world: World, begin: Recorded) -> Cost:
-    """One run; the bus starts before the clock does and stops after it."""
-    fresh = replace(world, ports={**world.ports, "tool_cache": ToolCache()})
+    """One run; the bus starts before it and stops after it."""
+    fresh, meter = replace(world, ports={**world.ports, "tool_cache": ToolCache()}), Meter()
     if side == "direct":
-        return await timed(side, lambda: Direct(fresh).run(begin))
-    async with bus(fresh):
-        return await timed(side, lambda: through_log(fresh, begin))
-
-
-async def timed(side: str, work: Callable[[], Awaitable[list[Recorded]]]) -> Cost:
-    """Wall and CPU of ``work``."""
-    wall, cpu = time.perf_counter(), cpu_seconds()
-    told = await work()
-    wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
+        told = await Direct(fresh, meter).run(begin)
+        wall, cpu = meter.read()
+    else:
+        async with bus(fresh):
+            told = await through_log(fresh, meter, begin)
+            wall, cpu = meter.read()
     attempts = sum(recorded.type == "TaskAttempted" for recorded in told)
     assert told[-1].type == "RunFinished" and attempts, f"{side} ended with {told[-1].type}"
     done = Counter((recorded.type, recorded.task, recorded.attempt) for recorded in told)
@@ -186,10 +203,10 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="agent0-bench-") as folder:
-        named = {"home": folder, "nats.url": "", "run.iterations": "1", **HELDOUT}
+        named = {"home": folder, "nats.url": "", **ONLY}
         sizes = {"run.tasks": str(chosen.tasks), "run.attempts": str(chosen.attempts)}
         settings = load(chosen.profile, {**named, **sizes})
-        warm = load(chosen.profile, {**named, "run.tasks": "6", "run.attempts": "2"})
+        warm = load(chosen.profile, {**named, **WARM})
         costs = asyncio.run(measure(settings, warm, chosen.pairs))
     found = summary(costs)
     if chosen.json:
