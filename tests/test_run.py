@@ -23,7 +23,7 @@ from handlers.play import play
 from tests.memory import MemoryArtifacts
 from tests.world import NOON, ports, small, started
 
-FEW = settings(max_examples=12, deadline=None, derandomize=True)
+FEW = settings(max_examples=8, deadline=None, derandomize=True)
 
 
 def played(
