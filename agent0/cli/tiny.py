@@ -57,7 +57,7 @@ def _read(path: Path) -> "Mix":
         return read_mix(path)
     except OSError as error:
         raise ConfigError(f"The mix {path} cannot be read.", f"{error.strerror}.") from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         fix = 'Write {"phases": [{"steps", "lr", "lr_end", "levels", "tool", "teacher"}, …]}, like provenance.json.'
         raise ConfigError(f"{path} is no mix.", f"{type(error).__name__}: {error}.", fix) from error
 
