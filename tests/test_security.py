@@ -1,6 +1,6 @@
 """What must not leak and must not run: secrets, text of models, ids in paths, marks for terminals.
 
-Beside it: attacks on the sandbox (``tests/sandbox``), special tokens (``test_engine``), calls in tool output
+Beside it: attacks on the sandbox (``tests/sandbox``), special tokens (``tests/engine``), calls in tool output
 (``test_student``), rights of the log's users (``test_server``), HTML (``test_report``).
 """
 

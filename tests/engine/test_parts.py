@@ -1,136 +1,36 @@
-"""The transformers engine and LoRA training, on a two-layer model with random weights."""
+"""Text to tokens, sampling, adapters, batches, the objective: the engine in this process."""
 
 import asyncio
 import io
-import os
-import signal
 import subprocess
 import sys
 import tarfile
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import DependencyError, OperationError, TransientError
 from agent0.objectives.policy_gradient import clipped_surrogate, likelihood, token_logprobs
-from agent0.ports import GenerateRequest, Model, Sample, Sampling, TrainJob
-from agent0.trajectories import assemble
-from events.values import Artifact, Trajectory, Turn
+from events.values import Turn
 from infra.lora import LoraTrainer
 from infra.models.batching import Batcher
 from infra.models.engine import ADAPTERS_KEPT, Engine
 from infra.models.engine_adapter import Adapter, lora_settings, pack, unpack
 from infra.models.engine_chat import Chat
-from infra.models.engine_training import Recipe, schedule
-from infra.models.engine_turns import Wanted
 from infra.models.engine_worker import Worker, _revived, _told
 from infra.models.transformers import Transformers
 from infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
-from tests.conformance_model import ModelConformance
+from tests.engine.asking import QWEN, user, wanted
 from tests.memory import MemoryArtifacts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
 MODULE = pytest.mark.asyncio(loop_scope="module")
-QWEN = (
-    "{%- if tools %}{{- '<|im_start|>system\\n' }}"
-    "{%- if messages[0]['role'] == 'system' %}{{- messages[0]['content'] }}{%- else %}{{- 'You are.' }}{%- endif %}"
-    "{{- '\\n\\n# Tools\\n<tools>' }}{%- for tool in tools %}{{- '\\n' }}{{- tool | tojson }}{%- endfor %}"
-    "{{- '\\n</tools><|im_end|>\\n' }}{%- else %}{%- if messages[0]['role'] == 'system' %}"
-    "{{- '<|im_start|>system\\n' + messages[0]['content'] + '<|im_end|>\\n' }}{%- endif %}{%- endif %}"
-    "{%- for message in messages %}"
-    "{%- if (message.role == 'user') or (message.role == 'system' and not loop.first)"
-    " or (message.role == 'assistant') %}"
-    "{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}"
-    "{%- elif message.role == 'tool' %}"
-    "{%- if (loop.index0 == 0) or (messages[loop.index0 - 1].role != 'tool') %}{{- '<|im_start|>user' }}{%- endif %}"
-    "{{- '\\n<tool_response>\\n' }}{{- message.content }}{{- '\\n</tool_response>' }}"
-    "{%- if loop.last or (messages[loop.index0 + 1].role != 'tool') %}{{- '<|im_end|>\\n' }}{%- endif %}"
-    "{%- endif %}{%- endfor %}{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}"
-)
-"""The text format of Qwen2.5's own template (tools in the system turn, tool turns grouped)."""
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> PreTrainedTokenizerFast:
-    return make_tokenizer(0)
-
-
-@pytest.fixture(scope="module")
-def folder(tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A saved model with random weights; large ones, so that it has opinions."""
-    path = tmp_path_factory.mktemp("model")
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=400, tie_word_embeddings=True, initializer_range=0.2,
-        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, bos_token_id=None,
-    )  # fmt: skip
-    Qwen2ForCausalLM(config).save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def chat(tokenizer: PreTrainedTokenizerFast) -> Chat:
-    return Chat(tokenizer)
-
-
-@pytest.fixture
-def engine(folder: Path) -> Engine:
-    return Engine(str(folder))
-
-
-@pytest.fixture(scope="module")
-def artifacts() -> MemoryArtifacts:
-    return MemoryArtifacts()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def model(folder: Path, artifacts: MemoryArtifacts) -> AsyncIterator[Transformers]:
-    opened = Transformers(folder, artifacts, name="random", max_batch=8)
-    yield opened
-    await opened.close()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def trainer(folder: Path, artifacts: MemoryArtifacts) -> AsyncIterator[LoraTrainer]:
-    opened = LoraTrainer(folder, artifacts)
-    yield opened
-    await opened.close()
-
-
-def user(text: str) -> Turn:
-    return Turn(role="user", content=text)
-
-
-def wanted(text: str, seed: int = 0, **sampling: Any) -> Wanted:
-    return Wanted((user(text),), Sampling(**({"max_tokens": 12, "seed": seed} | sampling)))
-
-
-@MODULE
-class TestTransformers(ModelConformance):
-    """The conformance suite of the ``Model`` port."""
-
-    @pytest.fixture(autouse=True)
-    def _marks(self, tokenizer: PreTrainedTokenizerFast) -> None:
-        self.control_ids = frozenset(tokenizer.convert_tokens_to_ids(list(CONTROL + MARKUP)))
-
-    @pytest.fixture
-    def model(self, request: pytest.FixtureRequest) -> Model:
-        return request.getfixturevalue("shared")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(model: Transformers) -> Transformers:
-    return model
 
 
 # --- text and tokens
@@ -344,20 +244,6 @@ def test_what_is_no_adapter_is_refused(data: bytes) -> None:
 # --- processes
 
 
-@MODULE
-async def test_a_killed_worker_is_started_again(model: Transformers) -> None:
-    ask = GenerateRequest((user("What is 7*8?"),), Sampling(max_tokens=30, seed=3))
-    first = await model.generate(ask)
-    assert model.pid is not None
-    os.kill(model.pid, signal.SIGSTOP)  # so that the call is surely in flight
-    in_flight = asyncio.create_task(model.generate(ask))
-    await asyncio.sleep(0.05)
-    os.kill(model.pid, signal.SIGKILL)
-    with pytest.raises(TransientError, match="ended in the middle"):
-        await in_flight
-    assert (await model.generate(ask)).token_ids == first.token_ids
-
-
 def test_errors_cross_the_process_whole() -> None:
     for error in (DependencyError("x", "y", "z"), OperationError("a", "b"), TransientError("t")):
         again = _revived(*_told(error))
@@ -486,96 +372,3 @@ def test_tool_output_gets_no_gradient(own: list[bool], advantage: float, seed: i
 
 
 # --- training
-
-
-async def sampled(model: Transformers, count: int, adapter: Artifact | None = None) -> list[Trajectory]:
-    """Attempts of two turns with tool output between."""
-    found = []
-    for seed in range(count):
-        ask = GenerateRequest((user(f"What is {seed}+2?"),), Sampling(max_tokens=6, seed=seed), adapter=adapter)
-        one = await model.generate(ask)
-        said = (*ask.turns, Turn(role="assistant", content=one.text, token_ids=one.token_ids))
-        two = await model.generate(replace(ask, turns=(*said, Turn(role="tool", content="44"))))
-        path, problem = assemble([one, two])
-        assert path and not problem
-        found.append(path)
-    return found
-
-
-SETTINGS = {"lr": 5e-3, "rank": 4, "alpha": 8, "minibatch": 3, "replay_steps": 2, "epochs": 2, "unknown": 1}
-
-
-@MODULE
-async def test_the_same_job_gives_the_same_adapter(
-    model: Transformers, trainer: LoraTrainer, artifacts: MemoryArtifacts
-) -> None:
-    paths = await sampled(model, 7)
-    samples = tuple(Sample(path, (-1.0) ** n, 0.3) for n, path in enumerate(paths))
-    job = TrainJob(samples, samples[:4:2], None, 5, SETTINGS, {"run": "r1"})
-    first = await trainer.train(job)
-    assert unpack(artifacts.get(first.adapter)).metadata == {"run": "r1"}
-    assert first.metrics["steps"] == 2 * 3 + 2 and first.metrics["skipped"] == 0
-    assert first.metrics["tokens"] == 2 * sum(sum(path.mask) for path in paths)
-    assert 0.5 < first.metrics["ratio"] < 2 and 0 <= first.metrics["clip_share"] <= 1
-    other = await trainer.train(replace(job, seed=6))
-    following = await trainer.train(replace(job, parent=first.adapter))
-    assert len({first.adapter, other.adapter, following.adapter}) == 3
-    assert (await trainer.train(job)).adapter == first.adapter
-    assert first.environment["threads"] == "1" and first.environment["torch"] == torch.__version__
-
-
-@MODULE
-async def test_what_paid_becomes_likelier(model: Transformers, trainer: LoraTrainer) -> None:
-    paths = await sampled(model, 6)
-    job = TrainJob(
-        tuple(Sample(path, 1.0 if n < 3 else -1.0, 5.0) for n, path in enumerate(paths)), (), None, 1, SETTINGS
-    )
-    trained = await trainer.train(replace(job, settings=SETTINGS | {"epochs": 6, "clip_low": 5.0}))
-    again = await trainer.train(replace(job, parent=trained.adapter, settings=SETTINGS | {"lr": 1e-9, "epochs": 1}))
-    assert again.metrics["loss"] < -0.1  # ratios above 1 where it paid, below 1 where it did not
-    ask = GenerateRequest((user("What is 1+2?"),), Sampling(max_tokens=6, seed=1))
-    base, adapted = await asyncio.gather(model.generate(ask), model.generate(replace(ask, adapter=trained.adapter)))
-    assert base.logprobs != adapted.logprobs
-    assert await _essence(model, ask) == (base.token_ids, base.prompt_ids)
-
-
-async def _essence(model: Transformers, ask: GenerateRequest) -> tuple[Any, Any]:
-    written = await model.generate(ask)
-    return written.token_ids, written.prompt_ids
-
-
-@MODULE
-async def test_a_step_that_is_no_number_is_skipped(
-    model: Transformers, trainer: LoraTrainer, artifacts: MemoryArtifacts
-) -> None:
-    paths = await sampled(model, 4)
-    samples = (Sample(paths[0], float("nan")), *(Sample(path, 1.0) for path in paths[1:]))
-    trained = await trainer.train(TrainJob(samples, (), None, 5, SETTINGS | {"minibatch": 1, "epochs": 1}))
-    assert trained.metrics["skipped"] == 1 and trained.metrics["steps"] == 3
-    weights = unpack(artifacts.get(trained.adapter)).weights.values()
-    assert all(bool(torch.isfinite(tensor).all()) for tensor in weights)
-
-
-@MODULE
-async def test_nothing_to_train_on_is_said(trainer: LoraTrainer) -> None:
-    empty = Sample(Trajectory(token_ids=(1, 2), mask=(0, 0), logprobs=(0.0, 0.0)), 1.0)
-    with pytest.raises(OperationError, match="nothing to train on"):
-        await trainer.train(TrainJob((empty,), (), None, 0, SETTINGS))
-
-
-@MODULE
-async def test_an_idle_trainer_gives_its_memory_back(trainer: LoraTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -1.0, -1.0))
-    monkeypatch.setattr(trainer, "_idle_s", 0.01)
-    await trainer.train(TrainJob((Sample(path, 1.0),), (), None, 0, SETTINGS))
-    async with asyncio.timeout(20):
-        while trainer.pid is not None:
-            await asyncio.sleep(0.01)
-
-
-def test_replay_is_spread_among_the_steps() -> None:
-    path = Trajectory(token_ids=(1, 2), mask=(0, 1), logprobs=(0.0, -1.0))
-    samples = tuple(Sample(path, float(n)) for n in range(8))
-    job = TrainJob(samples, samples[:3], None, 0, {})
-    kinds = [kind for kind, _ in schedule(job, Recipe(minibatch=2, replay_steps=2))]
-    assert kinds == ["policy", "policy", "replay", "policy", "replay", "policy"]

@@ -1,0 +1,247 @@
+"""Failures become facts, pauses keep work, cancelled runs give it up, and a process notices its own end."""
+
+import asyncio
+import time
+from collections import Counter
+
+import nats
+import pytest
+
+from agent0.errors import DependencyError, LogError, OperationError, TransientError
+from events.alarms import AlarmResolved, ReactionFailed, ReactionRetried
+from events.base import Event, Recorded
+from events.runs import RunCancelled, RunPaused, RunResumed
+from infra import bus as bus_module
+from infra.bus import Bus
+from tests.bus.toys import (
+    FINISHED,
+    QUICK,
+    STARTED,
+    State,
+    Toy,
+    World,
+    event,
+    evolve,
+    raised,
+    resolve,
+    short_window,
+)
+
+
+async def test_an_error_is_tried_again_and_in_the_end_a_dead_letter_that_can_be_retried(world: World) -> None:
+    works = False
+
+    async def flaky(cause: Recorded, run: State) -> list[Event]:
+        if not works and cause.event.alarm == "bad":  # type: ignore[attr-defined]
+            raise TransientError("The model stuttered.")
+        return await resolve(cause, run)
+
+    async def retry() -> None:
+        wish = ReactionRetried(failure=f.failure, cause_id=f.cause_id, cause_seq=1, failed_handler="toy")
+        await world.put(event(wish))
+
+    toy = Toy(flaky)
+    bad = raised("bad")
+    await world.put(bad, raised("good"))
+    await world.bus(toy)
+    [failed] = await world.until(1, "ReactionFailed")
+    f = failed.event
+    assert isinstance(f, ReactionFailed)
+    assert (f.cause_id, f.cause_seq, f.cause_type, f.failed_handler) == (bad.id, 1, "AlarmRaised", "toy")
+    assert (f.error, f.deliveries, failed.cause, failed.handler) == ("TransientError", 3, bad.id, "toy")
+    assert "The model stuttered." in f.message and "TransientError" in f.traceback
+    assert Counter(toy.calls) == {"bad": 3, "good": 1}
+    await retry()
+    again = (await world.until(2, "ReactionFailed"))[1]
+    assert again.event.failure == f.failure and again.id != failed.id  # type: ignore[attr-defined]
+    works = True
+    await retry()
+    await world.until(2)
+    await world.quiet()
+    assert Counter(toy.calls) == {"bad": 7, "good": 1}
+
+
+@pytest.mark.parametrize("error", [OperationError("No such prompt."), LogError("Damaged.")])
+async def test_an_error_that_no_retry_can_mend_is_a_dead_letter_at_once(world: World, error: Exception) -> None:
+    async def fail(cause: Recorded, run: State) -> list[Event]:
+        raise error
+
+    toy = Toy(fail)
+    await world.put(raised("a"))
+    await world.bus(toy)
+    [failed] = await world.until(1, "ReactionFailed")
+    assert failed.event.deliveries == 1 and toy.calls == ["a"]  # type: ignore[attr-defined]
+
+
+async def test_what_kills_every_process_that_takes_it_becomes_a_dead_letter(world: World) -> None:
+    toy = Toy(resolve)
+    await world.provision(toy)
+    await world.put(raised("poison"))
+    subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy", stream="A0_EV")
+    for _ in range(QUICK.max_deliver):  # three processes take it and die before they answer
+        await subscription.fetch(1, timeout=5)
+    await subscription.unsubscribe()
+    await world.bus(toy)
+    [failed] = await world.until(1, "ReactionFailed")
+    assert failed.event.error == "CrashLoop" and failed.event.failed_handler == "toy"  # type: ignore[attr-defined]
+    assert toy.calls == []
+
+
+async def test_an_absent_dependency_uses_up_no_deliveries_and_is_told_once(world: World) -> None:
+    away = True
+
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        if away:
+            raise DependencyError("ollama", "Connection refused.")
+        return await resolve(cause, run)
+
+    toy = Toy(ask)
+    await world.put(*(raised(f"a{n}") for n in range(5)))
+    await world.bus(toy)
+    async with asyncio.timeout(20):
+        while len(toy.calls) < 5 + 2 * QUICK.max_deliver:
+            await asyncio.sleep(0.02)
+    await asyncio.sleep(QUICK.ack_wait_s * 1.5)  # longer than the server waits for an answer
+    away = False
+    await world.until(5)
+    [lost], [back] = await world.until(1, "DependencyLost"), await world.until(1, "DependencyRestored")
+    for told in (lost.event, back.event):
+        assert (told.dependency, told.waiting) == ("ollama", "toy")  # type: ignore[attr-defined]
+    assert not await world.stored("ReactionFailed") and lost.seq < back.seq
+    assert sorted(Counter(toy.calls).values())[:-1] == [2] * 4  # one asked again and again, four waited for it
+
+
+async def test_another_process_tells_that_a_dependency_is_back(world: World) -> None:
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        raise DependencyError("sandbox")
+
+    await world.put(raised("a"))
+    for _ in range(2):
+        bus = await world.bus(toy := Toy(ask))
+        async with asyncio.timeout(10):
+            while len(toy.calls) < 3:
+                await asyncio.sleep(0.02)
+        await world.stop(bus, grace_s=0)
+    await world.bus(Toy(resolve))
+    await world.until(1)
+    await world.until(1, "DependencyRestored")
+    await world.until(1, "DependencyLost")
+
+
+# --- run control ------------------------------------------------------------------------------------------------------
+
+
+@short_window
+async def test_a_paused_run_keeps_its_work_and_does_it_once_when_resumed(world: World) -> None:
+    toy = Toy(resolve)
+    await world.bus(toy)
+    await world.put(event(STARTED), raised("early"))
+    await world.until(1)
+    await world.put(event(RunPaused()), *(raised(f"a{n}") for n in range(5)), raised("other", "r2"))
+    await world.until(1, run="r2")
+    await world.quiet()
+    assert sorted(toy.calls) == ["early", "other"]
+    for _ in range(2):
+        await world.put(event(RunResumed()))
+        await world.until(6)
+        await world.quiet()
+    assert Counter(toy.calls) == Counter(["early", "other", *(f"a{n}" for n in range(5))])
+
+
+async def test_work_left_by_a_pause_survives_the_process(world: World) -> None:
+    await world.put(event(RunPaused()), raised("a"), raised("b"))
+    first = Toy(resolve, in_flight=1)
+    bus = await world.bus(first)
+    await world.quiet()
+    await world.stop(bus)
+    await world.put(event(RunResumed()))
+    await world.bus(second := Toy(resolve, in_flight=1))
+    await world.until(2)
+    assert (first.calls, second.calls) == ([], ["a", "b"])
+
+
+async def test_a_failure_during_resumption_is_tried_again_and_no_other_reaction_is_repeated(world: World) -> None:
+    async def fail(cause: Recorded, run: State) -> list[Event]:
+        if cause.event.alarm == "bad":  # type: ignore[attr-defined]
+            raise TransientError("No.")
+        return await resolve(cause, run)
+
+    toy = Toy(fail)
+    await world.put(event(RunPaused()), raised("bad"), raised("good"))
+    await world.bus(toy)
+    await world.quiet()
+    await world.put(event(RunResumed()))
+    await world.until(1, "ReactionFailed")
+    await world.until(1)
+    assert Counter(toy.calls) == {"bad": 3, "good": 1}
+
+
+async def test_handlers_that_want_control_events_get_them(world: World) -> None:
+    async def tell(cause: Recorded, run: State) -> list[Event]:
+        return [AlarmResolved(alarm=run.status)]
+
+    facts = [STARTED, RunPaused(), RunResumed(), RunResumed(), FINISHED]
+    await world.bus(Toy(tell, events=("RunStarted", "RunPaused", "RunResumed", "RunFinished"), in_flight=1))
+    for number, fact in enumerate(facts, 1):
+        await world.put(event(fact))
+        effects = await world.until(number)
+    told = [e.event.alarm for e in effects]  # type: ignore[attr-defined]
+    assert told == ["running", "paused", "running", "running", "finished"]
+
+
+async def test_a_cancelled_run_steals_nothing_from_a_new_one(world: World) -> None:
+    async def train(cause: Recorded, run: State) -> list[Event]:
+        if cause.run == "r1":
+            await asyncio.Event().wait()
+        return await resolve(cause, run)
+
+    toy = Toy(train, in_flight=1)
+    await world.bus(toy)
+    await world.put(*(raised(f"a{n}") for n in range(50)))
+    async with asyncio.timeout(10):
+        while not toy.calls:
+            await asyncio.sleep(0.01)
+    await world.put(event(RunCancelled()), raised("new", "r2"))
+    await world.until(1, run="r2")
+    await world.quiet()
+    assert toy.calls == ["a0", "new"] and not await world.stored("AlarmResolved")
+
+
+# --- watching over ourselves ------------------------------------------------------------------------------------------
+
+
+async def test_a_deleted_durable_ends_the_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bus_module, "LOOK_S", 0.05)
+    await world.bus(Toy(resolve))
+    async with await nats.connect(**world.server.options("admin")) as admin:
+        await admin.jsm().delete_consumer("A0_EV", "toy")
+    async with asyncio.timeout(10):
+        while not world.deaths:
+            await asyncio.sleep(0.02)
+    assert "no consumer toy" in world.deaths[0]
+
+
+async def test_a_starved_event_loop_ends_the_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bus_module, "STARVED_S", 0.2)
+    await world.bus(Toy(resolve))
+    time.sleep(1)  # the very thing that must not happen
+    assert any("has not turned" in death for death in world.deaths)
+
+
+async def test_a_start_without_provisioning_is_refused(world: World) -> None:
+    bus = Bus(world.log, [Toy(resolve)], {}, evolve, world.settings)
+    with pytest.raises(LogError, match="agent0 log init"):
+        await bus.start()
+
+
+async def test_progress_is_lossy_and_no_fact(world: World) -> None:
+    bus = await world.bus(Toy(resolve))
+    last = await world.log.last_seq()
+    listening = world.log.watch_live("r1")
+    first = asyncio.ensure_future(anext(listening))
+    async with asyncio.timeout(10):
+        while not first.done():
+            await bus.live("r1", {"tokens": 5})
+            await asyncio.sleep(0.01)
+    assert first.result() == {"tokens": 5} and await world.log.last_seq() == last
+    await listening.aclose()  # type: ignore[attr-defined]

@@ -1,0 +1,1 @@
+"""The transformers engine and LoRA training, on a two-layer model with random weights."""
