@@ -30,7 +30,7 @@ def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
     after = fold(state, recorded.event) if fold else state
     moved = after is not state
     after = replace(after, seq=recorded.seq)
-    return _advance(after) if moved else after
+    return _advance(after) if moved and _may_complete(after, recorded.task) else after
 
 
 def decide(state: RunState, event: Event) -> list[Event]:
@@ -46,6 +46,12 @@ def decide(state: RunState, event: Event) -> list[Event]:
     if state.entered == state.seq:
         wanted += REQUESTS[state.phase](state)
     return wanted
+
+
+def _may_complete(state: RunState, task: str) -> bool:
+    """False where this event's own task is not done: the most common case, told without a look at all others."""
+    held = state.tasks.get(task)
+    return state.phase != "tasks" or held is None or held.done
 
 
 def _initial(recorded: Recorded) -> RunState:

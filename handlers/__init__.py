@@ -22,22 +22,23 @@ _OWN = ("event", "run", "cause")
 class Handler:
     """A registered reaction.
 
-    ``events`` are class names; ``ports`` the parameter names beyond ``event``, ``run`` (the fold up to and including
-    the cause) and ``cause`` (the envelope). ``in_flight`` bounds concurrent reactions (1: in stream order).
-    ``long`` reactions may take minutes: they heartbeat.
+    ``events`` are class names; ``own`` which of ``event``, ``run`` (the fold up to and including the cause) and
+    ``cause`` (the envelope) it takes; ``ports`` its other parameter names. ``in_flight`` bounds concurrent reactions
+    (1: in stream order). ``long`` reactions may take minutes: they heartbeat.
     """
 
     name: str
     react: Reaction
     events: tuple[str, ...]
     ports: tuple[str, ...]
+    own: tuple[str, ...]
     in_flight: int
     long: bool
 
     async def __call__(self, cause: Recorded, run: RunState, ports: Mapping[str, Any]) -> list[Event]:
         """React to ``cause``; effects in order."""
         own = {"event": cause.event, "run": run, "cause": cause}
-        wanted = {name: own[name] for name in _OWN if name in inspect.signature(self.react).parameters}
+        wanted = {name: own[name] for name in self.own}
         return await self.react(**wanted, **{name: ports[name] for name in self.ports})
 
 
@@ -51,8 +52,9 @@ def on(*events: type[Event], in_flight: int = 64, long: bool = False) -> Callabl
         name = react.__name__
         if name in _handlers and _handlers[name].react.__module__ != react.__module__:
             raise ValueError(f"two handlers are named {name}")
-        ports = tuple(p for p in inspect.signature(react).parameters if p not in _OWN)
-        _handlers[name] = Handler(name, react, tuple(e.__name__ for e in events), ports, in_flight, long)
+        names = tuple(inspect.signature(react).parameters)
+        ports, own = tuple(n for n in names if n not in _OWN), tuple(n for n in names if n in _OWN)
+        _handlers[name] = Handler(name, react, tuple(e.__name__ for e in events), ports, own, in_flight, long)
         return react
 
     return register

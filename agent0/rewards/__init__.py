@@ -3,6 +3,7 @@
 ``value`` None means that a part could not be scored, which is not the same as zero.
 """
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
@@ -41,8 +42,7 @@ def reward(name: str, *, role: Role, weight: float, reads: tuple[str, ...]) -> C
 
 def rewards(role: Role) -> dict[str, Reward]:
     """The parts of ``role``'s reward by name."""
-    for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{module}")
+    _import_all()
     return {name: entry for (whose, name), entry in sorted(_rewards.items()) if whose == role}
 
 
@@ -59,3 +59,9 @@ def receipt(role: Role, facts: Facts, weights: Mapping[str, float]) -> tuple[tup
             parts.append(RewardPart(name=entry.name, inputs=inputs, value=entry.score(inputs), weight=weight))
     total = sum(part.value * part.weight for part in parts if part.value is not None)
     return tuple(parts), round(total, 12)
+
+
+@functools.cache
+def _import_all() -> None:
+    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+        importlib.import_module(f"{__name__}.{found}")

@@ -3,6 +3,7 @@
 A verdict is True, False or None: what cannot be decided is undecided, never wrong.
 """
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Awaitable, Callable, Sequence
@@ -53,11 +54,16 @@ def verifier(
 
 def verifiers() -> dict[str, Verifier]:
     """Every verifier by name, best first."""
-    for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{module}")
+    _import_all()
     return dict(sorted(_verifiers.items(), key=lambda item: item[1].rank))
 
 
 def verifier_for(task: Task) -> Verifier:
     """The best verifier that applies to ``task``; self-consistency applies to every task."""
     return next(entry for entry in verifiers().values() if entry.applies(task))
+
+
+@functools.cache
+def _import_all() -> None:
+    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+        importlib.import_module(f"{__name__}.{found}")

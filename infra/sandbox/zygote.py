@@ -170,7 +170,8 @@ class Zygote:
 
     async def _complaint(self, error: Exception) -> str:
         assert self._process.stderr is not None  # noqa: S101 (it was opened as a pipe)
-        self._process.kill()
+        with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+            self._process.kill()
         said = (await self._process.stderr.read(4096)).decode(errors="replace").strip()
         return f"it does not start: {said.splitlines()[-1] if said else error}."
 
