@@ -15,7 +15,7 @@ from agent0.assembly_models import OpenEmbedders, OpenModels, OpenTrainers, embe
 from agent0.configuration import config_of, nearest
 from agent0.errors import ConfigError, LogError
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
-from agent0.settings import RunConfig, SandboxSettings, Settings
+from agent0.settings import CurriculumConfig, RunConfig, SandboxSettings, Settings
 from events.base import Event, Recorded, record
 from events.runs import RunStarted
 
@@ -219,14 +219,28 @@ def check_names(run: RunConfig) -> None:
     if run.evaluation.forced_tool and not provider_of(run.student).prefill:
         why = f"Provider {run.student.provider} cannot begin a turn with given text."
         raise ConfigError("The forced-tool control cannot be scored.", why, "Set run.evaluation.forced_tool = false.")
+    _check_curriculum(run.curriculum)
     _check_sets(run)
+
+
+def _check_curriculum(plan: CurriculumConfig) -> None:
+    """There must be something to ask for."""
+    from agent0.families import families
+
+    if plan.band[0] >= plan.band[1]:
+        raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
+    if not plan.domains:
+        raise ConfigError("run.curriculum.domains is empty.", "There would be nothing to ask for.", "Name a domain.")
+    for domain in plan.domains:
+        highest = max(family.levels for family in families(domain).values())
+        if not plan.levels or not all(1 <= level <= highest for level in plan.levels):
+            why = f"Levels of {domain} are 1 to {highest}."
+            raise ConfigError(f"run.curriculum.levels = {list(plan.levels)} does not fit.", why)
 
 
 def _check_sets(run: RunConfig) -> None:
     from agent0.heldout import heldout
 
-    if run.curriculum.band[0] >= run.curriculum.band[1]:
-        raise ConfigError(f"run.curriculum.band = {list(run.curriculum.band)} is empty.", "The first must be lower.")
     try:
         for split, size in (("validation", run.evaluation.validation), ("test", run.evaluation.test)):
             heldout(split, size, run.evaluation.seed, run.curriculum.domains)  # type: ignore[arg-type]

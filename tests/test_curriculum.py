@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.assembly import check_names
 from agent0.curriculum import allocate, frontier_value, learn, remember, slots, stream
+from agent0.errors import ConfigError
 from agent0.families import families
 from agent0.run import evolve
 from agent0.settings import RunConfig
@@ -37,6 +39,14 @@ def test_domains_take_turns_over_what_there_is(seed: int, tasks: int, domains: s
     assert set(chosen) <= set(slots(held))
     counts = Counter(domain for domain, _, _ in chosen)
     assert len(chosen) == tasks and max(counts.values()) - min(counts[d] for d in domains) <= 1
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"levels": (9,)}, {"levels": (0, 1)}, {"levels": ()}, {"domains": ()}, {"band": (0.5, 0.5)}]
+)
+def test_a_curriculum_without_anything_to_ask_for_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"run.curriculum.{next(iter(wrong))}"):
+        check_names(small(**plan(**wrong)))
 
 
 def test_slots_are_families_times_levels() -> None:
