@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly_models import OpenEmbedders, OpenModels, OpenTrainers, embedders, load_plugins, provider_of
 from agent0.configuration import config_of, nearest
-from agent0.errors import ConfigError, LogError
+from agent0.errors import ConfigError
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import CurriculumConfig, RunConfig, SandboxSettings, Settings
 from events.base import Event, Recorded, record
@@ -22,7 +22,7 @@ from events.runs import RunStarted
 if TYPE_CHECKING:
     from handlers import Handler
     from infra.log import Log
-    from infra.server import Role
+    from infra.server import Role, Server
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class LimitedSandbox:
 
 @asynccontextmanager
 async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = False) -> AsyncIterator["Log"]:
-    """A connection to the log; its embedded server is found or started. ``make``: provision an embedded log that was
-    never made (an existing one is never changed).
+    """A connection to the log; its embedded server is found or started. ``make``: streams and durables that an embedded
+    log lacks are made (what exists is never changed).
 
     Raises:
         DependencyError, AuthError, LogError: no server, no right, no log.
@@ -65,14 +65,9 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
 
     server = await open_server(settings.home, settings.nats)
     try:
-        try:
-            log = await Log.connect(server, role)
-        except LogError:
-            if not make or settings.nats.url:
-                raise
-            await provision(settings)
-            log = await Log.connect(server, role)
-        async with log:
+        if make and not settings.nats.url:
+            await _provision(server, settings, change=False)
+        async with await Log.connect(server, role) as log:
             yield log
     finally:
         await server.stop()
@@ -84,15 +79,20 @@ async def provision(settings: Settings) -> None:
     Raises:
         LogError: what exists differs in a field that must not change.
     """
-    from infra import topology
     from infra.server import open_server
 
     server = await open_server(settings.home, settings.nats)
     try:
-        wanted = topology.Topology(settings.nats, settings.handlers)
-        await topology.init(server, wanted, known_handlers().values())
+        await _provision(server, settings, change=True)
     finally:
         await server.stop()
+
+
+async def _provision(server: "Server", settings: Settings, *, change: bool) -> None:
+    from infra import topology
+
+    wanted = topology.Topology(settings.nats, settings.handlers)
+    await topology.init(server, wanted, known_handlers().values(), change=change)
 
 
 async def check_log(settings: Settings, log: "Log", handlers: Iterable["Handler"]) -> None:

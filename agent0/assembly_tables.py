@@ -52,6 +52,8 @@ async def catch_up(settings: Settings, log: "Log") -> int:
 
 async def refresh(settings: Settings) -> str:
     """Catch the tables up where the log can be reached. Returns what a reader should be told, empty if all is well."""
+    from projections import StoppedError
+
     if not settings.nats.url and not (settings.home / "nats").is_dir():
         return ""
     try:
@@ -59,6 +61,8 @@ async def refresh(settings: Settings) -> str:
             await catch_up(settings, log)
     except DependencyError as error:
         return f"The tables may be behind: {error}"
+    except StoppedError as error:
+        return f"The tables stopped at event {error.seq - 1}; this shows what there is until then. {error}"
     return ""
 
 

@@ -6,11 +6,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+LARGEST = 2**63 - 1
+"""What a table's column holds; a larger number could be recorded, but never be shown."""
+
 
 class Frozen(BaseModel):
-    """Unknown keys are errors: a knob that does nothing misleads."""
+    """Unknown keys are errors (a knob that does nothing misleads), and so is a number that is none or has no end."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ActorConfig(Frozen):
@@ -19,11 +22,11 @@ class ActorConfig(Frozen):
     provider: str = Field("scripted", description="tiny | transformers | ollama | scripted, or a plugin's name")
     model: str = Field("", description="model name (ollama) or folder (transformers); empty: the provider's default")
     prompts: str = Field("compact", description="prompt style: a folder of agent0/prompts")
-    temperature: float = Field(1.0, ge=0, description="sampling temperature; 0 is greedy")
+    temperature: float = Field(1.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
     top_p: float = Field(1.0, gt=0, le=1, description="nucleus")
-    max_tokens: int = Field(96, ge=1, description="tokens a turn")
-    num_ctx: int = Field(8192, ge=128, description="context window asked of ollama")
-    timeout_s: float = Field(300, gt=0, description="one model call, seconds")
+    max_tokens: int = Field(96, ge=1, le=1_000_000, description="tokens a turn")
+    num_ctx: int = Field(8192, ge=128, le=100_000_000, description="context window asked of ollama")
+    timeout_s: float = Field(300, gt=0, le=86_400, description="one model call, seconds")
     quantization: Literal["", "4bit"] = Field("", description="transformers only: 4bit needs the qlora extra")
     device: str = Field("cpu", description="transformers only: cpu, cuda, cuda:1 …")
 
@@ -32,8 +35,8 @@ class StudentConfig(ActorConfig):
     """The student besides: its tools and limits."""
 
     tools: tuple[str, ...] = Field(("python", "sympy"), description="tools it may call")
-    max_turns: int = Field(4, ge=1, description="assistant turns an attempt")
-    max_calls: int = Field(4, ge=0, description="tool calls an attempt")
+    max_turns: int = Field(4, ge=1, le=1000, description="assistant turns an attempt")
+    max_calls: int = Field(4, ge=0, le=1000, description="tool calls an attempt")
 
 
 class CurriculumConfig(Frozen):
@@ -61,15 +64,17 @@ class RecipeConfig(Frozen):
     enabled: bool = Field(True, description="train this role at all")
     lr: float = Field(2.5e-3, gt=0, description="AdamW learning rate at the first iteration")
     lr_final: float = Field(0.2, gt=0, le=1, description="share of lr left at the last iteration (linear)")
-    rank: int = Field(16, ge=1, description="LoRA rank")
-    alpha: int = Field(32, ge=1, description="LoRA alpha")
-    minibatch: int = Field(32, ge=1, description="trajectories a step")
-    epochs: int = Field(1, ge=1, description="passes over the samples")
+    rank: int = Field(16, ge=1, le=65_536, description="LoRA rank")
+    alpha: int = Field(32, ge=1, le=1_000_000, description="LoRA alpha")
+    minibatch: int = Field(32, ge=1, le=1_000_000, description="trajectories a step")
+    epochs: int = Field(1, ge=1, le=1000, description="passes over the samples")
     clip_low: float = Field(0.2, gt=0, description="lower clip of the importance ratio")
     clip_high: float = Field(0.2, gt=0, description="upper clip at solve rate 1")
     clip_bonus: float = Field(0.16, ge=0, description="added to the upper clip as the solve rate falls to 0")
-    replay_steps: int = Field(8, ge=0, description="likelihood steps on own verified successes, an iteration")
-    replay_iterations: int = Field(3, ge=0, description="how many iterations back successes are replayed")
+    replay_steps: int = Field(
+        8, ge=0, le=1_000_000, description="likelihood steps on own verified successes, an iteration"
+    )
+    replay_iterations: int = Field(3, ge=0, le=1_000_000, description="how many iterations back successes are replayed")
     weight_decay: float = Field(0.0, ge=0, description="AdamW weight decay")
     advantage: Literal["group", "centered"] = Field("group", description="group: divided by its deviation too")
 
@@ -84,9 +89,9 @@ class TrainingConfig(Frozen):
 class EvaluationConfig(Frozen):
     """Held-out scoring. Nothing is ever chosen on test."""
 
-    validation: int = Field(150, ge=1, description="tasks scored after each checkpoint")
-    test: int = Field(300, ge=0, description="tasks scored for the first and the last checkpoint only")
-    seed: int = Field(20260101, description="draws the sets")
+    validation: int = Field(150, ge=1, le=1_000_000, description="tasks scored after each checkpoint")
+    test: int = Field(300, ge=0, le=1_000_000, description="tasks scored for the first and the last checkpoint only")
+    seed: int = Field(20260101, ge=0, le=LARGEST, description="draws the sets")
     forced_tool: bool = Field(True, description="score the untrained base with its tool forced, too")
     margin: float = Field(0.05, ge=0, description="promotion: validation accuracy may fall by this much at most")
 
@@ -94,8 +99,8 @@ class EvaluationConfig(Frozen):
 class RunConfig(Frozen):
     """Everything a run's results depend on."""
 
-    seed: int = Field(0, description="seed of the whole run")
-    iterations: int = Field(2, ge=1, description="rounds of propose, attempt, reward, train, evaluate")
+    seed: int = Field(0, ge=0, le=LARGEST, description="seed of the whole run")
+    iterations: int = Field(2, ge=1, le=100_000, description="rounds of propose, attempt, reward, train, evaluate")
     tasks: int = Field(12, ge=1, le=1000, description="tasks asked of the teacher an iteration")
     attempts: int = Field(4, ge=1, le=1000, description="attempts a task")
     on_failure: Literal["drop", "wait"] = Field("drop", description="a failed reaction: go on, or wait")
@@ -117,33 +122,37 @@ class NatsSettings(Frozen):
     credentials: Path | None = Field(None, description="NATS .creds file")
     tls_ca: Path | None = Field(None, description="CA file for TLS")
     replicas: int = Field(1, ge=1, le=5, description="stream replicas (a cluster: 3)")
-    duplicate_window_s: float = Field(600, gt=0, description="server-side deduplication window; fixed at log init")
-    max_bytes: int = Field(8 << 30, gt=0, description="largest size of the event stream")
+    duplicate_window_s: float = Field(
+        600, gt=0, le=31_536_000, description="server-side deduplication window; fixed at log init"
+    )
+    max_bytes: int = Field(8 << 30, gt=0, le=LARGEST, description="largest size of the event stream")
 
 
 class HandlerSettings(Frozen):
     """How handler processes consume."""
 
-    ack_wait_s: float = Field(30, gt=0, description="redelivery after a process died")
-    max_deliver: int = Field(10, ge=1, description="deliveries before a reaction is given up")
-    retry_delay_s: float = Field(1, gt=0, description="first delay before another try; doubles, at most 60 s")
-    in_flight: int = Field(0, ge=0, description="overrides every unordered handler's own bound; 0: as declared")
-    commit_ms: float = Field(3, ge=0, description="how long effects are gathered into one atomic batch")
+    ack_wait_s: float = Field(30, gt=0, le=86_400, description="redelivery after a process died")
+    max_deliver: int = Field(10, ge=1, le=1_000_000, description="deliveries before a reaction is given up")
+    retry_delay_s: float = Field(1, gt=0, le=3600, description="first delay before another try; doubles, at most 60 s")
+    in_flight: int = Field(
+        0, ge=0, le=100_000, description="overrides every unordered handler's own bound; 0: as declared"
+    )
+    commit_ms: float = Field(3, ge=0, le=60_000, description="how long effects are gathered into one atomic batch")
 
 
 class SandboxSettings(Frozen):
     """The student's and the verifier's sandbox."""
 
-    workers: int = Field(2, ge=1, description="zygotes")
-    wall_s: float = Field(5, gt=0, description="wall limit of a call, seconds")
-    mem_mib: int = Field(512, ge=64, description="memory limit of a call, MiB")
+    workers: int = Field(2, ge=1, le=1024, description="zygotes")
+    wall_s: float = Field(5, gt=0, le=3600, description="wall limit of a call, seconds")
+    mem_mib: int = Field(512, ge=64, le=16_777_216, description="memory limit of a call, MiB")
 
 
 class ModelSettings(Frozen):
     """Where models run."""
 
-    threads: int = Field(1, ge=1, description="torch threads of a model or training process")
-    max_batch: int = Field(256, ge=1, description="largest generation batch")
+    threads: int = Field(1, ge=1, le=4096, description="torch threads of a model or training process")
+    max_batch: int = Field(256, ge=1, le=1_000_000, description="largest generation batch")
     ollama_url: str = Field("http://127.0.0.1:11434", description="ollama server")
 
 

@@ -16,7 +16,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -26,6 +25,7 @@ from pydantic import SecretStr
 
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.settings import NatsSettings
+from infra.server_folder import locked, prepare, write
 
 Role = Literal["admin", "app", "reader"]
 ROLES: tuple[Role, ...] = ("admin", "app", "reader")
@@ -124,6 +124,7 @@ class Server:
         Raises:
             DependencyError: no nats-server binary, or it does not come up.
             OperationError: the folder belongs to a server that does not answer.
+            AuthError: its passwords are open to other users.
         """
         if self.folder is None:
             return
@@ -145,19 +146,23 @@ class Server:
         """Process id of the embedded server; 0 where it does not run or is external."""
         return 0 if self.folder is None else _running_pid(self.folder)
 
+    async def alone(self) -> bool:
+        """Whether nobody else uses the embedded server now; of an external one that cannot be known: False."""
+        return self._users is not None and await asyncio.to_thread(self._is_alone)
+
     # --- under the start lock, in a thread ------------------------------------------------------------------------
 
     def _enter(self) -> None:
         assert self.folder is not None  # noqa: S101 - embedded only
-        _prepare(self.folder)
-        with _locked(self.folder):
+        prepare(self.folder, ROLES)
+        with locked(self.folder):
             self._ensure()
             self._users = (self.folder / "users.lock").open("ab")
             fcntl.flock(self._users, fcntl.LOCK_SH)
 
     def _leave(self) -> None:
         assert self.folder is not None and self._users is not None  # noqa: S101 - entered
-        with _locked(self.folder), self._users as users:
+        with locked(self.folder), self._users as users:
             self._users = None
             try:
                 fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -166,9 +171,20 @@ class Server:
                 return
             self._end()
 
+    def _is_alone(self) -> bool:
+        assert self.folder is not None and self._users is not None  # noqa: S101 - entered
+        with locked(self.folder):  # nobody comes or goes while the lock changes hands
+            try:
+                fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            finally:
+                fcntl.flock(self._users, fcntl.LOCK_SH)
+        return True
+
     def _revive(self) -> None:
         assert self.folder is not None  # noqa: S101 - embedded only
-        with _locked(self.folder):
+        with locked(self.folder):
             self._ensure()
 
     def _ensure(self) -> None:
@@ -260,28 +276,6 @@ def binary() -> Path:
     return Path(found)
 
 
-def _prepare(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        with _locked(folder):
-            for role in ROLES:
-                path = folder / f"{role}.password"
-                if not path.exists():
-                    _write(path, secrets.token_urlsafe(32))
-    except OSError as error:
-        fix = "Point AGENT0_HOME at a folder you can write to."
-        raise OperationError("The log's folder cannot be made.", f"{folder}: {error.strerror}.", fix) from error
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Starting and stopping happen one at a time among all processes."""
-    with (folder / "start.lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def _read_place(folder: Path) -> _Place:
     path = folder / "server.json"
     if not path.exists():
@@ -295,7 +289,7 @@ def _read_place(folder: Path) -> _Place:
 
 def _new_place(folder: Path, name: str) -> _Place:
     place = _Place(name, _free_port())
-    _write(folder / "server.json", json.dumps(place.__dict__))
+    write(folder / "server.json", json.dumps(place.__dict__))
     return place
 
 
@@ -321,17 +315,7 @@ def _write_config(folder: Path, place: _Place, nats: NatsSettings) -> None:
     hashes = {role: hashed(role) for role in ROLES}
     store = nats.max_bytes + (1 << 30)
     text = _CONFIG.format(name=place.name, port=place.port, folder=folder, store=store, read=_READ, **hashes)
-    _write(folder / "server.conf", text)
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all, readable by the owner only."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123 - 0600 from birth
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    write(folder / "server.conf", text)
 
 
 def _asked_name(port: int) -> str:

@@ -11,7 +11,8 @@ from agent0.errors import ConfigError, NotFoundError, OperationError
 
 _REBUILD = "`agent0 projections rebuild` makes the tables anew from the log; nothing is lost."
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
-_FORBIDDEN_FUNCTIONS = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"}
+_FORBIDDEN_FUNCTIONS = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "printf", "format"}
+"""The last two count to any width in one call, which no limit interrupts; round() does for numbers."""
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 8 << 20,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,

@@ -27,6 +27,7 @@ from agent0.errors import DependencyError, LogError
 from agent0.settings import HandlerSettings, NatsSettings
 from infra.log_link import connect
 from infra.server import Server
+from infra.server_folder import provisioning
 
 EVENTS = "A0_EV"
 ADVISORIES = "A0_ADV"
@@ -137,8 +138,9 @@ _MUTABLE = frozenset({"max_bytes", "num_replicas", "ack_wait", "max_deliver", "m
 """What ``init`` may change on what exists; every other difference means that someone altered the log."""
 
 
-async def init(server: Server, topology: Topology, handlers: Iterable[Reactor]) -> None:
-    """Make streams and durables; where they exist, apply changed limits. Doing it twice changes nothing.
+async def init(server: Server, topology: Topology, handlers: Iterable[Reactor], *, change: bool = True) -> None:
+    """Make streams and durables; where they exist, apply changed limits, or leave them as they are where ``change`` is
+    false. Doing it twice changes nothing; several processes do it one after another.
 
     Raises:
         LogError: an existing stream or durable differs in a field that must not change.
@@ -146,7 +148,8 @@ async def init(server: Server, topology: Topology, handlers: Iterable[Reactor]) 
     """
     link = await connect(server, "admin")
     try:
-        await _make(link.client, topology, handlers)
+        async with provisioning(server.folder):
+            await _make(link.client, topology, handlers, change)
     except APIError as error:
         fix = "Free disk space or correct your settings."
         raise LogError("The log cannot be made.", str(error.description), fix) from error
@@ -156,19 +159,21 @@ async def init(server: Server, topology: Topology, handlers: Iterable[Reactor]) 
         await link.close()
 
 
-async def _make(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> None:
+async def _make(client: Client, topology: Topology, handlers: Iterable[Reactor], change: bool) -> None:
     manager = client.jsm()
     for stream in topology.streams():
-        changed = await _stream_drift(client, stream)
-        if changed is None:
+        drift = await _stream_drift(client, stream)
+        if drift is None:
             await manager.add_stream(stream)
-        elif changed:
-            _refuse(f"stream {stream.name}", {k: v for k, v in changed.items() if k not in _MUTABLE})
+        elif change and drift:
+            _refuse(f"stream {stream.name}", _fixed(drift))
             await manager.update_stream(stream)
     for on, durable in topology.durables(handlers):
-        changed = await _durable_drift(client, on, durable)
-        _refuse(f"consumer {durable.name}", {k: v for k, v in (changed or {}).items() if k not in _MUTABLE})
-        if changed is None or changed:
+        drift = await _durable_drift(client, on, durable)
+        if drift is None:
+            await manager.add_consumer(on, durable)
+        elif change and drift:
+            _refuse(f"consumer {durable.name}", _fixed(drift))
             await manager.add_consumer(on, durable)
 
 
@@ -202,6 +207,11 @@ def _answered() -> Iterator[None]:
 
 
 Drift = dict[str, tuple[object, object]]
+
+
+def _fixed(drift: Drift) -> Drift:
+    """What of it ``init`` may not change."""
+    return {field: pair for field, pair in drift.items() if field not in _MUTABLE}
 
 
 async def _stream_drift(client: Client, wanted: StreamConfig) -> Drift | None:

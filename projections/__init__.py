@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 
 from projections.base import Row, Table, projection, registered, select
-from projections.projector import Position, Projector, position
+from projections.projector import Position, Projector, StoppedError, position
 from projections.views import Difference, Rebuilt, Views, verify
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Projector",
     "Rebuilt",
     "Row",
+    "StoppedError",
     "Table",
     "Views",
     "position",

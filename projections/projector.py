@@ -18,12 +18,31 @@ from projections.base import Row, Table, as_json
 BATCH = 500
 REBUILD = "`agent0 projections rebuild` makes new tables from the log; the old ones stay until those are verified."
 
+_UNFIT = (
+    OverflowError, ValueError, TypeError, LookupError, AttributeError,
+    sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.DataError,
+)  # fmt: skip
+"""What one event that fits no class or no column makes of it; a full disk or a damaged file is none of these."""
+
 Stored = tuple[int, bytes]
 """Sequence and body, as the log gives them out."""
 Read = Callable[[int], AsyncIterator[list[Stored]]]
 """Chunks of everything after a sequence, in order."""
 Connect = Callable[[Path], sqlite3.Connection]
 Pending = dict[str, dict[Any, Row]]
+
+
+class StoppedError(LogError):
+    """One event cannot be carried into the tables: they hold everything before it and stay there."""
+
+    def __init__(self, seq: int, body: bytes, error: Exception) -> None:
+        self.seq = seq
+        super().__init__(
+            f"Event {seq} of the log cannot be read into the tables.",
+            f"{_title(body)} does not fit: {type(error).__name__}: {str(error)[:500].rstrip('.')}.",
+            "The log is whole and the tables hold everything before it. Use the Agent0 version that wrote it, or a newer "
+            "one, and run `agent0 projections rebuild`; to begin anew, point AGENT0_HOME at another folder.",
+        )
 
 
 @dataclass(frozen=True)
@@ -84,11 +103,27 @@ class Projector:
             raise LogError("The log's history changed.", why, REBUILD)
 
     def apply(self, batch: Iterable[Stored]) -> int:
-        """Apply events in order, all or none; those already seen are skipped. Returns the new sequence.
+        """Apply events in order; those already seen are skipped. Returns the new sequence.
 
         Raises:
-            LogError: a sequence is missing, or a body cannot be read.
+            LogError: a sequence is missing; nothing of the batch is applied.
+            StoppedError: an event does not fit the tables; those before it are applied.
         """
+        held = list(batch)
+        try:
+            return self._apply(held)
+        except _UNFIT:  # rows are merged over a batch, so only one by one can tell which it was
+            for one in held:
+                self._apply_one(one)
+            return self.position.seq
+
+    def _apply_one(self, one: Stored) -> None:
+        try:
+            self._apply([one])
+        except _UNFIT as error:
+            raise StoppedError(*one, error) from error
+
+    def _apply(self, batch: Iterable[Stored]) -> int:
         db = self._db
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -129,10 +164,7 @@ class Projector:
 
     def decode(self, seq: int, body: bytes) -> Recorded:
         """An event from its stored body. pydantic's JSON reader takes half the time of the standard library's."""
-        try:
-            return decode(from_json(body), seq)
-        except ValueError as error:
-            raise LogError(f"Event {seq} of the log cannot be read.", str(error)) from error
+        return decode(from_json(body), seq)
 
     def _write(self, table: Table, rows: dict[Any, Row]) -> None:
         groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
@@ -184,6 +216,15 @@ def position(db: sqlite3.Connection) -> Position:
     """How far the tables of ``db`` have come."""
     found = db.execute("SELECT stream, seq, event, tables FROM position").fetchone()
     return Position(*found)
+
+
+def _title(body: bytes) -> str:
+    """Type and id of a stored body, as far as they can be read."""
+    try:
+        raw = from_json(body)
+        return f"{str(raw['type'])[:80]} {str(raw['id'])[:80]}"
+    except (ValueError, TypeError, LookupError):
+        return "A body without type and id"
 
 
 def fingerprint(tables: dict[str, Table]) -> str:

@@ -21,7 +21,8 @@ from infra import server as server_module
 from infra.artifacts import FileArtifacts
 from infra.log import Log
 from infra.server import Server, open_server
-from infra.topology import Topology, check, init
+from infra.server_folder import provisioning
+from infra.topology import Topology, check, check_durables, init
 
 pytestmark = pytest.mark.asyncio
 
@@ -223,6 +224,50 @@ async def test_drift_is_refused_by_the_name_of_the_field(log: Log, nats_server: 
             await check(log.client, topology, ())
         with pytest.raises(APIError):
             await admin.jsm().purge_stream("A0_EV")
+
+
+async def test_what_is_missing_is_made_by_several_at_once_and_nothing_is_changed(nats_server: Server) -> None:
+    before, after = (Topology(NatsSettings(), HandlerSettings(ack_wait_s=seconds)) for seconds in (30, 5))
+    toys = [Toy(f"toy{n}") for n in range(8)]
+    await asyncio.gather(*(init(nats_server, before, toys, change=False) for _ in range(4)))
+    await init(nats_server, after, [*toys, Toy("added")], change=False)
+    async with await Log.connect(nats_server) as log:
+        await check(log.client, before, toys)
+        await check_durables(log.client, Topology(NatsSettings(), HandlerSettings(ack_wait_s=5)), [Toy("added")])
+        with pytest.raises(LogError, match="drifted in ack_wait"):
+            await check_durables(log.client, after, toys)
+
+
+async def test_one_process_at_a_time_makes_the_log(nats_server: Server) -> None:
+    async with provisioning(nats_server.folder):
+        waiting = asyncio.create_task(init(nats_server, Topology(NatsSettings(), HandlerSettings()), [Toy()]))
+        async with await nats.connect(**nats_server.options("admin")) as admin:
+            await asyncio.wait([waiting], timeout=0.3)
+            assert not waiting.done() and not await admin.jsm().streams_info()
+    await waiting
+
+
+async def test_credentials_that_others_may_read_are_refused(tmp_path: Path) -> None:
+    first = await open_server(tmp_path, NatsSettings())
+    await first.stop()
+    folder = tmp_path / "nats"
+    for path, good, open_to_others in ((folder, 0o700, 0o755), (folder / "app.password", 0o600, 0o640)):
+        path.chmod(open_to_others)
+        with pytest.raises(AuthError, match=rf"{path} is open to other users.*chmod -R go-rwx {folder}"):
+            await open_server(tmp_path, NatsSettings())
+        path.chmod(good)
+    await (await open_server(tmp_path, NatsSettings())).stop()
+
+
+async def test_a_process_knows_whether_it_is_alone(tmp_path: Path) -> None:
+    first = await open_server(tmp_path, NatsSettings())
+    assert await first.alone()
+    second = await open_server(tmp_path, NatsSettings())
+    assert not await first.alone() and not await second.alone()
+    await first.stop()
+    assert await second.alone() and second.pid
+    await second.stop()
+    assert not await Server(NatsSettings(url="nats://127.0.0.1:1")).alone()
 
 
 async def test_artifacts_are_stored_once_and_checked(tmp_path: Path) -> None:
