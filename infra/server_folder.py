@@ -1,0 +1,77 @@
+"""The embedded server's folder: private to its owner, with a lock for what only one process at a time may do."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import secrets
+import stat
+from collections.abc import AsyncIterator, Iterable, Iterator
+from pathlib import Path
+
+from agent0.errors import AuthError, OperationError
+
+
+def prepare(folder: Path, roles: Iterable[str]) -> None:
+    """Make the folder and a password for each of ``roles``.
+
+    Raises:
+        AuthError: other users may read what is there.
+        OperationError: it cannot be written.
+    """
+    try:
+        if not folder.exists():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_private(folder)
+        with locked(folder):
+            for path in (folder / f"{role}.password" for role in roles):
+                if not path.exists():
+                    write(path, secrets.token_urlsafe(32))
+    except OSError as error:
+        fix = "Point AGENT0_HOME at a folder you can write to."
+        raise OperationError("The log's folder cannot be made.", f"{folder}: {error.strerror}.", fix) from error
+
+
+def _require_private(folder: Path) -> None:
+    for path in (folder, *sorted(folder.glob("*.password")), folder / "server.conf"):
+        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            why, fix = f"{path} is open to other users.", f"Run `chmod -R go-rwx {folder}`."
+            raise AuthError("The log's credentials are not private.", why, fix)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Starting and stopping happen one at a time among all processes."""
+    with (folder / "start.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.asynccontextmanager
+async def provisioning(folder: Path | None) -> AsyncIterator[None]:
+    """Streams and durables of an embedded log are made by one process at a time. An external one has its own rules."""
+    if folder is None:
+        yield
+        return
+    with (folder / "provision.lock").open("ab") as lock:
+        while not _taken(lock.fileno()):
+            await asyncio.sleep(0.02)
+        yield
+
+
+def _taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def write(path: Path, text: str) -> None:
+    """Whole or not at all, readable by the owner only."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123 - 0600 from birth
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
