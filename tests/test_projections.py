@@ -18,10 +18,13 @@ from hypothesis import strategies as st
 
 from agent0.errors import LogError, NotFoundError, OperationError
 from events import event_types
+from events.base import record
+from events.runs import RunStarted
 from infra.log import Log
 from infra.storage import connect, reading
 from projections import (
     Projector,
+    StoppedError,
     Views,
     select,
     tables,
@@ -33,6 +36,7 @@ from tests.story import bodies, cancelled_run, whole_run
 TABLES = tables()
 STORY = whole_run(iterations=2, tasks=6, attempts=2)
 STORED = bodies(STORY)
+LATE = STORY[-1].time
 Stored = list[tuple[int, bytes]]
 
 
@@ -105,13 +109,28 @@ def test_a_gap_is_refused_and_changes_nothing(views: Views) -> None:
         assert digests(db, TABLES) == WHOLE
 
 
-@pytest.mark.parametrize("body", [b"not json", b'{"type":"Nonsense","data":{}}', STORED[9][1][:-40]])
-def test_an_unreadable_body_names_its_sequence(views: Views, body: bytes) -> None:
+UNREADABLE = [b"not json", b"[]", b'{"type":"Nonsense","id":"n1","data":{}}', b'{"type":[]}', STORED[9][1][:-40]]
+
+
+@pytest.mark.parametrize("body", UNREADABLE)
+def test_an_unreadable_body_stops_the_tables_before_it(views: Views, body: bytes) -> None:
     projector = views.projector()
-    projector.apply(STORED[:9])
-    with pytest.raises(LogError, match="Event 10 of the log cannot be read"):
-        projector.apply([(10, body)])
+    with pytest.raises(LogError, match=r"Event 10 of the log cannot be read.*AGENT0_HOME"):
+        projector.apply([*STORED[:9], (10, body), *STORED[10:]])
+    assert projector.position.seq == 9
     projector.close()
+
+
+def test_an_event_that_no_column_holds_is_named(views: Views) -> None:
+    poison = record(RunStarted(name="x", profile="tiny", seed=10**23, config={}, config_sha=""), run="r9", time=LATE)
+    projector = views.projector()
+    for _ in range(2):  # it stays where it is, however often it is tried
+        with pytest.raises(StoppedError, match=rf"Event 12 .* RunStarted {poison.id} .*OverflowError") as told:
+            projector.apply([*STORED[:11], (12, poison.to_json()), *STORED[12:]])
+        assert (told.value.seq, projector.position.seq) == (12, 11)
+    projector.close()
+    with reading(views.live) as db:
+        assert digests(db, TABLES) == in_memory(STORED[:11])
 
 
 def test_another_history_is_refused(views: Views) -> None:

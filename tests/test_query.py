@@ -57,7 +57,9 @@ HOSTILE = {
     "too many rows": ENDLESS + " SELECT x FROM n",
     "huge value": "SELECT zeroblob(1000000000)",
     "huge text": "SELECT hex(zeroblob(8000000))",
-    "wide answer": ENDLESS + " SELECT printf('%.*c', 8000000, 'x') FROM n LIMIT 90",
+    "wide answer": ENDLESS + " SELECT replace(hex(zeroblob(4000000)), '00', 'xx') FROM n LIMIT 90",
+    "endless format": "SELECT printf('%.*c', 900000000, 'x')",
+    "endless format, second name": "SELECT format('%.*c', 900000000, 'x')",
     "deep expression": "SELECT " + "(" * 5000 + "1" + ")" * 5000,
     "long pattern": "SELECT 'a' LIKE '" + "%a" * 5000 + "'",
 }

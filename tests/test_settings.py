@@ -170,6 +170,35 @@ def test_a_value_that_does_not_fit_names_key_value_and_place(place, value):
     assert "mine.toml:4" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("run.seed", "99999999999999999999999"),
+        ("run.seed", "-1"),
+        ("run.seed", str(2**63)),
+        ("run.evaluation.seed", str(2**63)),
+        ("run.student.temperature", "inf"),
+        ("run.student.timeout_s", "nan"),
+        ("run.training.student.lr", "inf"),
+        ("run.rewards.weights.novelty", "inf"),
+        ("run.curriculum.band", "[0.1, 1e999]"),
+    ],
+)
+def test_a_number_that_no_table_holds_is_refused(key, value):
+    with pytest.raises(ConfigError, match=key):
+        load("scripted", {key: value}, {})
+
+
+def test_every_whole_number_among_the_settings_has_an_end():
+    endless = [
+        key
+        for key, field in fields()
+        if field.annotation is int and not any(hasattr(bound, "le") for bound in field.metadata)
+    ]
+    assert not endless
+    assert load("scripted", {"run.seed": str(2**63 - 1)}, {}).run.seed == 2**63 - 1
+
+
 def test_broken_files_are_named(place):
     file = write(place / "mine.toml", "[run\n")
     with pytest.raises(ConfigError, match=r"mine\.toml cannot be read as TOML"):
