@@ -87,13 +87,14 @@ class Bus:
         self._pulse.start()
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
-        """Take nothing new, finish what runs within ``grace_s``, give the rest back."""
+        """Take nothing new, finish what runs within ``grace_s``, give the rest back, and what waits at once."""
         self._link.closing = True
         self._pulse.stop()
         for task in self._watch:
             task.cancel()
         for subscriber in self._broker.subscribers if self._broker else ():
             await subscriber.stop()
+        self._reactions.stop_waiting()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace_s)
         for task in (left := tuple(self._tasks)):

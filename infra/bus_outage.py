@@ -1,7 +1,11 @@
-"""Waiting for what is away. One reaction tries again and again, the others wait for it; no delivery is used up."""
+"""Waiting for what is away. One reaction tries again and again, the others wait for it; no delivery is used up.
+
+Who waits keeps its place, so a wait ends early where its run is stopped or this process stops.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from agent0.errors import DependencyError
 from events.alarms import DependencyLost, DependencyRestored
@@ -22,6 +26,27 @@ class Outages:
     def __init__(self, tell: Tell, delay_s: float) -> None:
         self.tell, self.delay_s = tell, delay_s
         self.open: dict[Key, asyncio.Event] = {}
+        self._closing = asyncio.Event()
+
+    def close(self) -> None:
+        """End every wait, also those to come: their messages are given back."""
+        self._closing.set()
+
+    async def until(self, waited: Coroutine[Any, Any, object], stopped: asyncio.Event | None) -> None:
+        """Wait for ``waited``, or until ``stopped``.
+
+        Raises:
+            asyncio.CancelledError: this process stops.
+        """
+        waits = [waited, self._closing.wait(), *([stopped.wait()] if stopped else [])]
+        tasks = [asyncio.ensure_future(wait) for wait in waits]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+        if self._closing.is_set():
+            raise asyncio.CancelledError("this process stops")
 
 
 class Probe:
@@ -31,11 +56,16 @@ class Probe:
         self._outages, self._handler, self._view, self._cause = outages, handler, view, cause
         self._tries: dict[Key, int] = {}
 
-    async def wait(self, error: DependencyError) -> None:
-        """Until it is worth another try. The first to miss something says so in the log, once while it lasts."""
+    async def wait(self, error: DependencyError, stopped: asyncio.Event | None) -> None:
+        """Until it is worth another try, or until ``stopped``. The first to miss something says so in the log, once
+        while it lasts.
+
+        Raises:
+            asyncio.CancelledError: this process stops.
+        """
         key = (error.dependency, self._handler)
         if key in self._outages.open and key not in self._tries:
-            await self._outages.open[key].wait()
+            await self._outages.until(self._outages.open[key].wait(), stopped)
             return
         if key not in self._tries:
             self._tries[key], self._outages.open[key] = 0, asyncio.Event()
@@ -45,7 +75,7 @@ class Probe:
                 await self._outages.tell(lost, self._cause)
         delay = min(self._outages.delay_s * 2.0 ** self._tries[key], LONGEST_S)
         self._tries[key] += 1
-        await asyncio.sleep(delay)
+        await self._outages.until(asyncio.sleep(delay), stopped)
 
     async def came_through(self) -> None:
         """A call got an answer: what this handler waited for is back, also where another process had missed it."""

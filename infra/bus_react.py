@@ -78,7 +78,12 @@ class _Work:
     @property
     def wanted(self) -> bool:
         """Work of a run that is paused or over is not done; who reacts to just that event wants it all the same."""
-        return self.view.status == "running" or isinstance(self.cause.event, RunPaused | RunCancelled | RunFinished)
+        return self.view.status == "running" or self.of_the_end
+
+    @property
+    def of_the_end(self) -> bool:
+        """Whether it reacts to the very event that stopped the run."""
+        return isinstance(self.cause.event, RunPaused | RunCancelled | RunFinished)
 
 
 class Reactions:
@@ -106,6 +111,10 @@ class Reactions:
     def busy(self, run: str = "") -> bool:
         """Whether a message (of ``run``, where named) is being handled."""
         return self._busy[run] > 0 if run else self._busy.total() > 0
+
+    def stop_waiting(self) -> None:
+        """Give back what only waits for a dependency, now and from now on."""
+        self._outages.close()
 
     async def handle(self, handler: Reaction, delivery: Delivery) -> None:
         """React, store, acknowledge; or give back for another try. Raises nothing but cancellation."""
@@ -220,7 +229,7 @@ class Reactions:
                     await probe.came_through()
                     return effects
                 except DependencyError as error:
-                    await probe.wait(error)
+                    await probe.wait(error, None if work.of_the_end else view.stopped)
             return []
         except asyncio.CancelledError:
             if task not in view.ended:

@@ -50,6 +50,8 @@ class RunView:
         self._folding = asyncio.Lock()
         self._count = 0
         self._pauses: list[tuple[int, bool]] = [(0, False)]
+        self.stopped = asyncio.Event()
+        """Set while the run is paused or over: nobody goes on waiting for a dependency."""
         self.caught_up = False
         self._moved = asyncio.Event()
         self._reader = asyncio.create_task(self._follow(), name=f"view of {run}")
@@ -119,6 +121,7 @@ class RunView:
 
     def _fold(self, recorded: Recorded) -> None:
         self.seq, self.state = recorded.seq, self._evolve(self.state, recorded)
+        (self.stopped.clear if self.status == "running" else self.stopped.set)()
         self._recent[recorded.seq] = self.state
         if len(self._recent) > RECENT:
             self._recent.popitem(last=False)

@@ -8,6 +8,7 @@ import nats
 import pytest
 
 from agent0.errors import DependencyError, LogError, OperationError, TransientError
+from agent0.settings import Settings
 from events.alarms import AlarmResolved, ReactionFailed, ReactionRetried
 from events.base import Event, Recorded
 from events.runs import RunCancelled, RunPaused, RunResumed
@@ -126,6 +127,46 @@ async def test_another_process_tells_that_a_dependency_is_back(world: World) -> 
     await world.until(1)
     await world.until(1, "DependencyRestored")
     await world.until(1, "DependencyLost")
+
+
+@pytest.mark.parametrize("stop", [RunPaused(), RunCancelled()])
+async def test_a_stopped_run_does_not_keep_the_place_in_which_it_waits(world: World, stop: Event) -> None:
+    away = True
+
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        if away and cause.run == "r1":
+            raise DependencyError("model")
+        return await resolve(cause, run)
+
+    toy = Toy(ask, in_flight=1)
+    await world.put(raised("a"), raised("b"), raised("c", "r2"))
+    bus = await world.bus(toy)
+    await world.until(1, "DependencyLost")
+    assert not await world.stored("AlarmResolved", "r2")
+    await world.put(event(stop))
+    await world.until(1, run="r2")
+    away = False
+    if isinstance(stop, RunPaused):
+        await world.put(event(RunResumed()))
+        assert [r.event.alarm for r in await world.until(2)] == ["a", "b"]  # type: ignore[attr-defined]
+    await world.stop(bus)
+    assert not await world.stored("ReactionFailed")
+
+
+@pytest.mark.parametrize("settings", [Settings(handlers=QUICK.model_copy(update={"retry_delay_s": 60}))], indirect=True)
+async def test_who_only_waits_for_a_dependency_is_given_back_when_the_process_stops(world: World) -> None:
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        raise DependencyError("model")
+
+    await world.put(raised("a"), raised("b"))
+    bus = await world.bus(toy := Toy(ask))
+    await world.until(1, "DependencyLost")
+    async with asyncio.timeout(30):
+        while len(toy.calls) < 2:
+            await asyncio.sleep(0.02)
+        await world.stop(bus, grace_s=1000)
+    await world.bus(Toy(resolve))
+    await world.until(2)
 
 
 # --- run control ------------------------------------------------------------------------------------------------------
