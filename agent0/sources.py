@@ -16,8 +16,8 @@ PREFIX = "AGENT0_"
 SHORTCUTS = {"AGENT0_NATS_URL": "nats.url"}
 """Environment names besides ``AGENT0_A__B`` for ``a.b``."""
 
-FOREIGN = frozenset({"AGENT0_BENCHMARKS"})
-"""Environment names that are no setting: the tests read them."""
+FOREIGN = frozenset({"AGENT0_BENCHMARKS", "AGENT0_DEBUG"})
+"""Environment names that are no setting: the tests and the command line's last resort read them."""
 
 _header = re.compile(r"^\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 _key = re.compile(r"^\s*([A-Za-z0-9_.\"'-]+)\s*=")

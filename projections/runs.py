@@ -72,7 +72,9 @@ def _started(e: Recorded, x: facts.RunStarted) -> Row:
 def _evaluated(e: Recorded, x: checkpoints.CheckpointEvaluated) -> Row:
     if x.split != "test":
         return {}
-    return {"forced_tool": x.accuracy} if x.forced_tool else {"heldout_first": x.accuracy, "heldout_last": x.accuracy}
+    if x.forced_tool:
+        return {"forced_tool": x.accuracy}
+    return {"heldout_last" if x.evaluation.endswith("-test-final") else "heldout_first": x.accuracy}
 
 
 _CHANGES: dict[type[Event], Callable[[Recorded, Any], Row]] = {

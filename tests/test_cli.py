@@ -175,13 +175,32 @@ def test_errors_of_the_machine_are_told_too():
     assert known(ValueError("ours")) is None
 
 
-def test_mistakes_of_ours_keep_their_traceback(monkeypatch):
+@pytest.mark.parametrize("mistake", [ZeroDivisionError("by x"), ExceptionGroup("some", [ZeroDivisionError("by x")])])
+def test_mistakes_of_ours_are_told_and_their_traceback_is_kept(mistake, tmp_path, monkeypatch):
     def broken() -> typer.Typer:
-        raise ZeroDivisionError
+        raise mistake
 
     monkeypatch.setattr(agent0.cli, "build", broken)
-    with pytest.raises(ZeroDivisionError):
-        call("run", "list")
+    told = call("run", "list", home=tmp_path)
+    assert told.code == 1
+    assert "ZeroDivisionError: by x. This is a defect of Agent0." in told.err
+    assert "Traceback" not in told.err
+    (crash,) = tmp_path.glob("crash-*.txt")
+    assert str(crash) in told.err
+    assert "in broken" in crash.read_text()
+    assert crash.stat().st_mode & 0o077 == 0
+    monkeypatch.setenv("AGENT0_DEBUG", "1")
+    assert "Traceback" in call("run", "list", home=tmp_path).err
+    assert len(list(tmp_path.glob("crash-*.txt"))) == 1
+
+
+def test_one_known_error_in_a_group_ends_with_its_code(monkeypatch):
+    def broken() -> typer.Typer:
+        raise ExceptionGroup("some", [ExceptionGroup("more", [errors.DependencyError("log", "Away.")])])
+
+    monkeypatch.setattr(agent0.cli, "build", broken)
+    told = call("run", "list")
+    assert (told.code, told.err) == (5, "error: log is not available. Away.\n")
 
 
 @pytest.mark.parametrize(("platform", "said"), [("darwin", "macOS"), ("win32", "WSL2")])
@@ -204,9 +223,12 @@ def test_help_imports_nothing_heavy():
 
 def test_a_reader_who_has_seen_enough_is_not_shouted_at():
     done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m agent0 config docs | head -1"], capture_output=True, text=True
+        ["bash", "-c", f"{sys.executable} -m agent0 config docs | head -c 1; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
     )
     assert done.stderr == ""
+    assert done.returncode in (0, 141)
 
 
 @given(st.text())

@@ -39,6 +39,14 @@ def db() -> Iterator[sqlite3.Connection]:
     held.close()
 
 
+def _scores(events: list[Recorded]) -> tuple[float | None, float | None]:
+    """Test accuracy, first and last, as the tables have it after ``events``."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as held:
+        Projector(Path("memory"), lambda _: held, TABLES, "stream").apply(bodies(renumbered(events)))
+        found = run_queries.show_run(held, "r1")
+        return found["heldout_first"], found["heldout_last"]
+
+
 def test_a_run_counts_what_happened(db: sqlite3.Connection) -> None:
     seen = Counter(e.type for e in STORY)
     tests = [e.event for e in STORY if e.type == "CheckpointEvaluated" and e.event.split == "test"]
@@ -48,6 +56,8 @@ def test_a_run_counts_what_happened(db: sqlite3.Connection) -> None:
     assert (shown["tasks"], shown["accepted"], shown["rejected"]) == (12, seen["TaskAccepted"], seen["TaskRejected"])
     assert (shown["attempts"], shown["tool_calls"]) == (seen["TaskAttempted"], seen["ToolCalled"])
     assert (shown["heldout_first"], shown["heldout_last"]) == (free[0], free[-1])
+    before = [e for e in STORY if e.type != "CheckpointEvaluated" or not e.event.evaluation.endswith("-final")]
+    assert _scores(before) == (free[0], None)
     assert shown["forced_tool"] == next(e.accuracy for e in tests if e.forced_tool)
     assert shown["wall_s"] == pytest.approx((STORY[-1].time - STORY[0].time).total_seconds(), abs=0.002)
     assert (shown["status"], shown["iteration"], shown["open_failures"]) == ("finished", 1, 0)

@@ -8,7 +8,7 @@ import pkgutil
 import signal
 import sqlite3
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -43,17 +43,24 @@ def main() -> None:
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe (`| head`) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except (Agent0Error, OSError, sqlite3.Error, BaseExceptionGroup) as error:
-        told = known(error)
-        if told is None:
-            raise  # a mistake of ours: the traceback is what we need to see
-        from agent0.cli.terminal import complain
+    except SystemExit:
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":  # how click leaves a broken pipe behind
+            _leave_pipe()
+        raise
+    except BrokenPipeError:
+        _leave_pipe()
+    except (Exception, BaseExceptionGroup) as error:
+        from agent0.cli.terminal import complain, defect
 
+        told = known(error) or defect(error)
         complain(told)
         sys.exit(told.kind.exit_code)
+
+
+def _leave_pipe() -> NoReturn:
+    """The reader (`| head`) has seen enough: go quietly, with what a shell calls SIGPIPE."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(128 + signal.SIGPIPE)
 
 
 def known(error: BaseException) -> Agent0Error | None:

@@ -22,12 +22,10 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     row = show_run(db, run)
     config = row.pop("config")
     done = [e for e in list_evaluations(db, row["run"]) if e["status"] == "evaluated"]
-    over = row["status"] in ("finished", "cancelled")
     return {
         **{k: v for k, v in row.items() if k != "prompts"},
         "iterations": config["iterations"],
         "tasks_asked": config["iterations"] * config["tasks"],
-        "heldout_last": row["heldout_last"] if over else None,
         "validation": learning_curve(db, row["run"]),
         "test": [_measured(e) for e in done if e["split"] == "test"],
         "targets": _targets(db, row["run"], done),

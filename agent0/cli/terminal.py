@@ -5,14 +5,16 @@ import json
 import os
 import signal
 import sys
+import traceback
 import unicodedata
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent0.errors import Agent0Error, ConfigError
+from agent0.errors import Agent0Error, ConfigError, OperationError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
@@ -92,6 +94,32 @@ def complain(error: Agent0Error) -> None:
     say(f"error: {error}", "red")
 
 
+def defect(error: BaseException) -> Agent0Error:
+    """A mistake of ours: its traceback goes where it can be sent from, not into a person's face."""
+    trace = "".join(traceback.format_exception(error))
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    why = f"{type(error).__name__}: {str(error)[:500].rstrip('.') or 'no message'}. This is a defect of Agent0."
+    try:
+        where = _write_trace(trace)
+    except (Agent0Error, OSError):  # no settings or no folder: then here
+        where = ""
+    if not where:
+        sys.stderr.write(trace)
+    fix = f"The traceback is in {where}; please report it." if where else "The traceback is above; please report it."
+    return OperationError("Something unexpected happened.", why, fix)
+
+
+def _write_trace(trace: str) -> str:
+    """Path of the file written; empty where AGENT0_DEBUG wants the traceback on stderr or there is no data folder."""
+    if os.environ.get("AGENT0_DEBUG") == "1" or not (home := settings().home).is_dir():
+        return ""
+    path = home / f"crash-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.txt"
+    path.touch(mode=0o600)
+    path.write_text(trace, encoding="utf-8", errors="backslashreplace")
+    return str(path)
+
+
 def data(value: Any) -> None:
     """``value`` as JSON on stdout; everything outside ASCII is escaped, control characters included."""
     typer.echo(json.dumps(value, indent=2, default=_plain))
@@ -168,10 +196,10 @@ def tables() -> "Iterator[sqlite3.Connection]":
         yield db
 
 
-def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "") -> T:
+def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "", leaving: str = "") -> T:
     """Run ``work()``; SIGINT and SIGTERM cancel it, so that it can drain, then exit with 130 or 143.
 
-    ``stopping`` is said at the first signal; a second one gives up at once.
+    ``stopping`` is said at the first signal; a second one gives up at once, and ``leaving`` is said.
     """
     caught: list[int] = []
 
@@ -181,10 +209,11 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "") ->
 
         def stop(number: int) -> None:
             caught.append(number)
+            words = (stopping, leaving)[len(caught) > 1]
+            if words:
+                say(words, "yellow")
             if len(caught) > 1:
                 os._exit(128 + number)
-            if stopping:
-                say(stopping, "yellow")
             task.cancel()
 
         loop = asyncio.get_running_loop()
