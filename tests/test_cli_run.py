@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly import open_log, open_world, recorded, run_handlers
+from agent0.cli import run as run_commands
 from agent0.cli.progress import Progress, frontier
 from agent0.configuration import load
 from events.alarms import ReactionFailed
@@ -361,6 +362,79 @@ def test_ctrl_c_stops_cleanly_and_resume_finishes(tmp_path):
         "projections", "query", "SELECT count(*) - count(DISTINCT id) AS twice FROM events", "--json", home=tmp_path
     )
     assert ids.json == [{"twice": 0}]
+
+
+STUBBORN = """
+import asyncio
+from agent0.cli.terminal import run_async, say
+
+async def work():
+    say("at work")
+    try:
+        await asyncio.sleep(600)
+    finally:
+        await asyncio.sleep(600)
+
+run_async(work, "first words", "last words")
+"""
+
+
+def test_a_second_ctrl_c_leaves_at_once_and_says_so():
+    with subprocess.Popen([sys.executable, "-c", STUBBORN], stderr=subprocess.PIPE, text=True) as process:
+        for words in ("at work", "first words"):
+            _wait_for(words, process)
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=90)
+    assert (process.returncode, err) == (130, "last words\n")
+
+
+def test_a_run_that_nobody_carries_does_not_ride_along(begun):
+    home, ghost = begun
+    told = call("run", "start", *SMALL, home=home)
+    assert told.code == 0, told.err
+    assert f"agent0 run resume {ghost}\n" in told.err
+    listed = call("run", "list", "--json", home=home).json
+    assert {row["run"]: row["status"] for row in listed}[ghost] == "paused"
+    assert sorted(row["status"] for row in listed) == ["finished", "paused"]
+    assert [row["events"] for row in listed if row["run"] == ghost] == [2]
+
+
+def test_a_run_is_left_alone_while_others_may_carry_it(begun):
+    home, ghost = begun
+
+    async def work() -> list[str]:
+        async with (
+            open_log(load("scripted", {"home": str(home)}, {})) as log,
+            open_log(load("scripted", {"home": str(home)}, {})) as other,
+        ):
+            await run_commands._pause_others(load("scripted", {"home": str(home)}, {}), log, "mine")
+            return [r.type async for r in other.read(ghost)]
+
+    call("run", "list", home=home)
+    assert asyncio.run(work()) == ["RunStarted"]
+
+
+def test_nothing_is_begun_where_the_tables_cannot_be_kept(begun):
+    home, _ = begun
+    call("run", "show", home=home)
+    (home / "tables" / "view.db").resolve().write_bytes(b"no database at all" * 100)
+    told = call("run", "start", *SMALL, home=home)
+    assert told.code == 1
+    assert "projections rebuild" in told.err
+    assert "profile scripted" not in told.err
+    assert call("projections", "rebuild", home=home).code == 0
+    assert len(call("run", "list", "--json", home=home).json) == 1
+
+
+def test_a_run_whose_process_fails_is_paused(tmp_path, monkeypatch):
+    async def broken(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("agent0.assembly_tables.run_projector", broken)
+    told = call("run", "start", *SMALL, home=tmp_path)
+    assert told.code == 5
+    assert told.err.index("profile scripted") < told.err.index("agent0 run resume ")
+    assert [row["status"] for row in call("run", "list", "--json", home=tmp_path).json] == ["paused"]
 
 
 def _wait_for(words: str, process: "subprocess.Popen[str]", patience_s: float = 120) -> None:
