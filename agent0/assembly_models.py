@@ -4,13 +4,14 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from agent0.configuration import nearest
-from agent0.errors import ConfigError
+from agent0.errors import ConfigError, DependencyError
 from agent0.ports import Artifacts, Embedder, Model, Trainer
-from agent0.settings import ActorConfig, Settings
+from agent0.settings import ActorConfig, RunConfig, Settings
 
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
@@ -23,7 +24,7 @@ class Provider:
     """How a provider's models are opened and trained; ``train`` None: they cannot be trained here.
 
     ``prefill``: a turn can be made to begin with given text (the forced-tool control needs it). ``by_role``: what
-    opens depends on the role too, so the roles never share one.
+    opens depends on the role too, so the roles never share one. ``check`` raises where this machine lacks the model.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Provider:
     train: OpenTrainer | None = None
     prefill: bool = True
     by_role: bool = False
+    check: Callable[[ActorConfig], None] | None = None
 
 
 _providers: dict[str, Provider] = {}
@@ -91,6 +93,18 @@ def provider_of(actor: ActorConfig) -> Provider:
     """
     found: Provider = _named("provider", actor.provider, providers())
     return found
+
+
+def check_models(run: RunConfig) -> None:
+    """The models of a run must be on this machine, where it is to be carried here.
+
+    Raises:
+        ConfigError: a model that has to be named is not.
+        DependencyError: its folder, or the packages it needs, are missing.
+    """
+    for actor in (run.teacher, run.student):
+        if check := provider_of(actor).check:
+            check(actor)
 
 
 class OpenModels:
@@ -173,6 +187,27 @@ def _named(what: str, name: str, known: dict[str, Any]) -> Any:
     return known[name]
 
 
+def _check_packages(_: ActorConfig) -> None:
+    missing = [name for name in ("torch", "transformers", "peft") if find_spec(name) is None]
+    if missing:
+        why = f"Not installed: {', '.join(missing)}."
+        raise DependencyError("The package that runs models", why, 'pip install "agent0[train]"')
+
+
+def _check_transformers(actor: ActorConfig) -> None:
+    from infra.models.transformers import check_folder
+
+    if not actor.model.strip():
+        fix = "Set run.student.model and run.teacher.model to the folder of a saved model."
+        raise ConfigError("Provider transformers needs the folder of a model.", "The setting model is empty.", fix)
+    folder = Path(actor.model).expanduser()
+    if not folder.is_dir():
+        fix = "Name a folder that a Hugging Face model was saved to."
+        raise DependencyError(f"The model {actor.model}", f"There is no folder {folder.absolute()}.", fix)
+    check_folder(folder)
+    _check_packages(actor)
+
+
 def _tiny(_: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     from infra.models.tiny import tiny
 
@@ -230,8 +265,8 @@ def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
     return Ollama(actor, settings.models.ollama_url)
 
 
-provider(Provider("tiny", _tiny, _train_tiny))
-provider(Provider("transformers", _transformers, _train_lora))
+provider(Provider("tiny", _tiny, _train_tiny, check=_check_packages))
+provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers))
 provider(Provider("ollama", _ollama, prefill=False, by_role=True))
 provider(Provider("scripted", _scripted, _train_scripted))
 

@@ -283,6 +283,23 @@ def test_config_validate():
     assert call("config", "validate", "-s", "run.student.tools=hammer").code == 2
 
 
+def test_a_model_that_is_not_there_is_found_before_a_run_begins(place, monkeypatch):
+    empty = place / "empty"
+    empty.mkdir()
+    nowhere = str(place / "nowhere")
+    for model, code, said in ((nowhere, 5, "no folder"), (str(empty), 5, "config.json"), ("", 2, "model is empty")):
+        chosen = ("-s", "run.student.provider=transformers", "-s", f"run.student.model={model}")
+        for command in (("config", "validate"), ("run", "start")):
+            told = call(*command, "--profile", "scripted", *chosen)
+            assert told.code == code
+            assert said in told.err
+    monkeypatch.setattr("agent0.assembly_models.find_spec", lambda name: None)
+    told = call("run", "start", "--profile", "tiny")
+    assert told.code == 5
+    assert 'pip install "agent0[train]"' in told.err
+    assert call("run", "list", "--json").json == []
+
+
 def test_prompts_are_listed_shown_and_compared():
     rows = call("prompt", "list", "--json").json
     name = rows[0]["prompt"]

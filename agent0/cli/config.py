@@ -31,10 +31,12 @@ def show(
 def validate(profile: terminal.Profile = None, pairs: terminal.Set = None, as_json: terminal.Json = False) -> None:
     """Check settings and everything that they name (models, tools, domains, rewards, prompts)."""
     from agent0.assembly import check_names
+    from agent0.assembly_models import check_models
     from agent0.configuration import config_of
 
     held = terminal.settings(profile, pairs)
     check_names(held.run)
+    check_models(held.run)
     digest = config_of(held.run)[1]
     if as_json:
         terminal.data({"valid": True, "profile": held.profile, "config_sha": digest})
