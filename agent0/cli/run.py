@@ -1,6 +1,7 @@
 """Runs: start, follow, look at, pause, resume, cancel."""
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from agent0.cli.progress import Progress
     from agent0.settings import Settings
     from events.base import Event, Recorded
+    from infra.log import Log
 
 app = typer.Typer(help="Runs: start one, watch it, look at what came of it.")
 Detach = Annotated[
@@ -50,8 +52,8 @@ def start(
         terminal.run_async(lambda: _append(held, begin, make=True))
         terminal.record({"run": begin.run, "profile": held.profile, "config_sha": held_sha(begin)}, as_json)
         return
-    terminal.say(f"Run {begin.run}: profile {held.profile}, seed {held.run.seed}, data in {held.home}")
-    _carry(held, begin.run, begin, with_handlers=not no_handlers, as_json=as_json)
+    news = f"Run {begin.run}: profile {held.profile}, seed {held.run.seed}, data in {held.home}"
+    _carry(held, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json)
 
 
 @app.command()
@@ -81,8 +83,8 @@ def resume(
             terminal.run_async(lambda: _append(held, begin))
         terminal.record({"run": name, "status": "running"}, as_json)
         return
-    terminal.say(f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}")
-    _carry(held, name, begin, with_handlers=not no_handlers, as_json=as_json)
+    news = f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}"
+    _carry(held, name, begin, news, with_handlers=not no_handlers, as_json=as_json)
 
 
 @app.command("list")
@@ -117,7 +119,7 @@ def show(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
 def watch(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
     """Follow a run that other processes carry, to its end."""
     held = terminal.settings()
-    _carry(held, str(_row(run)["run"]), None, with_handlers=False, as_json=as_json)
+    _carry(held, str(_row(run)["run"]), None, "", with_handlers=False, as_json=as_json)
 
 
 @app.command()
@@ -164,42 +166,81 @@ def cancel(
     _decide(run, RunCancelled(reason=reason), ("running", "paused"), as_json)
 
 
-def _carry(held: "Settings", run: str, begin: "Recorded | None", *, with_handlers: bool, as_json: bool) -> None:
-    """Follow ``run`` to its end, with all handlers and the projector in this process where wanted."""
+def _carry(
+    held: "Settings", run: str, begin: "Recorded | None", news: str, *, with_handlers: bool, as_json: bool
+) -> None:
+    """Follow ``run`` to its end, with all handlers and the projector in this process where wanted. ``news`` is said
+    once it has begun."""
     from agent0.errors import OperationError
 
-    async def work() -> "Progress":
-        try:
-            follow = carry_out if with_handlers else _watched
-            return await follow(held, run, begin, quiet=as_json)
-        except asyncio.CancelledError:
-            again = f"agent0 run resume {run}" if with_handlers else f"agent0 run watch {run}"
-            terminal.say(f"Stopped; nothing is lost. Go on with: {again}", "yellow")
-            raise
-
-    progress = terminal.run_async(work, STOPPING if with_handlers else "")
+    follow = carry_out if with_handlers else _watched
+    words = (STOPPING, f"Left at once; run {run} may still be running. {_onward(run)}") if with_handlers else ()
+    progress = terminal.run_async(lambda: follow(held, run, begin, news, quiet=as_json), *words)
     _conclude(held, run, as_json)
     if progress.state and progress.state.status == "cancelled":
         raise OperationError(f"Run {run} was cancelled.")
 
 
-async def carry_out(held: "Settings", run: str, begin: "Recorded | None", *, quiet: bool) -> "Progress":
-    """All handlers and the projector in this process, until ``run`` is over; ``begin`` is appended first."""
-    from agent0.assembly import now, open_world, recorded
+def _onward(run: str, verb: str = "resume") -> str:
+    return f"Go on with: agent0 run {verb} {run}"
+
+
+async def carry_out(held: "Settings", run: str, begin: "Recorded | None", news: str = "", *, quiet: bool) -> "Progress":
+    """All handlers and the projector in this process, until ``run`` is over; ``begin`` is appended first, where
+    everything else is in order."""
+    from agent0.assembly import open_world
     from agent0.assembly_tables import catch_up
-    from events.runs import RunPaused
 
     async with open_world(held) as world:
-        if begin:  # stamped now: opening the world took its time
-            await world.log.append([begin.model_copy(update={"time": now()})])
+        await catch_up(held, world.log)  # tables that cannot be kept must not be found out after the run has begun
+        await _pause_others(held, world.log, run)
         try:
+            await _begin(world.log, begin, news)
             progress = await _carried(held, world, run, quiet)
-        except asyncio.CancelledError:
-            # a run that nobody carries would take its share of the next one's handlers
-            await world.log.append([recorded(run, RunPaused(reason="stopped by hand"))])
+        except BaseException as error:
+            await _leave(world.log, run, error)
             raise
         await catch_up(held, world.log)
         return progress
+
+
+async def _begin(log: "Log", begin: "Recorded | None", news: str) -> None:
+    from agent0.assembly import now
+
+    if begin:  # stamped now: getting ready took its time
+        await log.append([begin.model_copy(update={"time": now()})])
+    if news:
+        terminal.say(news)
+
+
+async def _pause_others(held: "Settings", log: "Log", run: str) -> None:
+    """A run whose process died is still running by the log, and would take its share of the handlers here."""
+    from agent0.assembly import recorded
+    from agent0.assembly_tables import reading
+    from events.runs import RunPaused
+    from projections.runs import list_runs
+
+    with reading(held) as db:
+        left = [str(row["run"]) for row in list_runs(db, 100_000) if row["status"] == "running" and row["run"] != run]
+    if left and await log.server.alone():
+        await log.append([recorded(one, RunPaused(reason="nobody carried it")) for one in left])
+        for one in left:
+            terminal.say(f"Run {one} was left running and nobody carried it: paused. {_onward(one)}", "yellow")
+
+
+async def _leave(log: "Log", run: str, error: BaseException) -> None:
+    """Pause the run: one that nobody carries would take its share of the next one's handlers."""
+    from agent0.assembly import recorded
+    from agent0.errors import Agent0Error
+    from events.runs import RunPaused
+
+    by_hand = isinstance(error, asyncio.CancelledError)
+    paused = RunPaused(reason="stopped by hand" if by_hand else "its process failed")
+    with contextlib.suppress(Agent0Error):  # what went wrong before is what a person must hear
+        if [one.type async for one in log.read(run, ("RunStarted", "RunFinished", "RunCancelled"))] != ["RunStarted"]:
+            return
+        await log.append([recorded(run, paused)])
+    terminal.say(f"{'Stopped' if by_hand else 'Failed'}; nothing is lost. {_onward(run)}", "yellow")
 
 
 async def _carried(held: "Settings", world: "World", run: str, quiet: bool) -> "Progress":
@@ -215,14 +256,17 @@ async def _carried(held: "Settings", world: "World", run: str, quiet: bool) -> "
     return progress
 
 
-async def _watched(held: "Settings", run: str, begin: "Recorded | None", *, quiet: bool) -> "Progress":
+async def _watched(held: "Settings", run: str, begin: "Recorded | None", news: str, *, quiet: bool) -> "Progress":
     from agent0.assembly import open_log
     from agent0.cli.live import follow
 
     async with open_log(held, make=bool(begin)) as log:
-        if begin:
-            await log.append([begin])
-        return await follow(log, run, quiet=quiet)
+        await _begin(log, begin, news)
+        try:
+            return await follow(log, run, quiet=quiet)
+        except asyncio.CancelledError:
+            terminal.say(f"Stopped watching; nothing is lost. {_onward(run, 'watch')}", "yellow")
+            raise
 
 
 def _conclude(held: "Settings", run: str, as_json: bool) -> None:
