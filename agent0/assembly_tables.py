@@ -52,6 +52,7 @@ async def catch_up(settings: Settings, log: "Log") -> int:
 
 async def refresh(settings: Settings) -> str:
     """Catch the tables up where the log can be reached. Returns what a reader should be told, empty if all is well."""
+    from infra.log import NoLogError
     from projections import StoppedError
 
     if not settings.nats.url and not (settings.home / "nats").is_dir():
@@ -59,6 +60,9 @@ async def refresh(settings: Settings) -> str:
     try:
         async with open_log(settings, "reader") as log:
             await catch_up(settings, log)
+    except NoLogError:
+        if settings.nats.url or live_path(settings).exists():
+            raise
     except DependencyError as error:
         return f"The tables may be behind: {error}"
     except StoppedError as error:
@@ -76,17 +80,39 @@ def reading(settings: Settings) -> Iterator[sqlite3.Connection]:
     from infra import storage
 
     if not live_path(settings).exists():
-        fix = "Start a run: agent0 run start --profile scripted"
-        raise NotFoundError("There is nothing to show yet.", f"{settings.home} holds no run.", fix)
+        raise _nothing(settings)
     with storage.reading(live_path(settings)) as db:
         yield db
 
 
 @asynccontextmanager
+async def reading_log(settings: Settings) -> AsyncIterator["Log"]:
+    """The log, to look at.
+
+    Raises:
+        NotFoundError: an embedded one that was never made.
+    """
+    from infra.log import NoLogError
+
+    try:
+        async with open_log(settings, "reader") as log:
+            yield log
+    except NoLogError:
+        if settings.nats.url:
+            raise
+        raise _nothing(settings) from None
+
+
+@asynccontextmanager
 async def log_and_views(settings: Settings) -> AsyncIterator[tuple["Log", "Views"]]:
     """Both, for rebuilds."""
-    async with open_log(settings, "reader") as log:
+    async with reading_log(settings) as log:
         yield log, await open_views(settings, log)
+
+
+def _nothing(settings: Settings) -> NotFoundError:
+    fix = "Start a run: agent0 run start --profile scripted"
+    return NotFoundError("There is nothing to show yet.", f"{settings.home} holds no run.", fix)
 
 
 async def _check(projector: "Projector", log: "Log") -> None:

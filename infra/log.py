@@ -31,6 +31,7 @@ MAX_BODY = MAX_MESSAGE - 4096
 """Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""
 
 _DUPLICATE = 10201
+_NO_STREAM = 10059
 _FULL = frozenset({10023, 10047, 10077, 10028, 10002})
 """Out of disk, of reserved storage or of the stream's own max_bytes: appending is refused, history is kept."""
 
@@ -58,6 +59,10 @@ class Advisory:
         """From the server's own notice."""
         told = json.loads(body)
         return cls(told["consumer"], told["stream_seq"], told.get("deliveries", 0))
+
+
+class NoLogError(LogError):
+    """The log was never made."""
 
 
 class _DuplicateError(Exception):
@@ -244,7 +249,7 @@ class Log:
         """Extent and identity of the log.
 
         Raises:
-            LogError: it was never made.
+            NoLogError: it was never made.
             DependencyError: no answer.
         """
         request = f"$JS.API.STREAM.INFO.{EVENTS}"
@@ -253,9 +258,19 @@ class Log:
         except (Error, TimeoutError) as error:
             raise self._link.away("ask for the log's extent") from error
         if refusal := answer.get("error"):
-            raise LogError("There is no log yet.", refusal.get("description", ""), "Run `agent0 log init`.")
+            raise self._refused(refusal)
         state = answer["state"]
         return LogInfo(state["first_seq"], state["last_seq"], state["bytes"], answer["created"])
+
+    def _refused(self, refusal: Mapping[str, Any]) -> LogError:
+        if refusal.get("err_code") != _NO_STREAM:
+            return LogError(
+                "The log is refused.",
+                f"The server says: {refusal.get('description', refusal)}.",
+                "Run `agent0 doctor`.",
+            )
+        begin = "" if self.server.folder is None else ", or start a run: agent0 run start"
+        return NoLogError("There is no log yet.", fix=f"Run `agent0 log init`{begin}.")
 
     async def live(self, run: str, payload: Mapping[str, Any]) -> None:
         """Tell whoever looks how ``run`` goes. Lossy by design: progress is no fact."""

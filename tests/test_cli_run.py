@@ -228,7 +228,9 @@ def test_a_run_is_paused_resumed_and_cancelled(begun):
     assert call("run", "show", run, "--json", home=home).json["status"] == "running"
     assert call("run", "pause", "LAST", "--reason", "lunch", home=home).code == 0
     assert call("run", "show", "--json", home=home).json["status"] == "paused"
-    assert call("run", "pause", home=home).code == 1
+    again = call("run", "pause", home=home)
+    assert again.code == 0
+    assert "is paused already" in again.err
     assert call("run", "resume", "--detach", "--json", home=home).json == {"run": run, "status": "running"}
     assert call("run", "cancel", home=home, stdin="n\n").code == 1
     assert call("run", "show", "--json", home=home).json["status"] == "running"
@@ -386,6 +388,17 @@ def test_a_second_ctrl_c_leaves_at_once_and_says_so():
             process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=90)
     assert (process.returncode, err) == (130, "last words\n")
+
+
+@pytest.mark.parametrize("look", ["run show", "events tail", "projections lag", "projections rebuild"])
+def test_a_log_that_was_never_made_is_nothing_to_show(tmp_path, look):
+    assert call("log", "check", home=tmp_path).err == (
+        "error: There is no log yet. Run `agent0 log init`, or start a run: agent0 run start.\n"
+    )
+    told = call(*look.split(), home=tmp_path)
+    assert told.code == 1
+    assert "There is nothing to show yet." in told.err
+    assert "agent0 run start" in told.err
 
 
 def test_a_run_that_nobody_carries_does_not_ride_along(begun):

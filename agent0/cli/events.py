@@ -29,9 +29,9 @@ def tail(
     _known(type)
 
     async def work() -> None:
-        from agent0.assembly import open_log
+        from agent0.assembly_tables import reading_log
 
-        async with open_log(held, "reader") as log:
+        async with reading_log(held) as log:
             end = await log.last_seq()
             kinds = (type,) if type else ()
             before = [r async for r in log.read(name, kinds, until=end)][-limit:] if limit and end else []

@@ -71,14 +71,13 @@ def query(
 @app.command()
 def lag(as_json: terminal.Json = False) -> None:
     """How far the tables are behind the log, without catching up."""
-    from agent0.assembly import open_log
-    from agent0.assembly_tables import reading
+    from agent0.assembly_tables import reading, reading_log
     from projections import position
 
     held = terminal.settings()
 
     async def last() -> int:
-        async with open_log(held, "reader") as log:
+        async with reading_log(held) as log:
             return await log.last_seq()
 
     end = terminal.run_async(last)
