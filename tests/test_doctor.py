@@ -1,5 +1,6 @@
 """The doctor: what it finds, what it says to do, and that a sick part never takes it down."""
 
+import asyncio
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from agent0.assembly_doctor import Check, examine
 from agent0.configuration import load
 from agent0.errors import DependencyError
 from agent0.settings import Settings
+from events.runs import RunStarted
 from tests.terminal import agent0 as call
 
 CHEAP = ("packages", "data folder", "log", "credentials")
@@ -77,6 +79,33 @@ async def test_credentials_open_to_others_are_found(tmp_path):
     found = (await look(held(tmp_path), "credentials"))["credentials"]
     assert found.state == "fail"
     assert "app.password" in found.detail
+
+
+def test_tables_that_are_damaged_or_stopped_are_found(tmp_path):
+    from agent0.assembly import open_log, recorded
+    from agent0.assembly_tables import catch_up, live_path
+
+    settings = held(tmp_path)
+
+    async def poisoned() -> tuple[Check, Check]:
+        async with open_log(settings, make=True) as log:
+            begin = RunStarted(name="x", profile="tiny", seed=0, config={}, config_sha="")
+            await log.append([recorded("r1", begin)])
+            await catch_up(settings, log)
+            before = await look(settings, "tables")
+            await log.append([recorded("r2", begin.model_copy(update={"seed": 10**23}))])
+            return before["tables"], (await look(settings, "tables"))["tables"]
+
+    whole, stopped = asyncio.run(poisoned())
+    assert whole.state == "ok"
+    assert (stopped.state, "Event 2 " in stopped.detail, "rebuild" in stopped.fix) == ("fail", True, True)
+    shown = call("run", "list", "--json", home=tmp_path)
+    assert [row["run"] for row in shown.json] == ["r1"]
+    assert "stopped at event 1" in shown.err
+    body = live_path(settings).read_bytes()
+    live_path(settings).resolve().write_bytes(body[:4096] + b"\x5a" * (len(body) - 4096))
+    damaged = asyncio.run(look(settings, "tables"))["tables"]
+    assert (damaged.state, "projections rebuild" in damaged.fix) == ("fail", True)
 
 
 @pytest.mark.parametrize(("free", "state"), [(100 << 20, "fail"), (1 << 30, "warn"), (10 << 30, "ok")])
