@@ -120,4 +120,4 @@ async def _check(projector: "Projector", log: "Log") -> None:
     held = projector.position
     last = await log.last_seq()
     id_there = (await log.message(held.seq)).id if 0 < held.seq <= last else None
-    projector.check(last, id_there)
+    projector.check(last, id_there, held)

@@ -88,13 +88,14 @@ class Projector:
         """How far the tables have come."""
         return position(self._db)
 
-    def check(self, last_seq: int, id_at_position: str | None) -> None:
-        """Compare with the stream: its last sequence, and the id of its event at ``position.seq``.
+    def check(self, last_seq: int, id_at_position: str | None, held: Position | None = None) -> None:
+        """Compare with the stream: its last sequence, and the id of its event at ``held.seq``. ``held`` is the position
+        for which these were asked (None: the present one): another process may carry the tables on meanwhile.
 
         Raises:
             LogError: the log's history is not the one the tables were made from.
         """
-        held = self.position
+        held = held or self.position
         if last_seq < held.seq:
             why = f"The tables have seen event {held.seq}, the log ends at {last_seq}."
             raise LogError("The log lost its end or was replaced.", why, REBUILD)
