@@ -4,6 +4,7 @@ profile > defaults. Each value knows where it came from; anything unknown or of 
 import difflib
 import json
 import os
+import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,6 +157,10 @@ def _files(chosen: str) -> Iterator[list[Entry]]:
     path = Path(chosen) if chosen.endswith(".toml") else packaged
     if path.is_file() and (path != packaged or chosen in profiles()):
         yield sources.entries(sources.toml(path), path)
+    elif chosen.endswith(".toml") and chosen not in named:
+        raise ConfigError(
+            f"There is no profile at {chosen[:SHOWN]}.", "That file does not exist.", "Correct --profile."
+        )
     elif chosen not in named:
         known = sorted({*profiles(), *named})
         raise ConfigError(
@@ -173,7 +178,15 @@ def _tables(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 def _home(given: Any) -> Path:
     import platformdirs
 
-    return Path(given).expanduser().absolute() if given else platformdirs.user_data_path("agent0")
+    home = Path(given).expanduser().absolute() if given else platformdirs.user_data_path("agent0")
+    fix = "Point AGENT0_HOME at a folder, or at a place where one can be made."
+    try:
+        there = next(path for path in (home, *home.parents) if path.exists())
+    except OSError as error:
+        raise ConfigError(f"The data folder cannot be {str(home)[:SHOWN]}.", f"{error.strerror}.", fix) from None
+    if not there.is_dir():
+        raise ConfigError(f"The data folder cannot be {home}.", f"{there} is no folder.", fix)
+    return home
 
 
 def _annotation(key: str) -> Any:
@@ -235,12 +248,19 @@ def _validated(tree: dict[str, Any], winners: Mapping[str, Entry]) -> Settings:
         entry = winners.get(".".join(path))
         if entry is None:
             raise ConfigError("The settings do not fit together.", first["msg"]) from None
-        raise _refusal(entry, f"{first['msg']}.") from None
+        raise _refusal(entry, _reason(entry.key, first["type"], first["msg"])) from None
+
+
+def _reason(key: str, kind: str, said: str) -> str:
+    if key == "nats.url" and kind == "string_pattern_mismatch":
+        return "It is no address like nats://host:4222 (several: with commas)."
+    return f"{said}."
 
 
 def _refusal(entry: Entry, why: str) -> ConfigError:
     secret = _annotation(entry.key) is SecretStr
-    value = "" if secret else f" = {repr(entry.value)[:SHOWN]}"
+    shown = re.sub("//.*@", "//", entry.value) if isinstance(entry.value, str) else entry.value
+    value = "" if secret else f" = {repr(shown)[:SHOWN]}"
     return ConfigError(f"{entry.key}{value} ({entry.origin}) is not valid.", why, "Meaning: agent0 config docs.")
 
 

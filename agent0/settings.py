@@ -9,6 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 LARGEST = 2**63 - 1
 """What a table's column holds; a larger number could be recorded, but never be shown."""
 
+_ADDRESS = r"(nats|tls|wss?)://([^\s@/,]*@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?/?"
+_ADDRESSES = rf"^({_ADDRESS}(\s*,\s*{_ADDRESS})*)?$"
+"""Of servers, as NATS wants them: ``nats://host:4222,nats://other:4222``."""
+
 
 class Frozen(BaseModel):
     """Unknown keys are errors (a knob that does nothing misleads), and so is a number that is none or has no end."""
@@ -116,7 +120,7 @@ class RunConfig(Frozen):
 class NatsSettings(Frozen):
     """The log's server. Empty url: an embedded nats-server with its data under ``home``."""
 
-    url: str = Field("", description="external server; AGENT0_NATS_URL sets it")
+    url: str = Field("", pattern=_ADDRESSES, description="external server; AGENT0_NATS_URL sets it")
     user: str = Field("", description="user of the external server")
     password: SecretStr = Field(SecretStr(""), description="its password (environment or file only)")
     credentials: Path | None = Field(None, description="NATS .creds file")

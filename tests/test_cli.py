@@ -110,7 +110,7 @@ def test_version():
         (("run", "start", "--set", "nats.password=x"), "is a secret"),
         (("run", "start", "--profile", "tinny"), "Did you mean tiny"),
         (("run", "start", "--set", "run.student.provider=olama"), "Did you mean ollama"),
-        (("config", "show", "--profile", "no.toml"), "There is no profile"),
+        (("config", "show", "--profile", "no.toml"), "There is no profile at no.toml. That file does not exist"),
         (("handlers", "run", "propose_tsk"), "Did you mean propose_task"),
         (("prompt", "show", "math"), "style/domain/role"),
         (("events", "tail", "--type", "ToolCaled"), "Did you mean ToolCalled"),

@@ -199,6 +199,31 @@ def test_every_whole_number_among_the_settings_has_an_end():
     assert load("scripted", {"run.seed": str(2**63 - 1)}, {}).run.seed == 2**63 - 1
 
 
+@pytest.mark.parametrize("url", ["nonsense", "http://host:1", "nats://", "nats://a b", "nats://host:port", "::::"])
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(ConfigError, match=r"nats\.url.*AGENT0_NATS_URL.*no address"):
+        load("scripted", env={"AGENT0_NATS_URL": url})
+
+
+@pytest.mark.parametrize("url", ["nats://h", "tls://u:p%40@a.b:4222", "nats://a:1, nats://[::1]:2/", "wss://t@h:443"])
+def test_addresses_of_servers(url):
+    assert load("scripted", env={"AGENT0_NATS_URL": url}).nats.url == url
+
+
+def test_a_refused_address_does_not_tell_its_password():
+    with pytest.raises(ConfigError) as told:
+        load("scripted", env={"AGENT0_NATS_URL": "http://user:hunter2@host"})
+    assert "hunter2" not in str(told.value)
+
+
+def test_a_home_that_cannot_be_a_folder_is_refused(place):
+    file = write(place / "file", "")
+    for home in (file, file / "below", place / ("x" * 300)):
+        with pytest.raises(ConfigError, match="AGENT0_HOME"):
+            load("scripted", env={"AGENT0_HOME": str(home)})
+    assert load("scripted", env={"AGENT0_HOME": str(place / "new" / "deep")}).home == place / "new" / "deep"
+
+
 def test_broken_files_are_named(place):
     file = write(place / "mine.toml", "[run\n")
     with pytest.raises(ConfigError, match=r"mine\.toml cannot be read as TOML"):
