@@ -64,7 +64,8 @@ class FileArtifacts(Artifacts):
 
     def _write(self, path: Path, data: bytes) -> None:
         """A half-written file never has the final name, and a named file survives a power loss."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (self._root.parent, self._root, path.parent):  # transcripts are private
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_name(f".{uuid4().hex}")
         try:
             with fresh.open("wb") as file:

@@ -61,7 +61,7 @@ class Views:
             OperationError: the tables were made by another version: rebuild.
             LogError: they belong to another stream: rebuild.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._make_folder()
         if not self.live.exists():
             self._point(self._path(self._next()))
         return Projector(self.live, self._connect, self._tables, self._stream)
@@ -74,7 +74,7 @@ class Views:
         Raises:
             OperationError: they differ; table and key are named.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._make_folder()
         path = self._path(self._next())
         try:
             if check:
@@ -128,6 +128,10 @@ class Views:
             raise NotFoundError("There are no earlier tables to go back to.")
         self._point(self._path(earlier[-1]))
         return self._path(earlier[-1])
+
+    def _make_folder(self) -> None:
+        for folder in (self._folder.parent, self._folder):  # transcripts are private
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def _path(self, number: int) -> Path:
         return self._folder / f"view-{number}.db"

@@ -256,6 +256,7 @@ async def test_a_missing_row_is_named(views: Views) -> None:
 @pytest.mark.parametrize("kept", [0, 4096])
 async def test_damaged_tables_are_rebuilt_without_comparing(views: Views, kept: int) -> None:
     await filled(views)
+    assert views.live.parent.stat().st_mode & 0o077 == 0
     body = views.live.read_bytes()
     views.live.resolve().write_bytes(body[:kept] + b"\x5a" * (len(body) - kept))
     with pytest.raises(OperationError, match=r"damaged.*`agent0 projections rebuild`"):

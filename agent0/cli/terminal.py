@@ -149,7 +149,8 @@ def table(rows: Iterable[Mapping[str, Any]], as_json: bool, columns: Sequence[st
     names = list(columns) or (list(held[0]) if held else [])
     for name in names:
         numeric = any(isinstance(row.get(name), (int, float)) for row in held)
-        shown.add_column(name.replace("_", " "), justify="right" if numeric else "left", overflow="fold")
+        head = name.replace("_", " ") if columns else name  # a query's own names are kept
+        shown.add_column(head, justify="right" if numeric else "left", overflow="fold")
     for row in held:
         shown.add_row(*(Text(cell(row.get(name))) for name in names))
     if held:
