@@ -21,7 +21,8 @@ def prepare(folder: Path, roles: Iterable[str]) -> None:
     """
     try:
         if not folder.exists():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for made in (folder.parent, folder):
+                made.mkdir(mode=0o700, parents=True, exist_ok=True)
         _require_private(folder)
         with locked(folder):
             for path in (folder / f"{role}.password" for role in roles):

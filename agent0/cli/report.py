@@ -35,7 +35,7 @@ def report(
         return
     path = Path(out) if out else terminal.settings().home / "reports" / f"{name}.html"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         what, why = "The report cannot be written.", f"{path}: {error.strerror}."

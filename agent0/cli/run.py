@@ -294,7 +294,7 @@ def _curve(held: "Settings", db: Any, run: str) -> str:
     except ImportError:
         return ""
     path = held.home / "reports" / f"{run}.png"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draw_curve(db, run, path)
     return str(path)
 
