@@ -1,10 +1,11 @@
 """Who is running below whom."""
 
+from collections.abc import Container
 from pathlib import Path
 
 
-def descendants(root: int) -> list[int]:
-    """Pids below ``root``, nearest first."""
+def descendants(root: int, without: Container[int] = ()) -> list[int]:
+    """Pids below ``root``, nearest first; neither those in ``without`` nor what is below them."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -16,7 +17,7 @@ def descendants(root: int) -> list[int]:
     todo = [root]
     while todo:
         above = todo.pop(0)
-        found = sorted(pid for pid, parent in parents.items() if parent == above)
+        found = sorted(pid for pid, parent in parents.items() if parent == above and pid not in without)
         out += found
         todo += found
     return out

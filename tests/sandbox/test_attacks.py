@@ -90,6 +90,7 @@ def campaign(canaries: Canaries) -> Iterator[Campaign]:
 
 async def _attack_all(canaries: Canaries) -> Campaign:
     campaign, before = Campaign(), _digests()
+    others = frozenset(descendants(os.getpid()))  # of tests that ran before in this process
     sandbox = await open_sandbox(workers=WORKERS)
     ordered = [a for a in ATTACKS if a.id != PLANTED]
 
@@ -102,7 +103,7 @@ async def _attack_all(canaries: Canaries) -> Campaign:
         plant = next(a for a in ATTACKS if a.id == PLANTED)  # the one that looks for it comes among the others
         await asyncio.gather(*(one(plant) for _ in range(WORKERS)))
         await asyncio.gather(*(one(attack) for attack in ordered))
-        campaign.left = await _left()
+        campaign.left = await _left(others)
     finally:
         await sandbox.close()
     campaign.hits = canaries.hits()
@@ -116,12 +117,13 @@ def _digests() -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-async def _left() -> list[int]:
-    """Processes below this one other than bubblewrap, zygote, and the shim and payload of one world in waiting."""
+async def _left(others: frozenset[int]) -> list[int]:
+    """Processes below this one, without ``others``, beyond bubblewrap, zygote, and shim and payload of one world in
+    waiting."""
     usual = 4 * WORKERS
     loop = asyncio.get_running_loop()
     deadline = loop.time() + 10
-    while len(below := descendants(os.getpid())) > usual and loop.time() < deadline:
+    while len(below := descendants(os.getpid(), others)) > usual and loop.time() < deadline:
         await asyncio.sleep(0.05)
     return below[usual:]
 
