@@ -1,0 +1,167 @@
+"""Who carries a run through the command line: stops, second stops, failed starts, runs that nobody carries."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agent0.assembly import open_log, open_world, run_handlers
+from agent0.cli import run as run_commands
+from agent0.configuration import load
+from tests.terminal import agent0 as call
+from tests.test_cli_run import SMALL
+
+
+@pytest.fixture
+def begun(tmp_path) -> tuple[Path, str]:
+    """A run that nobody carries."""
+    return tmp_path, call("run", "start", *SMALL, "--detach", "--json", home=tmp_path).json["run"]
+
+
+async def test_a_stop_while_starting_is_obeyed(tmp_path, monkeypatch):
+    from infra.bus import Bus
+
+    begun, start = asyncio.Event(), Bus.start
+
+    async def announced(self: Bus) -> None:
+        begun.set()
+        await start(self)
+
+    monkeypatch.setattr(Bus, "start", announced)
+    async with open_world(load("scripted", {"home": str(tmp_path)}, {}), ["advance_run", "raise_alarm"]) as world:
+        for turns in (0, 1, 2, 5, 20):
+            work = asyncio.create_task(run_handlers(world))
+            await begun.wait()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            work.cancel()
+            done, _ = await asyncio.wait([work], timeout=30)
+            assert done, "it goes on as if nothing had been said"
+            begun.clear()
+
+
+def test_ctrl_c_stops_cleanly_and_resume_finishes(tmp_path):
+    slow = [*SMALL, "-s", "run.student.model=latency=0.2", "--name", "slow"]
+    command = [sys.executable, "-m", "agent0", "run", "start", *slow]
+    environment = {**os.environ, "AGENT0_HOME": str(tmp_path)}
+    root = Path(__file__).parents[1]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=root
+    ) as process:
+        assert process.stderr is not None
+        _wait_for("untrained", process)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=90)
+    assert process.returncode == 130
+    assert "nothing is lost" in err
+    run = err.rpartition("agent0 run resume ")[2].strip()
+    assert call("run", "show", run, "--json", home=tmp_path).json["status"] == "paused"
+    resumed = call("run", "resume", run, home=tmp_path)
+    assert resumed.code == 0, resumed.err
+    found = call("run", "show", "--json", home=tmp_path).json
+    assert (found["run"], found["status"]) == (run, "finished")
+    assert found["tasks"] == 8
+    ids = call(
+        "projections", "query", "SELECT count(*) - count(DISTINCT id) AS twice FROM events", "--json", home=tmp_path
+    )
+    assert ids.json == [{"twice": 0}]
+
+
+STUBBORN = """
+import asyncio
+from agent0.cli.terminal import run_async, say
+
+async def work():
+    say("at work")
+    try:
+        await asyncio.sleep(600)
+    finally:
+        await asyncio.sleep(600)
+
+run_async(work, "first words", "last words")
+"""
+
+
+def test_a_second_ctrl_c_leaves_at_once_and_says_so():
+    with subprocess.Popen([sys.executable, "-c", STUBBORN], stderr=subprocess.PIPE, text=True) as process:
+        for words in ("at work", "first words"):
+            _wait_for(words, process)
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=90)
+    assert (process.returncode, err) == (130, "last words\n")
+
+
+@pytest.mark.parametrize("look", ["run show", "events tail", "projections lag", "projections rebuild"])
+def test_a_log_that_was_never_made_is_nothing_to_show(tmp_path, look):
+    assert call("log", "check", home=tmp_path).err == (
+        "error: There is no log yet. Run `agent0 log init`, or start a run: agent0 run start.\n"
+    )
+    told = call(*look.split(), home=tmp_path)
+    assert told.code == 1
+    assert "There is nothing to show yet." in told.err
+    assert "agent0 run start" in told.err
+
+
+def test_a_run_that_nobody_carries_does_not_ride_along(begun):
+    home, ghost = begun
+    told = call("run", "start", *SMALL, home=home)
+    assert told.code == 0, told.err
+    assert f"agent0 run resume {ghost}\n" in told.err
+    listed = call("run", "list", "--json", home=home).json
+    assert {row["run"]: row["status"] for row in listed}[ghost] == "paused"
+    assert sorted(row["status"] for row in listed) == ["finished", "paused"]
+    assert [row["events"] for row in listed if row["run"] == ghost] == [2]
+
+
+def test_a_run_is_left_alone_while_others_may_carry_it(begun):
+    home, ghost = begun
+
+    async def work() -> list[str]:
+        async with (
+            open_log(load("scripted", {"home": str(home)}, {})) as log,
+            open_log(load("scripted", {"home": str(home)}, {})) as other,
+        ):
+            await run_commands._pause_others(load("scripted", {"home": str(home)}, {}), log, "mine")
+            return [r.type async for r in other.read(ghost)]
+
+    call("run", "list", home=home)
+    assert asyncio.run(work()) == ["RunStarted"]
+
+
+def test_nothing_is_begun_where_the_tables_cannot_be_kept(begun):
+    home, _ = begun
+    call("run", "show", home=home)
+    (home / "tables" / "view.db").resolve().write_bytes(b"no database at all" * 100)
+    told = call("run", "start", *SMALL, home=home)
+    assert told.code == 1
+    assert "projections rebuild" in told.err
+    assert "profile scripted" not in told.err
+    assert call("projections", "rebuild", home=home).code == 0
+    assert len(call("run", "list", "--json", home=home).json) == 1
+
+
+def test_a_run_whose_process_fails_is_paused(tmp_path, monkeypatch):
+    async def broken(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("agent0.assembly_tables.run_projector", broken)
+    told = call("run", "start", *SMALL, home=tmp_path)
+    assert told.code == 5
+    assert told.err.index("profile scripted") < told.err.index("agent0 run resume ")
+    assert [row["status"] for row in call("run", "list", "--json", home=tmp_path).json] == ["paused"]
+
+
+def _wait_for(words: str, process: "subprocess.Popen[str]", patience_s: float = 120) -> None:
+    assert process.stderr is not None
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        line = process.stderr.readline()
+        assert line, "it ended"
+        if words in line:
+            return
+    raise AssertionError(f"{words!r} was never said")
