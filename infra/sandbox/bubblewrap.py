@@ -28,7 +28,7 @@ class _Lane:
         self._lock = asyncio.Lock()
         self._current: Zygote | None = None
         self._successor: asyncio.Task[Zygote] | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._retired: dict[asyncio.Task[None], Zygote] = {}
         self.busy = 0
 
     async def zygote(self) -> Zygote:
@@ -64,15 +64,13 @@ class _Lane:
     def _retire(self, zygote: Zygote) -> None:
         """End it once its last call has ended."""
         task = asyncio.create_task(self._drain(zygote))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._retired[task] = zygote
+        task.add_done_callback(self._retired.pop)
 
     async def _drain(self, zygote: Zygote) -> None:
-        try:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(zygote.idle.wait(), DRAIN_S)
-        finally:
-            await zygote.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(zygote.idle.wait(), DRAIN_S)
+        await zygote.close()
 
     async def close(self) -> None:
         if self._successor is not None:
@@ -81,9 +79,9 @@ class _Lane:
             await asyncio.gather(*(z.close() for z in started if isinstance(z, Zygote)))
         if self._current is not None:
             await self._current.close()
-        for task in self._closing:
-            task.cancel()
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        for task, zygote in list(self._retired.items()):
+            task.cancel()  # it may wait for the last call to end; this does not
+            await asyncio.gather(task, zygote.close(), return_exceptions=True)
 
 
 class Bubblewrap:

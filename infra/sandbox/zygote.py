@@ -72,16 +72,11 @@ class Zygote:
         words = await rootfs.command()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *words,
-                *rootfs.interpreter(theirs.fileno()),
-                pass_fds=[theirs.fileno()],
-                env={},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-            )
+        try:
+            process = await _launch([*words, *rootfs.interpreter(theirs.fileno())], theirs)
+        except BaseException:
+            ours.close()
+            raise
         zygote = cls(process, ours)
         try:
             await zygote._receive(START_S)
@@ -191,11 +186,25 @@ class Zygote:
     async def close(self) -> None:
         """``kill`` and wait."""
         self.kill()
-        if self._refill is not None:
-            self._refill.cancel()
-            await asyncio.gather(self._refill, return_exceptions=True)
-        await self._process.wait()
-        self._control.close()
+        try:
+            if self._refill is not None:
+                self._refill.cancel()
+                await asyncio.gather(self._refill, return_exceptions=True)
+            await self._process.wait()
+        finally:  # whoever waits here may be cancelled
+            self._control.close()
+
+
+async def _launch(words: list[str], control: socket.socket) -> asyncio.subprocess.Process:
+    with control:
+        return await asyncio.create_subprocess_exec(
+            *words,
+            pass_fds=[control.fileno()],
+            env={},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
 
 
 def _discard(task: "asyncio.Task[World]") -> None:
