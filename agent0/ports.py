@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from agent0.settings import ActorConfig
+from agent0.settings import ActorConfig, PolicyConfig
 from events.base import Recorded
 from events.values import Artifact, ToolState, Trajectory, Turn, Usage
 
@@ -173,6 +173,15 @@ class Embedders(Protocol):
 
 
 @dataclass(frozen=True)
+class Root:
+    """What exists in a call's file system beside interpreter and standard library: executables of the shell, and
+    packages. Nothing that is not named here can be run or imported, whatever the code is."""
+
+    executables: tuple[str, ...] = PolicyConfig().executables
+    modules: tuple[str, ...] = PolicyConfig().modules
+
+
+@dataclass(frozen=True)
 class SandboxCall:
     """One fresh execution. ``files`` are laid into the empty work folder first (relative paths)."""
 
@@ -181,11 +190,13 @@ class SandboxCall:
     files: Mapping[str, bytes] = field(default_factory=dict)
     wall_s: float = 5.0
     mem_mib: int = 512
+    root: Root = Root()
 
 
 @dataclass(frozen=True)
 class SandboxResult:
-    """What happened. ``files`` is the work folder afterwards; ``tier``: how memory was limited (cgroup, watchdog)."""
+    """What happened. ``files`` is the work folder afterwards; ``tier``: how memory was limited (cgroup, watchdog);
+    ``output_bytes`` counts both outputs before they were cut."""
 
     state: ToolState
     rc: int | None
@@ -198,6 +209,7 @@ class SandboxResult:
     backend: str
     files: Mapping[str, bytes] = field(default_factory=dict)
     reason: str = ""
+    output_bytes: int = 0
 
 
 class Sandbox(Protocol):
@@ -213,6 +225,56 @@ class Sandbox(Protocol):
 
     async def close(self) -> None:
         """End every process."""
+        ...
+
+
+@dataclass(frozen=True)
+class WebRequest:
+    """One request a student wants made. ``hosts`` and ``methods`` are what its run allows."""
+
+    url: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    hosts: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ("GET",)
+
+
+@dataclass(frozen=True)
+class WebResponse:
+    """What came of it. ``state`` ok: there was an answer, of any ``status``; refused: not allowed, ``reason`` says
+    what; timeout, output_flood: a limit; error: no answer."""
+
+    state: ToolState
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    reason: str = ""
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One search result. All of it is text of strangers."""
+
+    title: str
+    url: str
+    text: str
+
+
+class Web(Protocol):
+    """The outside, for tools that a person has switched on. Lives in a process of its own."""
+
+    async def fetch(self, request: WebRequest) -> WebResponse:
+        """Make one request. Names are resolved once, and only public addresses are ever connected to."""
+        ...
+
+    async def search(self, query: str, limit: int) -> tuple[ToolState, str, list[Hit]]:
+        """(state, reason, results) of the configured provider."""
+        ...
+
+    async def close(self) -> None:
+        """End the process."""
         ...
 
 

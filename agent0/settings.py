@@ -41,6 +41,33 @@ class StudentConfig(ActorConfig):
     tools: tuple[str, ...] = Field(("python", "sympy"), description="tools it may call")
     max_turns: int = Field(4, ge=1, le=1000, description="assistant turns an attempt")
     max_calls: int = Field(4, ge=0, le=1000, description="tool calls an attempt")
+    long_factor: int = Field(6, ge=1, le=100, description="a long task has this many times the turns and calls")
+    tool_seconds: float = Field(
+        60, gt=0, le=86_400, description="tool time an attempt, seconds; then calls are refused"
+    )
+    tool_output: int = Field(65_536, ge=256, le=10_000_000, description="characters of tool output an attempt may read")
+
+
+_SHELL = (
+    "[ awk base64 basename bash bc cat chmod cmp column comm cp cut date diff dirname du echo env expr factor false "
+    "find fold grep gunzip gzip head id join ln ls md5sum mkdir mktemp mv nl nohup numfmt od paste printenv printf "
+    "readlink realpath rev rm rmdir ruff sed seq setsid sh sha256sum shuf sleep sort split stat tac tail tar tee test "
+    "timeout touch tr true uniq wc xargs yes"
+)
+
+
+class PolicyConfig(Frozen):
+    """What the student's tools may touch. For executables and modules the boundary is that nothing else exists."""
+
+    executables: tuple[str, ...] = Field(tuple(_SHELL.split()), description="programs of the shell")
+    modules: tuple[str, ...] = Field(("mpmath", "numpy", "sympy"), description="packages beside the standard library")
+    hosts: tuple[str, ...] = Field((), description="hosts http_request may reach; *.example.org for all below it")
+    methods: tuple[str, ...] = Field(("GET", "HEAD"), description="HTTP methods")
+    sql: tuple[str, ...] = Field(
+        ("ALTER", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "PRAGMA", "REPLACE", "SELECT", "UPDATE", "WITH"),
+        description="first words of statements for sqlite_query",
+    )
+    paths: tuple[str, ...] = Field(("*",), description="work files that file tools may write, as patterns")
 
 
 class CurriculumConfig(Frozen):
@@ -49,6 +76,7 @@ class CurriculumConfig(Frozen):
     kind: Literal["bandit", "uniform"] = Field("bandit", description="bandit over domain x family x level, or uniform")
     domains: tuple[str, ...] = Field(("math", "logic", "code"), description="domains")
     levels: tuple[int, ...] = Field((1, 2, 3, 4), description="difficulty levels")
+    long: float = Field(0.0, ge=0, le=1, description="share of slots that ask for long tasks, with subgoals")
     exploration: float = Field(0.3, ge=0, le=1, description="share of slots given out uniformly")
     band: tuple[float, float] = Field((0.1, 0.9), description="frontier: solve rates that teach")
     similarity_limit: float = Field(0.95, gt=0, le=1, description="similarity above it: too similar")
@@ -110,6 +138,7 @@ class RunConfig(Frozen):
     on_failure: Literal["drop", "wait"] = Field("drop", description="a failed reaction: go on, or wait")
     teacher: ActorConfig = ActorConfig()
     student: StudentConfig = StudentConfig()
+    policy: PolicyConfig = PolicyConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
     rewards: RewardConfig = RewardConfig()
     training: TrainingConfig = TrainingConfig()
@@ -147,9 +176,50 @@ class HandlerSettings(Frozen):
 class SandboxSettings(Frozen):
     """The student's and the verifier's sandbox."""
 
+    backend: Literal["auto", "zygote-bwrap", "zygote-docker", "bwrap-cold", "docker-cold"] = Field(
+        "auto", description="auto: the first, in this order, that passes its self-test; there is no weaker one"
+    )
     workers: int = Field(2, ge=1, le=1024, description="zygotes")
+    calls: int = Field(2, ge=1, le=64, description="calls at once on a zygote")
+    queue: int = Field(512, ge=1, le=1_000_000, description="calls that may wait; one more is told busy")
     wall_s: float = Field(5, gt=0, le=3600, description="wall limit of a call, seconds")
     mem_mib: int = Field(512, ge=64, le=16_777_216, description="memory limit of a call, MiB")
+    recycle_calls: int = Field(1000, ge=1, le=1_000_000, description="a zygote is replaced after this many calls")
+    recycle_s: float = Field(600, ge=1, le=86_400, description="and after this many seconds of use")
+    cgroup: Literal["auto", "never"] = Field(
+        "auto", description="auto: memory is also limited by a cgroup where one may"
+    )
+    engine: Literal["docker", "podman"] = Field("docker", description="container engine of the docker backends")
+    image: str = Field("agent0-sandbox", description="image of the docker backends")
+    runtime: Literal["", "runsc"] = Field("", description="runsc: gVisor under the docker backends")
+
+
+class WebSettings(Frozen):
+    """The outside, for http_request and web_search. Off by default."""
+
+    enabled: bool = Field(False, description="start the proxy process for http_request")
+    timeout_s: float = Field(10, gt=0, le=600, description="one request, redirects included")
+    max_bytes: int = Field(1 << 20, ge=1, le=1 << 30, description="largest body, both ways")
+    redirects: int = Field(3, ge=0, le=20, description="redirects followed; each is checked anew")
+    search: Literal["", "searxng", "brave"] = Field("", description="provider of web_search; empty: off")
+    search_url: str = Field("", description="its server; empty: the provider's own")
+    search_key: SecretStr = Field(SecretStr(""), description="its key (environment or file only)")
+
+
+class McpServer(Frozen):
+    """One MCP server. ``stdio`` servers run in the sandbox; ``http`` ones only where ``trust`` is their digest."""
+
+    transport: Literal["stdio", "http"] = Field("stdio", description="stdio: runs inside the sandbox")
+    command: tuple[str, ...] = Field((), description="stdio: program and arguments")
+    files: Path | None = Field(None, description="stdio: folder laid into its work folder")
+    url: str = Field("", description="http: address")
+    trust: str = Field("", description="sha256 of its tool list; `agent0 tool mcp NAME` shows it")
+
+
+class McpSettings(Frozen):
+    """MCP servers as a source of tools. None by default."""
+
+    servers: dict[str, McpServer] = Field(default_factory=dict, description="name -> server")
 
 
 class ModelSettings(Frozen):
@@ -169,4 +239,6 @@ class Settings(Frozen):
     nats: NatsSettings = NatsSettings()
     handlers: HandlerSettings = HandlerSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    web: WebSettings = WebSettings()
+    mcp: McpSettings = McpSettings()
     models: ModelSettings = ModelSettings()

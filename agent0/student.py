@@ -13,9 +13,10 @@ from agent0.errors import ConfigError, TransientError
 from agent0.parsing import ParsedTurn, parse_turn
 from agent0.ports import GenerateRequest, Generation, Model, Sampling, Sandbox, ToolSpec
 from agent0.prompts import Prompt, render
-from agent0.settings import StudentConfig
+from agent0.settings import PolicyConfig, StudentConfig
 from agent0.tools import call_tool, tools
 from agent0.tools.cache import ToolCache
+from agent0.tools.workspace import Workspace
 from agent0.trajectories import assemble, mean_logprob, total_usage
 from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Trajectory, Turn, Usage
 
@@ -81,6 +82,7 @@ async def solve(
     prefill: str = "",
     temperature: float | None = None,
     cache: ToolCache | None = None,
+    policy: PolicyConfig = PolicyConfig(),  # noqa: B008 (frozen)
 ) -> Solved:
     """Attempt ``proposal``; only its question is read.
 
@@ -93,13 +95,16 @@ async def solve(
     """
     specs = specs_of(config.tools) if config.max_calls else ()
     heat = config.temperature if temperature is None else temperature
+    work = Workspace(
+        sandbox, config.tools, policy, cache=cache, seconds=config.tool_seconds, characters=config.tool_output
+    )
     now = _Attempt(list(render(prompt, {"question": proposal.question, "domain": proposal.domain})))
     end: End | None = None
     while end is None and (turn := len(now.written)) < config.max_turns:
         sampling = Sampling(heat, config.top_p, config.max_tokens, stream(seed, "turn", turn))
         forced = prefill if turn == 0 else ""
         asked = GenerateRequest(tuple(now.transcript), sampling, specs, adapter, forced, group)
-        end = await _react(now, await model.generate(asked), specs, config, sandbox, cache)
+        end = await _react(now, await model.generate(asked), specs, config, work)
     return _conclude(now, end or "turn_limit")
 
 
@@ -122,8 +127,7 @@ async def _react(
     written: Generation,
     specs: Sequence[ToolSpec],
     config: StudentConfig,
-    sandbox: Sandbox,
-    cache: ToolCache | None,
+    work: Workspace,
 ) -> End | None:
     """Take one turn in and run its calls; how the attempt ends, None where it goes on."""
     parsed = parse_turn(written.text, text_arguments(specs))
@@ -137,7 +141,7 @@ async def _react(
         return "length"
     room = config.max_calls - len(now.called)
     for call in parsed.calls[:room]:
-        result = await call_tool(call, sandbox, config.tools, cache)
+        result = await call_tool(call, work)
         if result.state in _NOBODYS_FAULT:
             raise TransientError("The sandbox did not run a tool call.", f"{result.state.value}: {result.output[:200]}")
         now.called.append(Called(len(now.written) - 1, call, result))

@@ -1,6 +1,6 @@
 """Facts: the names and values of everything that ever happened in a run. Pydantic and the standard library only."""
 
-from events import alarms, checkpoints, models, runs, tasks
+from events import alarms, checkpoints, models, policies, runs, tasks
 from events.base import Event, Recorded, decode, effect_id, event_types, new_id
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "event_types",
     "models",
     "new_id",
+    "policies",
     "runs",
     "tasks",
 ]

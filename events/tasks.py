@@ -97,6 +97,26 @@ class ToolCalled(Event):
     result: ToolResult
 
 
+class TurnCompleted(Event):
+    """One turn of an attempt at a long task ended, and another follows (``attempt_task``, ``continue_attempt``).
+
+    ``progress`` is the whole attempt so far: a process that dies costs one turn. ``turn`` counts assistant turns,
+    ``subgoals`` are the answers given so far, None where a subgoal has none yet.
+    """
+
+    task: str
+    attempt: str
+    iteration: int
+    number: int
+    turn: int
+    student: str
+    adapter: Artifact | None = None
+    proposal: Task
+    subgoals: tuple[str | None, ...]
+    progress: Artifact
+    seed: int
+
+
 class TaskAttempted(Event):
     """An attempt ended (``attempt_task``). ``answer`` is None where none was given."""
 
@@ -124,10 +144,18 @@ class TaskAttempted(Event):
     model: str = ""
     seed: int = 0
     wall_s: float = 0.0
+    subgoals: tuple[str | None, ...] = ()
+    """Answers to a long task's subgoals, None where one has none."""
+    work: Artifact | None = None
+    """Manifest of the work folder at the end, None where it is empty."""
 
 
 class ResultVerified(Event):
-    """A verdict (``verify_result``). ``correct`` None means undecided, which is not False."""
+    """A verdict (``verify_result``). ``correct`` None means undecided, which is not False.
+
+    For a long task ``subgoals`` has a verdict each and ``credit`` is the share that is right; neither changes
+    ``correct``, which is about the answer alone.
+    """
 
     task: str
     attempt: str
@@ -137,6 +165,8 @@ class ResultVerified(Event):
     reason: str
     expected: str = ""
     got: str = ""
+    subgoals: tuple[bool | None, ...] = ()
+    credit: float | None = None
 
 
 class RewardAssigned(Event):

@@ -20,7 +20,11 @@ class Artifact(Value):
 
 
 class Task(Value):
-    """A question with what is needed to check it. ``canonical`` is its identity: two tasks with one are the same."""
+    """A question with what is needed to check it. ``canonical`` is its identity: two tasks with one are the same.
+
+    A ``long`` task has ``subgoals``, in order, the last of which is the task's own answer. They say what is wanted at
+    each step; what is right is nowhere in the task.
+    """
 
     question: str
     domain: str
@@ -30,6 +34,8 @@ class Task(Value):
     params: dict[str, Any] = Field(default_factory=dict)
     program: str = ""
     """A teacher's checking program (open tasks only): prints the answer, run in the verifier's sandbox."""
+    kind: Literal["short", "long"] = "short"
+    subgoals: tuple[str, ...] = ()
 
 
 class ToolCall(Value):
@@ -56,7 +62,11 @@ class ToolState(StrEnum):
 
 
 class ToolResult(Value):
-    """What a tool gave back and what it cost (seconds, MiB)."""
+    """What a tool gave back and what it cost (seconds, MiB, bytes printed).
+
+    ``reason`` says why a call was refused or ended early. ``work`` is the manifest of the attempt's work folder after
+    the call (``agent0.snapshots``), None where it is empty; ``files`` and ``file_bytes`` measure it.
+    """
 
     state: ToolState
     output: str = ""
@@ -68,6 +78,11 @@ class ToolResult(Value):
     backend: str = ""
     cached: bool = False
     artifact: Artifact | None = None
+    reason: str = ""
+    output_bytes: int = 0
+    work: Artifact | None = None
+    files: int = 0
+    file_bytes: int = 0
 
 
 class Usage(Value):

@@ -21,6 +21,7 @@ from agent0.families import families
 from agent0.rewards import rewards
 from agent0.student import specs_of
 from agent0.tools import call_tool
+from agent0.tools.workspace import Workspace
 from events import checkpoints, tasks
 from events.values import ToolCall
 from handlers import handlers
@@ -46,7 +47,7 @@ assert set(evaluated.by_domain) == {"units", "math"}
 # tool: the student is told of it and can call it
 assert "weekday of a date" in specs_of(["weekday"])[0].description
 call = ToolCall(name="weekday", arguments={"date": "2024-02-29"})
-assert asyncio.run(call_tool(call, TrustingSandbox(), ["weekday"])).output == "Thursday"
+assert asyncio.run(call_tool(call, Workspace(TrustingSandbox(), ["weekday"]))).output == "Thursday"
 
 # reward: every receipt of a student has it
 receipts = [r.event for r in told if isinstance(r.event, tasks.RewardAssigned) and r.event.role == "student"]

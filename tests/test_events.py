@@ -19,7 +19,20 @@ from pydantic import BaseModel
 
 import events
 from agent0.run import evolve
-from events import alarms, base, checkpoints, decode, effect_id, event_types, models, new_id, runs, tasks, values
+from events import (
+    alarms,
+    base,
+    checkpoints,
+    decode,
+    effect_id,
+    event_types,
+    models,
+    new_id,
+    policies,
+    runs,
+    tasks,
+    values,
+)
 from events.base import Event, Recorded, Value, record
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -245,7 +258,7 @@ def test_events_neither_inherit_nor_share_a_name() -> None:
 
 
 def test_every_class_is_registered_and_told_in_the_past_tense() -> None:
-    rooms = (runs, tasks, checkpoints, models, alarms)
+    rooms = (runs, tasks, checkpoints, models, alarms, policies)
     classes = {n for room in rooms for n, c in vars(room).items() if isinstance(c, type) and issubclass(c, Event)}
     assert classes - {"Event"} == set(event_types())
     assert not [name for name in event_types() if not name.removesuffix("Back").endswith(("ed", "Lost"))]

@@ -13,6 +13,7 @@ from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult
 from agent0.settings import ActorConfig, RunConfig
 from agent0.tools import tools
 from agent0.tools.cache import ToolCache
+from agent0.tools.workspace import Workspace
 from events.base import Recorded, record
 from events.runs import RunStarted
 from events.values import ToolState
@@ -73,7 +74,7 @@ class TellingModel:
             if task := task_of(entry, question):
                 name, arguments = entry.call(task.params)
                 listening = _Listening()
-                await tools()[name].run(listening, **arguments)
+                await tools()[name].run(Workspace(listening), **arguments)
                 self._sandbox.printed[listening.code] = entry.solve(task.params)
 
     async def close(self) -> None:

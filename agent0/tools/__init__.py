@@ -1,5 +1,5 @@
 """What a student may do in the world, one file per tool. A tool is an async function: its docstring is what the model
-reads, its signature is its schema, and the sandbox port is the only world it has.
+reads, its signature is its schema, and its attempt's workspace is the only world it has.
 """
 
 import difflib
@@ -7,27 +7,35 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from agent0.ports import Sandbox, ToolSpec
-from agent0.tools.cache import ToolCache
+from agent0.ports import ToolSpec
+from agent0.snapshots import Files
+from agent0.tools.answer import shorten
+from agent0.tools.workspace import Done, Workspace
 from events.values import ToolCall, ToolResult, ToolState
 
 Run = Callable[..., Awaitable[ToolResult]]
+_LEAST = 200
+"""Characters of output that an attempt may always read, or it could not see why its budget is used up."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A registered tool. ``pure``: same arguments, same result, so results may be cached by content."""
+    """A registered tool. ``pure``: same arguments, same work folder, same policy: same result and same folder after it,
+    whatever was called before, so results may be cached by content. ``examples`` are arguments that work on an empty
+    folder."""
 
     name: str
     run: Run
     arguments: type[BaseModel]
     pure: bool
+    examples: tuple[Mapping[str, Any], ...] = ()
+    untrusted: bool = False
 
     @functools.cached_property
     def spec(self) -> ToolSpec:
@@ -42,8 +50,8 @@ class Tool:
 _tools: dict[str, Tool] = {}
 
 
-def tool(*, pure: bool) -> Callable[[Run], Run]:
-    """Register the decorated ``async def name(sandbox, *arguments) -> ToolResult`` under its own name.
+def tool(*, pure: bool, examples: Sequence[Mapping[str, Any]] = ()) -> Callable[[Run], Run]:
+    """Register the decorated ``async def name(work, *arguments) -> ToolResult`` under its own name.
 
     Raises:
         ValueError: the name is taken.
@@ -56,7 +64,7 @@ def tool(*, pure: bool) -> Callable[[Run], Run]:
             raise ValueError(f"two tools are named {name}")
         if not inspect.getdoc(run):
             raise TypeError(f"tool {name} has no docstring for the model to read")
-        _tools[name] = Tool(name, run, _arguments(run), pure)
+        _tools[name] = Tool(name, run, _arguments(run), pure, tuple(examples))
         return run
 
     return register
@@ -84,17 +92,23 @@ def _import_all() -> None:
         importlib.import_module(f"{__name__}.{found}")
 
 
-async def call_tool(
-    call: ToolCall, sandbox: Sandbox, allowed: Sequence[str], cache: ToolCache | None = None
-) -> ToolResult:
-    """Do what the student wrote. What it did wrong is a result of state ``error`` that it can read and correct.
+async def call_tool(call: ToolCall, work: Workspace, *, inner: bool = False) -> ToolResult:
+    """Do what the student wrote, and journal it. What it did wrong is a result of state ``error`` that it can read and
+    correct. ``inner``: a step of a plan.
 
     Raises:
         SandboxUnavailableError: there is no sandbox. Nothing was run, and nothing is the student's fault.
     """
+    done = _within(work, await _answer(call, work))
+    work.seconds -= done.wall_s * (not inner)
+    work.journal.append(Done(call, done, work.files, inner))
+    return done
+
+
+async def _answer(call: ToolCall, work: Workspace) -> ToolResult:
     if call.error:
         return _mistake(f"The call could not be read: {call.error}")
-    known = {name: entry for name, entry in tools().items() if name in allowed}
+    known = {name: entry for name, entry in tools().items() if name in work.allowed}
     chosen = known.get(call.name)
     if chosen is None:
         return _mistake(_unknown(call.name, sorted(known)))
@@ -102,9 +116,26 @@ async def call_tool(
         values = chosen.arguments.model_validate(call.arguments).model_dump()
     except ValidationError as error:
         return _mistake(_misfit(chosen, error))
-    if cache is None or not chosen.pure:
-        return await chosen.run(sandbox, **values)
-    return await cache.get(chosen.name, values, lambda: chosen.run(sandbox, **values))
+    if work.cache is None or not chosen.pure:
+        return await chosen.run(work, **values)
+    key = [chosen.name, values, work.fingerprint, work.policy.model_dump()]
+    result, work.files = await work.cache.get(key, lambda: _alone(chosen, work, values))
+    return result
+
+
+async def _alone(chosen: Tool, work: Workspace, values: dict[str, Any]) -> tuple[ToolResult, Files]:
+    """On a copy: several attempts may wait for one execution, and each gets its own folder."""
+    copy = replace(work)
+    result = await chosen.run(copy, **values)
+    return result, copy.files
+
+
+def _within(work: Workspace, result: ToolResult) -> ToolResult:
+    """Measured, and cut to what the attempt may still read."""
+    output = shorten(result.output, max(work.characters, _LEAST))
+    work.characters -= len(output)
+    size = sum(map(len, work.files.values()))
+    return result.model_copy(update={"output": output, "files": len(work.files), "file_bytes": size})
 
 
 def _mistake(text: str) -> ToolResult:

@@ -39,6 +39,8 @@ def answer(result: SandboxResult, output: str | None = None) -> ToolResult:
     parts = [shorten(clean(part).strip()) for part in parts]
     if result.state in _ENDINGS:
         parts.append(f"[{_ENDINGS[result.state]}]")
+    if result.reason and result.state in (ToolState.OK, ToolState.ERROR):
+        parts.append(f"[{result.reason}]")
     if result.state is ToolState.REFUSED:
         parts.append(f"[refused: {result.reason}]")
     return ToolResult(
@@ -50,4 +52,6 @@ def answer(result: SandboxResult, output: str | None = None) -> ToolResult:
         peak_mem_mib=result.peak_mem_mib,
         tier=result.tier,
         backend=result.backend,
+        reason=result.reason,
+        output_bytes=result.output_bytes,
     )

@@ -6,42 +6,61 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from agent0.snapshots import Files
 from events.base import sha256
 from events.values import ToolResult, ToolState
+
+Outcome = tuple[ToolResult, Files]
 
 _LASTING = (ToolState.OK, ToolState.ERROR)
 """What the code itself did. A limit that was hit says something about the machine too: it is tried again."""
 
 
 class ToolCache:
-    """The last ``size`` results, in memory. Identical calls at one time share one execution."""
+    """The last ``size`` results with the work folders they left, in memory, while those take less than ``room`` bytes.
+    Identical calls at one time share one execution."""
 
-    def __init__(self, size: int = 4096) -> None:
-        self._size = size
-        self._results: OrderedDict[str, ToolResult] = OrderedDict()
-        self._running: dict[str, asyncio.Future[ToolResult]] = {}
+    def __init__(self, size: int = 4096, room: int = 64 << 20) -> None:
+        self._size, self._room = size, room
+        self._held = 0
+        self._results: OrderedDict[str, Outcome] = OrderedDict()
+        self._running: dict[str, asyncio.Future[Outcome]] = {}
 
-    async def get(self, tool: str, arguments: dict[str, Any], run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
-        """The stored result (``cached`` is True), or that of ``run``; its exception reaches every waiter."""
-        key = sha256(json.dumps([tool, arguments], sort_keys=True, ensure_ascii=True))
-        if key in self._results:
-            self._results.move_to_end(key)
-            return self._results[key]
-        running = self._running.get(key)
+    async def get(self, key: Any, run: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """The stored outcome of ``key``, any JSON (``cached`` is True), or that of ``run``; its exception reaches every
+        waiter."""
+        name = sha256(json.dumps(key, sort_keys=True, ensure_ascii=True))
+        if name in self._results:
+            self._results.move_to_end(name)
+            return self._results[name]
+        running = self._running.get(name)
         if running is not None:
             # shielded: a waiter that is cancelled must not cancel the others' result
-            return (await asyncio.shield(running)).model_copy(update={"cached": True})
-        task = asyncio.ensure_future(self._run(key, run))
-        self._running[key] = task
+            return _cached(await asyncio.shield(running))
+        task = asyncio.ensure_future(self._run(name, run))
+        self._running[name] = task
         return await asyncio.shield(task)
 
-    async def _run(self, key: str, run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
+    async def _run(self, name: str, run: Callable[[], Awaitable[Outcome]]) -> Outcome:
         try:
-            result = await run()
-            if result.state in _LASTING:
-                self._results[key] = result.model_copy(update={"cached": True})
-                if len(self._results) > self._size:
-                    self._results.popitem(last=False)
-            return result
+            outcome = await run()
+            if outcome[0].state in _LASTING:
+                self._keep(name, _cached(outcome))
+            return outcome
         finally:
-            del self._running[key]
+            del self._running[name]
+
+    def _keep(self, name: str, outcome: Outcome) -> None:
+        self._results[name] = outcome
+        self._held += _size(outcome)
+        while len(self._results) > self._size or (self._held > self._room and self._results):
+            self._held -= _size(self._results.popitem(last=False)[1])
+
+
+def _cached(outcome: Outcome) -> Outcome:
+    result, files = outcome
+    return result.model_copy(update={"cached": True}), files
+
+
+def _size(outcome: Outcome) -> int:
+    return sum(map(len, outcome[1].values()))

@@ -6,9 +6,9 @@ The solution shares a process with its tests, so it could forge the count: this 
 
 import json
 
-from agent0.ports import Sandbox, SandboxCall
 from agent0.tools import tool
 from agent0.tools.answer import answer
+from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 
 _PROGRAM = r"""
@@ -66,13 +66,13 @@ finish(1 if failures else 0)
 
 
 @tool(pure=True)
-async def run_tests(sandbox: Sandbox, solution: str, tests: str) -> ToolResult:
+async def run_tests(work: Workspace, solution: str, tests: str) -> ToolResult:
     """Run tests against a solution and get back how many pass, and why the others fail. Tests are assert statements
     or functions named test_*; they see everything the solution defines.
     Example: {"solution": "def double(x): return 2 * x", "tests": "assert double(3) == 6"}
     """
     given = json.dumps({"solution": solution, "tests": tests})
-    result = await sandbox.call(SandboxCall("python", f"GIVEN = {given!r}\n{_PROGRAM}"))
+    result = await work.aside(f"GIVEN = {given!r}\n{_PROGRAM}")
     read = answer(result)
     if result.state is ToolState.OK and " passed, 0 failed" not in result.stdout:
         return read.model_copy(

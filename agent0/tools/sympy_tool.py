@@ -3,9 +3,9 @@
 import json
 from typing import Literal
 
-from agent0.ports import Sandbox, SandboxCall
 from agent0.tools import tool
 from agent0.tools.answer import answer
+from agent0.tools.workspace import Workspace
 from events.values import ToolResult
 
 Operation = Literal["solve", "simplify", "integrate", "diff", "factor", "expand", "equal", "evaluate"]
@@ -106,11 +106,11 @@ except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
 
 @tool(pure=True)
 async def sympy(
-    sandbox: Sandbox, operation: Operation, expression: str, variable: str = "", other: str = ""
+    work: Workspace, operation: Operation, expression: str, variable: str = "", other: str = ""
 ) -> ToolResult:
     """Exact algebra on an expression or equation such as "2*x + 3 = 11". Operations: solve, simplify, integrate, diff,
     factor, expand, equal (of expression and other) and evaluate. Name the variable where there is more than one.
     Example: {"operation": "solve", "expression": "x^2 = 9"} gives -3, 3
     """
     given = json.dumps({"operation": operation, "expression": expression, "variable": variable, "other": other})
-    return answer(await sandbox.call(SandboxCall("python", f"GIVEN = {given!r}\n{_PROGRAM}")))
+    return answer(await work.aside(f"GIVEN = {given!r}\n{_PROGRAM}"))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from agent0.answers import normal_form
 from agent0.ports import Sandbox, SandboxCall
 from agent0.tools import call_tool
+from agent0.tools.workspace import Workspace
 from agent0.verifiers import Verdict, verifier
 from events.values import Task, ToolCall, ToolState
 
@@ -28,7 +29,7 @@ async def _compare(printed: str, answer: str | None, sandbox: Sandbox) -> Verdic
     if got == expected:
         return Verdict(True, "equals the checking program's output", expected[:200], got[:200])
     call = ToolCall(name="sympy", arguments={"operation": "equal", "expression": printed, "other": answer})
-    symbolic = await call_tool(call, sandbox, ("sympy",))
+    symbolic = await call_tool(call, Workspace(sandbox, ("sympy",)))
     equal = symbolic.state is ToolState.OK and symbolic.output.strip() == "True"
     reason = "symbolically equal" if equal else "differs from the checking program's output"
     return Verdict(equal, reason, expected[:200], got[:200])

@@ -11,17 +11,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agent0.errors import SandboxUnavailableError
+from agent0.settings import PolicyConfig
 
 INSIDE = Path(__file__).with_name("inside")
 UID = 64999
 """What root becomes before anything runs: no account has this number, and limits on processes do not bind root."""
-_SHELL = (
-    "[ awk base64 basename bash bc cat chmod cmp column comm cp cut date diff dirname du echo env expr factor false "
-    "find fold grep gunzip gzip head id join ln ls md5sum mkdir mktemp mv nl nohup numfmt od paste printenv printf "
-    "readlink realpath rev rm rmdir sed seq setsid sh sha256sum shuf sleep sort split stat tac tail tar tee test "
-    "timeout touch tr true uniq wc xargs yes"
-)
-EXECUTABLES = tuple(_SHELL.split())
+EXECUTABLES = PolicyConfig().executables
 """The shell's allowlist. The boundary is that no other executable exists; those absent on this machine are left out."""
 MODULES = ("mpmath", "numpy", "numpy.libs", "sympy")
 """What of the environment's site-packages code may import beside the standard library."""

@@ -1,0 +1,96 @@
+"""A work folder as a value. Its manifest, an artifact, names each file's content by digest: equal folders have equal
+manifests, files that stay are stored once, and going back is naming an older manifest."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from agent0.ports import Artifacts
+from events.base import sha256
+from events.values import Artifact
+
+Files = Mapping[str, bytes]
+MEDIA = "application/vnd.agent0.manifest+json"
+MOST_FILES, MOST_BYTES = 1500, 60 << 20
+"""What a work folder may hold between calls."""
+LONGEST_NAME = 1000
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference between two folders, with sizes in bytes (None where there is no such file)."""
+
+    path: str
+    kind: Literal["added", "removed", "changed"]
+    before: int | None
+    after: int | None
+
+
+def is_inside(name: str) -> bool:
+    """Whether ``name`` is a relative path that stays inside a work folder."""
+    return (
+        "\0" not in name
+        and 0 < len(name) < LONGEST_NAME
+        and all(part not in ("", ".", "..") for part in name.split("/"))
+    )
+
+
+def kept(files: Files) -> tuple[dict[str, bytes], int]:
+    """What of ``files`` can be carried to the next call, in name order, and how many cannot."""
+    out: dict[str, bytes] = {}
+    room = MOST_BYTES
+    for name in sorted(files):
+        if is_inside(name) and len(out) < MOST_FILES and len(files[name]) <= room:
+            out[name] = files[name]
+            room -= len(files[name])
+    return out, len(files) - len(out)
+
+
+def fingerprint(files: Files) -> str:
+    """A digest of names and contents; empty for an empty folder."""
+    if not files:
+        return ""
+    return sha256(json.dumps([[name, sha256(data)] for name, data in sorted(files.items())]))
+
+
+def save(files: Files, artifacts: Artifacts) -> Artifact | None:
+    """Store a folder; its manifest, None for an empty one."""
+    if not files:
+        return None
+    entries = {name: artifacts.put(files[name]) for name in sorted(files)}
+    body = json.dumps({name: [a.sha256, a.size] for name, a in entries.items()}, ensure_ascii=True)
+    return artifacts.put(body.encode(), MEDIA)
+
+
+def entries(manifest: Artifact | None, artifacts: Artifacts) -> dict[str, Artifact]:
+    """Files of a stored folder by name.
+
+    Raises:
+        NotFoundError, LogError: the manifest is missing or damaged.
+    """
+    if manifest is None:
+        return {}
+    return {
+        name: Artifact(sha256=digest, size=size) for name, (digest, size) in json.loads(artifacts.get(manifest)).items()
+    }
+
+
+def load(manifest: Artifact | None, artifacts: Artifacts) -> dict[str, bytes]:
+    """A stored folder; what ``save`` was given.
+
+    Raises:
+        NotFoundError, LogError: manifest or a file is missing or damaged.
+    """
+    return {name: artifacts.get(entry) for name, entry in entries(manifest, artifacts).items()}
+
+
+def difference(before: Mapping[str, Artifact], after: Mapping[str, Artifact]) -> list[Change]:
+    """What changed between two stored folders, in name order."""
+    out: list[Change] = []
+    for name in sorted({*before, *after}):
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            kind: Literal["added", "removed", "changed"] = "changed" if old and new else "added" if new else "removed"
+            out.append(Change(name, kind, old.size if old else None, new.size if new else None))
+    return out

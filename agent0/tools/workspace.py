@@ -1,0 +1,80 @@
+"""Where one attempt works: its sandbox, its work folder as a value, what its run allows, and what it has used up."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent0.ports import Root, Sandbox, SandboxCall, SandboxResult, Web
+from agent0.settings import PolicyConfig
+from agent0.snapshots import Files, fingerprint, kept
+from agent0.tools.cache import ToolCache
+from events.values import ToolCall, ToolResult, ToolState
+
+
+@dataclass(frozen=True)
+class Done:
+    """One call that was made, and the work folder after it. ``inner``: a step of the plan that is journaled next."""
+
+    call: ToolCall
+    result: ToolResult
+    files: Files
+    inner: bool = False
+
+
+@dataclass
+class Workspace:
+    """What a tool's first parameter is. Folders are values: they are replaced, never changed in place.
+
+    ``allowed`` are the tools that may be called; ``seconds`` and ``characters`` what is left of the attempt's budget of
+    tool time and output; ``journal`` every call so far; ``answer`` and ``subgoals`` what ``submit_answer`` was given.
+    """
+
+    sandbox: Sandbox
+    allowed: Sequence[str] = ()
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    web: Web | None = None
+    cache: ToolCache | None = None
+    seconds: float = 60.0
+    characters: int = 65_536
+    files: Files = field(default_factory=dict)
+    journal: list[Done] = field(default_factory=list)
+    answer: str | None = None
+    subgoals: list[str | None] = field(default_factory=list)
+
+    async def python(self, code: str, *, modules: Sequence[str] = (), wall_s: float = 5.0) -> SandboxResult:
+        """Run ``code`` in the work folder and keep what it leaves there. ``modules``: packages besides the policy's."""
+        return await self._run(SandboxCall("python", code, self.files, wall_s, root=self._root(modules)))
+
+    async def shell(self, command: str, *, wall_s: float = 5.0) -> SandboxResult:
+        """The same for a bash command line."""
+        return await self._run(SandboxCall("shell", command, self.files, wall_s, root=self._root()))
+
+    async def aside(self, code: str, files: Mapping[str, bytes] | None = None, wall_s: float = 5.0) -> SandboxResult:
+        """Run our own program on a folder of its own, none where not given; the work folder is neither seen nor
+        changed."""
+        return await self._timed(SandboxCall("python", code, files or {}, wall_s, root=self._root()))
+
+    def _root(self, more: Sequence[str] = ()) -> Root:
+        modules = (*self.policy.modules, *(name for name in more if name not in self.policy.modules))
+        return Root(self.policy.executables, modules)
+
+    async def _run(self, call: SandboxCall) -> SandboxResult:
+        result = await self._timed(call)
+        if result.state in (ToolState.REFUSED, ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR):
+            return result  # it did not run, or nobody knows what it left
+        if result.state is ToolState.OUTPUT_FLOOD and not result.files:
+            return result  # it was ended without a look at its folder
+        self.files, lost = kept(result.files)
+        reason = "; ".join(filter(None, [result.reason, f"{lost} files could not be kept" if lost else ""]))
+        return replace(result, reason=reason)
+
+    async def _timed(self, call: SandboxCall) -> SandboxResult:
+        if self.seconds <= 0:
+            return SandboxResult(
+                ToolState.REFUSED, None, "", "", 0.0, 0.0, 0.0, "", "", reason="the task's tool time is used up"
+            )
+        return await self.sandbox.call(replace(call, wall_s=min(call.wall_s, max(self.seconds, 0.1))))
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the work folder: what a call's result depends on besides its arguments."""
+        return fingerprint(self.files)
