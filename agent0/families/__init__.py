@@ -16,6 +16,14 @@ Params = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Step:
+    """A subgoal of a long task: what is wanted, and its answer as text."""
+
+    text: str
+    answer: str
+
+
+@dataclass(frozen=True)
 class Family:
     """A kind of task with levels 1 to ``levels`` (harder upwards).
 
@@ -24,6 +32,10 @@ class Family:
     ``level(params)`` grades, ``solve(params)`` gives the exact answer as text, ``canonical(params)`` is the identity
     that survives rewording. ``call(params)`` is a reference tool call (name, arguments) that prints the answer; only
     the bootstrap of the built-in model uses it. All are pure, total on what ``parse`` accepts, and bounded.
+
+    A long family has ``steps(params)``, its subgoals in order, the last of which is answered by ``solve(params)``; and
+    ``script(params)``, the turns that a perfect student writes, tool calls spelled as ``agent0.parsing.format_call``
+    does. Only the scripted model reads a script.
     """
 
     name: str
@@ -36,6 +48,13 @@ class Family:
     canonical: Callable[[Params], str]
     call: Callable[[Params], tuple[str, dict[str, Any]]]
     levels: int = 4
+    steps: Callable[[Params], tuple[Step, ...]] | None = None
+    script: Callable[[Params], tuple[str, ...]] | None = None
+
+    @property
+    def long(self) -> bool:
+        """Whether its tasks have subgoals."""
+        return self.steps is not None
 
 
 _families: dict[str, Family] = {}
@@ -49,10 +68,11 @@ def family(entry: Family) -> Family:
     return entry
 
 
-def families(domain: str = "") -> dict[str, Family]:
-    """All families by name, sorted; of one domain where it is named."""
+def families(domain: str = "", long: bool | None = False) -> dict[str, Family]:
+    """All short families by name, sorted; of one domain where it is named. ``long``: the long ones, None for both."""
     _import_all()
-    return {name: _families[name] for name in sorted(_families) if domain in ("", _families[name].domain)}
+    chosen = (_families[name] for name in sorted(_families))
+    return {f.name: f for f in chosen if domain in ("", f.domain) and long in (None, f.long)}
 
 
 @functools.cache
