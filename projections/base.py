@@ -25,7 +25,8 @@ _tables: dict[str, "Table"] = {}
 class Table:
     """One table. ``events`` empty: it reads all of them.
 
-    ``first`` columns keep the first value they get, ``adds`` columns sum up, all others keep the last.
+    ``first`` columns keep the first value they get, ``adds`` columns sum up (whole numbers: a sum of others depends on
+    its order), ``most`` columns keep the largest, all others keep the last.
     ``computed`` columns are SQL expressions over the others; ``search`` columns get a full-text index.
     """
 
@@ -38,18 +39,21 @@ class Table:
     with_body: bool
     first: frozenset[str]
     adds: frozenset[str]
+    most: frozenset[str]
     computed: Mapping[str, str]
     indexes: tuple[tuple[str, ...], ...]
     search: tuple[str, ...]
 
     def merge(self, held: Row, row: Row) -> None:
         """Lay ``row`` over ``held``."""
-        if not (self.first or self.adds):
+        if not (self.first or self.adds or self.most):
             held.update(row)
             return
         for name, value in row.items():
             if name in self.adds:
                 held[name] = held.get(name, 0) + value
+            elif name in self.most:
+                held[name] = max(held.get(name, value), value)
             elif not (name in self.first and held.get(name) is not None):
                 held[name] = value
 
@@ -67,6 +71,8 @@ class Table:
     def _merged(self, column: str) -> str:
         if column in self.adds:
             return f"coalesce({self.name}.{column}, 0) + excluded.{column}"
+        if column in self.most:
+            return f"max(coalesce({self.name}.{column}, excluded.{column}), excluded.{column})"
         if column in self.first:
             return f"coalesce({self.name}.{column}, excluded.{column})"
         return f"excluded.{column}"
@@ -79,6 +85,7 @@ def projection(
     events: tuple[type[Event], ...] = (),
     first: Iterable[str] = (),
     adds: Iterable[str] = (),
+    most: Iterable[str] = (),
     computed: Mapping[str, str] | None = None,
     indexes: tuple[tuple[str, ...], ...] = (),
     search: tuple[str, ...] = (),
@@ -96,6 +103,7 @@ def projection(
             with_body=len(inspect.signature(fn).parameters) > 1,
             first=frozenset(first),
             adds=frozenset(adds),
+            most=frozenset(most),
             computed=computed or {},
             indexes=indexes,
             search=search,

@@ -233,7 +233,7 @@ def fingerprint(tables: dict[str, Table]) -> str:
     shape = {
         t.name: {
             "columns": {name: kind.__name__ for name, kind in t.columns.items()},
-            "merge": [t.key, sorted(t.adds), sorted(t.first)],
+            "merge": [t.key, sorted(t.adds), sorted(t.first), sorted(t.most)],
             "made": [dict(t.computed), t.indexes, t.search],
         }
         for t in tables.values()

@@ -3,9 +3,10 @@
 import sqlite3
 from collections.abc import Iterator
 
+from agent0.errors import NotFoundError
 from events import tasks as facts
 from events.base import Recorded
-from projections.base import Row, as_json, projection, select, stamp
+from projections.base import Row, as_json, find, projection, select, stamp
 
 
 @projection(
@@ -30,12 +31,19 @@ from projections.base import Row, as_json, projection, select, stamp
         "backend": str,
         "cached": bool,
         "artifact": str,
+        "reason": str,
+        "output_bytes": int,
+        "work": str,
+        "files": int,
+        "file_bytes": int,
         "time": str,
     },
     events=(facts.ToolCalled,),
+    indexes=(("time",),),
 )
 def tool_calls(e: Recorded) -> Iterator[Row]:
-    """``problem`` says why a call could not be parsed; ``artifact`` is the digest of output too long for a row."""
+    """``problem`` says why a call could not be parsed, ``reason`` why it was refused or ended early; ``artifact`` is the
+    digest of output too long for a row, ``work`` that of the work folder's manifest, None where it is empty."""
     x = e.event
     assert isinstance(x, facts.ToolCalled)  # noqa: S101 - declared above
     result = x.result
@@ -59,6 +67,11 @@ def tool_calls(e: Recorded) -> Iterator[Row]:
         "backend": result.backend,
         "cached": result.cached,
         "artifact": result.artifact.sha256 if result.artifact else None,
+        "reason": result.reason,
+        "output_bytes": result.output_bytes,
+        "work": result.work.sha256 if result.work else None,
+        "files": result.files,
+        "file_bytes": result.file_bytes,
         "time": stamp(e),
     }
 
@@ -71,3 +84,33 @@ def tool_stats(db: sqlite3.Connection, run: str) -> list[Row]:
         " FROM tool_calls WHERE run = ? GROUP BY tool, state ORDER BY tool, state",
         (run,),
     )
+
+
+def list_snapshots(db: sqlite3.Connection, run: str, attempt: str = "", limit: int = 100) -> list[Row]:
+    """Work folders of a run after each tool call, in the order of the calls. ``work`` None: it was empty."""
+    return find(
+        db,
+        "SELECT attempt, number, tool, state, files, file_bytes, work, time FROM tool_calls",
+        {"run": run, "attempt": attempt},
+        order="time, attempt, number",
+        limit=limit,
+    )
+
+
+def snapshot_after(db: sqlite3.Connection, run: str, attempt: str, number: int) -> str:
+    """Digest of the manifest after one call, empty where the folder was.
+
+    Raises:
+        NotFoundError: there was no such call.
+    """
+    found = find(db, "SELECT work FROM tool_calls", {"run": run, "attempt": attempt, "number": number}, "number")
+    if not found:
+        fix = f"`agent0 sandbox snapshots {run}` lists them."
+        raise NotFoundError(f"Run {run} has no tool call {attempt[:64]}#{number}.", fix=fix)
+    return found[0]["work"] or ""
+
+
+def recent_calls(db: sqlite3.Connection, since: str) -> dict[str, int]:
+    """Calls by tool whose event is younger than ``since`` (as ``stamp`` writes it)."""
+    rows = select(db, "SELECT tool, count(*) AS n FROM tool_calls WHERE time > ? GROUP BY tool", (since,))
+    return {row["tool"]: row["n"] for row in rows}

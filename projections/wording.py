@@ -62,5 +62,6 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "CheckpointRejected": lambda x: f"rejected {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",
     "ReactionFailed": lambda x: f"gave up {x.failed_handler} of {x.cause_type}: {x.error}: {x.message}",
     "DependencyLost": lambda x: f"{x.waiting} waits for {x.dependency}: {x.message}",
+    "PolicyChanged": lambda x: f"{x.profile}: {x.kind} {x.name} {'allowed' if x.allowed else 'denied'} {x.reason}",
     "AlarmRaised": lambda x: f"{x.severity} {x.alarm}: {x.message}",
 }

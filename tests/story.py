@@ -6,7 +6,7 @@ arguments give the same bytes.
 
 from typing import Any
 
-from events import alarms, checkpoints, models, runs
+from events import alarms, checkpoints, models, policies, runs
 from events.base import Recorded, effect_id, sha256
 from events.values import Artifact, Usage
 from tests.story_tasks import DOMAINS, TaskTeller
@@ -205,3 +205,14 @@ def cancelled_run(run: str = "r9") -> list[Recorded]:
     teller.told = kept
     teller.tell(runs.RunCancelled(reason="enough"))
     return teller.told
+
+
+def policy_changes(after: int = 0) -> list[Recorded]:
+    """What a person changed about tools, which is part of no run."""
+    told = _Teller(policies.RUN, 1, 1, 1, 0)
+    for allowed in (True, False):
+        change = policies.PolicyChanged(
+            profile="tiny", kind="host", name="example.org", allowed=allowed, reason="for a look"
+        )
+        told.tell(change)
+    return renumbered(told.told, after)
