@@ -42,8 +42,8 @@ from projections.base import Row, as_json, find, projection, select, stamp
     indexes=(("time",),),
 )
 def tool_calls(e: Recorded) -> Iterator[Row]:
-    """``problem`` says why a call could not be parsed, ``reason`` why it was refused or ended early; ``artifact`` is the
-    digest of output too long for a row, ``work`` that of the work folder's manifest, None where it is empty."""
+    """``problem`` says why a call could not be parsed, ``reason`` why it was refused or ended early; ``artifact`` is
+    the digest of output too long for a row, ``work`` that of the work folder's manifest (None: it is empty)."""
     x = e.event
     assert isinstance(x, facts.ToolCalled)  # noqa: S101 - declared above
     result = x.result

@@ -6,6 +6,7 @@ import re
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from events import tasks as facts
 from events.base import Recorded
@@ -32,7 +33,7 @@ _name = re.compile(r"[A-Za-z_][\w.-]{0,63}", re.ASCII)
     computed={"wall_s": "wall_us / 1e6", "cpu_s": "cpu_us / 1e6"},
 )
 def tool_usage(e: Recorded) -> Iterator[Row]:
-    """A result from the cache counts as a call and took no time. ``kills``: calls that ended by a signal from outside."""
+    """A result from the cache counts as a call and took no time. ``kills``: calls that a signal from outside ended."""
     x = e.event
     assert isinstance(x, facts.ToolCalled)  # noqa: S101 - declared above
     tool = x.call.name if _name.fullmatch(x.call.name) else OTHER
@@ -101,16 +102,14 @@ def _ended(rows: Sequence[Row], *states: ToolState) -> int:
 
 
 def quantile(buckets: Sequence[int], share: float) -> float | None:
-    """Milliseconds that ``share`` of the calls in ``buckets`` (counts, as in BUCKETS) took at most, as far as buckets can
-    tell: linear inside a bucket, the largest bound for what is longer; None where there are none."""
-    rank, below = share * sum(buckets), 0
+    """Milliseconds that ``share`` of the calls took at most, by ``buckets`` (counts, as in BUCKETS): linear inside one,
+    the largest bound for what is longer; None where there are none."""
+    ends = list(accumulate(buckets))
+    rank = share * ends[-1]
     if not rank:
         return None
-    for number, count in enumerate(buckets):
-        if count and below + count >= rank:
-            break
-        below += count
+    number = bisect_left(ends, rank)
     if number == len(BOUNDS_MS):
         return float(BOUNDS_MS[-1])
     low = BOUNDS_MS[number - 1] if number else 0
-    return low + (BOUNDS_MS[number] - low) * (rank - below) / buckets[number]
+    return low + (BOUNDS_MS[number] - low) * (rank - ends[number] + buckets[number]) / buckets[number]
