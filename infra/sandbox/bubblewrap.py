@@ -7,18 +7,15 @@ from agent0.errors import SandboxUnavailableError
 from agent0.ports import SandboxCall, SandboxResult
 from events.values import ToolState
 from infra.sandbox import selftest
-from infra.sandbox.execution import BACKEND, TIER, execute, refusal
-from infra.sandbox.zygote import Zygote, ZygoteError
+from infra.sandbox.execution import refusal, without_world
+from infra.sandbox.inside.calling import WorldError
+from infra.sandbox.zygote import BACKEND, TIER, Zygote
 
 RECYCLE_CALLS = 1000
 """Worlds of one zygote share its address layout and hash seed: none serves longer than this."""
 MAX_WAITING = 512
 DRAIN_S = 60.0
 CALLS_PER_ZYGOTE = 2
-
-
-def _without_world(state: ToolState, reason: str) -> SandboxResult:
-    return SandboxResult(state, None, "", "", 0.0, 0.0, 0.0, TIER, BACKEND, reason=reason)
 
 
 class _Lane:
@@ -109,9 +106,9 @@ class Bubblewrap:
     async def call(self, call: SandboxCall) -> SandboxResult:
         """See ``agent0.ports.Sandbox``. More than MAX_WAITING calls in line: state ``busy`` at once."""
         if reason := refusal(call):
-            return _without_world(ToolState.REFUSED, reason)
+            return without_world(ToolState.REFUSED, reason, BACKEND, TIER)
         if self._waiting >= MAX_WAITING:
-            return _without_world(ToolState.BUSY, f"{self._waiting} calls are waiting already")
+            return without_world(ToolState.BUSY, f"{self._waiting} calls are waiting already", BACKEND, TIER)
         self._waiting += 1
         try:
             await self._room.acquire()
@@ -133,8 +130,8 @@ class Bubblewrap:
             try:
                 zygote = await lane.zygote()
                 try:
-                    result = await execute(zygote, call)
-                except ZygoteError as trouble:
+                    result = await zygote.execute(call)
+                except WorldError as trouble:
                     zygote.kill()
                     error = str(trouble)
                     continue
@@ -143,7 +140,7 @@ class Bubblewrap:
                 return result
             finally:
                 lane.busy -= 1
-        return _without_world(ToolState.SANDBOX_ERROR, error)
+        return without_world(ToolState.SANDBOX_ERROR, error, BACKEND, TIER)
 
     async def close(self) -> None:
         """End every process."""

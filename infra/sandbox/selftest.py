@@ -3,13 +3,13 @@
 import asyncio
 import json
 from dataclasses import dataclass
+from typing import Protocol
 
 from agent0.errors import SandboxUnavailableError
 from agent0.ports import SandboxCall, SandboxResult
 from events.values import ToolState
-from infra.sandbox.execution import execute
+from infra.sandbox.inside.calling import WorldError
 from infra.sandbox.inside.payload import ENVIRONMENT, PYTHON_ENVIRONMENT
-from infra.sandbox.zygote import Zygote, ZygoteError
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,18 @@ class Probe:
     name: str
     ok: bool
     detail: str
+
+
+class Executes(Protocol):
+    """Whatever runs calls: one zygote, one container, or one start a call."""
+
+    async def execute(self, call: SandboxCall) -> SandboxResult:
+        """Run ``call`` in a fresh world.
+
+        Raises:
+            WorldError: no world, or one that ended without a word.
+        """
+        ...
 
 
 _ENVIRONMENT = sorted(ENVIRONMENT | PYTHON_ENVIRONMENT)
@@ -85,20 +97,20 @@ print(json.dumps(out))
 """
 
 
-async def inspect(zygote: Zygote) -> list[Probe]:
-    """Eleven probes from inside one world (a few milliseconds). Run on every new zygote."""
-    result = await _run(zygote, SandboxCall("python", _INSIDE, wall_s=10.0))
+async def inspect(within: Executes) -> list[Probe]:
+    """Eleven probes from inside one world (a few milliseconds). Run on every new backend."""
+    result = await _run(within, SandboxCall("python", _INSIDE, wall_s=10.0))
     if result.state is not ToolState.OK:
         return [Probe("computes", False, _seen(result))]
     return [Probe(name, bool(ok), str(detail)) for name, (ok, detail) in json.loads(result.stdout).items()]
 
 
-async def limits(zygote: Zygote) -> list[Probe]:
+async def limits(within: Executes) -> list[Probe]:
     """Memory and time are enforced (about half a second)."""
     greedy = SandboxCall("python", "kept = []\nwhile True: kept.append(bytearray(4 << 20))", wall_s=10.0, mem_mib=128)
     endless = SandboxCall("python", "while True: pass", wall_s=0.2)
     shell = SandboxCall("shell", "echo $((6 * 7)); command -v python3 su mount")
-    memory, time, words = await asyncio.gather(*(_run(zygote, call) for call in (greedy, endless, shell)))
+    memory, time, words = await asyncio.gather(*(_run(within, call) for call in (greedy, endless, shell)))
     return [
         Probe("memory_limit", memory.state is ToolState.MEMORY, _seen(memory)),
         Probe("time_limit", time.state is ToolState.TIMEOUT, _seen(time)),
@@ -117,10 +129,10 @@ def require(probes: list[Probe]) -> None:
         )
 
 
-async def _run(zygote: Zygote, call: SandboxCall) -> SandboxResult:
+async def _run(within: Executes, call: SandboxCall) -> SandboxResult:
     try:
-        return await execute(zygote, call)
-    except ZygoteError as error:
+        return await within.execute(call)
+    except WorldError as error:
         raise SandboxUnavailableError("The sandbox", f"{error}.", "See `agent0 doctor`.") from error
 
 

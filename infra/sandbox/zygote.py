@@ -4,47 +4,20 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from agent0.errors import SandboxUnavailableError
-from infra.sandbox import rootfs
+from agent0.ports import SandboxCall, SandboxResult
+from infra.sandbox import execution, rootfs
+from infra.sandbox.inside import calling
+from infra.sandbox.inside.calling import World, WorldError, readable
 
+BACKEND, TIER = "zygote-bwrap", "watchdog"
 START_S = 60.0
 SPAWN_S = 20.0
-
-
-class ZygoteError(Exception):
-    """The zygote died or spoke out of turn. Whoever sees this kills it and starts another."""
-
-
-@dataclass
-class World:
-    """One confined payload that waits for code: its pidfd, its private socket and its two output pipes."""
-
-    pidfd: int
-    sock: socket.socket
-    stdout: int
-    stderr: int
-    gone: bool = field(default=False, init=False)
-
-    def kill(self) -> None:
-        """Kill its pid 1, hence everything in it."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
-
-    def release(self) -> None:
-        """Kill what is left and close every descriptor."""
-        if not self.gone:
-            self.gone = True
-            self.kill()
-            self.sock.close()
-            for fd in (self.pidfd, self.stdout, self.stderr):
-                os.close(fd)
 
 
 class Zygote:
@@ -80,7 +53,7 @@ class Zygote:
         zygote = cls(process, ours)
         try:
             await zygote._receive(START_S)
-        except (ZygoteError, TimeoutError) as error:
+        except (WorldError, TimeoutError) as error:
             why = await zygote._complaint(error)
             raise SandboxUnavailableError("The sandbox", why, _FIX) from error
         else:
@@ -90,12 +63,21 @@ class Zygote:
             if not zygote._started:
                 await zygote.close()
 
+    async def execute(self, call: SandboxCall) -> SandboxResult:
+        """Run ``call`` in a fresh world.
+
+        Raises:
+            WorldError: no world, or one that ended without a word.
+        """
+        async with self.world() as world:
+            return execution.result(await calling.run(world, execution.request(call)), BACKEND, TIER)
+
     @asynccontextmanager
     async def world(self) -> AsyncIterator[World]:
         """A fresh world, confined and waiting; gone with everything in it at the end of the block.
 
         Raises:
-            ZygoteError: none could be made.
+            WorldError: none could be made.
         """
         self.served += 1
         self._in_flight += 1
@@ -129,7 +111,7 @@ class Zygote:
             self._refill = asyncio.create_task(self._keep_spare())
 
     async def _keep_spare(self) -> None:
-        with contextlib.suppress(ZygoteError):
+        with contextlib.suppress(WorldError):
             world = await self._fresh()
             if self.dead or self._spare is not None:
                 world.release()
@@ -142,9 +124,9 @@ class Zygote:
                 await asyncio.get_running_loop().sock_sendall(self._control, b"spawn")
                 answer, fds = await self._receive(SPAWN_S)
             except (OSError, TimeoutError) as error:
-                raise ZygoteError(f"the zygote does not answer: {error}") from error
+                raise WorldError(f"the zygote does not answer: {error}") from error
         if "pid" not in answer or len(fds) != 4:
-            raise ZygoteError(str(answer.get("error", "malformed answer")))
+            raise WorldError(str(answer.get("error", "malformed answer")))
         sock = socket.socket(fileno=fds[1])
         sock.setblocking(False)
         return World(fds[0], sock, fds[2], fds[3])
@@ -155,9 +137,9 @@ class Zygote:
         try:
             data, fds, _, _ = socket.recv_fds(self._control, 4096, 4)
         except OSError as error:
-            raise ZygoteError(f"the zygote is gone: {error}") from error
+            raise WorldError(f"the zygote is gone: {error}") from error
         if not data:
-            raise ZygoteError("the zygote is gone")
+            raise WorldError("the zygote is gone")
         for fd in fds:
             os.set_inheritable(fd, False)
         answer: dict[str, Any] = json.loads(data)
@@ -210,17 +192,6 @@ async def _launch(words: list[str], control: socket.socket) -> asyncio.subproces
 def _discard(task: "asyncio.Task[World]") -> None:
     if not task.cancelled() and task.exception() is None:
         task.result().release()
-
-
-async def readable(fd: int) -> None:
-    """Return once ``fd`` can be read."""
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(fd, lambda: None if ready.done() else ready.set_result(None))
-    try:
-        await ready
-    finally:
-        loop.remove_reader(fd)
 
 
 _FIX = (

@@ -1,0 +1,201 @@
+"""One call in one world, seen from outside of it: send code and files, read both outputs under a cap, take the report
+with doubt. Standard library only: the same code serves on the host and in the broker of a container.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import frames
+
+OUTPUT_CAP = 256 * 1024
+FLOOD = 64 * OUTPUT_CAP
+SLACK_S = 3.0
+"""What a world may take beyond limit and grace (staging, harvest, a loaded machine) before it is ended from outside."""
+GRACE_S = 0.2
+GREETING_S = 13.0
+MAX_REPORT = 120 << 20
+
+
+class WorldError(Exception):
+    """No world, or one that ended without a word. Nothing can be said about the code."""
+
+
+@dataclass
+class World:
+    """One confined payload that waits for code: its pidfd, its private socket and its two output pipes."""
+
+    pidfd: int
+    sock: socket.socket
+    stdout: int
+    stderr: int
+    gone: bool = field(default=False, init=False)
+
+    def kill(self) -> None:
+        """Kill its pid 1, hence everything in it."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def release(self) -> None:
+        """Kill what is left and close every descriptor."""
+        if not self.gone:
+            self.gone = True
+            self.kill()
+            self.sock.close()
+            for fd in (self.pidfd, self.stdout, self.stderr):
+                os.close(fd)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be run, as a world wants it."""
+
+    kind: str
+    code: bytes
+    files: Mapping[str, bytes]
+    wall_s: float
+    mem_mib: int
+
+
+@dataclass
+class Ended:
+    """How a call ended. ``ended`` names the limit that ended it (timeout, memory, output_flood), empty for none;
+    ``seen`` counts the bytes of both outputs before they were cut; ``note`` is what else there is to say."""
+
+    ended: str = ""
+    rc: int | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    seen: tuple[int, int] = (0, 0)
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    peak_kib: int = 0
+    files: dict[str, bytes] = field(default_factory=dict)
+    note: str = ""
+
+
+class _Output:
+    """One output pipe: keeps the first OUTPUT_CAP bytes, drains the rest, and complains at FLOOD."""
+
+    def __init__(self, fd: int, on_flood: Callable[[], None]) -> None:
+        self._fd, self._on_flood, self._loop = fd, on_flood, asyncio.get_running_loop()
+        self.kept = bytearray()
+        self.seen = 0
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        os.set_blocking(fd, False)
+        self._loop.add_reader(fd, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._fd, 1 << 16)
+        except BlockingIOError:
+            return
+        if not data:
+            self.close()
+            return
+        self.seen += len(data)
+        self.kept += data[: max(0, OUTPUT_CAP - len(self.kept))]
+        if self.seen > FLOOD:
+            self._on_flood()
+            self.close()
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._fd)
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+
+async def run(world: World, request: Request) -> Ended:
+    """Run ``request`` in ``world``, which serves this one call.
+
+    Raises:
+        WorldError: it ended without a report.
+    """
+    flooded: list[bool] = []
+
+    def flood() -> None:
+        flooded.append(True)
+        world.kill()
+
+    start = asyncio.get_running_loop().time()
+    out, err = (_Output(fd, flood) for fd in (world.stdout, world.stderr))
+    ended = Ended("timeout", wall_s=request.wall_s, note="ended from outside: it did not stop at its limit")
+    try:
+        ended = await _converse(world, request)
+        await asyncio.wait_for(asyncio.gather(out.ended, err.ended), SLACK_S)
+    except TimeoutError:
+        world.kill()
+    except (EOFError, ConnectionError, ValueError, KeyError, TypeError) as error:
+        if not flooded:
+            raise WorldError(f"the world ended without a report: {error!r}") from error
+        ended = Ended(wall_s=asyncio.get_running_loop().time() - start)
+    finally:
+        out.close()
+        err.close()
+    ended.stdout, ended.stderr, ended.seen = bytes(out.kept), bytes(err.kept), (out.seen, err.seen)
+    if flooded:
+        ended.ended, ended.note = "output_flood", ""
+    return ended
+
+
+async def _converse(world: World, request: Request) -> Ended:
+    reader, writer = await asyncio.open_unix_connection(sock=world.sock, limit=1 << 20)
+    try:
+        async with asyncio.timeout(GREETING_S):
+            hello, _ = await receive(reader)
+        if not hello.get("ready"):
+            raise ValueError(hello.get("error", "no greeting"))
+        header = {"kind": request.kind, "wall_s": request.wall_s, "mem_mib": request.mem_mib}
+        writer.write(frames.pack({**header, "files": list(request.files)}, [request.code, *request.files.values()]))
+        async with asyncio.timeout(request.wall_s + GRACE_S + SLACK_S):
+            await writer.drain()
+            return _ended(*await receive(reader))
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+def _ended(said: dict[str, Any], blobs: list[bytes]) -> Ended:
+    rc = int(said["rc"])
+    return Ended(
+        ended=str(said["ended"]),
+        rc=None if said["ended"] and rc < 0 else rc,
+        wall_s=float(said["wall_s"]),
+        cpu_s=float(said["cpu_s"]),
+        peak_kib=int(said["peak_kib"]),
+        files=dict(zip(map(str, said["files"]), blobs, strict=True)),
+    )
+
+
+async def receive(reader: asyncio.StreamReader) -> tuple[dict[str, Any], list[bytes]]:
+    """One message.
+
+    Raises:
+        EOFError: the other end closed.
+        ValueError, KeyError, TypeError: it is malformed, or larger than any honest one.
+    """
+    header = json.loads(await reader.readexactly(frames.length(await reader.readexactly(4))))
+    if not isinstance(header, dict):
+        raise TypeError("a malformed message")
+    sizes = header["sizes"]
+    if not all(isinstance(size, int) and size >= 0 for size in sizes) or sum(sizes) > MAX_REPORT:
+        raise ValueError("a malformed message")
+    return header, [await reader.readexactly(size) for size in sizes]
+
+
+async def readable(fd: int) -> None:
+    """Return once ``fd`` can be read."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(fd, lambda: None if ready.done() else ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(fd)
