@@ -6,12 +6,13 @@ import difflib
 import functools
 import importlib
 import inspect
+import json
 import pkgutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from agent0.ports import ToolSpec
 from agent0.snapshots import Files
@@ -22,19 +23,41 @@ from events.values import ToolCall, ToolResult, ToolState
 Run = Callable[..., Awaitable[ToolResult]]
 _LEAST = 200
 """Characters of output that an attempt may always read, or it could not see why its budget is used up."""
+_SHARING_S = 10.0
+"""Tool time an attempt must have left to share executions: others must not meet its short limits."""
+_LONGEST_EXAMPLE = 400
+"""Characters of an example that a wrong call is told."""
+
+VALUES = (ToolState.OK, ToolState.ERROR)
+"""How a tool ends that only reads and makes values."""
+SANDBOXED = tuple(state for state in ToolState if state is not ToolState.CANCELLED)
+"""How a tool ends that runs something in the sandbox."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A call as the documents show it, made on an empty work folder once the calls of ``after`` were made.
+
+    ``output`` is what it says, None where that depends on the world.
+    """
+
+    arguments: Mapping[str, Any]
+    output: str | None = None
+    state: ToolState = ToolState.OK
+    after: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
 @dataclass(frozen=True)
 class Tool:
     """A registered tool. ``pure``: same arguments, same work folder, same policy: same result and same folder after it,
-    whatever was called before, so results may be cached by content. ``examples`` are arguments that work on an empty
-    folder."""
+    whatever was called before, so results may be cached by content. ``states``: how it can end."""
 
     name: str
     run: Run
     arguments: type[BaseModel]
     pure: bool
-    examples: tuple[Mapping[str, Any], ...] = ()
+    examples: tuple[Example, ...] = ()
+    states: tuple[ToolState, ...] = SANDBOXED
     untrusted: bool = False
 
     @functools.cached_property
@@ -50,8 +73,12 @@ class Tool:
 _tools: dict[str, Tool] = {}
 
 
-def tool(*, pure: bool, examples: Sequence[Mapping[str, Any]] = ()) -> Callable[[Run], Run]:
+def tool(
+    *, pure: bool, examples: Sequence[Example | Mapping[str, Any]] = (), states: Sequence[ToolState] = SANDBOXED
+) -> Callable[[Run], Run]:
     """Register the decorated ``async def name(work, *arguments) -> ToolResult`` under its own name.
+
+    ``Annotated[str, "meaning"]`` gives an argument a meaning that the model reads. An example may be its arguments.
 
     Raises:
         ValueError: the name is taken.
@@ -64,7 +91,8 @@ def tool(*, pure: bool, examples: Sequence[Mapping[str, Any]] = ()) -> Callable[
             raise ValueError(f"two tools are named {name}")
         if not inspect.getdoc(run):
             raise TypeError(f"tool {name} has no docstring for the model to read")
-        _tools[name] = Tool(name, run, _arguments(run), pure, tuple(examples))
+        shown = tuple(one if isinstance(one, Example) else Example(one) for one in examples)
+        _tools[name] = Tool(name, run, _arguments(run), pure, shown, tuple(states))
         return run
 
     return register
@@ -76,7 +104,8 @@ def _arguments(run: Run) -> type[BaseModel]:
         if parameter.annotation is inspect.Parameter.empty:
             raise TypeError(f"parameter {parameter.name} of tool {run.__name__} has no type")
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        fields[parameter.name] = (parameter.annotation, default)
+        words = [word for word in getattr(parameter.annotation, "__metadata__", ()) if isinstance(word, str)]
+        fields[parameter.name] = (parameter.annotation, Field(default, description=" ".join(words) or None))
     return create_model(run.__name__, __config__=ConfigDict(extra="forbid", strict=True), **fields)
 
 
@@ -99,8 +128,11 @@ async def call_tool(call: ToolCall, work: Workspace, *, inner: bool = False) -> 
     Raises:
         SandboxUnavailableError: there is no sandbox. Nothing was run, and nothing is the student's fault.
     """
-    done = _within(work, await _answer(call, work))
-    work.seconds -= done.wall_s * (not inner)
+    before = work.seconds
+    done = _measured(work, await _answer(call, work))
+    work.seconds = min(work.seconds, before - done.wall_s)  # steps of a plan were counted as they were made
+    if not inner:
+        done = _readable(work, done)
     work.journal.append(Done(call, done, work.files, inner))
     return done
 
@@ -116,7 +148,7 @@ async def _answer(call: ToolCall, work: Workspace) -> ToolResult:
         values = chosen.arguments.model_validate(call.arguments).model_dump()
     except ValidationError as error:
         return _mistake(_misfit(chosen, error))
-    if work.cache is None or not chosen.pure:
+    if work.cache is None or not chosen.pure or work.seconds < _SHARING_S:
         return await chosen.run(work, **values)
     key = [chosen.name, values, work.fingerprint, work.policy.model_dump()]
     result, work.files = await work.cache.get(key, lambda: _alone(chosen, work, values))
@@ -130,12 +162,16 @@ async def _alone(chosen: Tool, work: Workspace, values: dict[str, Any]) -> tuple
     return result, copy.files
 
 
-def _within(work: Workspace, result: ToolResult) -> ToolResult:
-    """Measured, and cut to what the attempt may still read."""
+def _measured(work: Workspace, result: ToolResult) -> ToolResult:
+    size = sum(map(len, work.files.values()))
+    return result.model_copy(update={"files": len(work.files), "file_bytes": size})
+
+
+def _readable(work: Workspace, result: ToolResult) -> ToolResult:
+    """Cut to what the attempt may still read."""
     output = shorten(result.output, max(work.characters, _LEAST))
     work.characters -= len(output)
-    size = sum(map(len, work.files.values()))
-    return result.model_copy(update={"output": output, "files": len(work.files), "file_bytes": size})
+    return result.model_copy(update={"output": output})
 
 
 def _mistake(text: str) -> ToolResult:
@@ -154,4 +190,7 @@ def _misfit(chosen: Tool, error: ValidationError) -> str:
         for item in error.errors(include_url=False, include_input=False, include_context=False)[:5]
     ]
     fields = [f"{n}{'' if f.is_required() else ' (optional)'}" for n, f in chosen.arguments.model_fields.items()]
-    return f"{chosen.name} was called with wrong arguments. {'; '.join(problems)}. It takes: {', '.join(fields)}."
+    takes = f"It takes: {', '.join(fields) or 'nothing'}."
+    shown = json.dumps(chosen.examples[0].arguments, ensure_ascii=False) if chosen.examples else ""
+    like = f" Example: {shown}" if 0 < len(shown) <= _LONGEST_EXAMPLE else ""
+    return f"{chosen.name} was called with wrong arguments. {'; '.join(problems)}. {takes}{like}"

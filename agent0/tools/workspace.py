@@ -25,7 +25,8 @@ class Workspace:
     """What a tool's first parameter is. Folders are values: they are replaced, never changed in place.
 
     ``allowed`` are the tools that may be called; ``seconds`` and ``characters`` what is left of the attempt's budget of
-    tool time and output; ``journal`` every call so far; ``answer`` and ``subgoals`` what ``submit_answer`` was given.
+    tool time and output; ``start`` the work folder before the first call, what ``files`` was at first unless given;
+    ``journal`` every call so far; ``answer`` and ``subgoals`` what ``submit_answer`` was given.
     """
 
     sandbox: Sandbox
@@ -36,9 +37,14 @@ class Workspace:
     seconds: float = 60.0
     characters: int = 65_536
     files: Files = field(default_factory=dict)
+    start: Files | None = None
     journal: list[Done] = field(default_factory=list)
     answer: str | None = None
     subgoals: list[str | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.start is None:
+            self.start = self.files
 
     async def python(self, code: str, *, modules: Sequence[str] = (), wall_s: float = 5.0) -> SandboxResult:
         """Run ``code`` in the work folder and keep what it leaves there. ``modules``: packages besides the policy's."""
