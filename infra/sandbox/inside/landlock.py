@@ -1,10 +1,13 @@
 """Landlock, where the kernel has it: the file tree is readable, three places are writable, TCP and signals are shut.
 
-Never the only layer: mounts, namespaces and seccomp hold the same ground on kernels without it.
+Never the only layer: mounts, namespaces and seccomp hold the same ground on kernels without it. Where nothing can be
+mounted it is the one thing that closes paths, and a kernel without it is then refused.
 """
 
+import errno
 import os
 import struct
+from collections.abc import Iterator
 
 from . import kernel
 
@@ -38,21 +41,42 @@ def _allow(ruleset: int, path: str, access: int) -> None:
         os.close(fd)
 
 
-def restrict(writable: tuple[str, ...]) -> int:
-    """Confine this process to reading, and to writing below ``writable``. Returns the version used, 0 for none.
+def readable(path: str, closed: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """(path, rights) of the rules that open the tree below ``path`` without what is ``closed``: rules only ever add.
+
+    A folder with something closed below it can be listed, where that opens nothing else.
+    """
+    if path in closed:
+        return
+    if not any(one.startswith(path.rstrip("/") + "/") for one in closed):
+        yield path, _READ_ONLY if os.path.isdir(path) else _EXECUTE | _READ  # noqa: PTH112
+        return
+    if any(os.path.dirname(one) == path for one in closed) and path != "/":  # noqa: PTH120
+        yield path, _READ_DIR
+    for entry in os.scandir(path):
+        if not entry.is_symlink():  # what it leads to has a rule of its own
+            yield from readable(entry.path, closed)
+
+
+def restrict(writable: tuple[str, ...], closed: tuple[str, ...] = ()) -> int:
+    """Confine this process to reading what is not ``closed``, and to writing below ``writable``. Returns the version
+    used, 0 for none.
 
     Raises:
-        OSError: Landlock is there but refused.
+        OSError: Landlock refused, or something is to be closed and there is none.
     """
     version = abi()
     if not version:
+        if closed:
+            raise OSError(errno.ENOSYS, "this kernel has no Landlock, which alone could close paths here")
         return 0
     handled = _handled(version)
     sizes = struct.pack("QQQ", handled, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     used = 24 if version >= 6 else 16 if version >= 4 else 8
     ruleset = kernel.syscall("create Landlock rules", _CREATE, sizes[:used], used, 0)
     try:
-        _allow(ruleset, "/", _READ_ONLY)
+        for path, rights in readable("/", closed):
+            _allow(ruleset, path, rights)
         for path in writable:
             _allow(ruleset, path, handled & ~(_IOCTL_DEV | _MAKE_DEVICE))
         for path in _DEVICES:

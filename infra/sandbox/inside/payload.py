@@ -47,17 +47,17 @@ _LIMITS = {
 _STAYS_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-def confine() -> None:
+def confine(closed: tuple[str, ...] = ()) -> None:
     """Limits, no new privileges, no capabilities, Landlock, seccomp: in this order, for good."""
     for kind, value in _LIMITS.items():
         resource.setrlimit(kind, (value, value))
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.drop_capabilities()
-    landlock.restrict((WORK, "/tmp"))  # noqa: S108
+    landlock.restrict((WORK, "/tmp"), closed)  # noqa: S108
     seccomp.install()
 
 
-def run(stdin: int, stdout: int, stderr: int, code: int, ready: int) -> NoReturn:
+def run(stdin: int, stdout: int, stderr: int, code: int, ready: int, closed: tuple[str, ...] = ()) -> NoReturn:
     """Never returns: exits as the code does. Silence on ``ready`` means that confinement failed."""
     os.setsid()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the shim may then measure it; its own kind may not trace it: seccomp
@@ -70,7 +70,7 @@ def run(stdin: int, stdout: int, stderr: int, code: int, ready: int) -> NoReturn
     os.closerange(READY_FD + 1, os.sysconf("SC_OPEN_MAX"))
     os.chdir(WORK)
     try:
-        confine()
+        confine(closed)
         os.write(READY_FD, b"R")
     except BaseException as error:
         os.write(READY_FD, f"{type(error).__name__}: {error}".encode()[:400])

@@ -8,6 +8,7 @@ import select
 import signal
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -31,11 +32,22 @@ class Outcome:
     peak_kib: int = 0
 
 
-def run(sock: int, stdout: int, stderr: int, uid: int, gid: int) -> NoReturn:
-    """Never returns. Any surprise during set-up is reported to the host, which then refuses the call."""
+def run(sock: int, stdout: int, stderr: int, uid: int, gid: int, hidden: tuple[str, ...] = ()) -> NoReturn:
+    """Never returns. Any surprise during set-up is reported to the host, which then refuses the call. Nothing is at
+    the paths ``hidden``."""
+    _work(sock, stdout, stderr, (), lambda: _build(uid, gid, hidden))
+
+
+def adopt(sock: int, stdout: int, stderr: int, proc: str, hidden: tuple[str, ...]) -> NoReturn:
+    """``run`` where namespaces and mounts were made from outside, with ``proc`` for this call alone. Nothing can be
+    mounted here, so it is Landlock that closes the paths ``hidden``."""
+    _work(sock, stdout, stderr, (proc, *hidden), lambda: _settle(proc))
+
+
+def _work(sock: int, stdout: int, stderr: int, closed: tuple[str, ...], build: Callable[[], int]) -> NoReturn:
     try:
-        proc = _build(uid, gid)
-        child, code = _fork_payload(stdout, stderr)
+        proc = build()
+        child, code = _fork_payload(stdout, stderr, closed)
         for fd in (stdout, stderr):
             os.close(fd)
     except BaseException as error:
@@ -43,11 +55,21 @@ def run(sock: int, stdout: int, stderr: int, uid: int, gid: int) -> NoReturn:
         os._exit(1)
     frames.write(sock, frames.pack({"ready": True}))
     with contextlib.suppress(EOFError, OSError):
-        _serve(sock, proc, child, code)
+        _serve(sock, proc, child, code, may_mount=not closed)
     os._exit(0)
 
 
-def _build(uid: int, gid: int) -> int:
+def _settle(path: str) -> int:
+    """The place of pid 1 below the one there is: whoever loses its parent comes here."""
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _write(f"{path}/self/oom_score_adj", "1000")
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _build(uid: int, gid: int, hidden: tuple[str, ...]) -> int:
     """Identity and mounts. Returns a descriptor of the outer /proc, the one place that shows the payload's memory."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -59,12 +81,21 @@ def _build(uid: int, gid: int) -> int:
     kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("tmpfs", payload.WORK, "tmpfs", _HIDDEN, "size=64m,nr_inodes=2048,mode=0700")
     kernel.mount("tmpfs", "/tmp", "tmpfs", _HIDDEN, "size=16m,nr_inodes=512,mode=0700")  # noqa: S108
-    _cover("/dev/shm")  # noqa: S108
+    for path in ("/dev/shm", *hidden):  # noqa: S108
+        _hide(path)
     try:
         kernel.mount("proc", "/proc", "proc", _HIDDEN, "subset=pid,hidepid=invisible")
     except OSError:
         _cover("/proc")  # the kernel finds a new one too revealing here; none is as good
     return proc
+
+
+def _hide(path: str) -> None:
+    """Nothing is at ``path`` any more; a file becomes one that is empty and cannot be executed."""
+    if os.path.isdir(path):  # noqa: PTH112
+        _cover(path)
+    elif os.path.exists(path):  # noqa: PTH110
+        kernel.mount("/dev/null", path, None, kernel.MS_BIND)
 
 
 def _cover(path: str) -> None:
@@ -80,14 +111,14 @@ def _write(path: str, text: str) -> None:
         os.close(fd)
 
 
-def _fork_payload(stdout: int, stderr: int) -> tuple[int, int]:
+def _fork_payload(stdout: int, stderr: int, closed: tuple[str, ...]) -> tuple[int, int]:
     """(pid, descriptor to write the code to) of a payload that is confined and waits for code."""
     code_out, code_in = os.pipe()
     ready_out, ready_in = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            payload.run(os.open("/dev/null", os.O_RDONLY), stdout, stderr, code_out, ready_in)
+            payload.run(os.open("/dev/null", os.O_RDONLY), stdout, stderr, code_out, ready_in, closed)
         finally:
             os._exit(1)
     os.close(code_out)
@@ -99,9 +130,9 @@ def _fork_payload(stdout: int, stderr: int) -> tuple[int, int]:
     return pid, code_in
 
 
-def _serve(sock: int, proc: int, child: int, code: int) -> None:
+def _serve(sock: int, proc: int, child: int, code: int, *, may_mount: bool) -> None:
     header, blobs = frames.read(sock)
-    if header["kind"] == "shell":
+    if header["kind"] == "shell" and may_mount:
         for path in ("/opt/python", "/opt/site"):
             _cover(path)  # the shell has the executables of the allowlist and no interpreter
     for name, data in zip(header["files"], blobs[1:], strict=True):
