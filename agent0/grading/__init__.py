@@ -1,0 +1,124 @@
+"""Whether an answer is right, decided by exact arithmetic on what it says; nothing of a candidate is ever executed.
+
+The gold's own kind decides how to compare: exact rationals and algebra, lists without order, tuples and intervals with
+their brackets, matrices, bases, equations, units, choices, words. What cannot be read is left to a fallback, which runs
+elsewhere under a time limit; what that cannot say either is undecided.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent0.grading.algebra import TooLargeError
+from agent0.grading.cleaning import Clean, clean
+from agent0.grading.comparing import equal
+from agent0.grading.extraction import extract
+from agent0.grading.forms import Expression, Form, Words, fold, form_of
+
+__all__ = ["Grade", "extract", "grade"]
+
+LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
+_choice = re.compile(r"^\(?\s*([A-Ja-j])\s*[).:]?$")
+_CHOICE_GOLD = re.compile(r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$|^\\text\{([A-J])\}$")
+_COSTLY = [
+    re.compile(pattern)
+    for pattern in (
+        r"\^[^ ]{0,8}\^",
+        r"\^\s*\{?\s*-?\d{3}",
+        r"!",
+        r"\\(?:int|sum|prod|lim)",
+        r"__|import|lambda",
+        r".{200}",
+    )
+]
+_WORDS_GOLD = re.compile(r"^\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{\s*[A-Za-z][A-Za-z' -]+\}\.?$")
+
+
+@dataclass(frozen=True)
+class Grade:
+    """``correct`` None is undecided. ``expected`` and ``got`` are what was compared."""
+
+    correct: bool | None
+    reason: str
+    expected: str = ""
+    got: str = ""
+
+
+Fallback = Callable[[str, str], bool | None]
+"""(gold, candidate) to a decision, None where it cannot say in time."""
+
+
+def grade(gold: str, candidate: str | None, fallback: Fallback | None = None) -> Grade:
+    """Whether ``candidate``, an answer and nothing around it, says what ``gold`` says. Total; bounded in time."""
+    if candidate is None or not candidate.strip():
+        return Grade(False, "no answer", gold[:200])
+    if problem := _guard(gold, candidate):
+        return Grade(False, problem, gold[:200], candidate[:200])
+    wanted, said = clean(gold), clean(candidate)
+    expected, got = wanted.text[:200], said.text[:200]
+    if not said.text:
+        return Grade(False, "no answer", expected, got)
+    if letter := _CHOICE_GOLD.match(gold.strip()):
+        return _chosen(letter[1] or letter[2], said.text)
+    if _WORDS_GOLD.match(gold.strip()):
+        return Grade(fold(wanted.text) == fold(said.text), "words", expected, got)
+    if wanted.unit and said.unit and not _one_unit(wanted, said):
+        return Grade(False, f"{said.unit} for {wanted.unit}", expected, got)
+    if wanted == said:
+        return Grade(True, "the same text", expected, got)
+    return _compared(wanted.text, said.text, expected, got, fallback)
+
+
+def _compared(wanted: str, said: str, expected: str, got: str, fallback: Fallback | None) -> Grade:
+    aim = form_of(wanted)
+    letters = aim.value.bases if isinstance(aim, Expression) else set(re.findall(r"[A-Za-z]", wanted))
+    found = form_of(said, letters)
+    try:
+        if equal(aim, found):
+            return Grade(True, "equal by exact comparison", expected, got)
+    except TooLargeError as error:
+        return Grade(None, f"too large to compare: {error}", expected, got)
+    if _settled(aim, found) or fallback is None or _costly(wanted, said):
+        return Grade(False, "different", expected, got)
+    decision = fallback(wanted, said)
+    reason = {True: "equal by symbolic comparison", False: "different", None: "cannot be told in time"}[decision]
+    return Grade(decision, reason, expected, got)
+
+
+def _settled(aim: Form, found: Form) -> bool:
+    """Whether exact comparison has the last word: both were read, or one is words alone."""
+    if isinstance(aim, Words):
+        return not re.search(r"[\\^_=+*/\d]", aim.text) or not isinstance(found, Words)
+    if isinstance(found, Words):
+        return not re.search(r"[\\^+*/=\d]|sqrt|frac", found.text)
+    functions = (form.value.bases for form in (aim, found) if isinstance(form, Expression))
+    return not any("(" in base for bases in functions for base in bases)
+
+
+def _costly(wanted: str, said: str) -> bool:
+    """Whether ``said`` could keep a symbolic engine busy: what of this the gold does not have is no answer."""
+    return any(pattern.search(said) and not pattern.search(wanted) for pattern in _COSTLY)
+
+
+def _guard(gold: str, candidate: str) -> str:
+    """Why ``candidate`` is not looked at, empty where it is."""
+    if len(candidate) > max(LONGEST, 4 * len(gold)):
+        return "too long for an answer"
+    depth = deepest = 0
+    for letter in candidate:
+        depth += (letter in "([{") - (letter in ")]}")
+        deepest = max(deepest, abs(depth))
+    if deepest > DEEPEST:
+        return "nested too deeply"
+    longest = max((len(run) for run in re.findall(r"\d+", candidate)), default=0)
+    return "too many digits" if longest > max(MOST_DIGITS, len(gold)) else ""
+
+
+def _chosen(wanted: str, said: str) -> Grade:
+    found = _choice.match(said)
+    letter = found[1].upper() if found else fold(said)[:20]
+    return Grade(letter == wanted, "choice", wanted, letter)
+
+
+def _one_unit(wanted: Clean, said: Clean) -> bool:
+    return wanted.unit == said.unit or said.unit.startswith(wanted.unit) or wanted.unit.startswith(said.unit)

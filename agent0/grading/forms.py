@@ -1,0 +1,225 @@
+"""What kind of answer a text is: number or expression, list, set, tuple or interval, union, matrix, equation, relation,
+number in a base, choice, or words. The top level is cut at brackets and commas; what is between is read as algebra."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from agent0.grading import algebra
+from agent0.grading.algebra import Quotient
+from agent0.grading.reading import UnreadableError, read
+
+MOST_ITEMS = 200
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A value; ``infinite`` is its sign where it is infinite."""
+
+    value: Quotient
+    infinite: int = 0
+
+
+@dataclass(frozen=True)
+class Group:
+    """Several values. ``list`` and ``set`` have no order; ``tuple`` keeps its brackets (so intervals are tuples);
+    ``union`` and ``intersection`` join tuples and sets; ``row`` and ``matrix`` nest."""
+
+    kind: Literal["list", "set", "tuple", "union", "intersection", "row", "matrix"]
+    items: tuple["Form", ...]
+    brackets: str = ""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """``left sign right``. ``variable`` is the left side where that is one name or a tuple of names."""
+
+    sign: str
+    left: "Form"
+    right: "Form"
+    variable: str = ""
+
+
+@dataclass(frozen=True)
+class Based:
+    """A number written in a base."""
+
+    digits: str
+    base: int
+
+
+@dataclass(frozen=True)
+class Words:
+    """Text, folded."""
+
+    text: str
+
+
+Form = Expression | Group | Relation | Based | Words
+
+_MATRIX = re.compile(r"^\(?\s*\\begin\{([bpvBV]?matrix|array)\}(?:\s*\{[clr|]+\})?(.*)\\end\{\1\}\s*\)?$", re.S)
+_BASED = re.compile(r"^\(?\s*([0-9A-Fa-f]+)\s*\)?\s*_\s*\{?\s*(\d{1,2})\s*\}?$")
+_NUMBER = re.compile(r"^[-+]?\s*\d{1,3}(,\d{3})+(\.\d+)?$")
+_SIGNS = (r"\le", r"\ge", r"\ne", "<", ">", "=")
+_sign = re.compile(r"\\le(?![A-Za-z])|\\ge(?![A-Za-z])|\\ne(?![A-Za-z])|\\in(?![A-Za-z])|<=|>=|!=|[<>=]")
+_JOIN = re.compile(r"\\cup(?![A-Za-z])|\\cap(?![A-Za-z])")
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+def form_of(text: str, letters: set[str] | None = None) -> Form:
+    """The form of cleaned ``text``; words where nothing else fits. ``letters``: see ``reading.read``."""
+    try:
+        return _form(text.strip(), letters, 0)
+    except UnreadableError:
+        return Words(fold(text))
+
+
+def fold(text: str) -> str:
+    """Words without case, markup, outer brackets and doubled space."""
+    plain = re.sub(r"\\[A-Za-z]+|[{}\\$]", " ", text)
+    return " ".join(plain.casefold().split()).strip(" .,;:!\"'")
+
+
+def _form(text: str, letters: set[str] | None, depth: int) -> Form:
+    if depth > 8 or not text:
+        raise UnreadableError("nothing" if not text else "nested too deeply")
+    if found := _BASED.match(text):
+        return Based(found[1].upper().lstrip("0") or "0", int(found[2]))
+    if found := _MATRIX.match(text):
+        return _matrix(found[2], letters, depth)
+    for reader in (_relation, _joined, _bracketed, _listed, _plus_minus):
+        if (form := reader(text, letters, depth)) is not None:
+            return form
+    return _expression(text, letters)
+
+
+def _expression(text: str, letters: set[str] | None) -> Form:
+    infinite = re.fullmatch(r"([-+]?)\s*\\?(?:infty|infinity|oo)", text)
+    if infinite:
+        return Expression(algebra.number(0), -1 if infinite[1] == "-" else 1)
+    return Expression(read(text, letters))
+
+
+def _matrix(body: str, letters: set[str] | None, depth: int) -> Form:
+    rows = [row for row in re.split(r"\\\\(?:\[[^\]]*\])?", body) if row.strip() and row.strip() != r"\hline"]
+    if len(rows) > 20:
+        raise UnreadableError("a large matrix")
+    read_rows = (tuple(_form(cell.strip(), letters, depth + 1) for cell in row.split("&")) for row in rows)
+    return Group("matrix", tuple(Group("row", cells) for cells in read_rows))
+
+
+def _outside(text: str) -> Iterator[int]:
+    """Indices of characters outside of all brackets. Half-open intervals close with either bracket."""
+    depth = 0
+    for place, letter in enumerate(text):
+        escaped = place > 0 and text[place - 1] == "\\"
+        if letter in _OPEN or (letter == "{" and escaped):
+            depth += 1
+        elif letter in _CLOSE:
+            depth -= 1
+            if depth < 0:
+                raise UnreadableError("brackets that do not match")
+        elif depth == 0:
+            yield place
+    if depth:
+        raise UnreadableError("brackets that do not match")
+
+
+def _relation(text: str, letters: set[str] | None, depth: int) -> Form | None:
+    outside = set(_outside(text))
+    signs = [found for found in _sign.finditer(text) if found.start() in outside]
+    if not signs:
+        return None
+    if len(signs) > 1:
+        return _several(text, signs, letters, depth)
+    sign = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne"}.get(signs[0][0], signs[0][0])
+    left, right = text[: signs[0].start()].strip(), text[signs[0].end() :].strip()
+    variable = (
+        left.replace(" ", "") if re.fullmatch(r"[A-Za-z](\([a-z]\))?|\(\s*[a-z](\s*,\s*[a-z])+\s*\)", left) else ""
+    )
+    inside = _form(right, letters, depth + 1)
+    before = Words(variable) if variable.startswith("(") or sign == r"\in" else _form(left, letters, depth + 1)
+    return Relation(sign, before, inside, variable)
+
+
+def _several(text: str, signs: list[re.Match[str]], letters: set[str] | None, depth: int) -> Form:
+    """``x = 1, x = 2`` is a list; ``a < x < b`` and chains of equations are not read."""
+    parts = _parts(text)
+    if len(parts) == len(signs) and len(parts) > 1:
+        return Group("list", tuple(_form(part, letters, depth + 1) for part in parts))
+    raise UnreadableError("several relations")
+
+
+def _joined(text: str, letters: set[str] | None, depth: int) -> Form | None:
+    outside = set(_outside(text))
+    joins = [found for found in _JOIN.finditer(text) if found.start() in outside]
+    kinds = {found[0] for found in joins}
+    if not joins or len(kinds) > 1:
+        return None
+    cuts = [0, *(place for found in joins for place in (found.start(), found.end())), len(text)]
+    items = [text[start:end] for start, end in zip(cuts[::2], cuts[1::2], strict=True)]
+    kind: Literal["union", "intersection"] = "union" if kinds == {r"\cup"} else "intersection"
+    return Group(kind, tuple(_form(item.strip(), letters, depth + 1) for item in items))
+
+
+def _bracketed(text: str, letters: set[str] | None, depth: int) -> Form | None:
+    if text.startswith(r"\{") and text.endswith(r"\}"):
+        inside = text[2:-2].strip()
+        return Group("set", _items(inside, letters, depth) if inside else ())
+    if text[0] not in "([" or text[-1] not in ")]" or not _one_pair(text):
+        return None
+    parts = _parts(text[1:-1])
+    if len(parts) < 2:
+        return None
+    items = tuple(_form(part, letters, depth + 1) for part in parts)
+    return Group("tuple", items, text[0] + text[-1])
+
+
+def _one_pair(text: str) -> bool:
+    """Whether the first bracket is closed by the last character."""
+    depth = 0
+    for place, letter in enumerate(text):
+        depth += (letter in _OPEN) - (letter in _CLOSE)
+        if depth == 0 and place < len(text) - 1:
+            return False
+    return True
+
+
+def _listed(text: str, letters: set[str] | None, depth: int) -> Form | None:
+    parts = _parts(text)
+    if len(parts) < 2:
+        return None
+    return Group("list", _items(text, letters, depth))
+
+
+def _items(text: str, letters: set[str] | None, depth: int) -> tuple[Form, ...]:
+    parts = _parts(text)
+    if len(parts) > MOST_ITEMS:
+        raise UnreadableError("a long list")
+    flat: list[Form] = []
+    for part in parts:
+        form = _form(part, letters, depth + 1)
+        flat += form.items if isinstance(form, Group) and form.kind == "list" else [form]
+    return tuple(flat)
+
+
+def _parts(text: str) -> list[str]:
+    """Cut at commas, semicolons and the words and, or outside of brackets; numbers with thousands stay whole."""
+    if _NUMBER.match(text):
+        return [text]
+    outside = set(_outside(text))
+    cuts = [
+        (m.start(), m.end()) for m in re.finditer(r",\s*(?:and|or)\s|[,;]|\s(?:and|or)\s", text) if m.start() in outside
+    ]
+    ends = [0, *(place for cut in cuts for place in cut), len(text)]
+    return [text[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
+
+
+def _plus_minus(text: str, letters: set[str] | None, depth: int) -> Form | None:
+    found = list(re.finditer(r"\\(?:pm|mp)(?![A-Za-z])", text))
+    if len(found) != 1:
+        return None
+    before, after = text[: found[0].start()], text[found[0].end() :]
+    both = (f"{before}{sign}{after}" for sign in "+-")
+    return Group("list", tuple(_form(one.strip(), letters, depth + 1) for one in both))

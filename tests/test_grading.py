@@ -1,0 +1,183 @@
+"""Grading of maths answers: every kind of right answer is accepted, every kind of wrong one refused, at once."""
+
+# ruff: noqa: RUF001 (look-alikes are what some answers are written with)
+import json
+import re
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent0.grading import extract, grade
+from agent0.grading.reading import UnreadableError, read
+
+ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
+needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")
+
+RIGHT = [
+    ("12", "12.0"), ("1/2", r"\frac12"), (r"\frac{7}{3}", "2 1/3"), (r"\frac{7}{3}", r"2\tfrac13"), ("1,234", "1234"),
+    ("2,048", r"2\,048"), ("1500", r"1.5 \times 10^3"), ("0.00012", "1.2e-4"), (r"\sqrt{18}", r"3\sqrt2"),
+    (r"\frac{\sqrt{3}}{3}", r"\frac{1}{\sqrt{3}}"), (r"2^{1/3}", r"\sqrt[3]{2}"), (r"\sqrt{-4}", "2i"),
+    ("(2+i)(2-i)", "5"), (r"\frac{1}{1+i}", r"\frac{1-i}{2}"), ("x^2-1", "(x-1)(x+1)"), (r"\frac{x^2-1}{x-1}", "x+1"),
+    ("3!", "6"), (r"10\pi", r"\pi \cdot 10"), (r"\tan x", r"\frac{\sin x}{\cos x}"), (r"\sec^2 x", r"1/\cos^2 x"),
+    (r"e^{2x}", r"\exp(2x)"), (r"\log_2 8", r"\log_{2} 8"), ("(1,2)", "( 1 , 2.0 )"), ("(0,1]", r"\left(0, 1\right]"),
+    (r"(-\infty,3)\cup(5,\infty)", r"(5,\infty) \cup (-\infty, 3)"), (r"\{1,2,3\}", "3, 2, 1"), ("1, 2", "2 and 1"),
+    (r"2 \pm \sqrt{3}", r"2+\sqrt3, 2-\sqrt3"), ("x = 4", "4"), ("7", "x = 7"), ("(3,4)", "(x, y) = (3, 4)"),
+    ("x=1, x=2", "2, 1"), ("y = 2x + 1", "y - 2x = 1"), ("2x + 3y = 6", "4x + 6y = 12"), (r"x \ge 2", r"2 \le x"),
+    (r"[2,\infty)", r"x \geq 2"),
+    (r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", r"\begin{bmatrix} 1 & 2 \\ 3 & 4 \end{bmatrix}"),
+    ("1010_2", "1010_{2}"), ("30^\\circ", "30"), ("45 degrees", "45°"), ("\\$5", "5 dollars"), ("25\\%", "25%"),
+    ("12\\text{ cm}", "12"), (r"\text{(B)}", "b"), (r"\text{Monday}", "monday"), ("x_1", "x_{1}"), ("-3", "−3"),
+    (r"\frac{3}{4}", "¾"), (r"{3 \over 4}", "0.75"), (r"2\sin x\cos x", r"2 \cos x \sin x"), ("0.5", ".5"),
+]  # fmt: skip
+WRONG = [
+    ("12", "13"), ("12", "12, 13"), ("12", "12 or 13"), ("12", r"\pm 12"), ("12", "x > 12"), ("12", r"x \ne 12"),
+    ("12", "0 = 0"), ("12", ""), ("12", "twelve is the answer I like"), ("1/3", "0.333333"), ("0.1", "0.10001"),
+    ("1000003", "1000004"), ("5", r"\{5\}"), (r"\sqrt{2}", "1.41421356"), ("(1,2)", "(2,1)"), ("(1,2)", "[1,2]"),
+    ("(1,2)", r"\{1,2\}"), ("[0,1)", "[0,1]"), (r"[0,\infty)", "x > 0"), (r"(0,1)\cup(2,3)", r"(0,1)\cap(2,3)"),
+    ("1, 2", "1"), ("1, 2", "1, 2, 3"), ("1, 1", "1"), ("1010_2", "1010_3"), ("1010_2", "10"), ("x^2", "y^2"),
+    ("x^2-1", "(x-1)^2"), ("y = 2x", "y = y"), ("y = 2x", "y = 2x + 1"), (r"\tan x", r"\cot x"), ("12 cm", "12 kg"),
+    (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\begin{pmatrix}2\\1\end{pmatrix}"), (r"\text{(B)}", "(C)"),
+    (r"\text{(B)}", "B, C"), (r"\text{east}", "not east"), (r"\text{east}", "east or west"), (r"2\pi", r"2\pi^2"),
+    ("3+4i", "3-4i"), ("58,500", "(58, 500)"), ("x = 3", "x = 4"), (r"2 \pm \sqrt{3}", r"2+\sqrt3"),
+    ("17", "print(17)"), ("17", "__import__('os').system('true')"), ("17", '{"answer": 17, "correct": true}'),
+]  # fmt: skip
+HOSTILE = [
+    "9" * 60_000, "(" * 4000 + "1" + ")" * 4000, "{" * 300, "10^{10^{10}}", "9**9**9**9", "99999!", "2^" * 50 + "2",
+    r"\sqrt{" * 30 + "2" + "}" * 30, r"\frac{" * 40, "(x+y+z+w)^{64}",
+    "(a+b)(c+d)(e+f)(g+h)(i+j)(k+l)(m+n)(o+p)(q+r)(s+t)",
+    r"\int_0^{10} e^{\sin(x^{x^x})} dx", "1,2," * 90, "\x00\x1b[2J", "\ud800", "_" * 300, "^^^^", "\\", "\\\\", "}{",
+    "1/0", r"\frac{1}{0}", "0^{-1}", "0^0", "1" + "0" * 90, "((((" * 9 + "7" + "))))" * 9, "a" * 390, "+-" * 190,
+    "x_{x_{x_{x_{x}}}}", r"\sqrt[999999]{7}", r"\sqrt{99999999999999999989}", r"\log_{\log_{\log}}", "7^{1/999999}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("gold", "said"), RIGHT)
+def test_what_is_right_is_accepted_either_way_round(gold: str, said: str) -> None:
+    assert grade(gold, said).correct is True
+    assert grade(gold, gold).correct is True
+
+
+@pytest.mark.parametrize(("gold", "said"), WRONG)
+def test_what_is_wrong_is_refused(gold: str, said: str) -> None:
+    verdict = grade(gold, said)
+    assert verdict.correct is False, verdict
+    assert verdict.reason
+
+
+@pytest.mark.parametrize("said", HOSTILE, ids=lambda text: ascii(text[:20]))
+@pytest.mark.parametrize("gold", ["17", r"\frac{1}{2}", "x^2 + 1", "(1, 2)", r"\text{east}"])
+def test_hostile_text_is_refused_or_undecided_at_once(gold: str, said: str) -> None:
+    before = time.process_time()
+    assert grade(gold, said).correct is not True
+    assert time.process_time() - before < 5, "bounded work, whatever the machine"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=60), st.sampled_from(["17", "x^2", "(1,2)", "[0,1)", r"\text{yes}", "1, 2", "1010_2", "y=2x"]))
+def test_any_text_gets_a_verdict(said: str, gold: str) -> None:
+    assert grade(gold, said).correct in (True, False, None)
+    assert grade(said, gold).correct in (True, False, None)
+
+
+def _trees() -> st.SearchStrategy[tuple[str, Fraction]]:
+    """(LaTeX, value) of sums, products, quotients and powers of small numbers."""
+    numbers = st.fractions(-20, 20, max_denominator=9)
+    leaf = numbers.map(lambda f: (rf"\frac{{{f.numerator}}}{{{f.denominator}}}" if f.denominator > 1 else f"({f})", f))
+
+    def grow(inner: st.SearchStrategy[tuple[str, Fraction]]) -> st.SearchStrategy[tuple[str, Fraction]]:
+        pair = st.tuples(inner, inner)
+        return st.one_of(
+            pair.map(lambda p: (f"({p[0][0]} + {p[1][0]})", p[0][1] + p[1][1])),
+            pair.map(lambda p: (f"({p[0][0]} - {p[1][0]})", p[0][1] - p[1][1])),
+            pair.map(lambda p: (rf"{p[0][0]} \cdot {p[1][0]}", p[0][1] * p[1][1])),
+            pair.filter(lambda p: p[1][1] != 0).map(lambda p: (rf"\frac{{{p[0][0]}}}{{{p[1][0]}}}", p[0][1] / p[1][1])),
+            inner.map(lambda p: (f"{{{p[0]}}}^2", p[1] ** 2)),
+        )
+
+    return st.recursive(leaf, grow, max_leaves=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_trees(), st.fractions(max_denominator=50).filter(bool))
+def test_arithmetic_is_that_of_fractions(tree: tuple[str, Fraction], off: Fraction) -> None:
+    text, value = tree
+    if len(text) > 380:
+        return
+    assert grade(str(value), text).correct is True
+    assert grade(str(value + off), text).correct is False
+
+
+def test_what_cannot_be_read_says_why() -> None:
+    with pytest.raises(UnreadableError, match="out of place"):
+        read("1 + )")
+    with pytest.raises(UnreadableError, match="word"):
+        read("answer")
+
+
+def test_the_fallback_is_asked_only_where_it_may_help() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def fallback(gold: str, said: str) -> bool | None:
+        asked.append((gold, said))
+        return None
+
+    assert grade(r"\cos 2x", r"1 - 2\sin^2 x", fallback).correct is None
+    assert grade("17", "18", fallback).correct is False
+    assert grade("17", "10^{10^{10}}", fallback).correct is False
+    assert asked == [(r"\cos 2x", r"1 - 2\sin^2 x")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        (r"so \boxed{3} or rather \boxed{\frac{1}{2}}.", r"\frac{1}{2}"),
+        (r"\boxed{a{b}c} and then \boxed{unclosed", "a{b}c"),
+        (r"\boxed{}", None),
+        ("He has 5.\n#### 1,234", "1,234"),
+        ("**Final answer:** 42.", "42"),
+        ("The answer is 7.\nNo, the answer is 8.", "8"),
+        ("it is 12, I think 13", None),
+        ("", None),
+    ],
+)
+def test_answers_are_taken_from_three_places_only(reply: str, answer: str | None) -> None:
+    assert extract(reply) == answer
+
+
+def rows(name: str) -> Iterator[dict[str, Any]]:
+    for line in (ROWS / name).read_text(encoding="utf-8").split("\n"):
+        if line:
+            yield json.loads(line)
+
+
+@needs_rows
+def test_labelled_pairs_are_decided_as_labelled() -> None:
+    core = [row for row in rows("verifier_pairs.jsonl") if not row["policy"]]
+    wrong = []
+    for row in core:
+        said = extract(row["candidate"]) if row["form"] == "response" else row["candidate"]
+        if (grade(row["gold"], said).correct is True) != (row["label"] == "accept"):
+            wrong.append(row["pair_id"])
+    assert len(wrong) <= len(core) // 100, wrong
+    assert not [pair for pair in wrong if "reject" in pair]
+
+
+@needs_rows
+@pytest.mark.parametrize("name", ["gsm8k_test", "gsm8k_train500", "math500_first300", "math_test_other_dev200"])
+def test_reference_solutions_agree_with_their_golds_and_changed_golds_do_not(name: str) -> None:
+    found = [(row["answer"], extract(row["solution"])) for row in rows(f"{name}.jsonl")]
+    assert all(grade(gold, said).correct is True for gold, said in found)
+    changed = [(_changed(gold), said) for gold, said in found if re.search(r"\d", gold)]
+    assert sum(grade(gold, said).correct is True for gold, said in changed) == 0
+
+
+def _changed(gold: str) -> str:
+    """Its last digit another."""
+    place = max(m.start() for m in re.finditer(r"\d", gold))
+    return f"{gold[:place]}{(int(gold[place]) + 3) % 10}{gold[place + 1 :]}"
