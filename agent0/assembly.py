@@ -121,7 +121,7 @@ async def open_world(settings: Settings, names: Sequence[str] = ()) -> AsyncIter
         ports: dict[str, Any] = {"artifacts": artifacts, "history": log}
         for name in wanted:
             if name not in ports:
-                ports[name] = await _open_port(name, settings, artifacts)
+                ports[name] = await open_port(name, settings, artifacts)
                 if close := getattr(ports[name], "close", None):
                     stack.push_async_callback(close)
         yield World(settings, log, artifacts, chosen, ports)
@@ -256,7 +256,13 @@ def _known(key: str, names: Iterable[str], known: Iterable[str]) -> None:
             raise ConfigError(f"{key}: there is no {name[:80]!r}.", f"Known: {', '.join(there)}.", hint)
 
 
-async def _open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
+async def open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
+    """What plays the port ``name``; whoever opens it closes it, where it can be closed.
+
+    Raises:
+        ConfigError: nothing plays it.
+        DependencyError: what plays it does not start here.
+    """
     openers: dict[str, Callable[[], Awaitable[Any]]] = {
         "sandbox": lambda: _sandbox(settings.sandbox, "student", settings.sandbox.workers),
         "verifier_sandbox": lambda: _sandbox(settings.sandbox, "verifier", max(1, settings.sandbox.workers // 2)),
@@ -278,7 +284,7 @@ async def _open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any
 async def _sandbox(limits: SandboxSettings, label: str, workers: int) -> LimitedSandbox:
     from infra.sandbox import open_sandbox
 
-    return LimitedSandbox(await open_sandbox(workers=workers, label=label), limits)
+    return LimitedSandbox(await open_sandbox(limits, workers=workers, label=label), limits)
 
 
 def _tool_cache() -> Any:
