@@ -1,8 +1,10 @@
 """The claim check: values above 64 KB go to the artifact store, smaller ones stay inside the event."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 
+from agent0.attempts import Progress
 from agent0.ports import Artifacts
 from events.values import Artifact, Trajectory, Turn
 
@@ -28,3 +30,17 @@ def claim_turns(turns: Sequence[Turn], artifacts: Artifacts) -> tuple[tuple[Turn
 def redeem(inline: Trajectory | None, stored: Artifact | None, artifacts: Artifacts) -> Trajectory | None:
     """The trajectory, wherever it is."""
     return inline if stored is None else Trajectory.model_validate_json(artifacts.get(stored))
+
+
+async def put_progress(now: Progress, artifacts: Artifacts) -> Artifact:
+    """An attempt so far, stored off the event loop."""
+    return await asyncio.to_thread(artifacts.put, now.model_dump_json().encode(), "application/json")
+
+
+async def get_progress(stored: Artifact, artifacts: Artifacts) -> Progress:
+    """What ``put_progress`` was given.
+
+    Raises:
+        NotFoundError, LogError: it is missing or damaged.
+    """
+    return Progress.model_validate_json(await asyncio.to_thread(artifacts.get, stored))

@@ -1,111 +1,98 @@
-"""The student's thought: reason, call tools, read what they print, answer. One attempt from question to end.
+"""The student's thought: reason, call tools, read what they print, answer. One attempt is ``begin``, ``step`` by
+``step``, ``conclude``, whether in one go or with a restart between any two steps.
 
-Nothing here touches the world except through the model and the sandbox, and no answer is known here.
+Nothing here touches the world except through the model, the tools and the store of work folders, and no answer is
+known here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field, replace
 
 from agent0.answers import same
+from agent0.attempts import Called, Progress, Solved, generations
 from agent0.curriculum import stream
 from agent0.errors import ConfigError, TransientError
+from agent0.folders import Keeper, Stored, opened
 from agent0.parsing import ParsedTurn, parse_turn
-from agent0.ports import GenerateRequest, Generation, Model, Sampling, Sandbox, ToolSpec
+from agent0.ports import Artifacts, GenerateRequest, Model, Sampling, Sandbox, ToolSpec, Web
 from agent0.prompts import Prompt, render
 from agent0.settings import PolicyConfig, StudentConfig
 from agent0.tools import call_tool, tools
 from agent0.tools.cache import ToolCache
-from agent0.tools.workspace import Workspace
+from agent0.tools.workspace import Done, Workspace
 from agent0.trajectories import assemble, mean_logprob, total_usage
-from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Trajectory, Turn, Usage
-
-End = Literal["answered", "no_answer", "turn_limit", "length", "budget"]
+from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Turn
 
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
 """States that say nothing of the student's code: the attempt is made again rather than scored."""
 
-
-class Called(NamedTuple):
-    """One tool call: in which assistant turn (from 0), and what came of it."""
-
-    turn: int
-    call: ToolCall
-    result: ToolResult
+_FRAMES = ("plan", "submit_answer")
+"""Tools that do no work themselves: a plan's steps are counted, and an answer proves nothing."""
 
 
 @dataclass(frozen=True)
-class Solved:
-    """How an attempt went; fields as in ``TaskAttempted``. ``trajectory_problem`` says why there is no trajectory."""
+class Conditions:
+    """What stays the same throughout an attempt. ``artifacts`` hold its work folders, ``prefill`` begins its first turn
+    only, ``temperature`` None is the configured one."""
 
-    answer: str | None
-    end: End
-    turns: int
-    tool_calls: tuple[Called, ...]
-    tool_ok: int
-    parse_errors: int
-    grounded: bool
-    transcript: tuple[Turn, ...]
-    trajectory: Trajectory | None
-    trajectory_problem: str
-    mean_logprob: float | None
-    usage: Usage
-    model: str
-
-    @property
-    def wall_s(self) -> float:
-        """Seconds the model and the tools took."""
-        return self.usage.wall_s + sum(called.result.wall_s for called in self.tool_calls)
+    model: Model
+    config: StudentConfig
+    sandbox: Sandbox
+    artifacts: Artifacts
+    seed: int
+    adapter: Artifact | None = None
+    group: str = ""
+    prefill: str = ""
+    temperature: float | None = None
+    cache: ToolCache | None = None
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    web: Web | None = None
 
 
-@dataclass
-class _Attempt:
-    """What has happened so far."""
-
-    transcript: list[Turn]
-    written: list[Generation] = field(default_factory=list)
-    called: list[Called] = field(default_factory=list)
-    errors: int = 0
-    answer: str | None = None
+async def solve(task: Task, prompt: Prompt, given: Conditions) -> Solved:
+    """Attempt ``task`` from beginning to end; errors as for ``step``."""
+    now = begin(task, prompt, given.config)
+    while now.end is None:
+        now = await step(now, given)
+    return conclude(now)
 
 
-async def solve(
-    model: Model,
-    proposal: Task,
-    *,
-    config: StudentConfig,
-    sandbox: Sandbox,
-    prompt: Prompt,
-    seed: int,
-    adapter: Artifact | None = None,
-    group: str = "",
-    prefill: str = "",
-    temperature: float | None = None,
-    cache: ToolCache | None = None,
-    policy: PolicyConfig = PolicyConfig(),  # noqa: B008 (frozen)
-) -> Solved:
-    """Attempt ``proposal``; only its question is read.
+def begin(task: Task, prompt: Prompt, config: StudentConfig) -> Progress:
+    """An attempt of which nothing was written yet; only the question and what its steps want are read."""
+    factor = config.long_factor if task.kind == "long" else 1
+    return Progress(
+        transcript=render(prompt, {"question": task.question, "domain": task.domain}),
+        prompt=prompt.version,
+        turns=config.max_turns * factor,
+        calls=config.max_calls * factor,
+        seconds=config.tool_seconds,
+        characters=config.tool_output,
+        subgoals=(None,) * len(task.subgoals),
+    )
 
-    Turn n draws from its own random stream, keyed (``seed``, n). ``prefill`` begins the first turn only.
-    A turn that calls tools is not final: an answer beside a call was written before the call's output was known.
+
+async def step(now: Progress, given: Conditions) -> Progress:
+    """One more turn: what the model writes, and what comes of its calls.
+
+    Turn n draws from its own random stream, keyed (seed, n). A turn that calls tools is not final: a boxed answer
+    beside a call was written before the call's output was known.
 
     Raises:
-        DependencyError: model or sandbox is away.
+        DependencyError: model, sandbox or store is away.
         TransientError: the sandbox failed through no fault of the code.
     """
+    config, turn = given.config, len(now.written)
     specs = specs_of(config.tools) if config.max_calls else ()
-    heat = config.temperature if temperature is None else temperature
-    work = Workspace(
-        sandbox, config.tools, policy, cache=cache, seconds=config.tool_seconds, characters=config.tool_output
+    heat = config.temperature if given.temperature is None else given.temperature
+    sampling = Sampling(heat, config.top_p, config.max_tokens, stream(given.seed, "turn", turn))
+    forced = "" if turn else given.prefill
+    said = await given.model.generate(
+        GenerateRequest(now.transcript, sampling, specs, given.adapter, forced, given.group)
     )
-    now = _Attempt(list(render(prompt, {"question": proposal.question, "domain": proposal.domain})))
-    end: End | None = None
-    while end is None and (turn := len(now.written)) < config.max_turns:
-        sampling = Sampling(heat, config.top_p, config.max_tokens, stream(seed, "turn", turn))
-        forced = prefill if turn == 0 else ""
-        asked = GenerateRequest(tuple(now.transcript), sampling, specs, adapter, forced, group)
-        end = await _react(now, await model.generate(asked), specs, config, work)
-    return _conclude(now, end or "turn_limit")
+    parsed = parse_turn(said.text, text_arguments(specs))
+    now = now.wrote(said, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
+    now = await _react(now, parsed, said.finish == "length", given)
+    return now if now.end or now.turns else now.but(end="turn_limit")
 
 
 def specs_of(names: Sequence[str]) -> tuple[ToolSpec, ...]:
@@ -122,40 +109,106 @@ def specs_of(names: Sequence[str]) -> tuple[ToolSpec, ...]:
     return tuple(known[name].spec for name in names)
 
 
-async def _react(
-    now: _Attempt,
-    written: Generation,
-    specs: Sequence[ToolSpec],
-    config: StudentConfig,
-    work: Workspace,
-) -> End | None:
-    """Take one turn in and run its calls; how the attempt ends, None where it goes on."""
-    parsed = parse_turn(written.text, text_arguments(specs))
-    now.written.append(written)
-    now.transcript.append(Turn(role="assistant", content=written.text, token_ids=written.token_ids))
-    now.errors += len(parsed.errors) + sum(bool(call.error) for call in parsed.calls)
-    if not parsed.calls:
-        now.answer = parsed.answer
-        return "answered" if parsed.answer is not None else _unanswered(written)
-    if _cut_off(written, parsed):
-        return "length"
-    room = config.max_calls - len(now.called)
-    for call in parsed.calls[:room]:
-        result = await call_tool(call, work)
-        if result.state in _NOBODYS_FAULT:
-            raise TransientError("The sandbox did not run a tool call.", f"{result.state.value}: {result.output[:200]}")
-        now.called.append(Called(len(now.written) - 1, call, result))
-        now.transcript.append(Turn(role="tool", name=call.name, content=result.output))
-    return "budget" if len(parsed.calls) > room else None
+async def _react(now: Progress, parsed: ParsedTurn, cut: bool, given: Conditions) -> Progress:
+    """Take one turn in: its calls, or its answer, or what was wrong with it. ``cut``: it met the token limit."""
+    if parsed.calls:
+        if cut and parsed.calls[-1].error:
+            return now.but(end="length")
+        if now.told:
+            return now.but(end="budget")
+        return _told(await _act(now, parsed.calls, given), parsed.errors)
+    if parsed.answer is not None:
+        return _answered(now, parsed.answer)
+    if cut or not parsed.errors:
+        return now.but(end="length" if cut else "no_answer")
+    return _told(now, parsed.errors)
 
 
-def _unanswered(written: Generation) -> End:
-    return "length" if written.finish == "length" else "no_answer"
+def _answered(now: Progress, answer: str) -> Progress:
+    """The final answer is the last subgoal's, too."""
+    return now.but(answer=answer, end="answered", subgoals=(*now.subgoals[:-1], answer) if now.subgoals else ())
 
 
-def _cut_off(written: Generation, parsed: ParsedTurn) -> bool:
-    """Whether the token limit fell inside the turn's last call."""
-    return written.finish == "length" and bool(parsed.calls[-1].error)
+def _told(now: Progress, errors: Sequence[str]) -> Progress:
+    """What was wrong with a turn as a whole, for the student to read."""
+    if now.end or not errors:
+        return now
+    text = f"The turn could not be read whole: {'; '.join(errors)}."
+    return now.but(transcript=(*now.transcript, Turn(role="tool", content=text)))
+
+
+async def _act(now: Progress, calls: Sequence[ToolCall], given: Conditions) -> Progress:
+    """Make ``calls`` in order, as far as the budget goes, until one of them is the final answer."""
+    work = await _workspace(now, given)
+    keeper = Keeper(given.artifacts, now.work, work.files)
+    called, transcript = list(now.called), list(now.transcript)
+    for number, call in enumerate(calls):
+        before = len(work.journal)
+        result = await call_tool(call, work) if number < now.calls else _refused(call, work)
+        for place in range(before, len(work.journal)):
+            done = work.journal[place]
+            _blame(done.result)
+            stored = await keeper.keep(done.files)
+            work.journal[place] = replace(done, files=stored)
+            result_kept = done.result.model_copy(update={"work": keeper.work})
+            called.append(Called(turn=len(now.written) - 1, call=done.call, result=result_kept, inner=done.inner))
+        transcript.append(Turn(role="tool", name=call.name, content=_readable(result, work)))
+        if work.answer is not None:
+            break
+    after = now.but(
+        called=tuple(called),
+        transcript=tuple(transcript),
+        calls=max(now.calls - len(calls), 0),
+        told=len(calls) > now.calls,
+        seconds=work.seconds,
+        characters=work.characters,
+        subgoals=tuple(work.subgoals),
+        work=keeper.work,
+    )
+    if work.answer is not None:
+        return _answered(after, work.answer)
+    return after.but(end="budget") if after.told and not after.turns else after
+
+
+async def _workspace(now: Progress, given: Conditions) -> Workspace:
+    """The world of the tools as the last turn left it."""
+    journal = [Done(c.call, c.result, Stored(c.result.work, given.artifacts), c.inner) for c in now.called]
+    return Workspace(
+        given.sandbox,
+        given.config.tools,
+        given.policy,
+        web=given.web,
+        cache=given.cache,
+        seconds=now.seconds,
+        characters=now.characters,
+        files=await opened(now.work, given.artifacts),
+        start={},
+        journal=journal,
+        subgoals=list(now.subgoals),
+    )
+
+
+def _blame(result: ToolResult) -> None:
+    """Raises TransientError where a call was not run through no fault of the student's."""
+    if result.state in _NOBODYS_FAULT:
+        raise TransientError("The sandbox did not run a tool call.", f"{result.state.value}: {result.output[:200]}")
+
+
+def _refused(call: ToolCall, work: Workspace) -> ToolResult:
+    """A call beyond the budget: it is not made, and the student reads so."""
+    reason = "the attempt's tool calls are used up"
+    size = sum(map(len, work.files.values()))
+    output = f"[refused: {reason}; give your answer now]"
+    result = ToolResult(state=ToolState.REFUSED, output=output, reason=reason, files=len(work.files), file_bytes=size)
+    work.journal.append(Done(call, result, work.files))
+    return result
+
+
+def _readable(result: ToolResult, work: Workspace) -> str:
+    """What the student reads of a call."""
+    if work.characters > 0:
+        return result.output
+    return f"{result.output}\n[the attempt's tool output is used up; only the beginning and end of more is shown]"
 
 
 def text_arguments(specs: Sequence[ToolSpec]) -> dict[str, str]:
@@ -176,21 +229,27 @@ def plain_output(text: str) -> str:
     return last.strip("'\"").strip()
 
 
-def _conclude(now: _Attempt, end: End) -> Solved:
-    good = [c for c in now.called if c.result.state is ToolState.OK]
-    trajectory, problem = assemble(now.written)
+def conclude(now: Progress) -> Solved:
+    """What came of an attempt that has ended."""
+    assert now.end is not None  # noqa: S101 - the callers' loop
+    written = generations(now)
+    good = [c for c in now.called if c.result.state is ToolState.OK and c.call.name not in _FRAMES]
+    trajectory, problem = assemble(written)
     return Solved(
         answer=now.answer,
-        end=end,
-        turns=len(now.written),
-        tool_calls=tuple(now.called),
+        end=now.end,
+        turns=len(written),
+        tool_calls=now.called,
         tool_ok=len(good),
         parse_errors=now.errors,
         grounded=any(same(now.answer, plain_output(c.result.output)) for c in good) if now.answer else False,
-        transcript=tuple(now.transcript),
+        transcript=now.transcript,
         trajectory=trajectory,
         trajectory_problem=problem,
-        mean_logprob=mean_logprob(now.written),
-        usage=total_usage(now.written),
-        model=now.written[-1].model,
+        mean_logprob=mean_logprob(written),
+        usage=total_usage(written),
+        model=written[-1].model,
+        prompt=now.prompt,
+        subgoals=now.subgoals,
+        work=now.work,
     )

@@ -87,7 +87,10 @@ class AttemptRequested(Event):
 
 
 class ToolCalled(Event):
-    """One tool call of one attempt (``attempt_task``), in the order of ``number``."""
+    """One tool call of one attempt (``attempt_task``, ``continue_attempt``), in the order of ``number``.
+
+    ``inner``: a step of a plan; the plan itself is the next call that is not.
+    """
 
     task: str
     attempt: str
@@ -95,6 +98,7 @@ class ToolCalled(Event):
     number: int
     call: ToolCall
     result: ToolResult
+    inner: bool = False
 
 
 class TurnCompleted(Event):
@@ -118,7 +122,7 @@ class TurnCompleted(Event):
 
 
 class TaskAttempted(Event):
-    """An attempt ended (``attempt_task``). ``answer`` is None where none was given."""
+    """An attempt ended (``attempt_task``, ``continue_attempt``). ``answer`` is None where none was given."""
 
     task: str
     attempt: str

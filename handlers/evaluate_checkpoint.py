@@ -3,12 +3,14 @@
 import asyncio
 import json
 
+from agent0.attempts import Solved
+from agent0.folders import Scratch
 from agent0.heldout import heldout
 from agent0.ports import Artifacts, Models, Sandbox
 from agent0.prompts import prompt
 from agent0.run import RunState
 from agent0.scoring import Item, score
-from agent0.student import Solved, solve
+from agent0.student import Conditions, solve
 from agent0.tools.cache import ToolCache
 from agent0.verifiers import verifier_for
 from events.base import Event
@@ -35,19 +37,20 @@ async def evaluate_checkpoint(
     model = models.open(actor)
 
     async def attempt(number: int, task: Task) -> Item:
-        solved = await solve(
+        given = Conditions(
             model,
-            task,
-            config=actor,
-            sandbox=sandbox,
-            prompt=prompt(actor.prompts, task.domain, "student"),
+            actor,
+            sandbox,
+            Scratch(),
             seed=number,
             adapter=event.adapter,
             group=run.run,
             temperature=0.0,
             prefill=FORCED if event.forced_tool else "",
             cache=tool_cache,
+            policy=run.config.policy,
         )
+        solved = await solve(task, prompt(actor.prompts, task.domain, "student"), given)
         verdict = (await verifier_for(task).judge(task, [solved.answer], verifier_sandbox))[0]
         return _item(task, solved, verdict.correct)
 

@@ -23,7 +23,7 @@ PATIENCE_S = 90.0
 KINDS = {
     "runner": ("handlers", "run", "advance_run", "raise_alarm"),
     "teacher": ("handlers", "run", "propose_task", "screen_task"),
-    "student": ("handlers", "run", "attempt_task"),
+    "student": ("handlers", "run", "attempt_task", "continue_attempt"),
     "verifier": ("handlers", "run", "verify_result", "assign_reward"),
     "trainer": ("handlers", "run", "train_checkpoint", "evaluate_checkpoint", "judge_checkpoint"),
     "projector": ("projections", "run"),

@@ -4,18 +4,21 @@ import asyncio
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
 from agent0.answers import same
+from agent0.attempts import Solved
 from agent0.errors import ConfigError, SandboxUnavailableError, TransientError
 from agent0.families import families
+from agent0.folders import Scratch
 from agent0.heldout import task_of
 from agent0.parsing import format_call
 from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult
 from agent0.prompts import prompt
 from agent0.settings import StudentConfig
-from agent0.student import Solved, plain_output, solve, specs_of, text_arguments
+from agent0.student import Conditions, plain_output, solve, specs_of, text_arguments
 from agent0.tools.cache import ToolCache
 from events.values import Task, ToolState, Usage
 from infra.models.scripted import ROLES, Scripted, decode
@@ -58,16 +61,17 @@ class Playback:
 
 async def play(*texts: str, sandbox: TrustingSandbox | None = None, finish: str = "stop", **options: object) -> Solved:
     """An attempt at TASK in which the model writes ``texts``."""
-    given = {"config": CONFIG, "prompt": prompt("compact", "math", "student"), "seed": 3} | options
+    given: dict[str, Any] = {"config": CONFIG, "seed": 3, "artifacts": Scratch()} | options
     model = given.pop("model", None) or Playback(texts, finish)
-    return await solve(model, TASK, sandbox=sandbox or TrustingSandbox(), **given)
+    words = prompt("compact", "math", "student")
+    return await solve(given.pop("task", TASK), words, Conditions(model, sandbox=sandbox or TrustingSandbox(), **given))
 
 
 async def test_a_call_its_output_and_an_answer() -> None:
     sandbox = TrustingSandbox()
     solved = await play(f"I compute.\n{CALL}", "\\boxed{42}", sandbox=sandbox)
     assert (solved.answer, solved.end, solved.turns, solved.tool_ok, solved.grounded) == ("42", "answered", 2, 1, True)
-    assert [(turn, call.name, result.output) for turn, call, result in solved.tool_calls] == [(0, "python", "42")]
+    assert [(c.turn, c.call.name, c.result.output) for c in solved.tool_calls] == [(0, "python", "42")]
     assert [turn.role for turn in solved.transcript] == ["user", "assistant", "tool", "assistant"]
     assert [call.code for call in sandbox.calls] == ["print(12+30)"]
     assert solved.wall_s == pytest.approx(0.25 + 0.25 + 0.01)
@@ -82,8 +86,10 @@ async def test_a_call_its_output_and_an_answer() -> None:
         (["\\boxed{1} and so on"], "length", "answered", "1"),
         ([CALL[:30]], "length", "length", None),
         ([CALL] * 4, "stop", "turn_limit", None),
-        ([CALL * 5], "stop", "budget", None),
-        ([CALL * 3, CALL * 2], "stop", "budget", None),
+        ([CALL * 5, CALL], "stop", "budget", None),
+        ([CALL * 5, "\\boxed{42}"], "stop", "answered", "42"),
+        ([CALL * 3, CALL * 2, CALL], "stop", "budget", None),
+        ([CALL, CALL, CALL, CALL * 2], "stop", "budget", None),
         ([f"{CALL}\n\\boxed{{7}}", "\\boxed{42}"], "stop", "answered", "42"),
         ([f"{CALL}\n\\boxed{{7}}", "hm"], "stop", "no_answer", None),
     ],
@@ -92,14 +98,16 @@ async def test_ends(texts: list[str], finish: str, end: str, answer: str | None)
     solved = await play(*texts, finish=finish)
     assert (solved.end, solved.answer) == (end, answer)
     assert solved.turns == len(texts)
-    assert len(solved.tool_calls) <= CONFIG.max_calls
+    made = [c for c in solved.tool_calls if c.result.state is not ToolState.REFUSED]
+    assert len(made) <= CONFIG.max_calls
+    assert len([turn for turn in solved.transcript if turn.role == "tool"]) == len(solved.tool_calls)
 
 
 async def test_malformed_and_unknown_calls_are_told_to_the_student() -> None:
     texts = ["<tool_call>oops</tool_call>", format_call("pyton", {}), format_call("python", {"cod": "1"}), "\\boxed{1}"]
     sandbox = TrustingSandbox()
     solved = await play(*texts, sandbox=sandbox)
-    assert [result.state for _, _, result in solved.tool_calls] == [ToolState.ERROR] * 3
+    assert [c.result.state for c in solved.tool_calls] == [ToolState.ERROR] * 3
     told = [turn.content for turn in solved.transcript if turn.role == "tool"]
     assert "could not be read" in told[0] and "python" in told[1] and "cod" in told[2]
     assert (solved.parse_errors, solved.tool_ok, solved.grounded, sandbox.calls) == (1, 0, False, [])
@@ -111,8 +119,7 @@ async def test_question_and_tool_output_are_never_read_for_calls_or_answers() ->
     sandbox = TrustingSandbox()
     task = TASK.model_copy(update={"question": trap})
     model = Playback([format_call("python", {"code": f"print({trap!r})"}), "hm"])
-    words = prompt("compact", "math", "student")
-    solved = await solve(model, task, config=CONFIG, sandbox=sandbox, prompt=words, seed=0)
+    solved = await play(model=model, task=task, sandbox=sandbox)
     assert trap in solved.transcript[0].content and trap in solved.transcript[2].content
     assert (solved.answer, solved.end, len(sandbox.calls)) == (None, "no_answer", 1)
 
@@ -208,10 +215,11 @@ async def test_plain_text_input_fills_the_only_required_argument() -> None:
 
 
 async def test_without_calls_allowed_no_tool_is_offered() -> None:
-    model = Playback([CALL])
+    model = Playback([CALL, CALL])
     sandbox = TrustingSandbox()
     solved = await play(model=model, sandbox=sandbox, config=CONFIG.model_copy(update={"max_calls": 0}))
     assert (model.asked[0].tools, solved.end, sandbox.calls) == ((), "budget", [])
+    assert "used up" in model.asked[1].turns[-1].content
 
 
 async def test_an_unknown_tool_is_a_mistake_of_configuration() -> None:
@@ -241,10 +249,7 @@ async def test_the_scripted_student_solves_real_tasks_with_its_tool(family: str)
     entry, rng = families()[family], random.Random(5)
     task = task_of(entry, entry.render(entry.sample(1, rng), rng))
     assert task
-    solved = await solve(
-        Scripted(MemoryArtifacts()), task, config=CONFIG, sandbox=TrustingSandbox(),
-        prompt=prompt("compact", task.domain, "student"), seed=1, prefill="<tool_call>",
-    )  # fmt: skip
+    solved = await play(model=Scripted(MemoryArtifacts()), task=task, seed=1, prefill="<tool_call>")
     assert solved.end == "answered" and solved.grounded and solved.tool_ok == 1
     assert same(solved.answer or "", entry.solve(task.params))
     path = solved.trajectory

@@ -1,0 +1,128 @@
+"""One attempt as a value: everything that was written and done in it, and what it may still do. It can be stored
+between any two turns and taken up again anywhere."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agent0.ports import Generation
+from events.base import Value
+from events.values import Artifact, ToolCall, ToolResult, Trajectory, Turn, Usage
+
+End = Literal["answered", "no_answer", "turn_limit", "length", "budget"]
+
+
+class Called(Value):
+    """One tool call: in which assistant turn (from 0), and what came of it. ``inner``: a step of the plan that comes
+    next."""
+
+    turn: int
+    call: ToolCall
+    result: ToolResult
+    inner: bool = False
+
+
+class Written(Value):
+    """One assistant turn as the model wrote it. Its context is the first ``shared`` tokens of all that was seen and
+    sampled in the turn before it, then ``prompt_ids``: a context that grows is stored once."""
+
+    text: str
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    shared: int = 0
+    prompt_ids: tuple[int, ...] = ()
+    finish: Literal["stop", "length"] = "stop"
+    usage: Usage = Usage()
+    model: str = ""
+
+
+class Progress(Value):
+    """An attempt between two turns. ``end`` says how it ended, None while it goes on.
+
+    ``turns``, ``calls``, ``seconds`` of tool time and ``characters`` of tool output are what is left of its budgets;
+    ``told`` says that the student knows of having no call left. ``work`` is the manifest of its work folder, None for
+    an empty one. ``subgoals`` are the answers given so far to those of a long task. ``prompt`` is a version.
+    """
+
+    transcript: tuple[Turn, ...]
+    prompt: str
+    turns: int
+    calls: int
+    seconds: float
+    characters: int
+    subgoals: tuple[str | None, ...] = ()
+    written: tuple[Written, ...] = ()
+    called: tuple[Called, ...] = ()
+    work: Artifact | None = None
+    told: bool = False
+    errors: int = 0
+    answer: str | None = None
+    end: End | None = None
+
+    def but(self, **changes: object) -> "Progress":
+        """The same with ``changes``, which are trusted to fit."""
+        return self.model_copy(update=changes)
+
+    def wrote(self, said: Generation, errors: int) -> "Progress":
+        """After one more assistant turn, in which ``errors`` were found."""
+        seen = _seen(self)
+        shared = len(seen) if said.prompt_ids[: len(seen)] == seen else 0
+        written = Written(
+            text=said.text,
+            token_ids=said.token_ids,
+            logprobs=said.logprobs,
+            shared=shared,
+            prompt_ids=said.prompt_ids[shared:],
+            finish=said.finish,
+            usage=said.usage,
+            model=said.model,
+        )
+        turn = Turn(role="assistant", content=said.text, token_ids=said.token_ids)
+        return self.but(
+            transcript=(*self.transcript, turn),
+            written=(*self.written, written),
+            turns=self.turns - 1,
+            errors=self.errors + errors,
+        )
+
+
+def generations(now: Progress) -> list[Generation]:
+    """What the model wrote, as it was given."""
+    out: list[Generation] = []
+    seen: tuple[int, ...] = ()
+    for one in now.written:
+        prompt = seen[: one.shared] + one.prompt_ids
+        out.append(Generation(one.text, one.token_ids, one.logprobs, prompt, one.finish, one.usage, one.model))
+        seen = prompt + one.token_ids
+    return out
+
+
+def _seen(now: Progress) -> tuple[int, ...]:
+    made = generations(now)
+    return made[-1].prompt_ids + made[-1].token_ids if made else ()
+
+
+@dataclass(frozen=True)
+class Solved:
+    """How an attempt went; fields as in ``TaskAttempted``. ``trajectory_problem`` says why there is no trajectory."""
+
+    answer: str | None
+    end: End
+    turns: int
+    tool_calls: tuple[Called, ...]
+    tool_ok: int
+    parse_errors: int
+    grounded: bool
+    transcript: tuple[Turn, ...]
+    trajectory: Trajectory | None
+    trajectory_problem: str
+    mean_logprob: float | None
+    usage: Usage
+    model: str
+    prompt: str
+    subgoals: tuple[str | None, ...]
+    work: Artifact | None
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds the model and the tools took."""
+        return self.usage.wall_s + sum(called.result.wall_s for called in self.tool_calls if not called.inner)

@@ -1,0 +1,85 @@
+"""Where the work folders of an attempt lie between its calls: in the artifact store, or in memory where nobody will
+look at them again."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from agent0.errors import NotFoundError
+from agent0.ports import Artifacts
+from agent0.snapshots import Files, entries, load, save
+from events.base import sha256
+from events.values import Artifact
+
+
+class Scratch:
+    """Artifacts of one attempt that no event will name."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, bytes] = {}
+
+    def put(self, data: bytes, media: str = "application/octet-stream") -> Artifact:
+        """Hold ``data``."""
+        artifact = Artifact(sha256=sha256(data), size=len(data), media=media)
+        self._held[artifact.sha256] = data
+        return artifact
+
+    def get(self, artifact: Artifact) -> bytes:
+        """The content.
+
+        Raises:
+            NotFoundError: it was never put here.
+        """
+        if artifact.sha256 not in self._held:
+            raise NotFoundError(f"Artifact {artifact.sha256[:12]} is not of this attempt.")
+        return self._held[artifact.sha256]
+
+
+class Stored(Mapping[str, bytes]):
+    """A stored folder, read when it is looked into: an attempt may go back to any of its folders, and seldom does."""
+
+    def __init__(self, manifest: Artifact | None, artifacts: Artifacts) -> None:
+        self.manifest, self._artifacts = manifest, artifacts
+
+    @cached_property
+    def _entries(self) -> dict[str, Artifact]:
+        return entries(self.manifest, self._artifacts)
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._artifacts.get(self._entries[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+class Keeper:
+    """Stores an attempt's work folder whenever it changed. ``work`` is the manifest of the last one."""
+
+    def __init__(self, artifacts: Artifacts, work: Artifact | None, files: Files) -> None:
+        self.work = work
+        self._artifacts, self._files = artifacts, files
+
+    async def keep(self, files: Files) -> Stored:
+        """``files`` as it is stored now; off the event loop, as it may be large.
+
+        Raises:
+            DependencyError: it cannot be stored.
+        """
+        if isinstance(files, Stored):
+            self.work = files.manifest
+        elif files is not self._files and files != self._files:
+            self.work = await asyncio.to_thread(save, files, self._artifacts)
+        self._files = files
+        return Stored(self.work, self._artifacts)
+
+
+async def opened(work: Artifact | None, artifacts: Artifacts) -> dict[str, bytes]:
+    """A stored folder, read off the event loop.
+
+    Raises:
+        NotFoundError, LogError: it is missing or damaged.
+    """
+    return await asyncio.to_thread(load, work, artifacts) if work else {}

@@ -1,0 +1,107 @@
+"""Between events and attempts: the conditions that a request and its run set, and the events that tell what came of
+a turn."""
+
+from agent0.attempts import Progress
+from agent0.ports import Artifacts, Models, Sandbox, Web
+from agent0.state import RunState
+from agent0.storing import claim, claim_turns, put_progress
+from agent0.student import Conditions, conclude
+from agent0.tools.cache import ToolCache
+from events.base import Event
+from events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
+
+
+def conditions(
+    event: AttemptRequested | TurnCompleted,
+    run: RunState,
+    models: Models,
+    sandbox: Sandbox,
+    cache: ToolCache,
+    artifacts: Artifacts,
+    web: Web | None = None,
+) -> Conditions:
+    """What holds for every turn of the attempt that ``event`` is about."""
+    return Conditions(
+        models.open(run.config.student),
+        run.config.student,
+        sandbox,
+        artifacts,
+        seed=event.seed,
+        adapter=event.adapter,
+        group=run.run,
+        cache=cache,
+        policy=run.config.policy,
+        web=web,
+    )
+
+
+async def told(
+    event: AttemptRequested | TurnCompleted, now: Progress, artifacts: Artifacts, already: int = 0
+) -> list[Event]:
+    """The calls after the first ``already``, then the attempt's turn or its end. What these name is stored first."""
+    last = await _turn(event, now, artifacts) if now.end is None else _attempted(event, now, artifacts)
+    return [*_calls(event, now, already), last]
+
+
+def _calls(event: AttemptRequested | TurnCompleted, now: Progress, already: int) -> list[Event]:
+    return [
+        ToolCalled(
+            task=event.task,
+            attempt=event.attempt,
+            turn=one.turn,
+            number=number,
+            call=one.call,
+            result=one.result,
+            inner=one.inner,
+        )
+        for number, one in enumerate(now.called)
+        if number >= already
+    ]
+
+
+async def _turn(event: AttemptRequested | TurnCompleted, now: Progress, artifacts: Artifacts) -> TurnCompleted:
+    return TurnCompleted(
+        task=event.task,
+        attempt=event.attempt,
+        iteration=event.iteration,
+        number=event.number,
+        turn=len(now.written),
+        student=event.student,
+        adapter=event.adapter,
+        proposal=event.proposal,
+        subgoals=now.subgoals,
+        progress=await put_progress(now, artifacts),
+        seed=event.seed,
+    )
+
+
+def _attempted(event: AttemptRequested | TurnCompleted, now: Progress, artifacts: Artifacts) -> TaskAttempted:
+    solved = conclude(now)
+    inline, stored = claim(solved.trajectory, artifacts)
+    transcript, transcript_stored = claim_turns(solved.transcript, artifacts)
+    return TaskAttempted(
+        task=event.task,
+        attempt=event.attempt,
+        iteration=event.iteration,
+        number=event.number,
+        student=event.student,
+        answer=solved.answer,
+        end=solved.end,
+        turns=solved.turns,
+        tool_calls=len(solved.tool_calls),
+        tool_ok=solved.tool_ok,
+        parse_errors=solved.parse_errors,
+        grounded=solved.grounded,
+        transcript=transcript,
+        transcript_artifact=transcript_stored,
+        trajectory=inline,
+        trajectory_artifact=stored,
+        mean_logprob=solved.mean_logprob,
+        prompt=solved.prompt,
+        usage=solved.usage,
+        model=solved.model,
+        seed=event.seed,
+        wall_s=solved.wall_s,
+        subgoals=solved.subgoals,
+        work=solved.work,
+    )

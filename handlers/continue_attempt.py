@@ -1,0 +1,26 @@
+"""The student takes the next turn of a long task, wherever the last one was taken."""
+
+from agent0.ports import Artifacts, Models, Sandbox
+from agent0.run import RunState
+from agent0.storing import get_progress
+from agent0.student import step
+from agent0.telling import conditions, told
+from agent0.tools.cache import ToolCache
+from events.base import Event
+from events.tasks import TurnCompleted
+from handlers import on
+
+
+@on(TurnCompleted, in_flight=512, long=True)
+async def continue_attempt(
+    event: TurnCompleted,
+    run: RunState,
+    models: Models,
+    sandbox: Sandbox,
+    tool_cache: ToolCache,
+    artifacts: Artifacts,
+) -> list[Event]:
+    """The turn's tool calls, then that it is complete or that the attempt ended."""
+    given = conditions(event, run, models, sandbox, tool_cache, artifacts)
+    before = await get_progress(event.progress, artifacts)
+    return await told(event, await step(before, given), artifacts, already=len(before.called))
