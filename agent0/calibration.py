@@ -1,0 +1,188 @@
+"""Is a confidence worth what it says? Reliability, its error with an interval, and three calibrators.
+
+A calibrator is fitted on other items than it is scored on; the caller sees to that.
+"""
+
+import math
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+BINS = 10
+_NEAREST = 1e-6
+Method = Literal["temperature", "platt", "isotonic"]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Items whose confidence lies in (low, high]; means are 0.0 where there are none."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """A monotone map of confidences. ``temperature``: (T,); ``platt``: (slope, intercept) on log-odds; ``isotonic``:
+    thresholds and, behind them, as many values."""
+
+    method: Method
+    parameters: tuple[float, ...]
+    fitted_on: int
+
+    def apply(self, confidence: float) -> float:
+        """The calibrated probability."""
+        if self.method == "isotonic":
+            half = len(self.parameters) // 2
+            place = bisect_right(self.parameters[:half], confidence) - 1
+            return self.parameters[half + max(place, 0)]
+        slope, intercept = (1 / self.parameters[0], 0.0) if self.method == "temperature" else self.parameters
+        return _sigmoid(slope * log_odds(confidence) + intercept)
+
+
+def log_odds(confidence: float) -> float:
+    """Of a probability, kept off 0 and 1."""
+    inside = min(max(confidence, _NEAREST), 1 - _NEAREST)
+    return math.log(inside / (1 - inside))
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def reliability(confidences: Sequence[float], outcomes: Sequence[bool], bins: int = BINS) -> list[Bin]:
+    """Equal-width bins over [0, 1]."""
+    held: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
+    for confidence, outcome in zip(confidences, outcomes, strict=True):
+        held[min(bins - 1, max(0, math.ceil(confidence * bins) - 1))].append((confidence, outcome))
+    return [
+        Bin(
+            place / bins,
+            (place + 1) / bins,
+            len(items),
+            fmean(c for c, _ in items) if items else 0.0,
+            fmean(o for _, o in items) if items else 0.0,
+        )
+        for place, items in enumerate(held)
+    ]
+
+
+def ece(confidences: Sequence[float], outcomes: Sequence[bool], bins: int = BINS) -> float:
+    """Expected calibration error (arXiv 1706.04599, equation 3). Biased upward for few items: 0.05 at 300 even for a
+    perfect one."""
+    total = len(confidences)
+    found = reliability(confidences, outcomes, bins)
+    return sum(b.n * abs(b.confidence - b.accuracy) for b in found) / total if total else 0.0
+
+
+def ece_interval(
+    confidences: Sequence[float], outcomes: Sequence[bool], *, rounds: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """95 % bootstrap interval of ``ece`` over items."""
+    rng, size = random.Random(seed), len(confidences)
+    if not size:
+        return 0.0, 1.0
+    places = range(size)
+    found = []
+    for _ in range(rounds):
+        drawn = rng.choices(places, k=size)
+        found.append(ece([confidences[p] for p in drawn], [outcomes[p] for p in drawn]))
+    found.sort()
+    return found[int(0.025 * rounds)], found[math.ceil(0.975 * rounds) - 1]
+
+
+def brier(confidences: Sequence[float], outcomes: Sequence[bool]) -> float:
+    """Mean squared error of the probability (Brier 1950)."""
+    return fmean((c - o) ** 2 for c, o in zip(confidences, outcomes, strict=True)) if confidences else 0.0
+
+
+def fit(method: Method, confidences: Sequence[float], outcomes: Sequence[bool]) -> Calibrator:
+    """The calibrator of ``method`` that suits these items best.
+
+    Raises:
+        ValueError: fewer than two items, or all outcomes alike (there is nothing to learn from).
+    """
+    if len(confidences) < 2 or len(set(outcomes)) < 2:
+        raise ValueError("calibration needs items of both outcomes")
+    fitters: dict[str, Callable[[Sequence[float], Sequence[bool]], tuple[float, ...]]] = {
+        "temperature": _temperature,
+        "platt": _platt,
+        "isotonic": _isotonic,
+    }
+    return Calibrator(method, fitters[method](confidences, outcomes), len(confidences))
+
+
+def _temperature(confidences: Sequence[float], outcomes: Sequence[bool]) -> tuple[float, ...]:
+    """Golden-section search of the lowest log loss over log T in [-4, 4] (arXiv 1706.04599, section 4.2)."""
+    odds = [log_odds(c) for c in confidences]
+
+    def loss(log_t: float) -> float:
+        scale = math.exp(-log_t)
+        return sum(_softplus(-scale * x if o else scale * x) for x, o in zip(odds, outcomes, strict=True))
+
+    low, high, golden = -4.0, 4.0, (math.sqrt(5) - 1) / 2
+    for _ in range(60):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, right) if loss(left) < loss(right) else (left, high)
+    return (math.exp((low + high) / 2),)
+
+
+def _softplus(x: float) -> float:
+    return x + math.log1p(math.exp(-x)) if x > 0 else math.log1p(math.exp(x))
+
+
+def _platt(confidences: Sequence[float], outcomes: Sequence[bool]) -> tuple[float, ...]:
+    """Newton's method with halved steps on smoothed targets (Platt 1999; Lin, Lin and Weng 2007)."""
+    odds = [log_odds(c) for c in confidences]
+    right = sum(outcomes)
+    high, low = (right + 1) / (right + 2), 1 / (len(outcomes) - right + 2)
+    targets = [high if outcome else low for outcome in outcomes]
+
+    def loss(line: tuple[float, float]) -> float:
+        scores = [line[0] * x + line[1] for x in odds]
+        return sum(t * _softplus(-z) + (1 - t) * _softplus(z) for t, z in zip(targets, scores, strict=True))
+
+    line = (0.0, math.log((right + 1) / (len(outcomes) - right + 1)))
+    for _ in range(100):
+        slope, shift = _newton(line, odds, targets)
+        size, here = 1.0, loss(line)
+        while size > 1e-6 and loss((line[0] - size * slope, line[1] - size * shift)) > here:
+            size /= 2
+        line = (line[0] - size * slope, line[1] - size * shift)
+        if size * max(abs(slope), abs(shift)) < 1e-9:
+            break
+    return line
+
+
+def _newton(line: tuple[float, float], odds: Sequence[float], targets: Sequence[float]) -> tuple[float, float]:
+    """The step for slope and intercept, with a little ridge."""
+    ps = [_sigmoid(line[0] * x + line[1]) for x in odds]
+    weights = [p * (1 - p) for p in ps]
+    g1 = sum((p - t) * x for p, t, x in zip(ps, targets, odds, strict=True))
+    g2 = sum(p - t for p, t in zip(ps, targets, strict=True))
+    h11 = sum(w * x * x for w, x in zip(weights, odds, strict=True)) + 1e-9
+    h12 = sum(w * x for w, x in zip(weights, odds, strict=True))
+    h22 = sum(weights) + 1e-9
+    size = h11 * h22 - h12 * h12
+    return (h22 * g1 - h12 * g2) / size, (h11 * g2 - h12 * g1) / size
+
+
+def _isotonic(confidences: Sequence[float], outcomes: Sequence[bool]) -> tuple[float, ...]:
+    """Pool adjacent violators (Ayer et al. 1955); equal confidences are one point."""
+    points: dict[float, list[bool]] = {}
+    for confidence, outcome in zip(confidences, outcomes, strict=True):
+        points.setdefault(confidence, []).append(outcome)
+    blocks: list[list[float]] = []  # threshold, sum, weight
+    for threshold in sorted(points):
+        blocks.append([threshold, float(sum(points[threshold])), float(len(points[threshold]))])
+        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
+            _, total, weight = blocks.pop()
+            blocks[-1][1] += total
+            blocks[-1][2] += weight
+    return (*(block[0] for block in blocks), *(block[1] / block[2] for block in blocks))

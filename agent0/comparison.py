@@ -1,0 +1,131 @@
+"""Did it get better? Paired tests on the same items. Who claims an improvement needs one, and says what it could not
+have seen."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, fmean
+
+
+@dataclass(frozen=True)
+class Difference:
+    """``after - before`` in mean score per item, with its 95 % interval and the exact test's two-sided p.
+
+    ``items`` counts clusters; ``gained`` and ``lost`` those that changed sides; ``detectable`` is the smallest true
+    difference that this many items with this much change would have shown in four of five cases (5 % level).
+    """
+
+    mean: float
+    lower95: float
+    upper95: float
+    p: float
+    items: int
+    gained: int
+    lost: int
+    detectable: float
+
+    @property
+    def improved(self) -> bool:
+        """Whether "improved" may be said: the paired test and the interval both say so."""
+        return self.p < 0.05 and self.lower95 > 0
+
+
+def mcnemar(gained: int, lost: int) -> float:
+    """Exact two-sided p of McNemar's test (McNemar 1947): the sign test on items that changed sides."""
+    changed = gained + lost
+    if not changed:
+        return 1.0
+    tail = sum(math.comb(changed, k) for k in range(min(gained, lost) + 1))
+    return min(1.0, float(2 * tail / 2**changed)) if changed < 1000 else _large(gained, lost)
+
+
+def _large(gained: int, lost: int) -> float:
+    """Normal approximation with continuity correction, where exact numbers grow long."""
+    z = (abs(gained - lost) - 1) / math.sqrt(gained + lost)
+    return min(1.0, 2 * (1 - NormalDist().cdf(z)))
+
+
+def compare(
+    before: Sequence[float],
+    after: Sequence[float],
+    *,
+    clusters: Sequence[str] | None = None,
+    rounds: int = 2000,
+    seed: int = 0,
+) -> Difference:
+    """Compare scores of the same items in the same order; several samples of an item share a cluster.
+
+    Scores are shares in [0, 1]. With clusters, or with scores other than 0 and 1, an item counts as gained where its
+    mean rose.
+
+    Raises:
+        ValueError: not the same items, or none.
+    """
+    if len(before) != len(after) or not before or (clusters is not None and len(clusters) != len(before)):
+        raise ValueError(f"{len(before)} and {len(after)} scores cannot be paired")
+    changes = _by_cluster(before, after, clusters)
+    gained, lost = sum(c > 0 for c in changes), sum(c < 0 for c in changes)
+    low, high = bootstrap(changes, rounds=rounds, seed=seed)
+    share = (gained + lost) / len(changes)
+    return Difference(
+        mean=fmean(changes),
+        lower95=low,
+        upper95=high,
+        p=mcnemar(gained, lost),
+        items=len(changes),
+        gained=gained,
+        lost=lost,
+        detectable=detectable(len(changes), share),
+    )
+
+
+def _by_cluster(before: Sequence[float], after: Sequence[float], clusters: Sequence[str] | None) -> list[float]:
+    names = clusters or [str(place) for place in range(len(before))]
+    groups: dict[str, list[float]] = {}
+    for name, old, new in zip(names, before, after, strict=True):
+        groups.setdefault(name, []).append(float(new) - float(old))
+    return [fmean(changes) for changes in groups.values()]
+
+
+def bootstrap(values: Sequence[float], *, rounds: int = 2000, seed: int = 0) -> tuple[float, float]:
+    """95 % percentile interval of the mean, resampling items (Efron 1979)."""
+    rng = random.Random(seed)
+    size = len(values)
+    means = sorted(sum(rng.choices(values, k=size)) / size for _ in range(rounds))
+    return means[int(0.025 * rounds)], means[math.ceil(0.975 * rounds) - 1]
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Adjusted p values that keep the chance of any false claim at the level (Holm 1979), in the order given."""
+    order = sorted(range(len(ps)), key=lambda place: ps[place])
+    out, highest = [0.0] * len(ps), 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (len(ps) - rank) * ps[place]))
+        out[place] = highest
+    return out
+
+
+def detectable(items: int, discordance: float, *, power: float = 0.8, level: float = 0.05) -> float:
+    """Smallest true difference that a paired test of ``items`` shows with ``power``, if this share of them changes
+    sides (Connor 1987); 1.0 without items."""
+    if not items:
+        return 1.0
+    share = max(discordance, 1 / items)
+    normal = NormalDist()
+    a, b = normal.inv_cdf(1 - level / 2), normal.inv_cdf(power)
+    found = 0.0
+    for _ in range(50):
+        found = (a * math.sqrt(share) + b * math.sqrt(max(share - found * found, 0.0))) / math.sqrt(items)
+    return min(1.0, found)
+
+
+def pass_at_k(samples: int, correct: int, k: int) -> float:
+    """Chance that one of ``k`` of the samples is correct, unbiased (arXiv 2107.03374, section 2.1).
+
+    Raises:
+        ValueError: fewer than ``k`` samples.
+    """
+    if not 0 <= correct <= samples or not 1 <= k <= samples:
+        raise ValueError(f"pass@{k} of {correct} in {samples} samples")
+    return 1.0 - math.comb(samples - correct, k) / math.comb(samples, k)
