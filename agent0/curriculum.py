@@ -39,13 +39,13 @@ def remember(state: RunState) -> dict[str, Arm]:
     return arms
 
 
-def slots(state: RunState) -> list[Slot]:
-    """Every domain x family x level the run may ask for."""
+def slots(state: RunState, long: bool = False) -> list[Slot]:
+    """Every domain x family x level the run may ask for, of short families or of ``long`` ones."""
     plan = state.config.curriculum
     return [
         (domain, name, level)
         for domain in plan.domains
-        for name, family in families(domain).items()
+        for name, family in families(domain, long).items()
         for level in plan.levels
         if level <= family.levels
     ]
@@ -53,19 +53,35 @@ def slots(state: RunState) -> list[Slot]:
 
 def allocate(state: RunState) -> list[Slot]:
     """``config.tasks`` slots. Domains take turns; within a domain, a share is uniform and the rest goes to the arms
-    in proportion to their estimated frontier value (untried arms count as promising)."""
+    in proportion to their estimated frontier value (untried arms count as promising). ``curriculum.long`` of the slots
+    ask for long tasks, where their domain has any."""
     rng = random.Random(stream(state.config.seed, "curriculum", state.iteration))
-    by_domain: dict[str, list[Slot]] = {}
-    for slot in slots(state):
-        by_domain.setdefault(slot[0], []).append(slot)
-    plan, order = state.config.curriculum, list(by_domain)
+    short, long = _by_domain(slots(state)), _by_domain(slots(state, long=True))
+    plan, order, wanted = state.config.curriculum, list(short), _long_places(state)
     chosen = []
     for number in range(state.config.tasks):
-        arms = by_domain[order[number % len(order)]]
+        domain = order[number % len(order)]
+        arms = long[domain] if number in wanted and domain in long else short[domain]
         uniform = plan.kind == "uniform" or rng.random() < plan.exploration
         weights = [1.0 if uniform else _promise(state, arm) for arm in arms]
         chosen.append(rng.choices(arms, weights)[0])
     return chosen
+
+
+def _by_domain(chosen: list[Slot]) -> dict[str, list[Slot]]:
+    by_domain: dict[str, list[Slot]] = {}
+    for slot in chosen:
+        by_domain.setdefault(slot[0], []).append(slot)
+    return by_domain
+
+
+def _long_places(state: RunState) -> set[int]:
+    """Which slots ask for long tasks: the wanted share of them, what is left of a slot being its chance of one more.
+    Their stream is their own, so that asking for long tasks changes nothing else."""
+    tasks, rng = state.config.tasks, random.Random(stream(state.config.seed, "long", state.iteration))
+    share = state.config.curriculum.long * tasks
+    number = int(share) + (rng.random() < share % 1)
+    return set(rng.sample(range(tasks), number))
 
 
 def _promise(state: RunState, slot: Slot) -> float:

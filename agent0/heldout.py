@@ -34,11 +34,15 @@ def task_of(family: Family, question: str) -> Task | None:
         level=family.level(params),
         canonical=family.canonical(params),
         params=params,
+        kind="long" if family.long else "short",
+        subgoals=tuple(step.text for step in family.steps(params)) if family.steps else (),
     )
 
 
-def heldout(split: Split, n: int, seed: int, domains: Sequence[str] = ("math", "logic", "code")) -> list[Task]:
-    """``n`` different tasks of ``split``, equal over domains, then over families and levels.
+def heldout(
+    split: Split, n: int, seed: int, domains: Sequence[str] = ("math", "logic", "code"), *, long: bool = False
+) -> list[Task]:
+    """``n`` different short tasks of ``split``, or ``long`` ones, equal over domains, then over families and levels.
 
     Raises:
         ValueError: a family's level has too few forms in this split, or a domain has no family.
@@ -46,7 +50,7 @@ def heldout(split: Split, n: int, seed: int, domains: Sequence[str] = ("math", "
     rng = random.Random(f"heldout {split} {seed}")
     tasks: list[Task] = []
     for place, domain in enumerate(domains):
-        cells = [(entry, level) for entry in families(domain).values() for level in range(1, entry.levels + 1)]
+        cells = [(entry, level) for entry in families(domain, long).values() for level in range(1, entry.levels + 1)]
         if not cells:
             raise ValueError(f"domain {domain} has no family")
         rng.shuffle(cells)

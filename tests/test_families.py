@@ -158,7 +158,7 @@ def test_a_space_that_is_too_small_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         call=lambda _: ("python", {}),
         levels=1,
     )
-    monkeypatch.setattr(rooms, "families", lambda domain: {"two": two} if domain == "math" else {})
+    monkeypatch.setattr(rooms, "families", lambda domain, _: {"two": two} if domain == "math" else {})
     with pytest.raises(ValueError, match="two level 1 has only"):
         heldout("test", 5, 0, ("math",))
     with pytest.raises(ValueError, match="no family"):

@@ -1,0 +1,113 @@
+"""A chain of whole numbers, each made from those before it; they are kept in a file."""
+
+import random
+import re
+from typing import Any
+
+from agent0.families import Family, Params, Step, family
+from agent0.families.stages import FEWEST, Deed, read, script, word
+
+NAMES = "abcdef"
+FILE = "values.py"
+KINDS = ("add", "times", "rest", "pair")
+_step = re.compile(r"Let ([a-f]) be (\S{3,7})")
+_formula = re.compile(r"[1-9]\d\*[1-9]\d|[a-f][-+][1-9]\d{0,2}|[2-9]\*[a-f]|[a-f]%[1-9]\d|[a-f][-+][a-f]")
+
+
+def sample(level: int, rng: random.Random) -> Params:
+    """Level + 2 values; a product first, then no two formulas of one kind in a row."""
+    formulas = [f"{rng.randint(11, 99)}*{rng.randint(11, 99)}"]
+    kind = ""
+    for place in range(1, level + 2):
+        kind = rng.choice([other for other in KINDS[: 3 if place == 1 else 4] if other != kind])
+        formulas.append(_drawn(kind, place, rng))
+    return {"formulas": formulas}
+
+
+def _drawn(kind: str, place: int, rng: random.Random) -> str:
+    last, sign = NAMES[place - 1], rng.choice("+-")
+    if kind == "pair":
+        return f"{last}{sign}{NAMES[rng.randrange(place - 1)]}"
+    drawn = {"add": f"{last}{sign}{rng.randint(2, 999)}", "times": f"{rng.randint(2, 9)}*{last}"}
+    return drawn.get(kind, f"{last}%{rng.randint(11, 97)}")
+
+
+def _texts(params: Params) -> list[str]:
+    return [f"Let {name} be {formula}" for name, formula in zip(NAMES, params["formulas"], strict=False)]
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """In one of the wordings of all long tasks."""
+    return word(_texts(params), rng)
+
+
+def parse(question: str) -> Params | None:
+    """The formulas, where each uses earlier values only."""
+    found = [_step.fullmatch(text) for text in read(question) or ()]
+    formulas = [match[2] for place, match in enumerate(found) if match and _sound(match[1], match[2], place)]
+    return {"formulas": formulas} if formulas and len(formulas) == len(found) else None
+
+
+def _sound(name: str, formula: str, place: int) -> bool:
+    used = set(formula) & set(NAMES)
+    return bool(
+        _formula.fullmatch(formula)
+        and name == NAMES[place]
+        and bool(used) == (place > 0)
+        and used <= set(NAMES[:place])
+    )
+
+
+def level(params: Params) -> int:
+    """By how many values there are."""
+    return len(params["formulas"]) - FEWEST + 1
+
+
+def _values(params: Params) -> list[int]:
+    """In order. A remainder is never negative."""
+    values: dict[str, int] = {}
+    for name, formula in zip(NAMES, params["formulas"], strict=False):
+        left, sign, right = re.split(r"([-+*%])", formula)
+        first, second = (values[part] if part in values else int(part) for part in (left, right))
+        if sign == "%":
+            values[name] = first % second
+        else:
+            values[name] = {"+": first + second, "-": first - second, "*": first * second}[sign]
+    return list(values.values())
+
+
+def solve(params: Params) -> str:
+    """The last value."""
+    return str(_values(params)[-1])
+
+
+def steps(params: Params) -> tuple[Step, ...]:
+    """One value each."""
+    return tuple(Step(text, str(value)) for text, value in zip(_texts(params), _values(params), strict=True))
+
+
+def canonical(params: Params) -> str:
+    """The formulas in order."""
+    return f"chain {' '.join(params['formulas'])}"
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python computes all and prints the last."""
+    lines = [f"{name}={formula}" for name, formula in zip(NAMES, params["formulas"], strict=False)]
+    return "python", {"code": "\n".join([*lines, f"print({NAMES[len(lines) - 1]})"])}
+
+
+def play(params: Params) -> tuple[str, ...]:
+    """A line of the file for each value."""
+    formulas = params["formulas"]
+    deeds = [_deed(name, formula) for name, formula in zip(NAMES, formulas, strict=False)]
+    first = Deed(deeds[0].code)
+    answers = [step.answer for step in steps(params)]
+    return script(FILE, f"a={formulas[0]}\n#", (first, *deeds[1:]), answers, slip=_deed("b", "a+1"))
+
+
+def _deed(name: str, formula: str) -> Deed:
+    return Deed(f"exec(open({FILE!r}).read());print({name})", "#", f"{name}={formula}\n#")
+
+
+ENTRY = family(Family("chain", "math", sample, render, parse, level, solve, canonical, call, steps=steps, script=play))

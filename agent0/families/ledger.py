@@ -1,0 +1,155 @@
+"""Coins that change hands; who has what is kept in a file."""
+
+import random
+import re
+from typing import Any
+
+from agent0.families import Family, Params, Step, family
+from agent0.families.stages import FEWEST, Deed, read, script, word
+
+PEOPLE = ("Ann", "Bob", "Cid", "Dee", "Eve", "Fay")
+FILE = "coins.py"
+START = "Start with coins: {} {}, {} {}, {} {}; count all"
+MOVES = {
+    "give": "Give {} of {}'s to {}; count {}'s",
+    "half": "Give half of {}'s to {}, rounded down; count {}'s",
+    "swap": "Swap {}'s and {}'s; count {}'s",
+    "most": "Name who has most",
+}
+CODE = {
+    "give": "h['{1}']-={0};h['{2}']+={0}",
+    "half": "n=h['{0}']//2;h['{0}']-=n;h['{1}']+=n",
+    "swap": "h['{0}'],h['{1}']=h['{1}'],h['{0}']",
+    "most": "",
+}
+_BODY = r"([1-9]\d{0,2}|[A-Z][a-z]{2})"
+_shapes = {kind: re.compile(_BODY.join(map(re.escape, text.split("{}")))) for kind, text in MOVES.items()}
+_start = re.compile(_BODY.join(map(re.escape, START.split("{}"))))
+Move = list[Any]
+"""Kind and what fills its sentence: ``["give", "5", "Ann", "Bob", "Bob"]``."""
+
+
+def sample(level: int, rng: random.Random) -> Params:
+    """Three people and level + 1 moves, two halvings at most; who has most is asked at the end or not at all."""
+    while True:
+        held = {name: rng.randint(5, 99) for name in rng.sample(PEOPLE, 3)}
+        kinds = rng.choices(list(MOVES)[:3], k=level + 1)
+        if rng.random() < 0.4:
+            kinds[-1] = "most"
+        if kinds.count("half") > 2:
+            continue
+        params = {"held": held, "moves": [_drawn(kind, list(held), rng) for kind in kinds]}
+        if _followed(params) is not None:
+            return params
+
+
+def _drawn(kind: str, people: list[str], rng: random.Random) -> Move:
+    one, other = rng.sample(people, 2)
+    asked = rng.choice((one, other))
+    amount = [str(rng.randint(1, 40))] if kind == "give" else []
+    return [kind] if kind == "most" else [kind, *amount, one, other, asked]
+
+
+def _followed(params: Params) -> list[tuple[str, dict[str, int]]] | None:
+    """Answer and holdings after each step; None where somebody gives what they do not have, or nobody has most."""
+    held: dict[str, int] = dict(params["held"])
+    told = [(str(sum(held.values())), dict(held))]
+    for kind, *words in params["moves"]:
+        if kind == "most":
+            best = [name for name, coins in held.items() if coins == max(held.values())]
+            told.append((best[0] if len(best) == 1 else "", dict(held)))
+            continue
+        one, other, asked = words[-3:]
+        if one == other or asked not in (one, other) or not {one, other} <= set(held):
+            return None
+        moved = {
+            "give": int(words[0]) if kind == "give" else 0,
+            "half": held[one] // 2,
+            "swap": held[one] - held[other],
+        }
+        held[one], held[other] = held[one] - moved[kind], held[other] + moved[kind]
+        told.append((str(held[asked]), dict(held)))
+    sound = all(answer and min(after.values()) >= 0 for answer, after in told)
+    return told if sound else None
+
+
+def _texts(params: Params) -> list[str]:
+    start = START.format(*(part for pair in params["held"].items() for part in pair))
+    return [start, *(MOVES[kind].format(*words) for kind, *words in params["moves"])]
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """In one of the wordings of all long tasks."""
+    return word(_texts(params), rng)
+
+
+def parse(question: str) -> Params | None:
+    """Holdings and moves, where every move can be made and exactly one has most when that is asked."""
+    first, *rest = read(question) or ("",)
+    start, moves = _start.fullmatch(first), [_move(text) for text in rest]
+    if start is None or None in moves:
+        return None
+    names, coins = start.groups()[::2], start.groups()[1::2]
+    if len(set(names)) < 3 or not all(map(str.isalpha, names)) or not all(map(str.isdigit, coins)):
+        return None
+    params = {"held": {name: int(number) for name, number in zip(names, coins, strict=True)}, "moves": moves}
+    return params if _followed(params) is not None else None
+
+
+def _move(text: str) -> Move | None:
+    for kind, shape in _shapes.items():
+        if found := shape.fullmatch(text):
+            return [kind, *found.groups()] if kind != "give" or found[1].isdigit() else None
+    return None
+
+
+def level(params: Params) -> int:
+    """By how many moves there are."""
+    return len(params["moves"]) + 2 - FEWEST
+
+
+def solve(params: Params) -> str:
+    """A name or a number of coins."""
+    return steps(params)[-1].answer
+
+
+def steps(params: Params) -> tuple[Step, ...]:
+    """One move each."""
+    told = _followed(params) or []
+    return tuple(Step(text, answer) for text, (answer, _) in zip(_texts(params), told, strict=True))
+
+
+def canonical(params: Params) -> str:
+    """Holdings by name, and moves in order."""
+    return f"ledger {sorted(params['held'].items())} {params['moves']}"
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python makes every move and prints the last answer."""
+    moves = [CODE[kind].format(*words) for kind, *words in params["moves"]]
+    return "python", {"code": "\n".join([f"h={params['held']}", *moves, f"print({_asked(params['moves'][-1])})"])}
+
+
+def _asked(move: Move) -> str:
+    return "max(h,key=h.get)" if move[0] == "most" else f"h[{move[-1]!r}]"
+
+
+def play(params: Params) -> tuple[str, ...]:
+    """A line of the file for each move."""
+    held, moves = params["held"], params["moves"]
+    look = f"exec(open({FILE!r}).read());print({{}})"
+    first = Deed(look.format("sum(h.values())"))
+    deeds = [_deed(look.format(_asked(move)), CODE[move[0]].format(*move[1:])) for move in moves]
+    giver = next(iter(held))
+    slip = _deed(look.format(f"h[{giver!r}]"), f"h[{giver!r}]-=1")
+    answers = [step.answer for step in steps(params)]
+    return script(FILE, f"h={held}\n#", (first, *deeds), answers, slip)
+
+
+def _deed(look: str, line: str) -> Deed:
+    return Deed(look, "#", f"{line}\n#") if line else Deed(look)
+
+
+ENTRY = family(
+    Family("ledger", "logic", sample, render, parse, level, solve, canonical, call, steps=steps, script=play)
+)

@@ -1,0 +1,152 @@
+"""A function that is written to a file, tried, changed and tried again."""
+
+import itertools
+import random
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent0.families import Family, Params, Step, family
+from agent0.families.stages import FEWEST, Deed, read, script, word
+
+FILE = "f.py"
+SENTENCES = {
+    "write": "Write f(x) = {}*x+{} to f.py and report f({})",
+    "factor": "Set its factor to {} and report f({})",
+    "term": "Set its term to {} and report f({})",
+    "rest": "Reduce f modulo {} and report f({})",
+    "test": "Test f({}) > {} and report True or False",
+    "total": "Report the sum of f(0) to f({})",
+    "twice": "Report f(f({}))",
+}
+_shapes = {kind: re.compile(r"([1-9]\d{0,3})".join(map(re.escape, s.split("{}")))) for kind, s in SENTENCES.items()}
+BIGGEST = 99
+"""Of what a sum goes to."""
+
+
+@dataclass(frozen=True)
+class _Function:
+    """``factor * x + term``, and the rest after division by ``modulus`` where that is not 0."""
+
+    factor: int
+    term: int
+    modulus: int = 0
+
+    def __call__(self, x: int) -> int:
+        value = self.factor * x + self.term
+        return value % self.modulus if self.modulus else value
+
+    @property
+    def text(self) -> str:
+        """What it returns, as code."""
+        inner = f"{self.factor}*x+{self.term}"
+        return f"({inner})%{self.modulus}" if self.modulus else inner
+
+
+def sample(level: int, rng: random.Random) -> Params:
+    """The function, then level + 1 changes and looks; no two of one kind in a row, and no test at the end."""
+    drawn = [["write", rng.randint(2, 99), rng.randint(2, 99), rng.randint(2, 30)]]
+    for place in range(level + 1):
+        kinds = [kind for kind in list(SENTENCES)[1:] if kind != drawn[-1][0] and (kind != "test" or place < level)]
+        drawn.append(_drawn(rng.choice(kinds), rng))
+    return {"steps": drawn}
+
+
+def _drawn(kind: str, rng: random.Random) -> list[Any]:
+    ranges = {"test": ((2, 30), (50, 999)), "rest": ((11, 97), (2, 30)), "total": ((3, 20),), "twice": ((2, 9),)}
+    return [kind, *(rng.randint(low, high) for low, high in ranges.get(kind, ((2, 99), (2, 30))))]
+
+
+def _texts(params: Params) -> list[str]:
+    return [SENTENCES[kind].format(*numbers) for kind, *numbers in params["steps"]]
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """In one of the wordings of all long tasks."""
+    return word(_texts(params), rng)
+
+
+def parse(question: str) -> Params | None:
+    """The function first and only there; then whatever is done with it."""
+    found = [_read(text) for text in read(question) or ()]
+    kinds = [step[0] if step else "" for step in found]
+    if not found or kinds[0] != "write" or "write" in kinds[1:] or "" in kinds:
+        return None
+    return {"steps": found}
+
+
+def _read(text: str) -> list[Any] | None:
+    for kind, shape in _shapes.items():
+        if match := shape.fullmatch(text):
+            numbers = [int(number) for number in match.groups()]
+            return [kind, *numbers] if kind != "total" or numbers[0] <= BIGGEST else None
+    return None
+
+
+def level(params: Params) -> int:
+    """By how many steps there are."""
+    return len(params["steps"]) - FEWEST + 1
+
+
+def _followed(params: Params) -> list[tuple[_Function, str, str]]:
+    """After each step: the function, the expression that was asked for, and its value."""
+    (_, factor, term, x), *rest = params["steps"]
+    now = _Function(factor, term)
+    told = [(now, f"f({x})", str(now(x)))]
+    for kind, *numbers in rest:
+        now = _changed(now, kind, numbers[0])
+        told.append((now, *_asked(now, kind, numbers)))
+    return told
+
+
+def _changed(now: _Function, kind: str, number: int) -> _Function:
+    names = {"factor": "factor", "term": "term", "rest": "modulus"}
+    return replace(now, **{names[kind]: number}) if kind in names else now
+
+
+def _asked(now: _Function, kind: str, numbers: list[int]) -> tuple[str, str]:
+    first, last = numbers[0], numbers[-1]
+    if kind == "test":
+        return f"f({first})>{last}", str(now(first) > last)
+    if kind == "total":
+        return f"sum(map(f,range({first + 1})))", str(sum(map(now, range(first + 1))))
+    return (f"f(f({last}))", str(now(now(last)))) if kind == "twice" else (f"f({last})", str(now(last)))
+
+
+def solve(params: Params) -> str:
+    """What the last step reports."""
+    return _followed(params)[-1][2]
+
+
+def steps(params: Params) -> tuple[Step, ...]:
+    """One report each."""
+    return tuple(Step(text, told) for text, (_, _, told) in zip(_texts(params), _followed(params), strict=True))
+
+
+def canonical(params: Params) -> str:
+    """All steps in order."""
+    return f"revision {params['steps']}"
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python prints the last report of the last function."""
+    now, asked, _ = _followed(params)[-1]
+    return "python", {"code": f"def f(x): return {now.text}\nprint({asked})"}
+
+
+def play(params: Params) -> tuple[str, ...]:
+    """An edit of the file for each change."""
+    told = _followed(params)
+    look = f"exec(open({FILE!r}).read());print({{}})"
+    deeds = [Deed(look.format(told[0][1]))]
+    for (before, _, _), (now, asked, _) in itertools.pairwise(told):
+        change = (before.text, now.text) if now != before else ("", "")
+        deeds.append(Deed(look.format(asked), *change))
+    begun = told[0][0].text
+    slip = Deed(look.format("f(0)"), begun, f"{begun}+1")
+    return script(FILE, f"def f(x): return {begun}\n", deeds, [answer for _, _, answer in told], slip)
+
+
+ENTRY = family(
+    Family("revision", "code", sample, render, parse, level, solve, canonical, call, steps=steps, script=play)
+)

@@ -1,0 +1,76 @@
+"""What long families share: the wording of a list of steps, the way back, and how a perfect student goes about it."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent0.parsing import format_call
+from agent0.splitting import split
+
+FEWEST, MOST = 3, 6
+"""Steps of a task: level + 2."""
+LONGEST = 800
+
+OPENINGS = (
+    "Take these steps; the last gives the answer.",
+    "Keep a file and answer with the last result.",
+    "One after another; answer with what comes last.",
+)
+_WORDS = ("First", "Then", "Finally")
+
+
+def word(steps: Sequence[str], rng: random.Random) -> str:
+    """``steps``, sentences without their full stop, as one question."""
+    return rng.choice(_wordings(steps))
+
+
+def _wordings(steps: Sequence[str]) -> list[str]:
+    numbered = "\n".join(f"{n}. {text}." for n, text in enumerate(steps, 1))
+    labelled = "\n".join(f"Step {n}: {text}." for n, text in enumerate(steps, 1))
+    order = (_WORDS[0], *(_WORDS[1] for _ in steps[2:]), _WORDS[2])
+    told = " ".join(f"{when}, {text[0].lower()}{text[1:]}." for when, text in zip(order, steps, strict=True))
+    return [f"{opening}{body}" for opening in OPENINGS for body in (f"\n{numbered}", f"\n{labelled}", f" {told}")]
+
+
+def read(question: str) -> tuple[str, ...] | None:
+    """The steps that ``word`` made ``question`` of; None where it did not."""
+    if len(question) > LONGEST or not question.startswith(OPENINGS):
+        return None
+    steps = split(question)
+    return steps if FEWEST <= len(steps) <= MOST and question in _wordings(steps) else None
+
+
+@dataclass(frozen=True)
+class Deed:
+    """How one step is done: what is changed in the file (old text, new text), then the code that prints its answer."""
+
+    code: str
+    old: str = ""
+    new: str = ""
+
+
+def script(file: str, text: str, deeds: Sequence[Deed], answers: Sequence[str], slip: Deed) -> tuple[str, ...]:
+    """Turns of a student who writes ``text`` to ``file``, does the steps and submits each, but for the last, whose
+    answer ends the attempt. Before the second step it makes the mistake ``slip``, sees it and goes back."""
+    turns = [f"I keep everything in {file}.\n{format_call('write_file', {'path': file, 'content': text})}"]
+    for number, deed in enumerate(deeds):
+        submitted = [_submit(answers[number - 1], number)] if number else []
+        if number == 1:
+            turns += ["\n".join((*submitted, *_done(file, slip))), _undone(file, 1 + len(_done(file, deeds[0])))]
+            submitted = []
+        turns.append("\n".join((*submitted, *_done(file, deed))))
+    return (*turns, f"\\boxed{{{answers[-1]}}}")
+
+
+def _done(file: str, deed: Deed) -> list[str]:
+    change = format_call("edit_file", {"path": file, "old": deed.old, "new": deed.new})
+    return [*([change] if deed.old else []), format_call("python", {"code": deed.code})]
+
+
+def _submit(answer: str, number: int) -> str:
+    return format_call("submit_answer", {"answer": answer, "subgoal": number})
+
+
+def _undone(file: str, call: int) -> str:
+    back, look = format_call("rollback", {"call": call}), format_call("read_file", {"path": file})
+    return f"That was not asked. I go back.\n{back}\n{look}"
