@@ -31,7 +31,7 @@ CALL = format_call("python", {"code": "print(12+30)"})
 
 @dataclass
 class Playback:
-    """Writes given texts, with the tokens a real model would report."""
+    """Writes given texts turn by turn, whoever asks, with the tokens a real model would report."""
 
     texts: Sequence[str]
     finish: str = "stop"
@@ -40,9 +40,10 @@ class Playback:
 
     async def generate(self, request: GenerateRequest) -> Generation:
         self.asked.append(request)
-        text = request.prefill + self.texts[len(self.asked) - 1]
+        number = sum(turn.role == "assistant" for turn in request.turns)
+        text = request.prefill + self.texts[number]
         ids = tuple(256 + ord(letter) for letter in text[len(request.prefill) :])
-        last = self.finish if len(self.asked) == len(self.texts) else "stop"
+        last = self.finish if number + 1 == len(self.texts) else "stop"
         seen = self._seen(request)
         usage = Usage(prompt_tokens=len(seen), completion_tokens=len(ids), wall_s=0.25)
         return Generation(text, ids, (-0.5,) * len(ids), seen, last, usage, self.name)
