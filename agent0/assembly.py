@@ -173,7 +173,8 @@ def started(settings: Settings, name: str = "") -> Recorded:
 
     config, digest = config_of(settings.run)
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
-    words = [prompt(style, d, role) for role, style in roles.items() for d in settings.run.curriculum.domains]
+    plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)
+    words = [prompt(roles[role], d, role, long=kind) for role in roles for d in plan.domains for kind in kinds]
     title = name or settings.profile
     event = RunStarted(
         name=title,
@@ -181,7 +182,7 @@ def started(settings: Settings, name: str = "") -> Recorded:
         seed=settings.run.seed,
         config=config,
         config_sha=digest,
-        prompts={f"{p.style}/{p.domain}/{p.role}": p.version for p in words},
+        prompts={p.name: p.version for p in words},
     )
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "run"
     return recorded(f"{slug}-{secrets.token_hex(3)}", event)
@@ -232,6 +233,9 @@ def _check_curriculum(plan: CurriculumConfig) -> None:
     if not plan.domains:
         raise ConfigError("run.curriculum.domains is empty.", "There would be nothing to ask for.", "Name a domain.")
     for domain in plan.domains:
+        if plan.long and not families(domain, long=True):
+            why = f"No family of {domain} has steps."
+            raise ConfigError(f"run.curriculum.long = {plan.long} does not fit.", why, "Set it to 0.")
         highest = max(family.levels for family in families(domain).values())
         if not plan.levels or not all(1 <= level <= highest for level in plan.levels):
             why = f"Levels of {domain} are 1 to {highest}."
@@ -272,6 +276,7 @@ async def open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
         "trainers": lambda: OpenTrainers(settings, artifacts),
         "embedders": lambda: OpenEmbedders(settings),
         "tool_cache": _tool_cache,
+        "web": lambda: _web(settings),
     }
     if name in openers:
         return await openers[name]()
@@ -285,6 +290,12 @@ async def _sandbox(limits: SandboxSettings, label: str, workers: int) -> Limited
     from infra.sandbox import open_sandbox
 
     return LimitedSandbox(await open_sandbox(limits, workers=workers, label=label), limits)
+
+
+def _web(settings: Settings) -> Any:
+    from infra.web import WebProxy
+
+    return WebProxy(settings.web)
 
 
 def _tool_cache() -> Any:

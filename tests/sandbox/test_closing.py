@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from agent0.ports import SandboxCall
-from infra.sandbox import open_sandbox, rootfs
+from infra.sandbox import rootfs
 from infra.sandbox.zygote import Zygote
+from tests.sandbox.opened import open_bubblewrap
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -25,7 +26,7 @@ async def test_a_cancelled_close_keeps_no_descriptor(monkeypatch: pytest.MonkeyP
 
 async def test_a_retired_zygote_ends_with_its_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rootfs, "PRELOADED", "json,sympy,numpy")
-    opened = await open_sandbox()
+    opened = await open_bubblewrap()
     lane = opened._lanes[0]
     zygote = await lane.zygote()
     slow = asyncio.create_task(opened.call(SandboxCall("python", "import time; time.sleep(60)", wall_s=60)))

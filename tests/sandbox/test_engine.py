@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
 from agent0.ports import SandboxCall
+from agent0.settings import SandboxSettings
 from events.values import ToolState
-from infra.sandbox import Bubblewrap, Refusing, bubblewrap, open_sandbox, probe, rootfs
+from infra.sandbox import Bubblewrap, Refusing, bubblewrap, rootfs, survey
 from infra.sandbox.inside import seccomp
 from infra.sandbox.selftest import Probe, require
+from tests.sandbox.opened import open_bubblewrap
 from tests.sandbox.processes import descendants
 
+ONLY = SandboxSettings(backend="zygote-bwrap")
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
@@ -139,7 +142,7 @@ async def test_a_cancelled_call_leaves_nothing(sandbox: Bubblewrap, steps: int) 
 
 
 async def test_a_killed_zygote_costs_one_start() -> None:
-    opened = await open_sandbox()
+    opened = await open_bubblewrap()
     try:
         zygote = opened._lanes[0]._current
         slow = asyncio.create_task(_python(opened, "import time; time.sleep(0.5); print('again')"))
@@ -157,7 +160,7 @@ async def test_a_killed_zygote_costs_one_start() -> None:
 
 async def test_zygotes_are_replaced_on_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "RECYCLE_CALLS", 5)
-    opened = await open_sandbox()
+    opened = await open_bubblewrap()
     try:
         first = opened._lanes[0]._current
         async with asyncio.timeout(60):
@@ -177,9 +180,10 @@ async def test_a_full_line_says_busy(monkeypatch: pytest.MonkeyPatch, sandbox: B
 async def test_no_bubblewrap_no_sandbox(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxUnavailableError, match="apt-get install bubblewrap"):
-        await open_sandbox()
-    (missed,) = await probe()
-    assert (missed.name, missed.ok) == ("starts", False)
+        await open_bubblewrap()
+    (found,) = await survey(ONLY)
+    assert [(one.name, one.ok) for one in found.probes] == [("starts", False)]
+    assert (found.chosen, "not on the PATH" in found.why, "apt-get" in found.fix) == (False, True, True)
 
 
 async def test_a_bubblewrap_that_fails_is_no_sandbox(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -188,7 +192,7 @@ async def test_a_bubblewrap_that_fails_is_no_sandbox(monkeypatch: pytest.MonkeyP
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxUnavailableError, match="setting up uid map: Permission denied"):
-        await open_sandbox()
+        await open_bubblewrap()
 
 
 @pytest.mark.parametrize(
@@ -200,7 +204,7 @@ async def test_a_probe_that_misses_refuses(monkeypatch: pytest.MonkeyPatch, more
     original = rootfs._links
     monkeypatch.setattr(rootfs, "_links", lambda: [*original(), *more])
     with pytest.raises(SandboxUnavailableError, match=missed):
-        await open_sandbox()
+        await open_bubblewrap()
 
 
 LAYERS = [
@@ -225,15 +229,16 @@ async def test_a_missing_layer_is_noticed(
     monkeypatch.setattr(rootfs, "PRELOADED", "json")
     if missed:
         with pytest.raises(SandboxUnavailableError, match=missed):
-            await open_sandbox()
+            await open_bubblewrap()
     else:
-        await (await open_sandbox()).close()
+        await (await open_bubblewrap()).close()
 
 
 async def test_doctor_sees_every_probe() -> None:
-    probes = await probe()
-    assert [p.name for p in probes if not p.ok] == []
-    assert len(probes) >= 12
+    (found,) = await survey(ONLY)
+    assert [p.name for p in found.probes if not p.ok] == []
+    assert len(found.probes) >= 12
+    assert (found.chosen, found.why) == (True, "")
 
 
 async def test_a_refusing_sandbox_says_why() -> None:
