@@ -54,6 +54,11 @@ def fingerprint(files: Files) -> str:
     return sha256(json.dumps([[name, sha256(data)] for name, data in sorted(files.items())]))
 
 
+def inventory(files: Files) -> dict[str, Artifact]:
+    """What ``entries`` says of a folder once it is stored."""
+    return {name: Artifact(sha256=sha256(data), size=len(data)) for name, data in sorted(files.items())}
+
+
 def save(files: Files, artifacts: Artifacts) -> Artifact | None:
     """Store a folder; its manifest, None for an empty one."""
     if not files:

@@ -1,14 +1,27 @@
-"""Python in the sandbox."""
+"""Python in the sandbox, in the work folder."""
 
-from agent0.tools import tool
+from typing import Annotated
+
+from agent0.tools import Example, tool
 from agent0.tools.answer import answer
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult
+from events.values import ToolResult, ToolState
 
 
-@tool(pure=True)
-async def python(work: Workspace, code: str) -> ToolResult:
-    """Run a Python program and get back what it prints. The standard library, sympy and numpy are there.
-    Nothing is kept between calls. Example: {"code": "print(6 * 7)"}
+@tool(
+    pure=True,
+    examples=[
+        Example({"code": "print(6 * 7)"}, "42"),
+        Example(
+            {"code": "print(open('notes.txt').read())"},
+            "kept",
+            after=(("python", {"code": "open('notes.txt', 'w').write('kept')"}),),
+        ),
+        Example({"code": "raise SystemExit('no such day')"}, "no such day", ToolState.ERROR),
+    ],
+)
+async def python(work: Workspace, code: Annotated[str, "a whole program"]) -> ToolResult:
+    """Run a Python program and get back what it prints. The standard library, sympy and numpy are there. Files you
+    write are kept for later calls; variables are not. Example: {"code": "print(6 * 7)"}
     """
     return answer(await work.python(code))

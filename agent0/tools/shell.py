@@ -1,14 +1,56 @@
-"""Bash in the sandbox, with the executables of its root file system and no other."""
+"""Bash in the sandbox, in the work folder, with the executables of its root file system and no other."""
 
-from agent0.tools import tool
+import difflib
+from typing import Annotated
+
+from agent0.commands import BUILTINS, command_words
+from agent0.tools import Example, tool
 from agent0.tools.answer import answer
+from agent0.tools.paths import printable
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult
+from events.values import ToolResult, ToolState
+
+_DEFINING = {".", "alias", "eval", "source"}
+"""Behind these, a word may be a command that no parser knows of."""
+_BIN = ("/usr/bin/", "/bin/")
 
 
-@tool(pure=False)
-async def shell(work: Workspace, command: str) -> ToolResult:
+@tool(
+    pure=False,
+    examples=[
+        Example({"command": "echo '3 1 2' | tr ' ' '\\n' | sort -n | tail -1"}, "3"),
+        Example(
+            {"command": "gerp -c a words.txt"},
+            "bash: line 1: gerp: command not found\n[there is no program gerp here; did you mean grep?]",
+            ToolState.ERROR,
+        ),
+    ],
+)
+async def shell(work: Workspace, command: Annotated[str, "a bash command line, or several lines"]) -> ToolResult:
     """Run a bash command line and get back what it prints. Text tools such as grep, sed, awk, sort, cut, tr and bc
-    are there. Nothing is kept between calls. Example: {"command": "echo '3 1 2' | tr ' ' '\\n' | sort"}
+    are there. Files you write are kept for later calls; variables are not.
+    Example: {"command": "echo '3 1 2' | tr ' ' '\\n' | sort"}
     """
-    return answer(await work.shell(command))
+    absent = unknown(command, work.policy.executables)
+    result = answer(await work.shell(command))
+    if not absent or result.state not in (ToolState.OK, ToolState.ERROR):
+        return result
+    notes = "\n".join(f"[{_note(word, work)}]" for word in absent[:5])
+    return result.model_copy(update={"output": f"{result.output}\n{notes}".strip()})
+
+
+def unknown(command: str, executables: tuple[str, ...]) -> list[str]:
+    """Programs that ``command`` names and that are not among ``executables``; none where that cannot be told."""
+    words = command_words(command) or []
+    if _DEFINING.intersection(words):
+        return []
+    bare = [next((word.removeprefix(top) for top in _BIN if word.startswith(top)), word) for word in words]
+    return [word for word in bare if "/" not in word and word not in BUILTINS and word not in executables]
+
+
+def _note(word: str, work: Workspace) -> str:
+    if word.startswith("python") and "python" in work.allowed:
+        return f"there is no program {word} here; call the tool python"
+    near = difflib.get_close_matches(word[:64], work.policy.executables, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are: {' '.join(work.policy.executables)}"
+    return f"there is no program {printable(word[:64])} here; {hint}"
