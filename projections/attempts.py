@@ -1,5 +1,6 @@
 """One row an attempt: what the student answered, what it cost, the verdict and the reward."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 
@@ -7,7 +8,7 @@ from agent0.errors import NotFoundError
 from events import alarms
 from events import tasks as facts
 from events.base import Recorded
-from projections.base import Row, find, projection, select, stamp
+from projections.base import Row, as_json, find, projection, select, stamp
 
 _COPIED = {
     "answer", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "grounded", "mean_logprob", "prompt", "model",
@@ -27,6 +28,7 @@ _COPIED = {
         "status": str,
         "answer": str,
         "correct": bool,
+        "credit": float,
         "reward": float,
         "end": str,
         "turns": int,
@@ -38,6 +40,9 @@ _COPIED = {
         "prompt_tokens": int,
         "completion_tokens": int,
         "wall_s": float,
+        "subgoals": str,
+        "work": str,
+        "progress": str,
         "model": str,
         "prompt": str,
         "seed": int,
@@ -47,6 +52,7 @@ _COPIED = {
     },
     events=(
         facts.AttemptRequested,
+        facts.TurnCompleted,
         facts.TaskAttempted,
         facts.ResultVerified,
         facts.RewardAssigned,
@@ -55,12 +61,19 @@ _COPIED = {
     indexes=(("run", "task"), ("run", "iteration")),
 )
 def attempts(e: Recorded) -> Iterator[Row]:
-    """``status``: requested, attempted, verified, rewarded, dropped. ``attempted_seq`` leads to the transcript."""
+    """``status``: requested, working (a long task, ``turns`` so far), attempted, verified, rewarded, dropped.
+
+    ``attempted_seq`` leads to the transcript, ``progress`` (an artifact) to that of an attempt that goes on.
+    ``subgoals`` are a long task's answers, ``work`` the digest of the work folder's last manifest.
+    """
     at = {"run": e.run, "attempt": e.attempt, "task": e.task}
     match e.event:
         case facts.AttemptRequested() as x:
             asked = {"iteration": x.iteration, "number": x.number, "student": x.student, "seed": x.seed}
             yield {**at, **asked, "status": "requested", "requested": stamp(e)}
+        case facts.TurnCompleted() as x:
+            held = {"turns": x.turn, "subgoals": as_json(x.subgoals), "progress": x.progress.model_dump_json()}
+            yield {**at, "iteration": x.iteration, "number": x.number, "status": "working", **held}
         case facts.TaskAttempted() as x:
             yield {
                 **at,
@@ -69,16 +82,19 @@ def attempts(e: Recorded) -> Iterator[Row]:
                 "number": x.number,
                 "student": x.student,
                 "status": "attempted",
+                "subgoals": as_json(x.subgoals) if x.subgoals else None,
+                "work": x.work.sha256 if x.work else None,
+                "progress": None,
                 "prompt_tokens": x.usage.prompt_tokens,
                 "completion_tokens": x.usage.completion_tokens,
                 "attempted": stamp(e),
                 "attempted_seq": e.seq,
             }
         case facts.ResultVerified() as x:
-            yield {**at, "status": "verified", "correct": x.correct}
+            yield {**at, "status": "verified", "correct": x.correct, "credit": x.credit}
         case facts.RewardAssigned(role="student") as x:
             yield {**at, "status": "rewarded", "reward": x.total}
-        case alarms.ReactionDropped(failed_handler="attempt_task" | "verify_result") as x:
+        case alarms.ReactionDropped(failed_handler="attempt_task" | "continue_attempt" | "verify_result") as x:
             yield {"run": e.run, "attempt": x.cause_attempt, "task": x.cause_task, "status": "dropped"}
 
 
@@ -93,7 +109,7 @@ def list_attempts(
     """Attempts of a run in the order they were asked for."""
     return find(
         db,
-        "SELECT attempt, task, iteration, student, status, answer, correct, reward, turns, tool_calls, tool_ok,"
+        "SELECT attempt, task, iteration, student, status, answer, correct, credit, reward, turns, tool_calls, tool_ok,"
         " grounded, end, wall_s FROM attempts",
         {"run": run, "task": task, "iteration": iteration, "correct": correct},
         order="iteration, task, number",
@@ -102,7 +118,8 @@ def list_attempts(
 
 
 def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
-    """One attempt with question, transcript (as recorded), tool calls, verdicts and receipts.
+    """One attempt with question, transcript (as recorded), tool calls, verdicts and receipts. ``wanted`` are the
+    subgoals of a long task.
 
     Raises:
         NotFoundError: the run has no such attempt.
@@ -115,15 +132,27 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
         " FROM attempts LEFT JOIN tasks USING (run, task) LEFT JOIN events ON seq = attempted_seq"
         " WHERE attempts.run = ? AND attempts.attempt = ?",
         (run, attempt),
-        parse=("transcript", "transcript_artifact"),
+        parse=("transcript", "transcript_artifact", "subgoals", "progress"),
     )
     if not found:
         raise NotFoundError(f"Run {run} has no attempt {attempt!r}.", fix=f"`agent0 trajectory list {run}` shows them.")
     key = (run, attempt)
     calls = "SELECT * FROM tool_calls WHERE run = ? AND attempt = ? ORDER BY number"
-    verdicts = "SELECT verifier, correct, reason, expected, got, time FROM verdicts WHERE run = ? AND attempt = ?"
     return {
         **found[0],
+        "wanted": _wanted(db, run, found[0]["task"], attempt),
         "calls": select(db, calls, key, parse=("arguments",)),
-        "verdicts": select(db, f"{verdicts} ORDER BY verifier", key),
+        "verdicts": _verdicts(db, key),
     }
+
+
+def _wanted(db: sqlite3.Connection, run: str, task: str, attempt: str) -> list[str]:
+    """What each step of a long task wants."""
+    asked = "SELECT json_extract(body, '$.data.proposal.subgoals') AS wanted FROM events"
+    key = {"run": run, "task": task, "attempt": attempt, "type": "AttemptRequested"}
+    return next((row["wanted"] or [] for row in find(db, asked, key, "seq", parse=("wanted",))), [])
+
+
+def _verdicts(db: sqlite3.Connection, key: tuple[str, str]) -> list[Row]:
+    rows = select(db, "SELECT * FROM verdicts WHERE run = ? AND attempt = ? ORDER BY verifier", key)
+    return [{**row, "subgoals": json.loads(row.get("subgoals") or "[]")} for row in rows]

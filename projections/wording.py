@@ -1,6 +1,6 @@
 """Every event in one line of words: what people read in stories and tails, and what search looks through."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from events.base import Recorded
@@ -28,6 +28,10 @@ def _verdict(correct: bool | None) -> str:
     return {True: "correct", False: "wrong", None: "undecided"}[correct]
 
 
+def _given(answers: Sequence[str | None]) -> str:
+    return f"{sum(answer is not None for answer in answers)} of {len(answers)}"
+
+
 def _proposed(x: Any) -> str:
     return f"{x.teacher} proposed: {x.proposal.question}" if x.proposal else f"{x.teacher} failed: {x.problem} {x.text}"
 
@@ -51,6 +55,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "TaskRejected": lambda x: f"rejected as {x.reason}: {x.detail}",
     "AttemptRequested": lambda x: f"{x.student} asked to try number {x.number}",
     "ToolCalled": lambda x: f"{x.call.name or 'unparsed'} {x.result.state}: {x.call.raw} -> {x.result.output}",
+    "TurnCompleted": lambda x: f"{x.student} goes on after turn {x.turn}, {_given(x.subgoals)} subgoals answered",
     "TaskAttempted": lambda x: f"{x.student} {x.end} {x.answer!r}, {x.turns} turns, {x.tool_ok}/{x.tool_calls} calls",
     "ResultVerified": lambda x: f"{_verdict(x.correct)} by {x.verifier}: {x.reason}, expected {x.expected} got {x.got}",
     "RewardAssigned": _rewarded,

@@ -6,7 +6,7 @@ from typing import Any
 
 from events import tasks
 from events.base import Event, Recorded, effect_id, record, sha256
-from events.values import RewardPart, Task, ToolCall, ToolResult, ToolState, Trajectory, Turn, Usage
+from events.values import Artifact, RewardPart, Task, ToolCall, ToolResult, ToolState, Trajectory, Turn, Usage
 
 DOMAINS = (("math", "arithmetic"), ("logic", "ranking"), ("code", "lists"))
 
@@ -148,6 +148,9 @@ class TaskTeller:
         with_tool = self.rng.random() < 0.6
         answer = truth if with_tool or self.rng.random() < 0.2 else str(self.rng.randint(2, 9999))
         call = ToolCall(name="python", arguments={"code": f"print({truth})"}, raw="<tool_call>…</tool_call>")
+        long = asked.task.endswith("3")
+        handler = "continue_attempt" if long else "attempt_task"
+        cause = self.tell(self.turn(asked), cause, "attempt_task") if long else cause
         if with_tool:
             result = ToolResult(
                 state=ToolState.OK,
@@ -161,9 +164,23 @@ class TaskTeller:
             called = tasks.ToolCalled(
                 task=asked.task, attempt=asked.attempt, turn=0, number=0, call=call, result=result
             )
-            self.tell(called, cause, "attempt_task")
-        done = self.tell(self.attempted(asked, answer, call, truth, with_tool), cause, "attempt_task")
+            self.tell(called, cause, handler)
+        done = self.tell(self.attempted(asked, answer, call, truth, with_tool), cause, handler)
         return self.judge(done, asked, answer, truth, with_tool)
+
+    def turn(self, asked: tasks.AttemptRequested) -> tasks.TurnCompleted:
+        return tasks.TurnCompleted(
+            task=asked.task,
+            attempt=asked.attempt,
+            iteration=asked.iteration,
+            number=asked.number,
+            turn=1,
+            student=asked.student,
+            proposal=asked.proposal,
+            subgoals=("7", None),
+            progress=Artifact(sha256=sha256(asked.attempt), size=900, media="application/json"),
+            seed=asked.seed,
+        )
 
     def attempted(
         self, asked: tasks.AttemptRequested, answer: str, call: ToolCall, truth: str, with_tool: bool

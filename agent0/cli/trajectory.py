@@ -1,5 +1,7 @@
 """Attempts with what was said and done in them."""
 
+from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Annotated, Any, Literal
 
 import typer
@@ -25,8 +27,8 @@ def list_(
 
     with terminal.tables() as db:
         rows = list_attempts(db, resolve(db, run), task, iteration, correct, limit)
-    seen = ("attempt", "student", "status", "answer", "correct", "reward", "tool_calls", "tool_ok", "end", "wall_s")
-    terminal.table(rows, as_json, seen)
+    seen = "attempt student status answer correct credit reward turns tool_calls tool_ok end wall_s"
+    terminal.table(rows, as_json, seen.split())
 
 
 @app.command()
@@ -35,7 +37,8 @@ def show(
     run: terminal.Run = "LAST",
     as_json: terminal.Json = False,
 ) -> None:
-    """One attempt: the conversation, its tool calls, the verdict and the receipt of its reward."""
+    """One attempt, finished or not: the conversation turn by turn, what each tool call left in the work folder, the
+    answers to subgoals, the verdict and the receipt of its reward."""
     from projections.attempts import show_attempt
     from projections.rewards import explain_rewards
     from projections.runs import resolve
@@ -44,7 +47,7 @@ def show(
         name = resolve(db, run)
         found = show_attempt(db, name, attempt)
         receipts = explain_rewards(db, name, attempt=attempt)
-    found["transcript"] = found["transcript"] or _stored(found.get("transcript_artifact"))
+    found["transcript"] = _said(found)
     found["receipts"] = receipts
     if as_json:
         terminal.data(found)
@@ -72,27 +75,81 @@ def export(
 
 
 def _tell(found: dict[str, Any]) -> None:
-    lists = {name: found.pop(name) or [] for name in ("transcript", "calls", "verdicts", "receipts")}
+    lists = {name: found.pop(name) or [] for name in ("transcript", "calls", "verdicts", "receipts", "wanted")}
+    answers, found["rollbacks"] = found.pop("subgoals"), len(_rollbacks(lists["calls"])) or None
+    found.pop("progress", None)
     terminal.record({k: v for k, v in found.items() if v is not None}, False)
-    for turn in lists["transcript"]:
-        terminal.text(f"\n[{turn['role']}{' ' + turn['name'] if turn.get('name') else ''}]\n{turn['content']}")
+    for head, content in _conversation(lists["transcript"], lists["calls"], found["turns"] or 0):
+        terminal.text(f"\n[{head}]\n{content}")
     terminal.text("")
-    terminal.table(lists["calls"], False, ("number", "tool", "arguments", "state", "output", "wall_s", "cached"))
+    seen = ("number", "turn", "tool", "arguments", "state", "output", "wall_s", "cached", "files", "work")
+    terminal.table([{**call, "turn": call["turn"] + 1, "work": _short(call)} for call in lists["calls"]], False, seen)
+    if lists["wanted"]:
+        terminal.table(_subgoals(lists["wanted"], answers or [], lists["verdicts"]), False, title="subgoals")
     terminal.table(lists["verdicts"], False, ("verifier", "correct", "reason", "expected", "got"))
     parts = [part for receipt in lists["receipts"] for part in receipt["parts"]]
     terminal.table(parts, False, ("name", "inputs", "value", "weight", "worth"), title="reward")
 
 
-def _stored(artifact: Any) -> list[dict[str, Any]]:
-    """A transcript too long for its event."""
+def _conversation(
+    transcript: list[dict[str, Any]], calls: list[dict[str, Any]], turns: int
+) -> Iterator[tuple[str, str]]:
+    """(head, content) of each message; the attempt's own turns are numbered, and its calls say what they left."""
+    number = turns - sum(turn["role"] == "assistant" for turn in transcript)  # a prompt may hold turns of examples
+    waiting: list[dict[str, Any]] = []
+    for turn in transcript:
+        head = turn["role"]
+        if head == "assistant":
+            number += 1
+            waiting = [call for call in calls if call["turn"] == number - 1 and not call["inner"]]
+            head = f"assistant, turn {number}" if number > 0 else head
+        elif head == "tool":
+            head = f"tool {turn['name']}" if turn["name"] else head
+            head = f"{head}: {_outcome(waiting.pop(0), calls)}" if number > 0 and waiting else head
+        yield head, turn["content"]
+
+
+def _outcome(call: dict[str, Any], calls: list[dict[str, Any]]) -> str:
+    """How a call ended, and what the work folder was after it."""
+    steps = sum(c["inner"] and _plan_of(c, calls) == call["number"] for c in calls)
+    told = [call["state"], f"{steps} steps" if steps else ""]
+    if call in _rollbacks(calls):
+        same = [c["number"] for c in calls if c["number"] < call["number"] and c["work"] == call["work"]]
+        told.append(f"back to the folder after {same[-1]}" if same else "back to the empty folder")
+    if call["files"]:
+        told.append(f"{call['files']} files, {call['file_bytes']:,} bytes, folder {_short(call)}")
+    return ", ".join(filter(None, told))
+
+
+def _plan_of(step: dict[str, Any], calls: list[dict[str, Any]]) -> int | None:
+    return next((c["number"] for c in calls if c["number"] > step["number"] and not c["inner"]), None)
+
+
+def _rollbacks(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [call for call in calls if call["tool"] == "rollback" and call["state"] == "ok"]
+
+
+def _short(call: dict[str, Any]) -> str | None:
+    return call["work"] and str(call["work"])[:12]
+
+
+def _subgoals(wanted: list[str], answers: list[str | None], verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row a step of a long task."""
+    right: list[bool | None] = next((verdict["subgoals"] for verdict in verdicts if verdict["subgoals"]), [])
+    rows = zip_longest(wanted, answers[: len(wanted)], right[: len(wanted)])
+    return [{"step": n, "wanted": w, "answer": a, "correct": r} for n, (w, a, r) in enumerate(rows, 1)]
+
+
+def _said(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The conversation: as the event has it, from the store where it was too long, or of an attempt that goes on."""
     import json
 
     from events.values import Artifact
     from infra.artifacts import FileArtifacts
 
-    if not artifact:
-        return []
-    turns: list[dict[str, Any]] = json.loads(
-        FileArtifacts(terminal.settings().home).get(Artifact.model_validate(artifact))
-    )
-    return turns
+    stored = found.pop("transcript_artifact", None) or found["progress"]
+    if found["transcript"] or not stored:
+        return found["transcript"] or []
+    held = json.loads(FileArtifacts(terminal.settings().home).get(Artifact.model_validate(stored)))
+    turns: list[dict[str, Any]] = held["transcript"] if isinstance(held, dict) else held
+    return [{key: value for key, value in turn.items() if key != "token_ids"} for turn in turns]
