@@ -89,7 +89,7 @@ def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
 
 
 def _verified(state: RunState, event: tasks.ResultVerified) -> RunState:
-    return _on_attempt(state, event.task, event.attempt, verified=True, correct=event.correct)
+    return _on_attempt(state, event.task, event.attempt, verified=True, correct=event.correct, credit=event.credit)
 
 
 def _rewarded(state: RunState, event: tasks.RewardAssigned) -> RunState:

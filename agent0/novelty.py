@@ -16,13 +16,15 @@ Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target"]
 
 @dataclass(frozen=True)
 class Proposed:
-    """A teacher's answer to a request: ``task`` and ``slot`` as requested, ``proposal`` None where it was no task."""
+    """A teacher's answer to a request: ``task`` and ``slot`` as requested, ``proposal`` None where it was no task.
+    ``kind`` is what was asked for."""
 
     task: str
     slot: int
     domain: str
     proposal: Task | None
     problem: str = ""
+    kind: Literal["short", "long"] = "short"
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ def decide_batch(
 
     ``vectors`` holds the question's unit vector of every proposal that is a task, by task id. ``limit`` is the
     cosine similarity above which a proposal is too similar. A proposal whose identity (canonical form) was seen is a
-    duplicate whatever its wording. Another family or level of the domain asked for is welcome; another domain is not.
+    duplicate whatever its wording. Another family or level of the domain asked for is welcome; another domain or kind
+    is not.
     """
     siblings: list[_Sibling] = []
     decisions = []
@@ -97,6 +100,8 @@ def _refusal(entry: Proposed, proposal: Task, seen: bool) -> tuple[Reason, str] 
     """Why a well-formed proposal is refused whatever its wording."""
     if proposal.domain != entry.domain:
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
+    if proposal.kind != entry.kind:
+        return "off_target", f"asked for a {entry.kind} task, got a {proposal.kind} one"
     if (split := split_of(proposal.canonical)) != "train":
         return "reserved", f"kept for {split}"
     if seen:

@@ -29,6 +29,7 @@ class AttemptState:
     tokens: int = 0
     mean_logprob: float | None = None
     correct: bool | None = None
+    credit: float | None = None
     verified: bool = False
     dropped: bool = False
     reward: float | None = None

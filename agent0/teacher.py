@@ -4,11 +4,12 @@ import json
 import unicodedata
 from dataclasses import dataclass
 
-from agent0.families import families
+from agent0.families import families, kind_of
 from agent0.heldout import task_of
 from agent0.ports import GenerateRequest, Model, Sampling
 from agent0.prompts import Prompt, render
 from agent0.settings import ActorConfig
+from agent0.splitting import LONGEST_STEP, MOST_STEPS, split
 from agent0.trajectories import assemble, total_usage
 from events.base import sha256
 from events.values import Artifact, Task, Trajectory, Turn, Usage
@@ -30,6 +31,16 @@ class Draft:
     trajectory: Trajectory | None
     usage: Usage
     model: str
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a teacher's text holds, before any of it is believed."""
+
+    question: str
+    program: str = ""
+    subgoals: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
 
 
 def request_turns(prompt: Prompt, domain: str, family: str, level: int) -> tuple[Turn, ...]:
@@ -65,29 +76,41 @@ async def propose(
 def read_proposal(text: str, domain: str, family: str, level: int) -> tuple[Task | None, str]:
     """The task in ``text``, or None and why not.
 
-    A JSON object with ``question`` (and ``program``) or the bare question. A question that a family can read becomes
-    that family's task, ``family`` and those of ``domain`` tried first: level, parameters and identity are what the
-    family says. Any other question needs a program to be an open task at ``level``.
+    A JSON object with ``question`` (and ``program``; for a long task ``subgoals`` and ``programs``, one each) or the
+    bare question. A question that a family can read becomes that family's task, ``family`` and those of ``domain``
+    tried first: level, parameters and identity are what the family says. Any other question needs a program to be an
+    open task at ``level``; a long one, which it is where ``family`` is long, needs steps, too.
     """
     found = _written(text)
     if isinstance(found, str):
         return None, found
-    question, program = found
-    problem = _unfit(question, LONGEST_QUESTION, "question") or _unfit(program, LONGEST_PROGRAM, "program")
-    if problem:
+    if problem := _unfit_parts(found):
         return None, problem
-    if task := _of_family(question, domain, family):
+    if task := _of_family(found.question, domain, family):
         return task, ""
+    long = kind_of(family) == "long"
+    program = found.program or (found.programs[-1] if long and found.programs else "")
     if not program:
         return None, "no family reads this question, and it brings no program"
-    return Task(
-        question=question,
+    task = Task(
+        question=found.question,
         domain=domain,
         family=OPEN_FAMILY,
         level=level,
-        canonical=f"{OPEN_FAMILY} {normal(question)}",
+        canonical=f"{OPEN_FAMILY} {normal(found.question)}",
         program=program,
-    ), ""
+    )
+    return _with_steps(task, found) if long else (task, "")
+
+
+def _with_steps(task: Task, found: _Written) -> tuple[Task | None, str]:
+    """``task`` as a long one, its steps as given or as the question names them."""
+    steps = found.subgoals or split(task.question)
+    if not 2 <= len(steps) <= MOST_STEPS:
+        return None, f"a long task has 2 to {MOST_STEPS} steps; {len(steps) or 'none'} are found here"
+    if found.programs and len(found.programs) != len(steps):
+        return None, f"there are {len(found.programs)} programs for {len(steps)} steps"
+    return task.model_copy(update={"kind": "long", "subgoals": steps, "programs": found.programs}), ""
 
 
 def normal(question: str) -> str:
@@ -96,15 +119,15 @@ def normal(question: str) -> str:
     return plain if len(plain) <= 200 else sha256(plain)
 
 
-def _written(text: str) -> tuple[str, str] | str:
-    """Question and program, or what is wrong."""
+def _written(text: str) -> _Written | str:
+    """The parts of a proposal, or what is wrong."""
     body = text.strip()
     if body.startswith("```"):
         body = body.removesuffix("```").partition("\n")[2].strip()
     if not body:
         return "nothing was written"
     if not body.startswith("{"):
-        return body, ""
+        return _Written(body)
     if len(body) > LONGEST_QUESTION + 2 * LONGEST_PROGRAM:
         return "the JSON is too long"
     try:
@@ -114,7 +137,26 @@ def _written(text: str) -> tuple[str, str] | str:
     question, program = value.get("question"), value.get("program", "")
     if not isinstance(question, str) or not isinstance(program, str):
         return "question and program must be text"
-    return question.strip(), program.strip("\n")
+    subgoals, programs = value.get("subgoals") or [], value.get("programs") or []
+    if not _is_texts(subgoals) or not _is_texts(programs):
+        return "subgoals and programs must be lists of text"
+    steps = tuple(" ".join(step.split()) for step in subgoals)
+    return _Written(question.strip(), program.strip("\n"), steps, tuple(one.strip("\n") for one in programs))
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _unfit_parts(found: _Written) -> str:
+    """What is wrong with the first part of a proposal that is not fit."""
+    parts = [
+        (found.question, LONGEST_QUESTION, "question"),
+        (found.program, LONGEST_PROGRAM, "program"),
+        *((step, LONGEST_STEP, "subgoal") for step in found.subgoals),
+        *((program, LONGEST_PROGRAM, "program") for program in found.programs),
+    ]
+    return next((problem for part in parts if (problem := _unfit(*part))), "")
 
 
 def _unfit(text: str, longest: int, what: str) -> str:
@@ -128,5 +170,5 @@ def _unfit(text: str, longest: int, what: str) -> str:
 
 def _of_family(question: str, domain: str, family: str) -> Task | None:
     """``question`` as a task of a family: the one asked for, else one of its domain, else any."""
-    order = sorted(families().values(), key=lambda f: (f.name != family, f.domain != domain, f.name))
+    order = sorted(families(long=None).values(), key=lambda f: (f.name != family, f.domain != domain, f.name))
     return next((task for entry in order if (task := task_of(entry, question))), None)

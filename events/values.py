@@ -36,6 +36,8 @@ class Task(Value):
     """A teacher's checking program (open tasks only): prints the answer, run in the verifier's sandbox."""
     kind: Literal["short", "long"] = "short"
     subgoals: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    """A teacher's checking programs for the subgoals (open long tasks only): one each, or none at all."""
 
 
 class ToolCall(Value):

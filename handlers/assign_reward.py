@@ -37,6 +37,7 @@ def _student(run: RunState, event: ResultVerified, held: TaskState) -> Event:
     attempt = held.attempts[event.attempt]
     facts = {
         "correct": event.correct,
+        "credit": event.credit,
         "grounded": attempt.grounded,
         "tool_ok": attempt.tool_ok,
         "tool_calls": attempt.tool_calls,

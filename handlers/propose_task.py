@@ -1,5 +1,6 @@
 """The teacher writes a task."""
 
+from agent0.families import kind_of
 from agent0.ports import Artifacts, Models
 from agent0.prompts import prompt
 from agent0.run import RunState
@@ -14,7 +15,7 @@ from handlers import on
 async def propose_task(event: TaskRequested, run: RunState, models: Models, artifacts: Artifacts) -> list[Event]:
     """One generation; text that is no task is a fact with its problem, not an error."""
     actor = run.config.teacher
-    words = prompt(actor.prompts, event.domain, "teacher")
+    words = prompt(actor.prompts, event.domain, "teacher", long=kind_of(event.family) == "long")
     draft = await propose(
         models.open(actor),
         words,

@@ -1,5 +1,6 @@
 """Lets through what is well-formed, not reserved for held-out sets, and new."""
 
+from agent0.families import kind_of
 from agent0.novelty import Archive, Decision, Proposed, decide_batch
 from agent0.ports import Embedder, Embedders, History
 from agent0.run import RunState
@@ -21,7 +22,7 @@ async def screen_task(
     complete = len(run.tasks) == run.config.tasks and all(t.proposed for t in run.tasks.values())
     if not complete or not waiting:
         return []
-    batch = [Proposed(name, t.slot, t.domain, t.proposal, t.problem) for name, t in waiting.items()]
+    batch = [Proposed(name, t.slot, t.domain, t.proposal, t.problem, kind_of(t.family)) for name, t in waiting.items()]
     plan = run.config.curriculum
     embedder = embedders.open(plan.embedder)
     texts = {p.task: p.proposal.question for p in batch if p.proposal}

@@ -3,7 +3,7 @@
 from agent0.ports import Sandbox
 from agent0.run import RunState
 from agent0.state import TaskState
-from agent0.verifiers import verifier_for
+from agent0.verifiers import credit_of, graded, verifier_for
 from events.alarms import ReactionDropped
 from events.base import Event
 from events.tasks import ResultVerified, TaskAttempted
@@ -23,20 +23,26 @@ async def verify_result(
     attempts = _ready(event, held, judge.collective)
     if not attempts:
         return []
-    verdicts = await judge.judge(held.proposal, list(attempts.values()), verifier_sandbox)
-    return [
-        ResultVerified(
-            task=task,
-            attempt=attempt,
-            iteration=run.iteration,
-            correct=verdict.correct,
-            verifier=judge.name,
-            reason=verdict.reason,
-            expected=verdict.expected,
-            got=verdict.got,
+    proposal, given = held.proposal, event.subgoals if isinstance(event, TaskAttempted) else ()
+    verdicts = await judge.judge(proposal, list(attempts.values()), verifier_sandbox)
+    effects: list[Event] = []
+    for attempt, verdict in zip(attempts, verdicts, strict=True):
+        subgoals = await graded(judge, proposal, given, verdict, verifier_sandbox)
+        effects.append(
+            ResultVerified(
+                task=task,
+                attempt=attempt,
+                iteration=run.iteration,
+                correct=verdict.correct,
+                verifier=judge.name,
+                reason=verdict.reason,
+                expected=verdict.expected,
+                got=verdict.got,
+                subgoals=subgoals,
+                credit=credit_of(subgoals),
+            )
         )
-        for attempt, verdict in zip(attempts, verdicts, strict=True)
-    ]
+    return effects
 
 
 def _ready(event: TaskAttempted | ReactionDropped, held: TaskState, collective: bool) -> dict[str, str | None]:

@@ -15,6 +15,7 @@ ALL = [entry for role in get_args(Role) for entry in rewards(role).values()]
 SHARE = st.none() | st.floats(0, 1)
 FACTS: dict[str, st.SearchStrategy[Any]] = {
     "correct": st.none() | st.booleans(),
+    "credit": SHARE,
     "grounded": st.booleans(),
     "accepted": st.none() | st.booleans(),
     "reason": st.sampled_from(["", "malformed", "reserved", "duplicate", "similar", "off_target"]),
@@ -68,7 +69,7 @@ def test_a_receipt_adds_up(role: Role, told: dict[str, Any], weight: float) -> N
 
 def test_a_part_without_weight_is_left_out() -> None:
     parts, total = receipt("student", {"correct": True, "grounded": True}, {"tool_use": 0})
-    assert ([p.name for p in parts], total) == (["correctness"], 1.0)
+    assert ([p.name for p in parts], total) == (["correctness", "subgoals"], 1.0)
 
 
 def _score(role: Role, name: str, **told: Any) -> float | None:

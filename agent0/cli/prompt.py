@@ -16,9 +16,7 @@ def list_(as_json: terminal.Json = False) -> None:
     """Every prompt with its version."""
     from agent0.prompts import prompts
 
-    rows = [
-        {"prompt": f"{p.style}/{p.domain}/{p.role}", "version": p.version, "characters": len(p.text)} for p in prompts()
-    ]
+    rows = [{"prompt": p.name, "version": p.version, "characters": len(p.text)} for p in prompts()]
     terminal.table(rows, as_json)
 
 

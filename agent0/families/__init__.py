@@ -10,7 +10,7 @@ import pkgutil
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 Params = dict[str, Any]
 
@@ -73,6 +73,11 @@ def families(domain: str = "", long: bool | None = False) -> dict[str, Family]:
     _import_all()
     chosen = (_families[name] for name in sorted(_families))
     return {f.name: f for f in chosen if domain in ("", f.domain) and long in (None, f.long)}
+
+
+def kind_of(name: str) -> Literal["short", "long"]:
+    """Of the tasks that are wanted where the family ``name`` is asked for; open ones are short."""
+    return "long" if name in families(long=True) else "short"
 
 
 @functools.cache

@@ -1,4 +1,5 @@
-"""Prompts are text files: one a style, domain and role. Their version is the hash of their content.
+"""Prompts are text files: one a style, domain and role, and another for long tasks. Their version is the hash of their
+content.
 
 A line ``@system``, ``@user``, ``@assistant`` or ``@tool`` starts a turn; a file without one is a single user turn.
 ``{name}`` is a placeholder; what is filled in is never read again, so a question cannot forge turns or placeholders.
@@ -19,17 +20,24 @@ _placeholder = re.compile(r"\{(domain|family|level|question|tools|examples)\}")
 
 ANY = "any"
 """The folder for domains without one."""
+_LONG = "_long"
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt's text and version (first 12 hex digits of its sha256)."""
+    """A prompt's text and version (first 12 hex digits of its sha256). ``role`` is that of its file: ``student_long``
+    is what the student reads of long tasks."""
 
     style: str
     domain: str
     role: str
     text: str
     version: str
+
+    @property
+    def name(self) -> str:
+        """``style/domain/role``."""
+        return f"{self.style}/{self.domain}/{self.role}"
 
 
 def styles() -> list[str]:
@@ -40,15 +48,18 @@ def styles() -> list[str]:
 def prompts() -> list[Prompt]:
     """All prompts, sorted by style, domain, role."""
     folders = [(s, d.name) for s in styles() for d in (resources.files(__name__) / s).iterdir() if d.is_dir()]
-    return [prompt(style, domain, role) for style, domain in sorted(folders) for role in sorted(get_args(Role))]
+    roles = sorted(f"{role}{suffix}" for role in get_args(Role) for suffix in ("", _LONG))
+    return [prompt(style, domain, role) for style, domain in sorted(folders) for role in roles]
 
 
-def prompt(style: str, domain: str, role: str) -> Prompt:
-    """One prompt; a domain without a file of its own gets that of the folder ``any``.
+def prompt(style: str, domain: str, role: str, *, long: bool = False) -> Prompt:
+    """One prompt, the one for ``long`` tasks where asked; a domain without a file of its own gets that of the folder
+    ``any``.
 
     Raises:
         NotFoundError: there is no such style or role.
     """
+    role = f"{role}{_LONG}" if long else role
     name = f"{style}/{domain}/{role}"
     if not re.fullmatch(r"[a-z0-9_-]+(/[a-z0-9_-]+){2}", name):
         raise NotFoundError(f"No prompt is named {name[:80]}.", "Names are lower-case letters, digits, _ and -.")

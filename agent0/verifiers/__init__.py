@@ -24,32 +24,62 @@ class Verdict:
 
 
 Judge = Callable[[Task, Sequence[str | None], Sandbox], Awaitable[list[Verdict]]]
+Grade = Callable[[Task, Sequence[str | None], Sandbox], Awaitable[Sequence[bool | None]]]
 
 
 @dataclass(frozen=True)
 class Verifier:
-    """A registered way of deciding. ``applies`` says for which tasks; ``collective`` ones see all attempts at once."""
+    """A registered way of deciding. ``applies`` says for which tasks; ``collective`` ones see all attempts at once.
+
+    ``grade`` decides one attempt's subgoals but the last, None where they cannot be decided.
+    """
 
     name: str
     judge: Judge
     applies: Callable[[Task], bool]
     rank: int
     collective: bool
+    grade: Grade | None = None
 
 
 _verifiers: dict[str, Verifier] = {}
 
 
 def verifier(
-    name: str, *, applies: Callable[[Task], bool], rank: int, collective: bool = False
+    name: str, *, applies: Callable[[Task], bool], rank: int, collective: bool = False, grade: Grade | None = None
 ) -> Callable[[Judge], Judge]:
-    """Register ``async judge(task, answers, sandbox) -> one verdict an answer``. Lower ranks are asked first."""
+    """Register ``async judge(task, answers, sandbox) -> one verdict an answer``. Lower ranks are asked first.
+
+    Raises:
+        ValueError: a collective verifier has a ``grade``, which is for one attempt.
+    """
+    if collective and grade:
+        raise ValueError(f"verifier {name} sees all attempts at once: it cannot grade one")
 
     def register(judge: Judge) -> Judge:
-        _verifiers[name] = Verifier(name, judge, applies, rank, collective)
+        _verifiers[name] = Verifier(name, judge, applies, rank, collective, grade)
         return judge
 
     return register
+
+
+async def graded(
+    judge: Verifier, task: Task, given: Sequence[str | None], answer: Verdict, sandbox: Sandbox
+) -> tuple[bool | None, ...]:
+    """A verdict for each subgoal of ``task``, none for a short one. The last is that of the answer itself; what was not
+    ``given`` is wrong where right could be told."""
+    if not task.subgoals:
+        return ()
+    earlier = len(task.subgoals) - 1
+    answers = [*given[:earlier], *(None for _ in range(earlier - len(given)))]
+    verdicts = await judge.grade(task, answers, sandbox) if judge.grade else [None] * earlier
+    return (*verdicts, answer.correct)
+
+
+def credit_of(verdicts: Sequence[bool | None]) -> float | None:
+    """The share that is right among what was decided, None where nothing was."""
+    decided = [verdict for verdict in verdicts if verdict is not None]
+    return sum(decided) / len(decided) if decided else None
 
 
 def verifiers() -> dict[str, Verifier]:

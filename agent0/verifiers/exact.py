@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent0.answers import normal_form
+from agent0.answers import normal_form, same
 from agent0.families import families
 from agent0.ports import Sandbox
 from agent0.verifiers import Verdict, verifier
@@ -10,13 +10,23 @@ from events.values import Task
 
 
 def _known(task: Task) -> bool:
-    return task.family in families()
+    return task.family in families(long=None)
 
 
-@verifier("exact", applies=_known, rank=0)
+async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
+    """Compare with the steps of the question as written."""
+    family = families(long=None)[task.family]
+    params = family.parse(task.question)
+    steps = family.steps(params) if family.steps and params is not None else ()
+    if len(steps) != len(given) + 1:
+        return [None for _ in given]
+    return [answer is not None and same(step.answer, answer) for step, answer in zip(steps, given, strict=False)]
+
+
+@verifier("exact", applies=_known, rank=0, grade=_grade)
 async def exact(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
     """Compare with the family's own solution of the question as written."""
-    family = families()[task.family]
+    family = families(long=None)[task.family]
     params = family.parse(task.question)
     if params is None:
         return [Verdict(None, "the question does not read as its family") for _ in answers]

@@ -16,7 +16,7 @@ from typing import Literal
 
 from agent0.errors import ConfigError, OperationError
 from agent0.families import Family, Params, families
-from agent0.parsing import OPEN, format_call
+from agent0.parsing import OPEN, format_call, parse_turn
 from agent0.ports import Artifacts, GenerateRequest, Generation, Sample, Trained, TrainJob
 from agent0.settings import ActorConfig
 from agent0.student import plain_output
@@ -153,12 +153,25 @@ def _limited(text: str, limit: int) -> tuple[tuple[int, ...], Literal["stop", "l
 
 
 def _say(request: GenerateRequest, skill: int, rng: random.Random) -> str:
-    question = next((t.content for t in reversed(request.turns) if t.role == "user"), "")
+    asked = [(place, turn.content) for place, turn in enumerate(request.turns) if turn.role == "user"]
+    question = asked[-1][1] if asked else ""
+    for place, text in reversed(asked):
+        if long := _long_task(text):
+            written = sum(turn.role == "assistant" for turn in request.turns[place:])
+            return _act(*long, written, bool(request.prefill), skill, rng)
     if found := _task(question):
         return _attempt(request, *found, skill, rng)
     if wanted := _wanted(question):
         return _proposal(*wanted, skill, rng)
     return "I cannot tell."
+
+
+def _long_task(text: str) -> tuple[Family, Params] | None:
+    """The long task that ``text`` asks as a whole."""
+    for entry in families(long=True).values():
+        if (params := entry.parse(text.strip())) is not None:
+            return entry, params
+    return None
 
 
 def _task(text: str) -> tuple[Family, Params] | None:
@@ -174,12 +187,13 @@ def _task(text: str) -> tuple[Family, Params] | None:
 def _wanted(text: str) -> tuple[Family, int] | None:
     """Family and level that a request for a task names: after these words where they are there, else the last ones."""
     words = re.findall(r"[a-z_]+|\d", text[-4000:].lower())
-    named = [place for place, word in enumerate(words) if word in families()]
+    known = families(long=None)
+    named = [place for place, word in enumerate(words) if word in known]
     levels = [place for place, word in enumerate(words) if word.isdigit()]
     if not named or not levels:
         return None
     entry, level = (_after(words, label, places) for label, places in (("family", named), ("level", levels)))
-    return families()[entry], min(max(int(level), 1), families()[entry].levels)
+    return known[entry], min(max(int(level), 1), known[entry].levels)
 
 
 def _after(words: Sequence[str], label: str, places: Sequence[int]) -> str:
@@ -208,6 +222,39 @@ def _attempt(request: GenerateRequest, entry: Family, params: Params, skill: int
     return call if request.prefill or rng.random() > 0.04 else call[: len(call) // 2]
 
 
+def _act(entry: Family, params: Params, turn: int, forced: bool, skill: int, rng: random.Random) -> str:
+    """Turn number ``turn`` of the family's script: at first often a guess instead, later now and then with a step's
+    answer left out or wrong, both less often with skill."""
+    script = entry.script(params) if entry.script else ()
+    if not forced and turn == 0 and rng.random() > effort(skill):
+        return _guess(entry, params, rng)
+    said = script[min(turn, len(script) - 1)]
+    if rng.random() < 0.35 * 0.7**skill:
+        said = _slipped(entry, params, said, rng)
+    return said[max(said.find(OPEN), 0) :] if forced else said
+
+
+def _slipped(entry: Family, params: Params, said: str, rng: random.Random) -> str:
+    """``said`` with what it submits left out or spoilt; whatever else it does is done."""
+    calls = parse_turn(said).calls
+    if not calls:
+        return f"\\boxed{{{_near(entry.solve(params), rng)}}}"
+    left_out, told = rng.random() < 0.5, []
+    for call in calls:
+        arguments = dict(call.arguments)
+        if call.name == "submit_answer":
+            if left_out:
+                continue
+            arguments["answer"] = _near(arguments["answer"], rng)
+        told.append(format_call(call.name, arguments))
+    return "\n".join(told)
+
+
+def effort(skill: int) -> float:
+    """Chance of going through a long task step by step rather than guessing its answer."""
+    return 1 - 0.4 * 0.6**skill
+
+
 def tool_share(skill: int) -> float:
     """Chance of calling the tool: a quarter at first, nearer to all of the time with each step of skill."""
     return 1 - 0.75 * 0.6**skill
@@ -216,7 +263,10 @@ def tool_share(skill: int) -> float:
 def _guess(entry: Family, params: Params, rng: random.Random) -> str:
     """The answer, less often the harder the task; else something like it."""
     answer = entry.solve(params)
-    if rng.random() > 0.4 / entry.level(params):
-        number = answer.lstrip("-").isdigit()
-        answer = str(int(answer) + rng.choice((-2, -1, 1, 2, 10))) if number else f"{answer[::-1]}?"
-    return f"\\boxed{{{answer}}}"
+    return f"\\boxed{{{_near(answer, rng) if rng.random() > 0.4 / entry.level(params) else answer}}}"
+
+
+def _near(answer: str, rng: random.Random) -> str:
+    """Something like ``answer``."""
+    number = answer.lstrip("-").isdigit()
+    return str(int(answer) + rng.choice((-2, -1, 1, 2, 10))) if number else f"{answer[::-1]}?"
