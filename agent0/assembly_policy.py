@@ -34,8 +34,11 @@ async def with_policy(settings: Settings) -> Settings:
     return settings.model_copy(update={"run": settings.run.model_copy(update={"policy": policy})})
 
 
-async def change(settings: Settings, kind: PolicyKind, name: str, allowed: bool, reason: str) -> bool:
-    """Record a change for the settings' profile; whether there was anything to change.
+async def change(
+    settings: Settings, kind: PolicyKind, name: str, allowed: bool, reason: str
+) -> tuple[PolicyConfig, bool]:
+    """Record a change for the settings' profile. Returns what was allowed before, and whether there was anything to
+    change.
 
     Raises:
         DependencyError, LogError: the log cannot be written.
@@ -43,10 +46,10 @@ async def change(settings: Settings, kind: PolicyKind, name: str, allowed: bool,
     wanted = PolicyChanged(profile=settings.profile, kind=kind, name=name, allowed=allowed, reason=reason)
     before = (await with_policy(settings)).run.policy
     if resolve(before, [wanted], settings.profile) == before or (allowed and verdict(before, kind, name).allowed):
-        return False
+        return before, False
     async with open_log(settings, make=True) as log:
         await log.append([recorded(RUN, wanted)])
-    return True
+    return before, True
 
 
 def rows(configured: PolicyConfig, resolved: PolicyConfig) -> list[dict[str, object]]:

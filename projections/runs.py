@@ -131,3 +131,13 @@ def show_run(db: sqlite3.Connection, run: str) -> Row:
         NotFoundError: there is no such run.
     """
     return select(db, "SELECT * FROM runs WHERE run = ?", (resolve(db, run),), parse=("config", "prompts"))[0]
+
+
+def under_way(db: sqlite3.Connection, run: str = "") -> tuple[int, int]:
+    """(runs that are running, attempts in them that were asked for and have not ended); of one run where named."""
+    running = select(db, "SELECT run FROM runs WHERE status = 'running' AND (run = ? OR ? = '')", (run, run))
+    begun = (
+        "SELECT count(*) AS n FROM attempts JOIN runs USING (run) WHERE runs.status = 'running'"
+        " AND attempts.status IN ('requested', 'working') AND (run = ? OR ? = '')"
+    )
+    return len(running), select(db, begun, (run, run))[0]["n"]

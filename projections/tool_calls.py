@@ -112,7 +112,7 @@ def snapshot_after(db: sqlite3.Connection, run: str, attempt: str, number: int) 
     return found[0]["work"] or ""
 
 
-def recent_calls(db: sqlite3.Connection, since: str) -> dict[str, int]:
-    """Calls by tool whose event is younger than ``since`` (as ``stamp`` writes it)."""
-    rows = select(db, "SELECT tool, count(*) AS n FROM tool_calls WHERE time > ? GROUP BY tool", (since,))
-    return {row["tool"]: row["n"] for row in rows}
+def recent_calls(db: sqlite3.Connection, since: str, run: str = "") -> dict[str, int]:
+    """Calls by tool whose event is younger than ``since`` (as ``stamp`` writes it); of one run where named."""
+    counts = "SELECT tool, count(*) AS n FROM tool_calls WHERE time > ? AND (run = ? OR ? = '') GROUP BY tool"
+    return {row["tool"]: row["n"] for row in select(db, counts, (since, run, run))}

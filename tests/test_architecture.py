@@ -42,6 +42,7 @@ OUTSIDERS = {
     "ollama": ("infra/models/ollama.py",),
     "peft": ("infra/models/*", "infra/lora.py"),
     "platformdirs": ("agent0/configuration.py",),
+    "prometheus_client": ("agent0/assembly_metrics.py",),
     "pydantic": ("events/*", "agent0/settings.py", "agent0/configuration.py", "agent0/tools/*", "infra/server.py"),
     "pydantic_core": ("projections/*",),
     "rich": ("agent0/cli/*",),

@@ -225,10 +225,10 @@ async def test_what_changed_is_part_of_the_next_run_and_of_no_other(held: Callab
     assert await changes(settings) == []
     assert not (settings.home / "nats").exists()  # looking makes no log
     assert await with_policy(settings) == settings
-    assert await change(settings, "host", "example.org", True, "for a look")
-    assert not await change(settings, "host", "example.org", True, "again")
-    assert await change(settings, "executable", "awk", False, "")
-    assert not await change(settings, "executable", "no-such-program", False, "")
+    assert (await change(settings, "host", "example.org", True, "for a look"))[1]
+    assert not (await change(settings, "host", "example.org", True, "again"))[1]
+    assert (await change(settings, "executable", "awk", False, ""))[1]
+    assert not (await change(settings, "executable", "no-such-program", False, ""))[1]
     resolved = await with_policy(settings)
     assert resolved.run.policy.hosts == ("example.org",)
     assert "awk" not in resolved.run.policy.executables

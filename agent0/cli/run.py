@@ -40,11 +40,13 @@ def start(
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     from agent0.assembly import check_names, started
     from agent0.assembly_models import check_models
+    from agent0.assembly_policy import with_policy
 
-    held = terminal.settings(
+    given = terminal.settings(
         profile, pairs, run__seed=seed, run__iterations=iterations, run__tasks=tasks, run__attempts=attempts
     )
-    check_names(held.run)
+    check_names(given.run)
+    held = terminal.run_async(lambda: with_policy(given))
     if not (detach or no_handlers):  # other machines' models are theirs
         check_models(held.run)
     begin = started(held, name)

@@ -1,0 +1,174 @@
+"""Part of the rim: tools outside of any run, called one by one by a person or a program."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent0.assembly import open_port
+from agent0.assembly_models import load_plugins
+from agent0.assembly_policy import with_policy
+from agent0.configuration import nearest
+from agent0.errors import ConfigError, SandboxUnavailableError
+from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult, Web
+from agent0.settings import Settings
+from agent0.snapshots import save
+from agent0.tools import Tool, call_tool, tools
+from agent0.tools.workspace import Workspace
+from events.values import ToolCall, ToolResult, ToolState
+
+RAW = ("python", "shell")
+"""Tools that can be given code, and tell what it did rather than what a model would read of it."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One call: ``code`` for a raw one, else ``args``. Limits (seconds, MiB) are those of the settings where not given
+    or larger. ``keep``: store the work folder, so that a later call can start from it."""
+
+    tool: str
+    code: str | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    wall: float | None = None
+    mem: int | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    keep: bool = False
+
+
+class Bench:
+    """Every tool, ready to be called; nothing of one call is left for the next. Make one with ``open_bench``."""
+
+    def __init__(self, settings: Settings, sandbox: Sandbox, web: Web | None, artifacts: Artifacts) -> None:
+        self._settings, self._sandbox, self._web, self._artifacts = settings, sandbox, web, artifacts
+
+    @property
+    def at_once(self) -> int:
+        """Calls that the sandbox carries out at a time."""
+        return self._settings.sandbox.workers * self._settings.sandbox.calls
+
+    async def answer(self, asked: Asked) -> dict[str, Any]:
+        """What came of it, as JSON values. Hostile code, a limit, no sandbox at all: ``state`` tells.
+
+        Raises:
+            ConfigError: there is no such tool, or it takes no code.
+        """
+        known_tool(asked.tool)
+        if asked.code is not None and asked.tool not in RAW:
+            raise ConfigError(f"{asked.tool} takes no code.", f"Only {' and '.join(RAW)} do.", "Give it arguments.")
+        work = self._workspace(asked)
+        told = await (self._raw(asked, asked.code, work) if asked.code is not None else self._read(asked, work))
+        manifest = await asyncio.to_thread(save, work.files, self._artifacts) if asked.keep else None
+        return {
+            **told,
+            "files": {name: len(data) for name, data in work.files.items()},
+            "manifest": manifest.sha256 if manifest else None,
+        }
+
+    def _workspace(self, asked: Asked) -> Workspace:
+        limits, student = self._settings.sandbox, self._settings.run.student
+        sandbox = _Sized(self._sandbox, min(asked.mem or limits.mem_mib, limits.mem_mib))
+        seconds = asked.wall or (limits.wall_s if asked.code is not None else student.tool_seconds)
+        return Workspace(
+            sandbox=sandbox,
+            allowed=tuple(tools()),
+            policy=self._settings.run.policy,
+            web=self._web,
+            seconds=seconds,
+            characters=student.tool_output,
+            files=dict(asked.files),
+        )
+
+    async def _raw(self, asked: Asked, code: str, work: Workspace) -> dict[str, Any]:
+        run = work.python if asked.tool == "python" else work.shell
+        try:
+            result = await run(code, wall_s=work.seconds)
+        except SandboxUnavailableError as error:
+            result = nothing(ToolState.REFUSED, str(error))
+        return shown(asked.tool, result)
+
+    async def _read(self, asked: Asked, work: Workspace) -> dict[str, Any]:
+        try:
+            result = await call_tool(ToolCall(name=asked.tool, arguments=dict(asked.args)), work)
+        except SandboxUnavailableError as error:
+            result = ToolResult(state=ToolState.REFUSED, reason=str(error))
+        return {"tool": asked.tool, **result.model_dump(mode="json", exclude={"artifact", "work", "files"})}
+
+
+class _Sized:
+    """A sandbox whose calls get a person's memory limit, which tools know nothing of."""
+
+    def __init__(self, inner: Sandbox, mem_mib: int) -> None:
+        self._inner, self._mem_mib = inner, mem_mib
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        """Run ``call`` with that limit."""
+        return await self._inner.call(replace(call, mem_mib=self._mem_mib))
+
+    async def close(self) -> None:
+        """It is not ours to close."""
+
+
+@asynccontextmanager
+async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[Bench]:
+    """Tools with a sandbox on ``workers`` zygotes (0: as set) and what their profile may touch now. Where no sandbox
+    passes its self-test, every call that needs one is refused.
+
+    Raises:
+        DependencyError: the log, which knows what is allowed, cannot be reached.
+    """
+    from infra.artifacts import FileArtifacts
+
+    load_plugins()
+    held = await with_policy(settings)
+    if workers:
+        held = held.model_copy(update={"sandbox": held.sandbox.model_copy(update={"workers": workers})})
+    artifacts = FileArtifacts(held.home)
+    async with AsyncExitStack() as stack:
+        sandbox = await _sandbox(held, artifacts)
+        stack.push_async_callback(sandbox.close)
+        web = await open_port("web", held, artifacts)
+        stack.push_async_callback(web.close)
+        yield Bench(held, sandbox, web, artifacts)
+
+
+async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
+    from infra.sandbox import Refusing
+
+    try:
+        opened: Sandbox = await open_port("sandbox", settings, artifacts)
+    except SandboxUnavailableError as error:
+        return Refusing(error.why, error.fix)
+    return opened
+
+
+def known_tool(name: str) -> Tool:
+    """The tool of that name.
+
+    Raises:
+        ConfigError: there is none; the known ones and the nearest are named.
+    """
+    known = tools()
+    if name not in known:
+        why = f"The tools are: {', '.join(known)}."
+        raise ConfigError(f"There is no tool {name[:80]!r}.", why, nearest(name, list(known)))
+    return known[name]
+
+
+def nothing(state: ToolState, reason: str) -> SandboxResult:
+    """The result of what was not run."""
+    return SandboxResult(state, None, "", "", 0.0, 0.0, 0.0, "", "", reason=reason)
+
+
+def shown(tool: str, result: SandboxResult) -> dict[str, Any]:
+    """A raw result as JSON values, without its files."""
+    names = ("rc", "stdout", "stderr", "wall_s", "cpu_s", "peak_mem_mib", "tier", "backend", "reason", "output_bytes")
+    return {"tool": tool, "state": result.state.value, **{name: getattr(result, name) for name in names}}
+
+
+def switched_off(settings: Settings) -> dict[str, str]:
+    """Tools that refuse every call by these settings, and why."""
+    from infra.web import FETCH_OFF, SEARCH_OFF
+
+    reasons = {"http_request": (settings.web.enabled, FETCH_OFF), "web_search": (settings.web.search, SEARCH_OFF)}
+    return {name: why for name, (on, why) in reasons.items() if not on}

@@ -1,0 +1,168 @@
+"""Tools, outside of any run: what there is, one call, a server of calls, a look at a stranger's tools."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import terminal
+
+if TYPE_CHECKING:
+    from agent0.assembly_sandbox import Asked
+    from agent0.settings import Settings
+
+app = typer.Typer(help="Tools: list them, call one as a run would, serve calls, look at an MCP server.")
+LONGEST_CODE = 4 << 20
+"""Bytes of code that are read; the sandbox refuses less."""
+
+
+@app.command("list")
+def list_(profile: terminal.Profile = None, pairs: terminal.Set = None, as_json: terminal.Json = False) -> None:
+    """Every tool with what it does, whether it is switched on, and whether the profile's student has it."""
+    from agent0.assembly_sandbox import switched_off
+    from agent0.tools import tools
+
+    held = terminal.settings(profile, pairs)
+    off = switched_off(held)
+    rows = [
+        {
+            "tool": one.name,
+            "on": one.name not in off,
+            "student": one.name in held.run.student.tools,
+            "does": _first_sentence(one.spec.description),
+            "why_off": off.get(one.name, ""),
+            "cached": one.pure,
+            "untrusted": one.untrusted,
+            "parameters": one.spec.parameters,
+        }
+        for one in tools().values()
+    ]
+    if as_json:
+        terminal.data(rows)
+        return
+    shown = [{**row, "on": "on" if row["on"] else "off", "student": "yes" if row["student"] else "-"} for row in rows]
+    terminal.table(shown, False, ("tool", "on", "student", "does"))
+    for name, why in off.items():
+        terminal.say(f"{name}: {why}.")
+
+
+@app.command()
+def call(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A tool; see agent0 tool list.")],
+    code: Annotated[str | None, typer.Option(help="python, shell: what to run.")] = None,
+    code_file: Annotated[str | None, typer.Option(help="The same from a file; '-' is standard input.")] = None,
+    arguments: Annotated[str | None, typer.Option("--args", help="Any tool: its arguments as a JSON object.")] = None,
+    wall: Annotated[float | None, typer.Option(min=0.01, help="Seconds at most, up to sandbox.wall_s.")] = None,
+    mem: Annotated[int | None, typer.Option(min=1, help="MiB at most, up to sandbox.mem_mib.")] = None,
+    files: Annotated[Path | None, typer.Option(help="A folder to lay into the work folder first.")] = None,
+    start: Annotated[str, typer.Option("--from", help="A work folder to start from: digest or ATTEMPT#CALL.")] = "",
+    profile: terminal.Profile = None,
+    pairs: terminal.Set = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Call one tool in a fresh sandbox. Exit 0 whatever the code did: `state` tells, also when it was refused."""
+    from agent0.assembly_folders import content, find, read
+    from agent0.assembly_sandbox import Asked, known_tool
+
+    held = terminal.settings(profile, pairs)
+    known_tool(name)
+    text, given = _code(code, code_file), _arguments(arguments)
+    _either(name, text, given)
+    laid = {**(content(held, find(held, start)) if start else {}), **(read(files) if files else {})}
+    asked = Asked(name, text, given or {}, wall, mem, laid, keep=True)
+    told = terminal.run_async(lambda: _answered(held, asked))
+    if as_json:
+        terminal.data(told)
+    else:
+        _tell(told)
+
+
+@app.command()
+def serve(
+    json_lines: Annotated[bool, typer.Option("--json-lines", help="One JSON object a line, in and out.")] = True,
+    profile: terminal.Profile = None,
+    pairs: terminal.Set = None,
+) -> None:
+    """Answer calls from standard input until it ends, several at once, in the order in which they came. A line is an
+    object with tool, code or args, and as wanted wall, mem, files, from, keep, id. The sandbox is started once."""
+    from agent0.assembly_sandbox import open_bench
+    from agent0.cli.serving import incoming
+    from agent0.cli.serving import serve as answer_all
+
+    held = terminal.settings(profile, pairs)
+
+    def write(line: str) -> None:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+
+    async def work() -> None:
+        async with open_bench(held) as bench:
+            await answer_all(held, bench, incoming(sys.stdin.fileno()), write)
+
+    terminal.run_async(work)
+
+
+def _first_sentence(description: str) -> str:
+    return " ".join(description.split()).partition(". ")[0].rstrip(".")
+
+
+def _code(code: str | None, code_file: str | None) -> str | None:
+    from agent0.errors import ConfigError
+
+    if code_file is None or code is not None:
+        if code_file is not None:
+            raise ConfigError("--code and --code-file exclude one another.", fix="Give one of them.")
+        return code
+    try:
+        if code_file == "-":
+            return sys.stdin.read(LONGEST_CODE)
+        with Path(code_file).open(encoding="utf-8") as file:
+            return file.read(LONGEST_CODE)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{code_file} is not text in UTF-8.", f"{error.reason} at byte {error.start}.") from error
+    except OSError as error:
+        raise ConfigError(f"{code_file} cannot be read.", f"{error.strerror}.") from error
+
+
+def _arguments(text: str | None) -> dict[str, Any] | None:
+    from agent0.errors import ConfigError
+
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError("--args is no JSON.", f"{str(error)[:200]}.", 'Example: --args \'{"code": "1"}\'') from error
+    if not isinstance(found, dict):
+        raise ConfigError("--args is no JSON object.", fix='Example: --args \'{"code": "1"}\'')
+    return found
+
+
+def _either(name: str, code: str | None, arguments: dict[str, Any] | None) -> None:
+    from agent0.assembly_sandbox import RAW
+    from agent0.errors import ConfigError
+
+    if (code is None) == (arguments is None):
+        wanted = "--code, --code-file or --args" if name in RAW else "--args"
+        raise ConfigError(f"{name} is called with one of: {wanted}.", fix="See: agent0 tool list --json")
+
+
+async def _answered(held: "Settings", asked: "Asked") -> dict[str, Any]:
+    from agent0.assembly_sandbox import open_bench
+
+    async with open_bench(held, workers=1) as bench:
+        return await bench.answer(asked)
+
+
+def _tell(told: dict[str, Any]) -> None:
+    """For people: what was measured, then what it said, cleaned."""
+    said = {name: told.pop(name) for name in ("stdout", "stderr", "output") if name in told}
+    files = told.pop("files")
+    terminal.record({name: value for name, value in told.items() if value not in (None, "")}, False)
+    for name, size in files.items():
+        terminal.text(f"file {terminal.one_line(name, 200)}  {size} bytes")
+    for name, text in said.items():
+        if text:
+            terminal.text(f"\n[{name}]\n{text.rstrip()}")
