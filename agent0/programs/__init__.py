@@ -1,0 +1,123 @@
+"""Whether a program does what tests ask. Candidate and tests never share a process: tests run against stand-ins, each
+call is carried out in the candidate's own sandboxed world, and values cross as plain data. So an exit code, a patched
+assertion or an object that equals everything proves nothing, and the candidate never sees what is expected of it.
+"""
+
+import json
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from agent0.ports import Sandbox, SandboxCall, SandboxResult
+from agent0.programs.source import foreseen, modules, prefix, program_of, stands
+from events.values import ToolState
+
+MOST_ROUNDS = 12
+_NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR, ToolState.REFUSED)
+_inside = resources.files(__name__) / "inside"
+_FILES = {f"{name}.py": (_inside / f"{name}.py").read_bytes() for name in ("values", "candidate", "judge")}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``setup`` is the prompt's code (imports, other functions, perhaps an open ``def``), ``test`` asserts or defines
+    ``check(candidate)``; ``entry`` is the function that is asked for, empty where tests name it themselves."""
+
+    test: str
+    setup: str = ""
+    entry: str = ""
+    wall_s: float = 10.0
+    mem_mib: int = 512
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``passed`` None: it cannot be told (a value that is no plain data, trouble that is nobody's fault)."""
+
+    passed: bool | None
+    reason: str
+    calls: int = 0
+
+
+async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
+    """Run ``problem``'s tests against the program in ``reply``. Both run in fresh worlds of ``sandbox``.
+
+    Raises:
+        SandboxUnavailableError: there is no sandbox.
+    """
+    entry = problem.entry if "def check(" in problem.test else ""
+    program = program_of(reply, problem.setup, problem.entry)
+    names = stands(problem.test, problem.setup, problem.entry)
+    known: dict[str, Any] = {}
+    needed = foreseen(problem.test, names, entry)
+    for _ in range(MOST_ROUNDS):
+        if needed:
+            told = await _perform(program, needed, problem, sandbox)
+            if isinstance(told, Outcome):
+                return told
+            known |= told
+        verdict = await _judge(problem, names, entry, known, sandbox)
+        if isinstance(verdict, Outcome):
+            return verdict
+        needed = verdict
+    return Outcome(None, f"still calling after {MOST_ROUNDS} rounds", len(known))
+
+
+async def _perform(program: str, calls: list[str], problem: Problem, sandbox: Sandbox) -> dict[str, Any] | Outcome:
+    """Result of each call, or why the candidate is wrong already."""
+    result = await _world("candidate", {"source": program, "calls": calls}, problem, sandbox)
+    if result.state in _NOBODYS_FAULT:
+        return Outcome(None, f"the sandbox: {result.state.value} {result.reason}".strip())
+    lines = _lines(result)
+    if not lines or "broken" in lines[0]:
+        why = str(lines[0]["broken"]) if lines else _ending(result)
+        return Outcome(False, f"the program does not run: {why}"[:300])
+    told = dict(zip(calls, lines[1:], strict=False))
+    if len(told) < len(calls):
+        return Outcome(False, f"call {len(told) + 1} of {len(calls)} did not return: {_ending(result)}", len(told))
+    return told
+
+
+async def _judge(
+    problem: Problem, names: list[str], entry: str, known: dict[str, Any], sandbox: Sandbox
+) -> list[str] | Outcome:
+    """The outcome, or calls that have to be made first."""
+    imports = "\n".join(f"import {name}" for name in modules(problem.test))
+    setup = f"{imports}\n{prefix(problem.setup, problem.entry)}"
+    request = {"setup": setup, "test": problem.test, "entry": entry, "names": names, "known": known}
+    result = await _world("judge", request, problem, sandbox)
+    try:
+        verdict = json.loads(result.files["verdict.json"])
+    except (KeyError, ValueError):
+        return Outcome(None, f"the tests did not end: {_ending(result)}", len(known))
+    if needs := verdict.get("needs"):
+        return [str(call) for call in needs]
+    if opaque := verdict.get("opaque"):
+        return Outcome(None, f"a value of type {opaque} cannot be compared", len(known))
+    failure = verdict["failure"]
+    return Outcome(not failure, failure or "all tests pass", len(known))
+
+
+async def _world(name: str, request: dict[str, Any], problem: Problem, sandbox: Sandbox) -> SandboxResult:
+    files = {"values.py": _FILES["values.py"], f"{name}.py": _FILES[f"{name}.py"]}
+    files["request.json"] = json.dumps(request).encode()
+    return await sandbox.call(SandboxCall("python", f"import {name}", files, problem.wall_s, problem.mem_mib))
+
+
+def _lines(result: SandboxResult) -> list[dict[str, Any]]:
+    """What the candidate's world wrote down, as far as it can be read."""
+    out: list[dict[str, Any]] = []
+    for line in result.files.get("results.jsonl", b"").split(b"\n"):
+        try:
+            told = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(told, dict) or not (out or told.keys() & {"broken", "loaded"}):
+            break
+        out.append(told)
+    return out
+
+
+def _ending(result: SandboxResult) -> str:
+    said = (result.stderr.strip().splitlines() or [""])[-1][:200]
+    return f"{result.state.value}{f', {said}' if said else ''}"

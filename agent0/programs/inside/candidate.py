@@ -1,0 +1,53 @@
+"""The candidate's side: runs its source, then each call that is asked for, and writes down what came of it.
+
+It shares a process with code nobody has read, which may forge whatever is written here. It sees arguments only, so all
+it could forge is a value that is right.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import values  # type: ignore[import-not-found]
+
+
+def main() -> None:
+    """Read ``request.json``, write ``results.jsonl`` as results come."""
+    sys.setrecursionlimit(5000)
+    request = json.loads(Path("request.json").read_text())
+    names: dict[str, Any] = {"__name__": "candidate"}
+    with Path("results.jsonl").open("w", encoding="utf-8") as out:
+
+        def tell(answer: dict[str, Any]) -> None:
+            out.write(json.dumps(answer) + "\n")
+            out.flush()
+
+        try:
+            exec(compile(request["source"], "candidate.py", "exec"), names)  # noqa: S102 (the purpose of this room)
+        except BaseException as error:
+            tell({"broken": f"{type(error).__name__}: {error}"[:300]})
+            return
+        tell({"loaded": True})
+        for asked in request["calls"]:
+            tell(answer(names, asked))
+
+
+def answer(names: dict[str, Any], asked: str) -> dict[str, Any]:
+    """What one call gives: its value and its arguments afterwards, or what it raised, or that it cannot cross."""
+    name, positional, named = values.unpack(asked)
+    try:
+        function = names[name]
+    except KeyError:
+        return {"raised": ["NameError", f"name {name!r} is not defined"]}
+    try:
+        value = function(*positional, **named) if callable(function) else function
+    except BaseException as error:
+        return {"raised": [type(error).__name__, str(error)[:300]]}
+    try:
+        return {"value": values.pack(value), "after": values.pack(list(positional))}
+    except values.OpaqueError as error:
+        return {"opaque": str(error)[:100], "true": bool(value)}
+
+
+main()

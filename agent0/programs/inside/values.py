@@ -1,0 +1,94 @@
+"""Plain data as JSON that keeps Python's types apart. What is not plain data does not cross."""
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+DEEPEST, LONGEST, MOST = 60, 2_000_000, 100_000
+TEXTS: dict[str, Any] = {"int": int, "float": float, "complex": complex, "fraction": Fraction, "decimal": Decimal}
+LISTS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque, "iter": iter}
+
+
+class OpaqueError(Exception):
+    """A value that is no plain data: its type is the message."""
+
+
+def pack(value: Any) -> str:
+    """Canonical text of ``value``.
+
+    Raises:
+        OpaqueError: it holds what is no plain data, or too much.
+    """
+    try:
+        text = json.dumps(encode(value, 0), sort_keys=True)
+    except RecursionError as error:
+        raise OpaqueError("nested too deeply") from error
+    if len(text) > LONGEST:
+        raise OpaqueError("too large")
+    return text
+
+
+def unpack(text: str) -> Any:
+    """What ``pack`` was given."""
+    return decode(json.loads(text))
+
+
+def encode(value: Any, depth: int) -> Any:
+    """JSON of ``value``: text, true, false and null stand for themselves, all else is a pair of kind and content.
+    Values of a subclass become those of their plain class."""
+    if depth > DEEPEST:
+        raise OpaqueError("nested too deeply")
+    if value is None or type(value) in (bool, str):
+        return value
+    for name, kind in TEXTS.items():
+        if type(value) is kind:
+            return [name, str(value)]
+    if isinstance(value, (bytes, bytearray)):
+        return ["bytes", bytes(value).hex()]
+    if isinstance(value, range):
+        return ["range", [value.start, value.stop, value.step]]
+    return _collection(value, depth)
+
+
+def _collection(value: Any, depth: int) -> Any:
+    if isinstance(value, dict):
+        pairs = [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in _some(dict.items(value))]
+        return ["dict", pairs]
+    for name, kind in LISTS.items():
+        if name != "iter" and isinstance(value, kind):
+            items = [encode(item, depth + 1) for item in _some(value)]
+            return [name, sorted(items, key=json.dumps) if name in ("set", "frozenset") else items]
+    if isinstance(value, Iterator):
+        return ["iter", [encode(item, depth + 1) for item in _some(value)]]
+    if hasattr(value, "item") and type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        return encode(value.item(), depth + 1)
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return encode(kind(value), depth + 1)
+    raise OpaqueError(type(value).__name__)
+
+
+def _some(items: Any) -> Iterator[Any]:
+    for count, item in enumerate(items):
+        if count >= MOST:
+            raise OpaqueError("too large")
+        yield item
+
+
+def decode(value: Any) -> Any:
+    """The value; iterators start at their beginning."""
+    if not isinstance(value, list):
+        return value
+    kind, content = value
+    if kind in TEXTS:
+        return TEXTS[kind](content)
+    if kind == "bytes":
+        return bytes.fromhex(content)
+    if kind == "range":
+        return range(*content)
+    if kind == "dict":
+        return {decode(key): decode(item) for key, item in content}
+    return LISTS[kind]([decode(item) for item in content])

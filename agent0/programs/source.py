@@ -1,0 +1,131 @@
+"""From a reply to a program, and from tests to the names and calls that they make. Read, never run."""
+
+import ast
+import builtins
+import re
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from agent0.programs.inside import values
+
+LONGEST = 200_000
+_fence = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_open_fence = re.compile(r"^[ \t]*`{3,}[ \t]*(?:python|py|python3)?[ \t]*\n(.*)", re.DOTALL | re.MULTILINE)
+_BUILTINS = set(dir(builtins))
+
+
+def program_of(reply: str, setup: str, entry: str) -> str:
+    """The program that ``reply`` is meant to be, with what the prompt (``setup``) defines before it.
+
+    Fenced blocks that define ``entry``, else all Python blocks, else the reply itself; a body without its ``def`` is
+    put behind the prompt that it completes.
+    """
+    code = _code(reply[:LONGEST], entry).lstrip("\r\n")
+    if entry and not defines(code, entry) and defines(f"{setup}\n    pass\n", entry):
+        body = setup + code if code[:1] in (" ", "\t") else f"{setup.rstrip()}\n{textwrap.indent(code, '    ')}"
+        return body
+    return f"{prefix(setup, entry)}\n{code}"
+
+
+def _code(reply: str, entry: str) -> str:
+    blocks = [found[3] for found in _fence.finditer(reply) if found[2].lower() in ("", "python", "py", "python3")]
+    if blocks:
+        chosen = [textwrap.dedent(block) for block in blocks if defines(textwrap.dedent(block), entry)]
+        return chosen[-1] if entry and chosen else "\n".join(map(textwrap.dedent, blocks))
+    opened = _open_fence.search(reply)
+    return opened[1] if opened else reply
+
+
+def defines(code: str, name: str) -> bool:
+    """Whether ``code`` is a program that gives ``name`` a meaning at its top level."""
+    return name in top_level(code)
+
+
+def top_level(code: str) -> set[str]:
+    """Names that ``code`` binds at its top level; none where it is no program."""
+    tree = _tree(code)
+    found: set[str] = set()
+    for node in tree.body if tree else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        else:
+            found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return found
+
+
+def prefix(setup: str, entry: str) -> str:
+    """What the prompt says before the function it asks for: imports and other functions."""
+    tree = _tree(f"{setup}\n    pass\n") or _tree(setup)
+    if tree is None:
+        return ""
+    kept = [node for node in tree.body if getattr(node, "name", "") != entry]
+    return ast.unparse(ast.Module(kept, []))
+
+
+def stands(test: str, setup: str, entry: str) -> list[str]:
+    """Names that tests use and that only the candidate can give a meaning."""
+    tree = _tree(test)
+    if tree is None:
+        return [entry] if entry else []
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    inner = {
+        arg.arg
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arguments)
+        for arg in ast.walk(node)
+        if isinstance(arg, ast.arg)
+    }
+    known = _BUILTINS | bound | inner | top_level(test) | top_level(prefix(setup, entry)) | set(modules(test))
+    return sorted({*(used - known), *([entry] if entry else [])})
+
+
+def modules(test: str) -> list[str]:
+    """Modules of the standard library whose names tests use without importing them: programs usually do."""
+    tree = _tree(test)
+    owners = {
+        node.value.id
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    return sorted(owners & sys.stdlib_module_names - top_level(test))
+
+
+def foreseen(test: str, names: list[str], entry: str) -> list[str]:
+    """Calls with literal arguments that ``test`` makes, as ``values.pack`` writes them: a guess that saves a round."""
+    tree = _tree(test)
+    stood = {name: name for name in names} | ({_parameter(tree): entry} if tree and entry else {})
+    found: dict[str, None] = {}
+    for node in _calls(tree):
+        if isinstance(node.func, ast.Name) and node.func.id in stood:
+            try:
+                positional: list[Any] = [ast.literal_eval(arg) for arg in node.args]
+                named = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
+                found[values.pack([stood[node.func.id], positional, named])] = None
+            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, values.OpaqueError):
+                continue
+    return list(found)[:500]
+
+
+def _calls(tree: ast.Module | None) -> Iterator[ast.Call]:
+    yield from (node for node in (ast.walk(tree) if tree else ()) if isinstance(node, ast.Call))
+
+
+def _parameter(tree: ast.Module) -> str:
+    """What ``check`` calls its candidate."""
+    checks = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
+    return checks[-1].args.args[0].arg if checks and checks[-1].args.args else ""
+
+
+def _tree(code: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of strangers' escapes and comparisons
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

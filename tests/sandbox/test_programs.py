@@ -1,0 +1,199 @@
+"""Programs judged by tests they never share a process with: right ones pass, wrong ones and cheats do not."""
+
+import ast
+import asyncio
+import json
+import random
+from collections import deque
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent0.programs import Outcome, Problem, check
+from agent0.programs.inside import values
+from agent0.programs.source import foreseen, program_of, stands, top_level
+from infra.sandbox import Bubblewrap
+
+ROWS = Path(__file__).parents[3] / "shared" / "benchmarks"
+needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")
+in_the_sandbox = pytest.mark.asyncio(loop_scope="session")
+DOUBLE = Problem("assert double(3) == 6\nassert double('ab') == 'abab'", entry="double")
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary() | st.fractions()
+    | st.decimals(allow_nan=False) | st.complex_numbers(allow_nan=False) | st.builds(range, st.integers(0, 9)),
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.lists(inner, max_size=3).map(deque)
+    | st.dictionaries(st.integers() | st.text() | st.booleans(), inner, max_size=3)
+    | st.sets(st.integers() | st.text(), max_size=3) | st.frozensets(st.integers(), max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(plain)
+def test_plain_data_crosses_with_its_types(value: Any) -> None:
+    back = values.unpack(values.pack(value))
+    assert back == value
+    assert type(back) is type(value)
+    assert values.pack(back) == values.pack(value)
+
+
+class Liar(int):
+    """Equal to everything, while it is at home."""
+
+    def __eq__(self, _: object) -> bool:
+        return True
+
+    __hash__ = int.__hash__
+
+
+def test_what_lies_at_home_is_plain_abroad_or_stays() -> None:
+    assert (values.unpack(values.pack(Liar(3))) == 4) is False
+    assert list(values.unpack(values.pack(iter([1, 2])))) == [1, 2]
+    assert values.unpack(values.pack([Fraction(1, 3), Decimal("0.10")])) == [Fraction(1, 3), Decimal("0.10")]
+    endless: list[Any] = []
+    endless.append(endless)
+    for value in (object(), lambda: 0, endless, Path(), [0] * 200_000):
+        with pytest.raises(values.OpaqueError):
+            values.pack(value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "setup", "entry", "expected"),
+    [
+        ("Here:\n```python\ndef f(x):\n    return x\n```\nDone.", "", "f", "def f(x):"),
+        ("```\ndef g(): pass\n```\n```python\ndef f(x):\n    return 2\n```", "", "f", "return 2"),
+        ("    return x + 1\n", "def f(x):\n    '''Add.'''\n", "f", "'''Add.'''\n    return x + 1"),
+        ("return x + 1", "def f(x):\n    '''Add.'''\n", "f", "    return x + 1"),
+        (
+            "def f(x):\n    return h(x)",
+            "import math\ndef h(x):\n    return 1\ndef f(x):\n    '''.'''\n",
+            "f",
+            "def h(x):",
+        ),
+        ("```python\ndef f(x):\n    return 1", "", "f", "def f(x):\n    return 1"),
+    ],
+)
+def test_a_reply_becomes_a_program(reply: str, setup: str, entry: str, expected: str) -> None:
+    assert expected in program_of(reply, setup, entry)
+    ast.parse(program_of(reply, setup, entry))
+
+
+def test_tests_say_what_they_will_call() -> None:
+    test = (
+        "def check(candidate):\n    assert candidate([1], k=2) == 3\n    assert math.isclose(candidate(x), helper(2))"
+    )
+    assert stands(test, "", "f") == ["f", "helper", "x"]
+    (told,) = [values.unpack(call) for call in foreseen(test, ["f"], "f")]
+    assert told == ["f", [[1]], {"k": 2}]
+
+
+CHEATS = {
+    "exits at once": "import os\nos._exit(0)",
+    "exits when called": "def double(x):\n    raise SystemExit(0)",
+    "equals everything": "class E:\n    def __eq__(s, o): return True\n    __hash__ = None\ndef double(x): return E()",
+    "an int that equals everything": "class E(int):\n    def __eq__(s, o): return True\ndef double(x): return E(1)",
+    "patches assertions": "import builtins\nbuiltins.AssertionError = Exception\ndef double(x): return 0",
+    "writes the verdict": "open('verdict.json', 'w').write('{\"failure\": \"\"}')\ndef double(x): return 0",
+    "writes results": "open('results.jsonl', 'a').write('{\"loaded\": true}\\n' * 9)\nimport os\nos._exit(0)",
+    "replaces the crossing": "import values\nvalues.pack = lambda v: 'true'\ndef double(x): return 0",
+    "looks for the tests": "def double(x):\n    return open('request.json').read()",
+    "redefines a builtin": "def double(x): return 0\ndef all(x): return True",
+    "never ends": "def double(x):\n    while True: pass",
+    "is prose": "It is obvious that this passes all tests.",
+    "is nothing": "",
+}
+
+
+@in_the_sandbox
+@pytest.mark.parametrize("cheat", CHEATS.values(), ids=CHEATS.keys())
+async def test_cheats_do_not_pass(sandbox: Bubblewrap, cheat: str) -> None:
+    outcome = await check(Problem(DOUBLE.test, entry="double", wall_s=1.0), cheat, sandbox)
+    assert outcome.passed is not True, outcome
+    assert outcome.reason
+
+
+@in_the_sandbox
+async def test_what_cannot_be_compared_is_undecided_and_truth_crosses(sandbox: Bubblewrap) -> None:
+    match = "import re\ndef f(x): return re.match('a', x)"
+    assert (await check(Problem("assert f('ab')\nassert not f('b')", entry="f"), match, sandbox)).passed is True
+    outcome = await check(Problem("assert f('ab') == 3", entry="f"), match, sandbox)
+    assert (outcome.passed, "Match" in outcome.reason) == (None, True)
+
+
+@in_the_sandbox
+async def test_calls_that_follow_from_results_changed_arguments_and_raised_errors(sandbox: Bubblewrap) -> None:
+    test = (
+        "def check(candidate):\n    data = [3, 1]\n    candidate(data)\n    assert data == [1, 3]\n"
+        "    x = 1\n    for _ in range(5):\n        x = candidate([x, 9])\n    assert x == 6\n"
+        "    try:\n        candidate([])\n    except IndexError:\n        return\n    assert False"
+    )
+    program = "def f(items):\n    items.sort()\n    return items[0] + 1"
+    outcome = await check(Problem(test, entry="f"), program, sandbox)
+    assert outcome == Outcome(True, "all tests pass", outcome.calls)
+
+
+def rows(name: str) -> Iterator[dict[str, Any]]:
+    for line in (ROWS / name).read_text(encoding="utf-8").split("\n"):
+        if line:
+            yield json.loads(line)
+
+
+def humaneval() -> list[tuple[Problem, str]]:
+    return [
+        (Problem(r["test"], r["prompt"], r["entry_point"]), r["canonical_solution"]) for r in rows("humaneval.jsonl")
+    ]
+
+
+def mbpp() -> list[tuple[Problem, str]]:
+    return [
+        (Problem("\n".join([*row["test_imports"], *row["test_list"]]), entry=_entry(row)), row["code"])
+        for row in rows("mbpp_sanitized.jsonl")
+    ]
+
+
+def _entry(row: dict[str, Any]) -> str:
+    """The function of the reference that its tests call."""
+    return next((name for name in sorted(top_level(row["code"])) if f"{name}(" in "\n".join(row["test_list"])), "")
+
+
+async def _all(sandbox: Bubblewrap, problems: list[tuple[Problem, str]]) -> list[Outcome]:
+    return await asyncio.gather(*(check(problem, reply, sandbox) for problem, reply in problems))
+
+
+@needs_rows
+@in_the_sandbox
+@pytest.mark.parametrize("suite", [humaneval, mbpp])
+async def test_reference_programs_pass(sandbox: Bubblewrap, suite: Any) -> None:
+    chosen = random.Random(5).sample(suite(), 30)
+    outcomes = await _all(sandbox, chosen)
+    assert [(p.entry, o) for (p, _), o in zip(chosen, outcomes, strict=True) if o.passed is not True] == []
+
+
+@needs_rows
+@in_the_sandbox
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", [humaneval, mbpp])
+async def test_every_reference_program_passes(sandbox: Bubblewrap, suite: Any) -> None:
+    outcomes = await _all(sandbox, suite())
+    assert [o for o in outcomes if o.passed is not True] == []
+
+
+@needs_rows
+@in_the_sandbox
+async def test_labelled_programs_are_decided_as_labelled(sandbox: Bubblewrap) -> None:
+    """Attacks that only wait for a limit are left to the slow test."""
+    waits = ("attack.infinite_loop", "attack.sleep", "attack.memory_bomb")
+    chosen = [row for row in rows("code_verifier_pairs.jsonl") if row["category"] not in waits]
+    problems = [(Problem(r["test"], r["setup"], r["entry_point"]), r["candidate"]) for r in chosen]
+    outcomes = await _all(sandbox, problems)
+    wrong = [
+        r["pair_id"] for r, o in zip(chosen, outcomes, strict=True) if (o.passed is True) != (r["label"] == "accept")
+    ]
+    assert wrong == []
