@@ -150,7 +150,7 @@ def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
     match event.failed_handler:
         case "verify_result" if event.cause_type == "ReactionDropped":
             return _on_task(state, event.cause_task, _unjudged)
-        case "attempt_task" | "verify_result":
+        case "attempt_task" | "continue_attempt" | "verify_result":
             return _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
         case "assign_reward":
             state = _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)

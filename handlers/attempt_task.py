@@ -22,8 +22,9 @@ async def attempt_task(
 ) -> list[Event]:
     """Every tool call, then the attempt or its first turn: they land together or not at all."""
     given = conditions(event, run, models, sandbox, tool_cache, artifacts)
-    words = prompt(run.config.student.prompts, event.proposal.domain, "student")
+    long = event.proposal.kind == "long"
+    words = prompt(run.config.student.prompts, event.proposal.domain, "student", long=long)
     now = await step(begin(event.proposal, words, run.config.student), given)
-    while now.end is None and event.proposal.kind == "short":
+    while now.end is None and not long:
         now = await step(now, given)
     return await told(event, now, artifacts)

@@ -45,12 +45,16 @@ async def verify_result(
     return effects
 
 
+_ENDING = ("attempt_task", "continue_attempt", "verify_result")
+"""Handlers without whose effect nothing more becomes of an attempt."""
+
+
 def _ready(event: TaskAttempted | ReactionDropped, held: TaskState, collective: bool) -> dict[str, str | None]:
     """The answers to be judged at this event."""
     if not collective:
         return {event.attempt: event.answer} if isinstance(event, TaskAttempted) else {}
     if not all(a.attempted or a.dropped for a in held.attempts.values()):
         return {}
-    if isinstance(event, ReactionDropped) and event.failed_handler not in ("attempt_task", "verify_result"):
+    if isinstance(event, ReactionDropped) and event.failed_handler not in _ENDING:
         return {}
     return {name: a.answer for name, a in held.attempts.items() if a.attempted and not a.settled}

@@ -21,11 +21,14 @@ from projections.base import Row, as_json, find, projection, select, stamp
         "domain": str,
         "family": str,
         "level": int,
+        "kind": str,
         "status": str,
         "question": str,
         "canonical": str,
         "params": str,
         "program": str,
+        "subgoals": str,
+        "programs": str,
         "novelty": float,
         "against": int,
         "reason": str,
@@ -54,7 +57,8 @@ from projections.base import Row, as_json, find, projection, select, stamp
     indexes=(("run", "iteration"), ("canonical",)),
 )
 def tasks(e: Recorded) -> Iterator[Row]:
-    """``status``: requested, proposed, accepted, rejected, dropped. ``closed`` is when the teacher was rewarded."""
+    """``status``: requested, proposed, accepted, rejected, dropped. ``closed`` is when the teacher was rewarded.
+    ``subgoals`` and ``programs`` are JSON lists, NULL where there are none."""
     at = {"run": e.run, "task": e.task}
     match e.event:
         case facts.TaskRequested() as x:
@@ -92,6 +96,9 @@ def _asked(task: Task | None) -> Row:
         "canonical": task.canonical,
         "params": as_json(task.params),
         "program": task.program,
+        "kind": task.kind,
+        "subgoals": as_json(task.subgoals) if task.subgoals else None,
+        "programs": as_json(task.programs) if task.programs else None,
     }
 
 
@@ -115,7 +122,8 @@ def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
     Raises:
         NotFoundError: the run has no such task.
     """
-    found = select(db, "SELECT * FROM tasks WHERE run = ? AND task = ?", (run, task), parse=("params",))
+    lists = ("params", "subgoals", "programs")
+    found = select(db, "SELECT * FROM tasks WHERE run = ? AND task = ?", (run, task), parse=lists)
     if not found:
         raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"`agent0 task list {run}` shows them.")
     attempts = select(

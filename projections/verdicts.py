@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from events import tasks as facts
 from events.base import Recorded
-from projections.base import Row, projection, stamp
+from projections.base import Row, as_json, projection, stamp
 
 
 @projection(
@@ -19,12 +19,15 @@ from projections.base import Row, projection, stamp
         "reason": str,
         "expected": str,
         "got": str,
+        "subgoals": str,
+        "credit": float,
         "time": str,
     },
     events=(facts.ResultVerified,),
 )
 def verdicts(e: Recorded) -> Iterator[Row]:
-    """``correct`` NULL means undecided, which is not false."""
+    """``correct`` NULL means undecided, which is not false. ``subgoals`` is the JSON list of a long task's verdicts and
+    ``credit`` the share that is right; both are NULL for a short one."""
     x = e.event
     assert isinstance(x, facts.ResultVerified)  # noqa: S101 - declared above
     yield {
@@ -37,5 +40,7 @@ def verdicts(e: Recorded) -> Iterator[Row]:
         "reason": x.reason,
         "expected": x.expected,
         "got": x.got,
+        "subgoals": as_json(x.subgoals) if x.subgoals else None,
+        "credit": x.credit,
         "time": stamp(e),
     }
