@@ -1,12 +1,11 @@
 """Whether an answer is right, decided by exact arithmetic on what it says; nothing of a candidate is ever executed.
 
 The gold's own kind decides how to compare: exact rationals and algebra, lists without order, tuples and intervals with
-their brackets, matrices, bases, equations, units, choices, words. What cannot be read is left to a fallback, which runs
-elsewhere under a time limit; what that cannot say either is undecided.
+their brackets, matrices, bases, equations, units, choices, words. What cannot be read, or only by knowing more than
+algebra (the sine of a sum), is undecided here: a symbolic engine may be asked, elsewhere and under a time limit.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent0.grading.algebra import TooLargeError
@@ -14,6 +13,7 @@ from agent0.grading.cleaning import Clean, clean
 from agent0.grading.comparing import equal
 from agent0.grading.extraction import extract
 from agent0.grading.forms import Expression, Form, Words, fold, form_of
+from agent0.grading.reading import FUNCTIONS
 
 __all__ = ["Grade", "extract", "grade"]
 
@@ -36,19 +36,17 @@ _WORDS_GOLD = re.compile(r"^\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{\s*[A-Za-z][
 
 @dataclass(frozen=True)
 class Grade:
-    """``correct`` None is undecided. ``expected`` and ``got`` are what was compared."""
+    """``correct`` None is undecided. ``expected`` and ``got`` are what was compared. ``symbolic``: a symbolic engine
+    may be asked, under a limit, what it makes of them."""
 
     correct: bool | None
     reason: str
     expected: str = ""
     got: str = ""
+    symbolic: bool = False
 
 
-Fallback = Callable[[str, str], bool | None]
-"""(gold, candidate) to a decision, None where it cannot say in time."""
-
-
-def grade(gold: str, candidate: str | None, fallback: Fallback | None = None) -> Grade:
+def grade(gold: str, candidate: str | None) -> Grade:
     """Whether ``candidate``, an answer and nothing around it, says what ``gold`` says. Total; bounded in time."""
     if candidate is None or not candidate.strip():
         return Grade(False, "no answer", gold[:200])
@@ -66,10 +64,10 @@ def grade(gold: str, candidate: str | None, fallback: Fallback | None = None) ->
         return Grade(False, f"{said.unit} for {wanted.unit}", expected, got)
     if wanted == said:
         return Grade(True, "the same text", expected, got)
-    return _compared(wanted.text, said.text, expected, got, fallback)
+    return _compared(wanted.text, said.text, expected, got)
 
 
-def _compared(wanted: str, said: str, expected: str, got: str, fallback: Fallback | None) -> Grade:
+def _compared(wanted: str, said: str, expected: str, got: str) -> Grade:
     aim = form_of(wanted)
     letters = aim.value.bases if isinstance(aim, Expression) else set(re.findall(r"[A-Za-z]", wanted))
     found = form_of(said, letters)
@@ -78,11 +76,9 @@ def _compared(wanted: str, said: str, expected: str, got: str, fallback: Fallbac
             return Grade(True, "equal by exact comparison", expected, got)
     except TooLargeError as error:
         return Grade(None, f"too large to compare: {error}", expected, got)
-    if _settled(aim, found) or fallback is None or _costly(wanted, said):
+    if _settled(aim, found) or _costly(wanted, said):
         return Grade(False, "different", expected, got)
-    decision = fallback(wanted, said)
-    reason = {True: "equal by symbolic comparison", False: "different", None: "cannot be told in time"}[decision]
-    return Grade(decision, reason, expected, got)
+    return Grade(None, "exact comparison cannot tell", wanted, said, symbolic=True)
 
 
 def _settled(aim: Form, found: Form) -> bool:
@@ -90,7 +86,8 @@ def _settled(aim: Form, found: Form) -> bool:
     if isinstance(aim, Words):
         return not re.search(r"[\\^_=+*/\d]", aim.text) or not isinstance(found, Words)
     if isinstance(found, Words):
-        return not re.search(r"[\\^+*/=\d]|sqrt|frac", found.text)
+        prose = set(re.findall(r"[a-z]{3,}", found.text)) - FUNCTIONS - {"sqrt", "frac", "left", "right", "pmatrix"}
+        return bool(prose) or not re.search(r"[\\^+*/=\d]|sqrt|frac", found.text)
     functions = (form.value.bases for form in (aim, found) if isinstance(form, Expression))
     return not any("(" in base for bases in functions for base in bases)
 
