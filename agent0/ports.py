@@ -251,6 +251,8 @@ class WebResponse:
     body: bytes = b""
     reason: str = ""
     wall_s: float = 0.0
+    url: str = ""
+    """The address that answered, after redirects."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ LARGEST = 2**63 - 1
 _ADDRESS = r"(nats|tls|wss?)://([^\s@/,]*@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?/?"
 _ADDRESSES = rf"^({_ADDRESS}(\s*,\s*{_ADDRESS})*)?$"
 """Of servers, as NATS wants them: ``nats://host:4222,nats://other:4222``."""
+_WEB_ADDRESS = r"^(https?://[^\s@]+)?$"
+"""Without user and password, which would be shown."""
 
 
 class Frozen(BaseModel):
@@ -202,7 +204,7 @@ class WebSettings(Frozen):
     max_bytes: int = Field(1 << 20, ge=1, le=1 << 30, description="largest body, both ways")
     redirects: int = Field(3, ge=0, le=20, description="redirects followed; each is checked anew")
     search: Literal["", "searxng", "brave"] = Field("", description="provider of web_search; empty: off")
-    search_url: str = Field("", description="its server; empty: the provider's own")
+    search_url: str = Field("", pattern=_WEB_ADDRESS, description="its server; empty: the provider's own")
     search_key: SecretStr = Field(SecretStr(""), description="its key (environment or file only)")
 
 
@@ -212,7 +214,7 @@ class McpServer(Frozen):
     transport: Literal["stdio", "http"] = Field("stdio", description="stdio: runs inside the sandbox")
     command: tuple[str, ...] = Field((), description="stdio: program and arguments")
     files: Path | None = Field(None, description="stdio: folder laid into its work folder")
-    url: str = Field("", description="http: address")
+    url: str = Field("", pattern=_WEB_ADDRESS, description="http: address")
     trust: str = Field("", description="sha256 of its tool list; `agent0 tool mcp NAME` shows it")
 
 

@@ -48,9 +48,20 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Foreign:
+    """A stranger's tool: what the model is told of it (``words``, a JSON ``schema``), and what of a call's arguments
+    does not fit."""
+
+    words: str
+    schema: Mapping[str, Any]
+    check: Callable[[Mapping[str, Any]], list[str]]
+
+
+@dataclass(frozen=True)
 class Tool:
     """A registered tool. ``pure``: same arguments, same work folder, same policy: same result and same folder after it,
-    whatever was called before, so results may be cached by content. ``states``: how it can end."""
+    whatever was called before, so results may be cached by content. ``states``: how it can end.
+    ``untrusted``: what it says is text of strangers."""
 
     name: str
     run: Run
@@ -59,22 +70,38 @@ class Tool:
     examples: tuple[Example, ...] = ()
     states: tuple[ToolState, ...] = SANDBOXED
     untrusted: bool = False
+    foreign: Foreign | None = None
 
     @functools.cached_property
     def spec(self) -> ToolSpec:
         """What a model is told."""
+        if self.foreign:
+            return ToolSpec(self.name, self.foreign.words, dict(self.foreign.schema))
         schema = self.arguments.model_json_schema()
-        for field in schema.get("properties", {}).values():
-            field.pop("title", None)
-        parameters = {key: value for key, value in schema.items() if key not in ("title", "additionalProperties")}
+        parameters = _simple(schema, schema.get("$defs", {}))
         return ToolSpec(self.name, inspect.getdoc(self.run) or "", parameters)
+
+
+def _simple(schema: Any, known: Mapping[str, Any]) -> Any:
+    """A JSON schema for small models: nothing is said elsewhere, and titles that repeat a name are left out."""
+    if isinstance(schema, list):
+        return [_simple(one, known) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    whole = {**known.get(str(schema.get("$ref")).rpartition("/")[2], {}), **schema}
+    kept = {key: value for key, value in whole.items() if key not in ("$ref", "$defs", "additionalProperties")}
+    return {key: _simple(value, known) for key, value in kept.items() if key != "title" or isinstance(value, dict)}
 
 
 _tools: dict[str, Tool] = {}
 
 
 def tool(
-    *, pure: bool, examples: Sequence[Example | Mapping[str, Any]] = (), states: Sequence[ToolState] = SANDBOXED
+    *,
+    pure: bool,
+    examples: Sequence[Example | Mapping[str, Any]] = (),
+    states: Sequence[ToolState] = SANDBOXED,
+    untrusted: bool = False,
 ) -> Callable[[Run], Run]:
     """Register the decorated ``async def name(work, *arguments) -> ToolResult`` under its own name.
 
@@ -92,10 +119,26 @@ def tool(
         if not inspect.getdoc(run):
             raise TypeError(f"tool {name} has no docstring for the model to read")
         shown = tuple(one if isinstance(one, Example) else Example(one) for one in examples)
-        _tools[name] = Tool(name, run, _arguments(run), pure, shown, tuple(states))
+        _tools[name] = Tool(name, run, _arguments(run), pure, shown, tuple(states), untrusted)
         return run
 
     return register
+
+
+def offer(entry: Tool) -> None:
+    """Register a tool that is no function of ours, until ``withdraw``.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+    if entry.name in tools():
+        raise ValueError(f"two tools are named {entry.name}")
+    _tools[entry.name] = entry
+
+
+def withdraw(name: str) -> None:
+    """Forget a tool that was offered."""
+    _tools.pop(name, None)
 
 
 def _arguments(run: Run) -> type[BaseModel]:
@@ -147,7 +190,9 @@ async def _answer(call: ToolCall, work: Workspace) -> ToolResult:
     try:
         values = chosen.arguments.model_validate(call.arguments).model_dump()
     except ValidationError as error:
-        return _mistake(_misfit(chosen, error))
+        return _mistake(_misfit(chosen, _problems(error)))
+    if chosen.foreign and (problems := chosen.foreign.check(values)):
+        return _mistake(_misfit(chosen, problems))
     if work.cache is None or not chosen.pure or work.seconds < _SHARING_S:
         return await chosen.run(work, **values)
     key = [chosen.name, values, work.fingerprint, work.policy.model_dump()]
@@ -184,12 +229,17 @@ def _unknown(name: str, known: list[str]) -> str:
     return f"There is no tool named {name[:64]!r}.{hint} The tools are: {', '.join(known) or 'none'}."
 
 
-def _misfit(chosen: Tool, error: ValidationError) -> str:
-    problems = [
+def _problems(error: ValidationError) -> list[str]:
+    return [
         f"{'.'.join(str(part)[:64] for part in item['loc']) or 'arguments'}: {item['msg']}"
         for item in error.errors(include_url=False, include_input=False, include_context=False)[:5]
     ]
-    fields = [f"{n}{'' if f.is_required() else ' (optional)'}" for n, f in chosen.arguments.model_fields.items()]
+
+
+def _misfit(chosen: Tool, problems: list[str]) -> str:
+    schema = chosen.spec.parameters
+    required = schema.get("required", [])
+    fields = [f"{name}{'' if name in required else ' (optional)'}" for name in schema.get("properties", {})]
     takes = f"It takes: {', '.join(fields) or 'nothing'}."
     shown = json.dumps(chosen.examples[0].arguments, ensure_ascii=False) if chosen.examples else ""
     like = f" Example: {shown}" if 0 < len(shown) <= _LONGEST_EXAMPLE else ""

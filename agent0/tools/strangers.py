@@ -1,0 +1,24 @@
+"""Text of strangers on its way to the model: cleaned, without invisible characters, and marked for what it is."""
+
+import re
+import unicodedata
+
+from agent0.tools.answer import clean, shorten
+
+LIMIT = 8192
+"""Characters of a stranger's text that a model gets to read."""
+_MARK = re.compile(r"\[(?=\s*(?:/|end of )?untrusted)", re.IGNORECASE)
+
+
+def visible(text: str) -> str:
+    """``text`` without control and invisible characters: what a person would not see, a model shall not read either."""
+    kept = (
+        one for one in clean(text) if one in "\t\n" or unicodedata.category(one) not in ("Cc", "Cf", "Co", "Cs", "Cn")
+    )
+    return "".join(kept)
+
+
+def marked(source: str, text: str, limit: int = LIMIT) -> str:
+    """``text`` between marks that name its source and that it cannot imitate."""
+    body = _MARK.sub("(", shorten(visible(text).strip(), limit))
+    return f"[untrusted content from {_MARK.sub('(', visible(source))[:200]}]\n{body}\n[end of untrusted content]"
