@@ -89,8 +89,11 @@ def _simple(schema: Any, known: Mapping[str, Any]) -> Any:
     if not isinstance(schema, dict):
         return schema
     whole = {**known.get(str(schema.get("$ref")).rpartition("/")[2], {}), **schema}
-    kept = {key: value for key, value in whole.items() if key not in ("$ref", "$defs", "additionalProperties")}
-    return {key: _simple(value, known) for key, value in kept.items() if key != "title" or isinstance(value, dict)}
+    return {
+        key: _simple(value, known)
+        for key, value in whole.items()
+        if key not in ("$ref", "$defs") and (key, type(value)) not in (("title", str), ("additionalProperties", bool))
+    }
 
 
 _tools: dict[str, Tool] = {}

@@ -101,7 +101,7 @@ except (ValueError, MemoryError, RecursionError) as error:
     stop('cannot be parsed: %s' % (str(error) or 'nested too deeply'))
 found = list(scopes(tree))
 functions = sum(isinstance(node, FUNCTIONS) for node, _ in found)
-print('%d lines, %d functions, %d classes' % (len(text.splitlines()), functions, len(found) - functions))
+print('lines: %d, functions: %d, classes: %d' % (len(text.splitlines()), functions, len(found) - functions))
 print('imports: ' + (', '.join(imports(tree)) or 'nothing'))
 print('module: ' + told(tree))
 for node, title in found:
@@ -121,7 +121,7 @@ _CODE = (
     examples=[
         Example(
             {"path": "area.py"},
-            "6 lines, 1 functions, 0 classes\nimports: math\nmodule: complexity 1\n"
+            "lines: 6, functions: 1, classes: 0\nimports: math\nmodule: complexity 1\n"
             "def area(r, unit=), lines 3-6, complexity 2, calls ValueError",
             after=(("write_file", {"path": "area.py", "content": _CODE}),),
         )

@@ -39,6 +39,8 @@ def answer(result: SandboxResult, output: str | None = None) -> ToolResult:
     parts = [shorten(clean(part).strip()) for part in parts]
     if result.state in _ENDINGS:
         parts.append(f"[{_ENDINGS[result.state]}]")
+    if result.state is ToolState.ERROR and result.rc is not None and result.rc < 0:
+        parts.append(f"[it was ended by signal {-result.rc}]")
     if result.reason and result.state in (ToolState.OK, ToolState.ERROR):
         parts.append(f"[{result.reason}]")
     if result.state is ToolState.REFUSED:

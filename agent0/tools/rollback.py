@@ -37,7 +37,7 @@ async def rollback(
     made = [done.files for done in work.journal if not done.inner]
     if call > len(made):
         return mistaken(f"call: you made {len(made)} calls so far; it is one of 0 to {len(made)}.")
-    before, work.files = work.files, made[call - 1] if call else work.start or {}
+    before, work.files = work.files, dict(made[call - 1] if call else work.start or {})
     changes = difference(inventory(before), inventory(work.files))
     shown = [f"{change.kind}: {printable(change.path)}" for change in changes[:_SHOWN]]
     shown += [f"and {len(changes) - _SHOWN} more"] if len(changes) > _SHOWN else []

@@ -16,7 +16,7 @@ from agent0.tools.paths import listed, missing, mistaken, plain
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 
-PYTEST = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
+PYTEST = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
 """Packages that the runner needs inside."""
 WALL_S = 10.0
 _LITTER = re.compile(r"(^|/)(__pycache__|\.pytest_cache)(/|$)")
@@ -29,7 +29,7 @@ sys.path[:] = [one for one in sys.path if one not in (here, '')]  # a student's 
 sys.dont_write_bytecode = True
 os.environ['PYTEST_DISABLE_PLUGIN_AUTOLOAD'] = '1'
 import importlib, select, types
-import pytest, _pytest.config, pluggy._callers, pluggy._hooks, pluggy._manager
+import pytest, _pytest.config, pluggy
 for plugin in _pytest.config.default_plugins:
     importlib.import_module('_pytest.' + plugin)
 
@@ -93,7 +93,7 @@ def child(pipe):
         os.dup2(quiet, fd)
     before, watch = dict(parts()), Watch()
     sys.path.insert(0, here)
-    wanted = ['-c', os.devnull, '--rootdir', here, '-p', 'no:cacheprovider', '-p', 'no:pastebin', path or here]
+    wanted = ['-q', '--no-header', '-c', os.devnull, '--rootdir', here, '-p', 'no:cacheprovider', path or here]
     status = pytest.main(wanted, plugins=[watch])
     if status not in (0, 1, 5) and not watch.counts['errors']:
         watch.doubts.append('pytest was stopped before its end')

@@ -1,12 +1,12 @@
 """Exact algebra. The expression is text of a model: it is parsed inside the sandbox and nowhere else."""
 
 import json
-from typing import Literal
+from typing import Annotated, Literal
 
-from agent0.tools import tool
+from agent0.tools import Example, tool
 from agent0.tools.answer import answer
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult
+from events.values import ToolResult, ToolState
 
 Operation = Literal["solve", "simplify", "integrate", "diff", "factor", "expand", "equal", "evaluate"]
 
@@ -104,9 +104,26 @@ except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
 """
 
 
-@tool(pure=True)
+@tool(
+    pure=True,
+    examples=[
+        Example({"operation": "solve", "expression": "x^2 = 9"}, "-3, 3"),
+        Example({"operation": "simplify", "expression": "(x^2 - 1)/(x - 1)"}, "x + 1"),
+        Example({"operation": "integrate", "expression": "x*sin(x)"}, "-x*cos(x) + sin(x)"),
+        Example({"operation": "equal", "expression": "(x + 1)^2", "other": "x^2 + 2x + 1"}, "True"),
+        Example(
+            {"operation": "solve", "expression": "x + y = 3"},
+            "name one variable: the expression has x, y",
+            ToolState.ERROR,
+        ),
+    ],
+)
 async def sympy(
-    work: Workspace, operation: Operation, expression: str, variable: str = "", other: str = ""
+    work: Workspace,
+    operation: Annotated[Operation, "what to do"],
+    expression: Annotated[str, "an expression or an equation; ^ is a power"],
+    variable: Annotated[str, "for solve, diff and integrate; empty: the only one there is"] = "",
+    other: Annotated[str, "for equal: the second expression"] = "",
 ) -> ToolResult:
     """Exact algebra on an expression or equation such as "2*x + 3 = 11". Operations: solve, simplify, integrate, diff,
     factor, expand, equal (of expression and other) and evaluate. Name the variable where there is more than one.
