@@ -14,6 +14,8 @@ from typer.main import get_command
 from agent0.cli import build, pages
 from agent0.configuration import fields
 from agent0.errors import Kind
+from agent0.tools import tools
+from events.values import ToolState
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -42,6 +44,17 @@ def test_every_command_is_on_its_page() -> None:
         assert " ".join(command.help.split()) in said, path
         options = [opt for p in command.params if p.name != "help" for opt in p.opts if opt.startswith("--")]
         assert all(opt in said for opt in options), path
+
+
+def test_every_tool_is_on_its_page() -> None:
+    text = (ROOT / "docs" / "tools.md").read_text()
+    assert list(pages.STATES) == [state.value for state in ToolState]
+    assert len(tools()) > 10
+    for name, entry in tools().items():
+        said = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
+        assert entry.spec.description in said, name
+        assert all(f"| `{argument}` |" in said for argument in entry.arguments.model_fields)
+        assert all(example.output in said for example in entry.examples if example.output is not None)
 
 
 def test_pages_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

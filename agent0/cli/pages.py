@@ -6,6 +6,7 @@
 import ast
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +23,12 @@ NOUNS = ("runs", "tasks", "checkpoints", "models", "alarms", "policies")
 
 def pages() -> dict[str, str]:
     """Name of each generated page and its text."""
-    return {"events.md": events_page(), "cli.md": cli_page(), "config.md": config_page()}
+    return {
+        "events.md": events_page(),
+        "cli.md": cli_page(),
+        "config.md": config_page(),
+        "tools.md": tools_page(),
+    }
 
 
 def events_page() -> str:
@@ -102,6 +108,79 @@ def config_page() -> str:
             lines.append(f"\n## {row['section'] or 'General'}\n\n| key | default | meaning |\n|---|---|---|")
         lines.append(f"| `{row['key']}` | `{row['default']}` | {row['meaning']} |")
     return "\n".join(lines) + "\n"
+
+
+STATES = {
+    "ok": "it did what was asked",
+    "error": "what was asked cannot be done as it was asked, or the code failed; the output says why",
+    "timeout": "stopped at its time limit",
+    "memory": "stopped at its memory limit",
+    "output_flood": "stopped for printing far too much",
+    "refused": "not run: not allowed, too large, or the task's tool time is used up",
+    "busy": "not run: too many calls are waiting",
+    "cancelled": "ended with the attempt it belonged to",
+    "sandbox_error": "the sandbox failed: nothing is known of the code, and the attempt is made again",
+}
+
+
+def tools_page() -> str:
+    """Every tool of the package: what the model reads, its arguments, how it can end, examples with their output."""
+    from agent0.tools import tools
+
+    own = [entry for entry in tools().values() if entry.run.__module__.startswith("agent0.tools.")]
+    lines = [
+        GENERATED,
+        "# Tools\n",
+        "What a student may call, where `run.student.tools` names it. The text of a tool is what the model reads. An "
+        "attempt has a work folder, empty at first and kept from call to call. `agent0 tool list` has the tools of "
+        "plugins too.\n",
+        "| state | how a call ended |\n|---|---|",
+        *(f"| `{state}` | {meaning} |" for state, meaning in STATES.items()),
+        "",
+    ]
+    for entry in own:
+        lines += [f"## {entry.name}\n", f"{entry.spec.description}\n", *_arguments(entry.spec.parameters)]
+        lines += [f"Ends in: {', '.join(f'`{state.value}`' for state in entry.states)}.\n"]
+        lines += ["What it gives back is text of strangers, and marked so.\n"] if entry.untrusted else []
+        for example in entry.examples:
+            lines += _example(entry.name, example)
+    return "\n".join(lines)
+
+
+def _arguments(schema: Mapping[str, Any]) -> list[str]:
+    rows = [
+        f"| `{name}` | {_kind(field)} | {_standing(name, schema)} | {_escaped(field.get('description', ''))} |"
+        for name, field in schema.get("properties", {}).items()
+    ]
+    return ["| argument | type | default | meaning |\n|---|---|---|---|", *rows, ""] if rows else []
+
+
+def _kind(field: Mapping[str, Any]) -> str:
+    """A JSON schema's type in words."""
+    if "enum" in field:
+        return " or ".join(f"`{one}`" for one in field["enum"])
+    if "anyOf" in field:
+        return " or ".join(_kind(one) for one in field["anyOf"])
+    if field.get("type") == "array":
+        return f"list of {_kind(field.get('items', {}))}"
+    bounds = [f"{word} {field[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in field]
+    return " ".join([str(field.get("type", "object")), *bounds])
+
+
+def _standing(name: str, schema: Mapping[str, Any]) -> str:
+    if name in schema.get("required", ()):
+        return "required"
+    value = schema["properties"][name].get("default")
+    return "empty" if value in ("", [], {}) else f"`{value}`"
+
+
+def _example(name: str, example: Any) -> list[str]:
+    """The calls of an example, and what the last one says."""
+    made = [*example.after, (name, example.arguments)]
+    calls = [f"{tool} {json.dumps(dict(arguments), ensure_ascii=False)}" for tool, arguments in made]
+    if example.output is None:
+        return ["```", *calls, "```\n"]
+    return ["```", *calls, "```\n", f"gives `{example.state.value}`:\n", "```", example.output, "```\n"]
 
 
 def _classes(module: ModuleType, kind: type[base.Value]) -> list[type[base.Value]]:

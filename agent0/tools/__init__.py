@@ -244,6 +244,7 @@ def _misfit(chosen: Tool, problems: list[str]) -> str:
     required = schema.get("required", [])
     fields = [f"{name}{'' if name in required else ' (optional)'}" for name in schema.get("properties", {})]
     takes = f"It takes: {', '.join(fields) or 'nothing'}."
-    shown = json.dumps(chosen.examples[0].arguments, ensure_ascii=False) if chosen.examples else ""
+    example = next((one.arguments for one in chosen.examples if one.arguments), None)
+    shown = json.dumps(example, ensure_ascii=False) if example else ""
     like = f" Example: {shown}" if 0 < len(shown) <= _LONGEST_EXAMPLE else ""
     return f"{chosen.name} was called with wrong arguments. {'; '.join(problems)}. {takes}{like}"
