@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import agent0.families as room
 from agent0.assembly import check_names
 from agent0.curriculum import allocate, frontier_value, learn, remember, slots, stream
 from agent0.errors import ConfigError
 from agent0.families import families
+from agent0.heldout import heldout
 from agent0.run import evolve
 from agent0.settings import RunConfig
 from agent0.state import Arm, RunState, TaskState, arm_key, attempt_id, task_id
@@ -110,3 +112,59 @@ def test_ids_are_tokens_and_differ() -> None:
     made = [attempt_id(task_id(i, s), n) for i in (0, 11) for s in (0, 999) for n in (0, 99)]
     assert len(set(made)) == 8
     assert all(TOKEN.fullmatch(one) for one in made)
+
+
+def is_long(slot: tuple[str, str, int]) -> bool:
+    return slot[1] in families(long=True)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**40), st.integers(1, 40), st.floats(0, 1))
+def test_a_share_asks_for_long_tasks_and_all_else_stays(seed: int, tasks: int, share: float) -> None:
+    before = allocate(state(seed=seed, tasks=tasks, **plan()))
+    chosen = allocate(state(seed=seed, tasks=tasks, **plan(long=share)))
+    number = sum(map(is_long, chosen))
+    assert share * tasks - 1 < number < share * tasks + 1
+    assert not any(map(is_long, before))
+    for old, new in zip(before, chosen, strict=True):
+        assert old[0] == new[0]
+        assert is_long(new) or new == old
+    assert set(chosen) <= {*slots(state()), *slots(state(), long=True)}
+
+
+def test_all_or_none_may_be_long() -> None:
+    assert all(map(is_long, allocate(state(tasks=50, **plan(long=1.0)))))
+    assert allocate(state(tasks=50, **plan(long=0.0))) == allocate(state(tasks=50))
+
+
+def test_a_small_share_of_few_tasks_is_met_in_the_mean() -> None:
+    held = state(tasks=3, **plan(long=0.1))
+    counts = [sum(map(is_long, allocate(replace(held, iteration=n)))) for n in range(400)]
+    assert set(counts) == {0, 1} and 80 < sum(counts) < 160
+
+
+def test_long_families_are_asked_for_at_every_level_of_every_domain() -> None:
+    chosen = set(allocate(state(tasks=600, **plan(long=1.0))))
+    assert chosen == set(slots(state(), long=True))
+    assert len(chosen) == sum(entry.levels for entry in families(long=True).values())
+
+
+def test_where_there_are_no_long_families_short_ones_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_families", {n: f for n, f in room._families.items() if n != "ledger"})
+    chosen = allocate(state(tasks=30, **plan(long=1.0)))
+    assert all(is_long(slot) == (slot[0] != "logic") for slot in chosen)
+    with pytest.raises(ConfigError, match=r"run.curriculum.long = 1.0 does not fit"):
+        check_names(small(**plan(long=1.0)))
+    check_names(small())
+
+
+def test_long_families_change_nothing_for_who_does_not_ask_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen() -> tuple[object, ...]:
+        asked = [allocate(replace(state(tasks=60, seed=seed), iteration=n)) for seed in range(4) for n in range(3)]
+        held = [heldout(split, 120, seed) for split in ("validation", "test") for seed in (1, 20260101)]
+        return asked, held, sorted(families())
+
+    there = seen()
+    monkeypatch.setattr(room, "_families", {n: f for n, f in room._families.items() if not f.long})
+    assert not families(long=True)
+    assert seen() == there

@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -84,3 +85,11 @@ def test_the_outcome_does_not_depend_on_the_order_of_arrival(
         near = [math.cos(angles[one.slot] - angles[other.slot]) for other in accepted[:place]]
         assert all(similarity <= limit + 1e-9 for similarity in near)
         assert one.novelty == pytest.approx(1 - max(near, default=0.0), abs=1e-5)
+
+
+@pytest.mark.parametrize(("asked", "got"), [("short", "long"), ("long", "short"), ("short", "short"), ("long", "long")])
+def test_a_short_task_for_a_long_one_and_the_reverse_are_off_target(asked: Any, got: Any) -> None:
+    task = Task(question="q", domain="math", family="linear", level=1, canonical=FREE[0], kind=got)
+    (decision,) = decide_batch([Proposed("t", 0, "math", task, kind=asked)], Archive(), {"t": [1.0, 0.0]}, 0.95)
+    assert decision.reason == (None if asked == got else "off_target")
+    assert asked == got or decision.detail == f"asked for a {asked} task, got a {got} one"

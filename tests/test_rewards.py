@@ -106,3 +106,18 @@ def test_a_rejected_task_costs_and_an_accepted_one_does_not() -> None:
     assert _score("teacher", "validity", accepted=True, reason="") == 0
     assert _score("teacher", "validity", accepted=False, reason="malformed") == -1
     assert _score("teacher", "validity", accepted=False, reason="reserved") is None
+
+
+@pytest.mark.parametrize(("credit", "value"), [(None, None), (0.0, 0.0), (0.4, 0.4), (1.0, 1.0)])
+def test_steps_are_paid_by_the_share_that_is_right(credit: float | None, value: float | None) -> None:
+    assert _score("student", "subgoals", credit=credit) == value
+
+
+@given(told=facts())
+def test_steps_change_nothing_for_a_task_without_any(told: dict[str, Any]) -> None:
+    """None is unscored: the total is that of the other parts, to the last bit."""
+    short = told | {"credit": None}
+    _, total = receipt("student", short, {})
+    assert total == receipt("student", short, {"subgoals": 0})[1]
+    _, paid = receipt("student", told | {"credit": 0.5}, {})
+    assert paid == pytest.approx(total + 0.1)

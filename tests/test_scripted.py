@@ -1,6 +1,7 @@
 """The scripted model keeps the port's contract, plays both roles, and learns what it is rewarded for."""
 
 import asyncio
+import json
 import random
 
 import pytest
@@ -43,17 +44,17 @@ def test_tokens_are_text_and_no_text_is_a_control_token(text: str) -> None:
 
 
 async def _ask_teacher(model: Model, family: str, level: int, seed: int, style: str = "compact") -> str:
-    entry = families()[family]
-    turns = request_turns(prompt(style, entry.domain, "teacher"), entry.domain, family, level)
+    entry = families(long=None)[family]
+    turns = request_turns(prompt(style, entry.domain, "teacher", long=entry.long), entry.domain, family, level)
     return (await model.generate(GenerateRequest(turns, Sampling(seed=seed)))).text
 
 
 @pytest.mark.parametrize("style", styles())
-@pytest.mark.parametrize("family", sorted(families()))
+@pytest.mark.parametrize("family", sorted(families(long=None)))
 async def test_as_teacher_it_mostly_asks_for_what_was_wanted(
     artifacts: MemoryArtifacts, family: str, style: str
 ) -> None:
-    entry = families()[family]
+    entry = families(long=None)[family]
     model, levels = Scripted(artifacts), []
     for seed in range(40):
         proposal, problem = read_proposal(await _ask_teacher(model, family, 2, seed, style), entry.domain, family, 2)
@@ -73,11 +74,11 @@ async def test_as_teacher_it_also_errs_and_repeats(artifacts: MemoryArtifacts) -
 
 
 @pytest.mark.parametrize("style", styles())
-@pytest.mark.parametrize("family", sorted(families()))
+@pytest.mark.parametrize("family", sorted(families(long=None)))
 async def test_as_student_it_calls_or_guesses(artifacts: MemoryArtifacts, family: str, style: str) -> None:
-    entry, rng = families()[family], random.Random(1)
+    entry, rng = families(long=None)[family], random.Random(1)
     question = entry.render(entry.sample(2, rng), rng)
-    turns = render(prompt(style, entry.domain, "student"), {"question": question})
+    turns = render(prompt(style, entry.domain, "student", long=entry.long), {"question": question})
     model = Scripted(artifacts)
     seen = [parse_turn((await model.generate(GenerateRequest(turns, Sampling(seed=n)))).text) for n in range(40)]
     assert all(turn.calls or turn.answer for turn in seen)
@@ -138,3 +139,75 @@ async def test_foreign_adapters_and_variants_are_refused(artifacts: MemoryArtifa
     with pytest.raises(ConfigError, match="no variant"):
         Scripted(artifacts, ActorConfig(model="gpt"))
     assert (await Scripted(artifacts, ActorConfig(model="latency=0.01")).generate(ask())).usage.wall_s >= 0.01
+
+
+LONG = [entry.name for entry in families(long=True).values()]
+
+
+def _long_question(family: str, seed: int = 7) -> tuple[str, tuple[str, ...]]:
+    entry, rng = families(long=True)[family], random.Random(seed)
+    params = entry.sample(2, rng)
+    assert entry.script
+    return entry.render(params, rng), entry.script(params)
+
+
+async def _played(model: Model, family: str, style: str, seed: int, adapter: Artifact | None = None) -> list[str]:
+    """What it writes turn by turn; its tools answer nothing of use."""
+    question, script = _long_question(family)
+    words = prompt(style, families(long=True)[family].domain, "student", long=True)
+    turns = [*render(words, {"question": question, "domain": "math"})]
+    said: list[str] = []
+    while len(said) < len(script) and not (said and parse_turn(said[-1]).answer):
+        sampling = Sampling(seed=1000 * seed + len(said), max_tokens=96)
+        said.append((await model.generate(GenerateRequest(tuple(turns), sampling, adapter=adapter))).text)
+        turns += [Turn(role="assistant", content=said[-1]), Turn(role="tool", content="7")]
+    return said
+
+
+def _skilled(artifacts: MemoryArtifacts, skill: int) -> Artifact:
+    return artifacts.put(json.dumps({"skill": skill}).encode())
+
+
+@pytest.mark.parametrize("style", styles())
+@pytest.mark.parametrize("family", LONG)
+async def test_a_long_task_is_played_turn_by_turn(artifacts: MemoryArtifacts, family: str, style: str) -> None:
+    """A turn fits into the tokens that a turn has by default, wherever examples stand before the question."""
+    model, perfect = Scripted(artifacts), _skilled(artifacts, 40)
+    _, script = _long_question(family)
+    assert await _played(model, family, style, 0, perfect) == list(script)
+
+
+@pytest.mark.parametrize("family", LONG)
+async def test_slips_are_in_what_is_submitted_and_rarer_with_skill(artifacts: MemoryArtifacts, family: str) -> None:
+    model, slips = Scripted(artifacts), []
+    _, script = _long_question(family)
+    for skill in (0, 2, 40):
+        runs = [await _played(model, family, "compact", seed, _skilled(artifacts, skill)) for seed in range(40)]
+        assert runs[0] == await _played(model, family, "compact", 0, _skilled(artifacts, skill))
+        tried = [run for run in runs if len(run) > 1]
+        assert len(tried) > 15
+        slips.append(sum(a != b for run in tried for a, b in zip(run, script, strict=True)) / len(tried))
+        for run in tried:
+            for said, meant in zip(run, script, strict=True):
+                assert _without_submissions(said) == _without_submissions(meant)
+    assert slips[0] > slips[1] > slips[2] == 0
+
+
+def _without_submissions(text: str) -> list[tuple[str, object]]:
+    return [(c.name, c.arguments) for c in parse_turn(text).calls if c.name != "submit_answer"]
+
+
+async def test_a_beginner_often_guesses_the_answer_of_a_long_task(artifacts: MemoryArtifacts) -> None:
+    model = Scripted(artifacts)
+    shares = []
+    for skill in (0, 3):
+        runs = [await _played(model, "chain", "compact", seed, _skilled(artifacts, skill)) for seed in range(60)]
+        shares.append(sum(len(run) == 1 for run in runs) / len(runs))
+    assert 0.2 < shares[0] < 0.6 and shares[1] < shares[0]
+
+
+async def test_forced_to_begin_with_a_call_it_begins_the_script_with_one(artifacts: MemoryArtifacts) -> None:
+    question, script = _long_question("ledger")
+    request = GenerateRequest(ask(question).turns, Sampling(max_tokens=96), prefill="<tool_call>")
+    written = await Scripted(artifacts).generate(request)
+    assert written.text == script[0][script[0].find("<tool_call>") :]

@@ -16,9 +16,9 @@ from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts
 
 
-@pytest.mark.parametrize("family", sorted(families()))
+@pytest.mark.parametrize("family", sorted(families(long=None)))
 def test_a_familys_question_becomes_its_task(family: str) -> None:
-    entry = families()[family]
+    entry = families(long=None)[family]
     for level in range(1, entry.levels + 1):
         rng = random.Random(level)
         params = entry.sample(level, rng)
@@ -107,3 +107,70 @@ async def test_proposing_asks_for_the_family_and_keeps_the_tokens() -> None:
     for draft in drafts:
         assert draft.trajectory and sum(draft.trajectory.mask) == draft.usage.completion_tokens
         assert draft.model == "scripted"
+
+
+SPLIT = {"question": "1. Add 3 and 4.\n2. Double it.\n3. Square it.", "program": "print(196)"}
+STEPS = ["Add 3 and 4", "Double it", "Square it"]
+PROGRAMS = ["print(7)", "print(14)\n", "print(196)"]
+
+
+@pytest.mark.parametrize(
+    ("body", "programs"),
+    [
+        (SPLIT, ()),
+        (SPLIT | {"subgoals": None, "programs": []}, ()),
+        (SPLIT | {"subgoals": STEPS}, ()),
+        (SPLIT | {"subgoals": STEPS, "programs": PROGRAMS}, ("print(7)", "print(14)", "print(196)")),
+        ({"question": SPLIT["question"], "programs": PROGRAMS}, ("print(7)", "print(14)", "print(196)")),
+    ],
+)
+def test_a_long_open_task_has_the_steps_it_is_given_or_those_it_names(
+    body: dict[str, object], programs: tuple[str, ...]
+) -> None:
+    proposal, problem = read_proposal(json.dumps(body), "math", "chain", 2)
+    assert proposal and not problem
+    assert (proposal.family, proposal.kind, proposal.level) == ("open", "long", 2)
+    assert (proposal.subgoals, proposal.programs) == (tuple(STEPS), programs)
+    assert proposal.program == "print(196)"
+
+
+def test_steps_of_a_task_that_was_asked_to_be_short_are_not_read() -> None:
+    body = json.dumps(SPLIT | {"subgoals": STEPS, "programs": PROGRAMS})
+    proposal, _ = read_proposal(body, "math", "linear", 2)
+    assert proposal and (proposal.kind, proposal.subgoals, proposal.programs) == ("short", (), ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"question": "What is 3 + 4?"}, "2 to 12 steps; none are found"),
+        ({"subgoals": ["Add 3 and 4"]}, "2 to 12 steps; 1 are found"),
+        ({"subgoals": ["x"] * 13}, "2 to 12 steps; 13 are found"),
+        ({"subgoals": STEPS, "programs": PROGRAMS[:2]}, "2 programs for 3 steps"),
+        ({"subgoals": "Add 3 and 4"}, "must be lists of text"),
+        ({"subgoals": [*STEPS[:2], 3]}, "must be lists of text"),
+        ({"programs": {"a": 1}}, "must be lists of text"),
+        ({"subgoals": [*STEPS, " "]}, "no subgoal"),
+        ({"subgoals": [*STEPS, "x" * 501]}, "the subgoal is longer than"),
+        ({"subgoals": [*STEPS, "a\u0007b"]}, "control characters in the subgoal"),
+        ({"subgoals": STEPS, "programs": [*PROGRAMS[:2], "x\0"]}, "control characters in the program"),
+        ({"program": ""}, "brings no program"),
+        ({"program": "", "programs": [*PROGRAMS[:2], ""]}, "brings no program"),
+    ],
+)
+def test_what_is_no_long_task_has_a_problem(changes: dict[str, object], problem: str) -> None:
+    proposal, told = read_proposal(json.dumps(SPLIT | changes), "math", "chain", 1)
+    assert proposal is None
+    assert problem in told
+
+
+def test_a_long_familys_question_needs_nothing_else() -> None:
+    entry = families(long=True)["ledger"]
+    params = entry.sample(1, random.Random(4))
+    question = entry.render(params, random.Random(4))
+    forged = json.dumps({"question": question, "subgoals": ["win", "stop"], "programs": ["print(1)"] * 2})
+    for text in (question, forged):
+        proposal, _ = read_proposal(text, "logic", "ledger", 1)
+        assert proposal and entry.steps
+        assert proposal.kind == "long" and proposal.programs == ()
+        assert proposal.subgoals == tuple(step.text for step in entry.steps(params))

@@ -1,6 +1,7 @@
 """Verifiers: the right answer is accepted, a changed one refused, and what cannot be decided is undecided."""
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 from agent0.answers import normal_form
 from agent0.families import Family, families
 from agent0.heldout import task_of
-from agent0.ports import SandboxCall, SandboxResult
-from agent0.verifiers import Verdict, verifier_for, verifiers
+from agent0.ports import Sandbox, SandboxCall, SandboxResult
+from agent0.verifiers import Verdict, credit_of, graded, verifier, verifier_for, verifiers
 from events.values import Task, ToolState
 
 OPEN = Task(question="Which day is it?", domain="logic", family="open", level=1, canonical="open day")
@@ -56,7 +57,7 @@ def mutants(answer: str) -> list[str]:
     return [one for one in made if normal_form(one) != normal_form(answer)]
 
 
-@pytest.mark.parametrize("entry", families().values(), ids=list(families()))
+@pytest.mark.parametrize("entry", families(long=None).values(), ids=list(families(long=None)))
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32))
 async def test_gold_is_accepted_and_a_mutant_refused(entry: Family, seed: int) -> None:
@@ -70,7 +71,7 @@ async def test_gold_is_accepted_and_a_mutant_refused(entry: Family, seed: int) -
     assert not sandbox.calls, "what is computed here needs no sandbox"
 
 
-@pytest.mark.parametrize("entry", families().values(), ids=list(families()))
+@pytest.mark.parametrize("entry", families(long=None).values(), ids=list(families(long=None)))
 async def test_the_question_decides_not_what_the_teacher_says_of_it(entry: Family) -> None:
     """Forged parameters change nothing; a question of another kind is undecided."""
     task = drawn(entry, 5)
@@ -136,7 +137,7 @@ async def test_verdicts_do_not_depend_on_the_order(answers: list[str | None]) ->
 
 
 @pytest.mark.parametrize(
-    "task", [OPEN, PROGRAM, *(drawn(entry, 1) for entry in families().values())], ids=lambda t: t.family
+    "task", [OPEN, PROGRAM, *(drawn(entry, 1) for entry in families(long=None).values())], ids=lambda t: t.family
 )
 @settings(max_examples=10, deadline=None)
 @given(answers=st.lists(st.none() | st.text(max_size=50), max_size=4))
@@ -144,3 +145,113 @@ async def test_any_answer_gets_a_verdict_of_bounded_size(task: Task, answers: li
     verdicts = await judged(task, *answers, sandbox=Printing("7" * 5000))
     assert len(verdicts) == len(answers)
     assert all(len(v.got) <= 200 and len(v.expected) <= 200 and v.reason for v in verdicts)
+
+
+LONG = list(families(long=True).values())
+every_long_family = pytest.mark.parametrize("entry", LONG, ids=[entry.name for entry in LONG])
+
+
+async def steps_of(
+    task: Task, given: Sequence[str | None], answer: str | None, sandbox: Sandbox | None = None
+) -> tuple[bool | None, ...]:
+    judge, where = verifier_for(task), sandbox or Printing()
+    (verdict,) = await judge.judge(task, [answer], where)
+    return await graded(judge, task, given, verdict, where)
+
+
+@every_long_family
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+async def test_each_step_is_judged_by_itself(entry: Family, data: st.DataObject) -> None:
+    task = drawn(entry, data.draw(st.integers(0, 2**32)))
+    gold = [step.answer for step in entry.steps(task.params)] if entry.steps else []
+    right = data.draw(st.lists(st.booleans(), min_size=len(gold), max_size=len(gold)))
+    missing = data.draw(st.sets(st.integers(0, len(gold) - 1)))
+    answers = [a if good else data.draw(st.sampled_from(mutants(a))) for a, good in zip(gold, right, strict=True)]
+    given: list[str | None] = [None if n in missing else a for n, a in enumerate(answers)]
+    sandbox = Printing()
+    found = await steps_of(task, given, given[-1], sandbox)
+    assert found == tuple(good and n not in missing for n, good in enumerate(right))
+    assert credit_of(found) == sum(found) / len(gold)
+    assert not sandbox.calls
+
+
+@every_long_family
+async def test_the_answer_itself_is_the_last_step_whatever_was_given_for_it(entry: Family) -> None:
+    task = drawn(entry, 3)
+    gold = [step.answer for step in entry.steps(task.params)] if entry.steps else []
+    wrong = (False,) * (len(gold) - 1)
+    assert await steps_of(task, (), gold[-1]) == (*wrong, True)
+    assert await steps_of(task, [*gold[:-1], "other"], gold[-1]) == (True,) * len(gold)
+    assert await steps_of(task, gold, None) == (*(True for _ in wrong), False)
+    assert await steps_of(task, [*gold, "more", "still more"], gold[-1]) == (True,) * len(gold)
+
+
+@every_long_family
+async def test_steps_that_are_not_the_questions_are_undecided(entry: Family) -> None:
+    task = drawn(entry, 3)
+    gold = [step.answer for step in entry.steps(task.params)] if entry.steps else []
+    forged = task.model_copy(update={"subgoals": ("win", "stop")})
+    assert await steps_of(forged, gold, gold[-1]) == (None, True)
+    other = task.model_copy(update={"question": "Say 42."})
+    assert set(await steps_of(other, gold, gold[-1])) == {None}
+
+
+async def test_a_short_task_has_no_steps_and_no_credit() -> None:
+    task = drawn(families()["linear"], 1)
+    assert await steps_of(task, ["1", "2"], "1") == ()
+    assert credit_of(()) is None and credit_of((None, None)) is None
+    assert credit_of((True, None, False, None)) == 0.5
+
+
+class Echoing(Printing):
+    """Prints what a program of the form ``print(text)`` prints; others fail."""
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        if "GIVEN" in call.code:
+            return await super().call(call)
+        self.calls.append(call)
+        sound = call.code.startswith("print(")
+        state = ToolState.OK if sound else ToolState.ERROR
+        return SandboxResult(state, 0, call.code[6:-1] * sound, "", 0.1, 0.1, 1.0, "none", "echoing")
+
+
+PROGRAMS = ("print(7)", "raise", "print(2*x + 2)", "print(196)")
+OPEN_LONG = OPEN.model_copy(
+    update={"kind": "long", "subgoals": ("a", "b", "c", "d"), "program": "print(196)", "programs": PROGRAMS}
+)
+
+
+async def test_steps_of_an_open_task_are_judged_by_their_programs() -> None:
+    sandbox = Echoing()
+    assert await steps_of(OPEN_LONG, ["7.0", "14", "2*(x + 1)"], "196", sandbox) == (True, None, False, True)
+    assert [call.code for call in sandbox.calls if "GIVEN" not in call.code] == ["print(196)", *PROGRAMS[:3]]
+    symbolic = Echoing(equal="True")
+    assert await steps_of(OPEN_LONG, [None, None, "2*(x + 1)"], None, symbolic) == (False, None, True, False)
+    assert credit_of((False, None, True, False)) == pytest.approx(1 / 3)
+
+
+async def test_without_programs_or_with_too_few_steps_are_undecided() -> None:
+    for programs in ((), PROGRAMS[:2]):
+        task = OPEN_LONG.model_copy(update={"programs": programs})
+        assert await steps_of(task, ["7", "14", "2"], "196", Echoing()) == (None, None, None, True)
+
+
+async def test_a_majority_says_nothing_of_steps() -> None:
+    task = OPEN_LONG.model_copy(update={"program": "", "programs": ()})
+    judge = verifier_for(task)
+    assert judge.collective and judge.grade is None
+    verdicts = await judge.judge(task, ["5", "5", "6"], Printing())
+    assert [await graded(judge, task, ["1"] * 3, v, Printing()) for v in verdicts] == [
+        (None, None, None, True),
+        (None, None, None, True),
+        (None, None, None, False),
+    ]
+
+
+def test_who_sees_all_attempts_at_once_grades_none() -> None:
+    async def grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
+        return []
+
+    with pytest.raises(ValueError, match="cannot grade one"):
+        verifier("both", applies=lambda _: False, rank=5, collective=True, grade=grade)
