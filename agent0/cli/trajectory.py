@@ -113,11 +113,10 @@ def _outcome(call: dict[str, Any], calls: list[dict[str, Any]]) -> str:
     """How a call ended, and what the work folder was after it."""
     steps = sum(c["inner"] and _plan_of(c, calls) == call["number"] for c in calls)
     told = [call["state"], f"{steps} steps" if steps else ""]
-    if call in _rollbacks(calls):
-        same = [c["number"] for c in calls if c["number"] < call["number"] and c["work"] == call["work"]]
-        told.append(f"back to the folder after {same[-1]}" if same else "back to the empty folder")
+    told.append("rolled back" if _rollbacks([call]) else "")
     if call["files"]:
-        told.append(f"{call['files']} files, {call['file_bytes']:,} bytes, folder {_short(call)}")
+        files = f"{call['files']} file{'s' * (call['files'] > 1)}"
+        told.append(f"{files}, {call['file_bytes']:,} bytes, folder {_short(call)}")
     return ", ".join(filter(None, told))
 
 
