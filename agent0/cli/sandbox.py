@@ -101,7 +101,7 @@ def top(
     as_json: terminal.Json = False,
 ) -> None:
     """Tools as they are used, live: calls, rate, latency, limits hit, kills, refusals. Ctrl-C ends."""
-    from agent0.cli.usage import look, watch
+    from agent0.cli.usage import COLUMNS, look, watch
 
     held = terminal.settings()
     if once or as_json:
@@ -110,7 +110,7 @@ def top(
         if as_json:
             terminal.data(seen)
         else:
-            terminal.table(seen["tools"], False)
+            terminal.table(seen["tools"], False, COLUMNS)
             terminal.say(f"{seen['attempts_under_way']} attempts under way in {seen['runs']} running runs.")
         return
     terminal.run_async(lambda: watch(held, run, every))

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,11 @@ def _ordered(row: dict[str, Any]) -> dict[str, Any]:
     return {**{name: row[name] for name in COLUMNS}, **row}
 
 
-async def watch(settings: "Settings", run: str, every_s: float) -> None:
-    """Show ``look`` again and again, until cancelled.
+Look = Callable[[sqlite3.Connection, str], dict[str, Any]]
+
+
+async def watch(settings: "Settings", run: str, every_s: float, look: Look = look) -> None:
+    """Show what ``look`` sees again and again, until cancelled.
 
     Raises:
         NotFoundError: there is no run yet.

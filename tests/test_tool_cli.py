@@ -1,0 +1,317 @@
+"""Tools from the command line: what is promised of one call, and of a server of calls that nothing may end."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.assembly_folders import content, find
+from agent0.assembly_sandbox import Asked, open_bench
+from agent0.cli.serving import LONGEST, Lines, serve
+from agent0.configuration import load
+from agent0.settings import Settings
+from events.values import ToolState
+from tests.terminal import Said, agent0
+
+KEYS = {"tool", "state", "rc", "stdout", "stderr", "wall_s", "cpu_s", "peak_mem_mib", "tier", "backend", "files"}
+KEYS |= {"manifest", "reason", "output_bytes"}
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def held(home: Path, **more: str) -> Settings:
+    return load("scripted", {"home": str(home), **{key.replace("__", "."): value for key, value in more.items()}}, {})
+
+
+def python(home: Path, code: str, *more: str, stdin: str = "") -> Said:
+    said = agent0("tool", "call", "python", "--code", code, *more, "--json", home=home, stdin=stdin)
+    assert said.code == 0, said.err
+    return said
+
+
+# --- one call --------------------------------------------------------------------------------------------------------
+
+
+def test_tools_are_listed_with_what_they_do(home: Path) -> None:
+    rows = {row["tool"]: row for row in agent0("tool", "list", "--json", home=home).json}
+    assert len(rows) >= 10
+    assert {"python", "shell", "sympy", "run_tests"} <= set(rows)
+    assert all(row["does"] and row["parameters"]["type"] == "object" for row in rows.values())
+    assert {name for name, row in rows.items() if not row["on"]} == {"http_request", "web_search"} & set(rows)
+    assert all(row["why_off"] for row in rows.values() if not row["on"])
+    told = agent0("tool", "list", home=home)
+    assert all(name in told.out for name in rows)
+    on = agent0("tool", "list", "--set", "web.enabled=true", "--json", home=home).json
+    assert next(row for row in on if row["tool"] == "http_request")["on"]
+
+
+def test_a_call_is_one_object_and_its_folder_can_be_gone_on_from(home: Path, tmp_path: Path) -> None:
+    laid = tmp_path / "laid" / "deep"
+    laid.mkdir(parents=True)
+    (laid / "in.txt").write_text("21")
+    code = (
+        "import sys; n = int(open('deep/in.txt').read()); open('out', 'w').write(str(2 * n)); print(n, file=sys.stderr)"
+    )
+    first = python(home, code, "--files", str(tmp_path / "laid")).json
+    assert set(first) == KEYS
+    assert (first["state"], first["rc"], first["stdout"], first["stderr"]) == ("ok", 0, "", "21\n")
+    assert first["files"] == {"deep/in.txt": 2, "out": 2}
+    assert first["backend"] and first["tier"] and first["peak_mem_mib"] > 0
+    second = python(home, "print(open('out').read())", "--from", first["manifest"][:12]).json
+    assert (second["stdout"], second["manifest"]) == ("42\n", first["manifest"])
+    assert content(held(home), find(held(home), first["manifest"])) == {"deep/in.txt": b"21", "out": b"42"}
+    assert not (home / "nats").exists()  # no log is made, and none is needed
+
+
+def test_code_comes_from_a_file_or_from_standard_input(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "code.sh").write_text("echo $((6 * 7)); exit 3")
+    told = agent0("tool", "call", "shell", "--code-file", str(tmp_path / "code.sh"), "--json", home=home)
+    assert told.code == 0
+    assert (told.json["state"], told.json["rc"], told.json["stdout"]) == ("error", 3, "42\n")
+    told = agent0("tool", "call", "python", "--code-file", "-", "--json", home=home, stdin="print('é' * 2)")
+    assert told.json["stdout"] == "éé\n"
+
+
+def test_a_terminal_gets_no_control_characters(home: Path) -> None:
+    code = f"import sys; print({HOSTILE!r}); print({HOSTILE!r}, file=sys.stderr); open({'a' + HOSTILE!r}, 'w')"
+    told = agent0("tool", "call", "python", "--code", code, home=home)
+    assert told.code == 0
+    assert "owned" in told.out and "[stdout]" in told.out and "[stderr]" in told.out
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(told.out + told.err)
+    escaped = python(home, code)
+    assert escaped.out.isascii() and "\x1b" not in escaped.out
+    assert escaped.json["stdout"].startswith(HOSTILE)
+
+
+def test_other_tools_take_arguments_and_say_what_a_model_would_read(home: Path) -> None:
+    args = json.dumps({"code": "print(6 * 7)"})
+    told = agent0("tool", "call", "python", "--args", args, "--json", home=home).json
+    assert (told["state"], told["output"].strip()) == ("ok", "42")
+    wrong = agent0("tool", "call", "sympy", "--args", '{"nonsense": 1}', "--json", home=home)
+    assert wrong.code == 0
+    assert wrong.json["state"] == "error" and "nonsense" in wrong.json["output"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("pyton", "--code", "1"), "Did you mean python?"),
+        (("python",), "one of"),
+        (("python", "--code", "1", "--args", "{}"), "one of"),
+        (("python", "--code", "1", "--code-file", "x"), "exclude"),
+        (("python", "--code-file", "no-such-file"), "cannot be read"),
+        (("python", "--code-file", "latin"), "UTF-8"),
+        (("python", "--args", "[1]"), "no JSON object"),
+        (("python", "--args", "{"), "no JSON"),
+        (("python", "--args", "[" * 100_000), "no JSON"),
+        (("python", "--code", "1", "--from", "zzz"), "names no work folder"),
+        (("python", "--code", "1", "--from", "0" * 64), "No stored work folder"),
+        (("python", "--code", "1", "--files", "no-such-folder"), "no folder"),
+        (("python", "--code", "1", "--files", "linked"), "no plain file"),
+    ],
+)
+def test_what_a_person_typed_wrongly_is_said_before_anything_runs(
+    home: Path, tmp_path: Path, arguments: tuple[str, ...], problem: str
+) -> None:
+    (tmp_path / "latin").write_bytes(b"print('\xe9')")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "a").symlink_to("/etc/passwd")
+    told = agent0("tool", "call", *arguments, "--json", home=home)
+    assert told.code in (1, 2)
+    assert problem in told.err
+    assert told.out == ""
+
+
+def test_without_a_sandbox_every_call_is_refused(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # no bubblewrap, no engine
+    for name in ("python", "shell"):
+        told = agent0("tool", "call", name, "--code", "echo 1", "--json", home=home)
+        assert told.code == 0
+        assert (told.json["state"], told.json["rc"], told.json["stdout"]) == ("refused", None, "")
+        assert set(told.json) == KEYS
+        assert told.json["reason"]
+    told = agent0("tool", "call", "python", "--args", '{"code": "1"}', "--json", home=home)
+    assert (told.code, told.json["state"]) == (0, "refused")
+    assert agent0("tool", "call", "python", "--code", "1", home=home).code == 0
+
+
+def test_what_a_profile_denies_is_gone_for_its_calls(home: Path) -> None:
+    assert agent0("sandbox", "deny", "executable", "wc", "--profile", "scripted", home=home).code == 0
+    arguments = ("tool", "call", "shell", "--code", "echo x | wc -c", "--json", "--profile")
+    assert agent0(*arguments, "scripted", home=home).json["state"] == "error"
+    assert agent0(*arguments, "tiny", home=home).json["stdout"].strip() == "2"
+
+
+# --- a server of calls -----------------------------------------------------------------------------------------------
+
+CALLS: list[tuple[Any, dict[str, Any]]] = [
+    ({"tool": "python", "code": "print(6 * 7)"}, {"state": "ok", "stdout": "42\n", "rc": 0}),
+    ({"tool": "shell", "code": "echo hi; exit 4", "id": "a"}, {"state": "error", "rc": 4, "id": "a"}),
+    ({"tool": "python", "code": "while True: pass", "wall": 0.3, "id": 7}, {"state": "timeout", "id": 7}),
+    ({"tool": "python", "code": "x = bytearray(400 << 20)", "mem": 128}, {"state": "memory"}),
+    ({"tool": "python", "args": {"code": "print(1)"}, "id": None}, {"state": "ok", "output": "1", "id": None}),
+    ({"tool": "python", "code": "print(open('a/b').read())", "files": {"a/b": "in"}}, {"stdout": "in\n"}),
+    ({"tool": "python", "code": "open('c', 'w').write('x')", "keep": True}, {"files": {"c": 1}}),
+    ({"tool": "python", "code": "1", "files": {"../out": "x"}}, {"state": "refused"}),
+    ({"tool": "python", "code": "a\0b"}, {"state": "refused"}),
+    ({"tool": "python", "code": "\udcff\ud800 = 1"}, {"state": "error"}),
+    ({"tool": "python", "code": "#" * (2 << 20)}, {"state": "refused"}),
+    ({"tool": "pyton", "code": "1", "id": [1]}, {"state": "error", "id": [1]}),
+    ({"tool": "sympy", "code": "1"}, {"state": "error"}),
+    ({"tool": "python"}, {"state": "error"}),
+    ({"tool": "python", "code": "1", "args": {}}, {"state": "error"}),
+    ({"tool": "python", "code": 1}, {"state": "error"}),
+    ({"tool": ["python"], "code": "1"}, {"state": "error", "tool": ""}),
+    ({"tool": "python", "code": "1", "wall": -1}, {"state": "error"}),
+    ({"tool": "python", "code": "1", "wall": float("nan")}, {"state": "error"}),
+    ({"tool": "python", "code": "1", "wall": True}, {"state": "error"}),
+    ({"tool": "python", "code": "1", "mem": 1.5}, {"state": "error"}),
+    ({"tool": "python", "code": "1", "files": {"a": 1}}, {"state": "error"}),
+    ({"tool": "python", "code": "1", "from": "nonsense"}, {"state": "error"}),
+    ({"tool": "python", "code": "1", "shell": "x"}, {"state": "error"}),
+    (b"", {"state": "error"}),
+    (b"nonsense", {"state": "error"}),
+    (b"[]", {"state": "error"}),
+    (b"\xff\xfe\x00", {"state": "error"}),
+    (b"[" * 200_000, {"state": "error"}),
+    (b"1" * 10_000, {"state": "error"}),
+    (b'{"tool": "python", "code": "' + b"x" * LONGEST + b'"}', {"state": "error"}),
+    ({"tool": "python", "code": "print('last')"}, {"state": "ok", "stdout": "last\n"}),
+]
+
+
+async def pieces(data: bytes, size: int = 1 << 16) -> AsyncIterator[bytes]:
+    for start in range(0, len(data), size):
+        yield data[start : start + size]
+
+
+async def test_every_line_is_answered_in_order_whatever_it_says(home: Path) -> None:
+    lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one, _ in CALLS]
+    said: list[str] = []
+    async with open_bench(held(home)) as bench:
+        await serve(held(home), bench, pieces(b"\n".join(lines)), said.append)  # the last line has no end
+    answers = [json.loads(line) for line in said]
+    assert all(line.endswith("\n") and line.isascii() and line.count("\n") == 1 for line in said)
+    assert len(answers) == len(CALLS)
+    for (asked, wanted), answer in zip(CALLS, answers, strict=True):
+        assert {name: answer.get(name) for name in wanted} == wanted, (str(asked)[:200], answer)
+        assert ("id" in answer) == (isinstance(asked, dict) and "id" in asked)
+        assert answer["state"] in set(ToolState)
+        assert "output" in answer or set(answer) - {"id"} == KEYS
+        assert answer["reason"] or answer["state"] in ("ok", "error")
+    kept = answers[6]["manifest"]
+    assert kept and all(answer["manifest"] is None for n, answer in enumerate(answers) if n != 6)
+    assert content(held(home), find(held(home), kept)) == {"c": b"x"}
+
+
+async def test_no_more_runs_at_once_than_the_sandbox_carries(home: Path) -> None:
+    class Counting:
+        at_once, now, most = 3, 0, 0
+
+        async def answer(self, asked: Asked) -> dict[str, Any]:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            for _ in range(int(asked.code or 0)):
+                await asyncio.sleep(0)
+            self.now -= 1
+            return {"code": asked.code}
+
+    bench: Any = Counting()
+    codes = [str(n * 7 % 50) for n in range(60)]
+    said: list[str] = []
+    data = b"".join(json.dumps({"tool": "python", "code": code}).encode() + b"\n" for code in codes)
+    await serve(held(home), bench, pieces(data, 100), said.append)
+    assert [json.loads(line)["code"] for line in said] == codes
+    assert 1 < bench.most <= Counting.at_once + 2  # one is being told, one is waiting for its place
+
+
+async def test_a_reader_that_went_away_ends_the_server(home: Path) -> None:
+    class Quick:
+        at_once = 2
+
+        async def answer(self, asked: Asked) -> dict[str, Any]:
+            return {}
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b'{"tool": "python", "code": "1"}\n'
+            await asyncio.sleep(0)
+
+    def gone(_: str) -> None:
+        raise BrokenPipeError
+
+    bench: Any = Quick()
+    with pytest.raises(BrokenPipeError):
+        await asyncio.wait_for(serve(held(home), bench, endless(), gone), 60)
+
+
+@given(st.lists(st.binary(max_size=40), max_size=8), st.integers(1, 50))
+def test_lines_do_not_depend_on_how_they_are_cut(parts: list[bytes], longest: int) -> None:
+    data = b"\n".join(parts)
+    cutter, got = Lines(longest), list[bytes | None]()
+    for part in parts[:-1]:
+        got += [*cutter.feed(part), *cutter.feed(b"\n")]
+    got += [*cutter.feed(parts[-1] if parts else b""), *cutter.end()]
+    whole = Lines(longest)
+    assert got == [*whole.feed(data), *whole.end()]
+    expected = data.split(b"\n") if data else []
+    if expected and not expected[-1]:
+        expected.pop()
+    assert got == [line if len(line) <= longest else None for line in expected]
+
+
+@pytest.fixture
+def server(home: Path) -> Iterator[subprocess.Popen[str]]:
+    environment = {**os.environ, "AGENT0_HOME": str(home)}
+    command = [sys.executable, "-m", "agent0", "tool", "serve", "--json-lines", "--set", "sandbox.workers=1"]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=Path(__file__).parents[1],
+    ) as process:
+        yield process
+        process.kill()
+
+
+def test_one_running_instance_talks_line_by_line(server: "subprocess.Popen[str]") -> None:
+    assert server.stdin and server.stdout
+    for n in range(3):  # each is asked only once the one before was answered
+        server.stdin.write(json.dumps({"tool": "shell", "code": f"echo {n}", "id": n}) + "\n")
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        assert (answer["id"], answer["stdout"], answer["state"]) == (n, f"{n}\n", "ok")
+    server.stdin.close()
+    assert server.stdout.read() == ""
+    assert server.wait(30) == 0
+
+
+def test_a_server_that_is_told_to_stop_stops_at_once(server: "subprocess.Popen[str]") -> None:
+    assert server.stdin and server.stdout
+    server.stdin.write('{"tool": "shell", "code": "echo 1"}\n')
+    server.stdin.flush()
+    assert json.loads(server.stdout.readline())["state"] == "ok"
+    server.send_signal(signal.SIGTERM)  # while it waits for a line
+    assert server.wait(30) == 143
