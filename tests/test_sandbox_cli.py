@@ -231,7 +231,7 @@ def test_top_shows_a_call_as_soon_as_it_is_in_the_log(held: Settings, manifests:
 
     async def work() -> None:
         async with open_log(held) as log:
-            run = [one.run async for one in log.read("", ("RunStarted",))][0]
+            (run,) = [one.run async for one in log.read("", ("RunStarted",))]
 
             def look(db: sqlite3.Connection, name: str) -> dict[str, Any]:
                 seen = usage.look(db, name)
