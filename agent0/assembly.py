@@ -269,7 +269,11 @@ async def open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
     """
     openers: dict[str, Callable[[], Awaitable[Any]]] = {
         "sandbox": lambda: _sandbox(settings.sandbox, "student", settings.sandbox.workers),
-        "verifier_sandbox": lambda: _sandbox(settings.sandbox, "verifier", max(1, settings.sandbox.workers // 2)),
+        "verifier_sandbox": lambda: _sandbox(
+            settings.sandbox.model_copy(update={"wall_s": settings.sandbox.verifier_wall_s}),
+            "verifier",
+            max(1, settings.sandbox.workers // 2),
+        ),
     }
     makers: dict[str, Callable[[], Any]] = {
         "models": lambda: OpenModels(settings, artifacts),

@@ -185,6 +185,7 @@ class SandboxSettings(Frozen):
     calls: int = Field(2, ge=1, le=64, description="calls at once on a zygote")
     queue: int = Field(512, ge=1, le=1_000_000, description="calls that may wait; one more is told busy")
     wall_s: float = Field(5, gt=0, le=3600, description="wall limit of a call, seconds")
+    verifier_wall_s: float = Field(30, gt=0, le=3600, description="the same for programs that a verifier runs")
     mem_mib: int = Field(512, ge=64, le=16_777_216, description="memory limit of a call, MiB")
     recycle_calls: int = Field(1000, ge=1, le=1_000_000, description="a zygote is replaced after this many calls")
     recycle_s: float = Field(600, ge=1, le=86_400, description="and after this many seconds of use")

@@ -1,0 +1,54 @@
+"""How far a verdict can be trusted, measured on labelled pairs."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agent0.cli import terminal
+
+app = typer.Typer(help="Verifiers, measured on labelled pairs.")
+
+
+@app.callback()
+def _noun() -> None:
+    """A noun with one verb."""
+
+
+@app.command()
+def pairs(
+    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="JSON lines.")],
+    as_json: terminal.Json = False,
+) -> None:
+    """Decide labelled pairs and count. Rows: pair_id, gold, candidate, form, label, policy for answers; pair_id, setup,
+    test, entry_point, candidate, label for programs. Rows with policy=true, on which graders may differ, are apart."""
+    from agent0.grading.pairs import decide_pairs, read_pairs, summary
+
+    rows = read_pairs(file.read_text(encoding="utf-8", errors="replace"), str(file))
+    held = terminal.settings()
+
+    async def work() -> dict[str, Any]:
+        from agent0.assembly import open_port
+        from infra.artifacts import FileArtifacts
+
+        sandbox = await open_port("verifier_sandbox", held, FileArtifacts(held.home))
+        try:
+            return summary(await decide_pairs(rows, sandbox))
+        finally:
+            await sandbox.close()
+
+    found = terminal.run_async(work)
+    if as_json:
+        terminal.data(found)
+    else:
+        _tell(found)
+
+
+def _tell(found: dict[str, Any]) -> None:
+    policy = found.pop("policy")
+    wrong = found.pop("wrong")
+    terminal.record(found, False)
+    if wrong:
+        terminal.text(f"wrong: {', '.join(wrong)}")
+    if policy["n"]:
+        terminal.text(f"apart, policy: {policy['n']} pairs, accuracy {policy['accuracy']:.3f}")

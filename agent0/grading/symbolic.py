@@ -1,0 +1,41 @@
+"""The last word on answers that exact comparison cannot settle: math-verify, in the sandbox and under its limits."""
+
+import json
+from dataclasses import replace
+
+from agent0.grading import Grade, extract, grade
+from agent0.ports import Root, Sandbox, SandboxCall
+from events.values import ToolState
+
+WALL_S = 4.0
+ROOT = Root((), ("antlr4", "latex2sympy2_extended", "math_verify", "mpmath", "sympy"))
+_PROGRAM = r"""
+import importlib.metadata, json, logging
+importlib.metadata.version = lambda _: '4.13.2'  # antlr's, as pinned; its metadata is not in the sandbox
+from math_verify import parse, verify
+
+logging.disable(logging.CRITICAL)
+gold, said = (parse('$' + text + '$', parsing_timeout=None) for text in json.loads(GIVEN))
+print(json.dumps(bool(gold and said and verify(gold, said, timeout_seconds=None))))
+"""
+
+
+async def decide(gold: str, said: str | None, sandbox: Sandbox, *, reply: bool = False) -> Grade:
+    """Grade an answer, or the answer in a whole ``reply``, asking the symbolic engine where it may know more.
+
+    Raises:
+        SandboxUnavailableError: it would have to be asked, and there is no sandbox.
+    """
+    found = grade(gold, extract(said) if reply and said is not None else said)
+    return await settle(found, sandbox) if found.symbolic else found
+
+
+async def settle(found: Grade, sandbox: Sandbox) -> Grade:
+    """``found`` with the engine's decision; still undecided where that takes too long."""
+    given = json.dumps([found.expected, found.got])
+    result = await sandbox.call(SandboxCall("python", f"GIVEN = {given!r}\n{_PROGRAM}", wall_s=WALL_S, root=ROOT))
+    said = result.stdout.strip()
+    if result.state is ToolState.OK and said in ("true", "false"):
+        reason = "equal by symbolic comparison" if said == "true" else "different"
+        return replace(found, correct=said == "true", reason=reason, symbolic=False)
+    return replace(found, reason=f"the symbolic engine ended {result.state.value}", symbolic=False)
