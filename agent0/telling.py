@@ -18,7 +18,7 @@ def conditions(
     sandbox: Sandbox,
     cache: ToolCache,
     artifacts: Artifacts,
-    web: Web | None = None,
+    web: Web,
 ) -> Conditions:
     """What holds for every turn of the attempt that ``event`` is about."""
     return Conditions(

@@ -1,6 +1,6 @@
 """The student tries a task with its tools: one in one go, the first turn of a long one."""
 
-from agent0.ports import Artifacts, Models, Sandbox
+from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.prompts import prompt
 from agent0.run import RunState
 from agent0.student import begin, step
@@ -19,9 +19,10 @@ async def attempt_task(
     sandbox: Sandbox,
     tool_cache: ToolCache,
     artifacts: Artifacts,
+    web: Web,
 ) -> list[Event]:
     """Every tool call, then the attempt or its first turn: they land together or not at all."""
-    given = conditions(event, run, models, sandbox, tool_cache, artifacts)
+    given = conditions(event, run, models, sandbox, tool_cache, artifacts, web)
     long = event.proposal.kind == "long"
     words = prompt(run.config.student.prompts, event.proposal.domain, "student", long=long)
     now = await step(begin(event.proposal, words, run.config.student), given)

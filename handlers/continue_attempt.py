@@ -1,6 +1,6 @@
 """The student takes the next turn of a long task, wherever the last one was taken."""
 
-from agent0.ports import Artifacts, Models, Sandbox
+from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.run import RunState
 from agent0.storing import get_progress
 from agent0.student import step
@@ -19,8 +19,9 @@ async def continue_attempt(
     sandbox: Sandbox,
     tool_cache: ToolCache,
     artifacts: Artifacts,
+    web: Web,
 ) -> list[Event]:
     """The turn's tool calls, then that it is complete or that the attempt ended."""
-    given = conditions(event, run, models, sandbox, tool_cache, artifacts)
+    given = conditions(event, run, models, sandbox, tool_cache, artifacts, web)
     before = await get_progress(event.progress, artifacts)
     return await told(event, await step(before, given), artifacts, already=len(before.called))

@@ -6,7 +6,7 @@ import json
 from agent0.attempts import Solved
 from agent0.folders import Scratch
 from agent0.heldout import heldout
-from agent0.ports import Artifacts, Models, Sandbox
+from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.prompts import prompt
 from agent0.run import RunState
 from agent0.scoring import Item, score
@@ -31,6 +31,7 @@ async def evaluate_checkpoint(
     verifier_sandbox: Sandbox,
     tool_cache: ToolCache,
     artifacts: Artifacts,
+    web: Web,
 ) -> list[Event]:
     """All items at once, so that the model batches them. The items themselves become an artifact."""
     actor = run.config.student
@@ -49,6 +50,7 @@ async def evaluate_checkpoint(
             prefill=FORCED if event.forced_tool else "",
             cache=tool_cache,
             policy=run.config.policy,
+            web=web,
         )
         solved = await solve(task, prompt(actor.prompts, task.domain, "student"), given)
         verdict = (await verifier_for(task).judge(task, [solved.answer], verifier_sandbox))[0]

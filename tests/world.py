@@ -127,6 +127,7 @@ def ports() -> dict[str, Any]:
         "sandbox": sandbox,
         "verifier_sandbox": KnowingSandbox(),
         "tool_cache": ToolCache(),
+        "web": None,
         "models": Opened(TellingModel(Scripted(artifacts), sandbox)),
         "trainers": Opened(ScriptedTrainer(artifacts)),
         "embedders": Opened(Ngram()),
