@@ -13,6 +13,8 @@ def refusal(call: SandboxCall) -> str:
     limit = MAX_CODE if call.kind == "python" else MAX_SHELL_CODE
     if len(call.code.encode(errors="replace")) > limit:
         return f"the code is longer than {limit} bytes"
+    if call.kind == "shell" and "bash" not in call.root.executables:
+        return "bash is not on the allowlist, so there is no shell"
     if "\0" in call.code:
         return "the code contains a NUL character"
     if len(call.files) > MAX_FILES or sum(map(len, call.files.values())) > MAX_FILE_BYTES:
@@ -41,7 +43,7 @@ def result(ended: Ended, backend: str, tier: str) -> SandboxResult:
         wall_s=ended.wall_s,
         cpu_s=ended.cpu_s,
         peak_mem_mib=ended.peak_kib / 1024,
-        tier=tier,
+        tier=ended.tier or tier,
         backend=backend,
         files=ended.files,
         reason="; ".join(_reasons(ended)),

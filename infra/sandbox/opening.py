@@ -11,6 +11,9 @@ from agent0.ports import Sandbox
 from agent0.settings import SandboxSettings
 from infra.sandbox import selftest
 from infra.sandbox.bubblewrap import Bubblewrap
+from infra.sandbox.cold import ColdBubblewrap
+from infra.sandbox.containers import COLD, WARM, ColdContainer, WarmContainer, open_broker
+from infra.sandbox.roots import RootError
 from infra.sandbox.selftest import Executes, Probe
 from infra.sandbox.zygote import Zygote
 
@@ -54,11 +57,25 @@ class Backend:
     make: Callable[[SandboxSettings, str, int], Startable]
 
 
+def _cold(kind: Callable[[SandboxSettings], Trial]) -> Callable[[SandboxSettings], Awaitable[Trial]]:
+    async def trial(settings: SandboxSettings) -> Trial:
+        return kind(settings)
+
+    return trial
+
+
 DEFAULTS = SandboxSettings()
 BACKENDS: Mapping[str, Backend] = {
-    "zygote-bwrap": Backend(lambda _: Zygote.start(), lambda _, label, workers: Bubblewrap(workers, label)),
+    "zygote-bwrap": Backend(
+        lambda settings: Zygote.start(calls=settings.calls, groups=settings.cgroup == "auto"),
+        lambda settings, label, workers: Bubblewrap(settings.model_copy(update={"workers": workers}), label),
+    ),
+    WARM: Backend(lambda settings: open_broker(settings, settings.calls), WarmContainer),
+    "bwrap-cold": Backend(_cold(ColdBubblewrap), ColdBubblewrap),
+    COLD: Backend(_cold(ColdContainer), ColdContainer),
 }
 """In the order in which they are tried."""
+TROUBLE = "docs/troubleshooting.md, under The sandbox, says what each probe needs."
 
 
 def named(settings: SandboxSettings) -> list[str]:
@@ -111,11 +128,13 @@ async def _probe(backend: Backend, settings: SandboxSettings) -> tuple[list[Prob
     try:
         trial = await backend.trial(settings)
         try:
-            probes.append(Probe("starts", True, "it does"))
-            probes += await selftest.inspect(trial)
+            seen = await selftest.inspect(trial)
+            probes = [Probe("starts", True, "it does"), *seen]
             probes += await selftest.limits(trial)
         finally:
             await trial.close()
     except SandboxUnavailableError as error:
-        return [*probes, Probe("answers" if probes else "starts", False, error.why)], error.fix
-    return probes, "See docs/troubleshooting.md, The sandbox."
+        return [*probes, Probe("limits" if probes else "starts", False, error.why)], error.fix
+    except RootError as error:
+        return [Probe("starts", False, str(error))], ""
+    return probes, TROUBLE

@@ -1,37 +1,35 @@
 """The root file system a sandbox sees, as a bubblewrap command line. What is not listed here does not exist inside."""
 
 import asyncio
-import importlib.util
 import os
 import platform
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from agent0.errors import SandboxUnavailableError
-from agent0.settings import PolicyConfig
+from agent0.ports import Root
+from infra.sandbox import roots
+from infra.sandbox.roots import EVERYTHING, Bind
 
 INSIDE = Path(__file__).with_name("inside")
 UID = 64999
 """What root becomes before anything runs: no account has this number, and limits on processes do not bind root."""
-EXECUTABLES = PolicyConfig().executables
-"""The shell's allowlist. The boundary is that no other executable exists; those absent on this machine are left out."""
-MODULES = ("mpmath", "numpy", "numpy.libs", "sympy")
-"""What of the environment's site-packages code may import beside the standard library."""
-PRELOADED = "collections,fractions,itertools,json,math,random,re,sympy,numpy.linalg,numpy.random"
-Bind = tuple[str, str]
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 _START = "import sys; sys.path.insert(0, '/opt'); from inside.zygote import main; main({}, {}, {!r})"
+_loads: dict[tuple[str, int], frozenset[str]] = {}
+"""Libraries by (file, time of its last change): the loader takes longer to ask than a zygote to start."""
 
 
-async def command() -> list[str]:
-    """Bubblewrap with the whole file system; ``interpreter`` goes behind it.
+async def command(root: Root = EVERYTHING, more: Sequence[str] = ()) -> list[str]:
+    """Bubblewrap with the whole file system of ``root`` and ``more`` of its options; ``interpreter`` goes behind it.
 
     Raises:
         SandboxUnavailableError: bubblewrap is missing, or this machine is of another kind.
+        RootError: this machine lacks something that ``root`` names.
     """
     found = shutil.which("bwrap")
     if sys.platform != "linux" or platform.machine() != "x86_64":
@@ -42,13 +40,28 @@ async def command() -> list[str]:
         raise SandboxUnavailableError(
             "The sandbox", "bubblewrap (bwrap) is not on the PATH.", "Install it: apt-get install bubblewrap"
         )
-    words = [*_isolation(), *_binds([*await _system(), *_python()]), *_links(), "--remount-ro", "/"]
+    words = [*_isolation(), *_binds(await contents(root)), *_links(), *more, "--remount-ro", "/"]
     return [found, *words, "--"]
 
 
-def interpreter(control_fd: int) -> list[str]:
-    """What runs inside: a zygote that talks on ``control_fd``."""
-    return [f"/opt/python/bin/{_PYTHON}", "-sBPc", _START.format(control_fd, UID, PRELOADED)]
+async def contents(root: Root = EVERYTHING) -> list[Bind]:
+    """Everything that exists for ``root``.
+
+    Raises:
+        SandboxUnavailableError, RootError: as ``command`` does.
+    """
+    programs, packages = roots.programs(root), roots.packages(root)
+    return [*await _system(programs, packages), *_python(), *packages]
+
+
+def interpreter(control_fd: int, root: Root = EVERYTHING) -> list[str]:
+    """What runs inside: a zygote of ``root`` that talks on ``control_fd``."""
+    return python(_START.format(control_fd, UID, roots.preloaded(root)))
+
+
+def python(program: str) -> list[str]:
+    """The interpreter inside, with ``program``."""
+    return [f"/opt/python/bin/{_PYTHON}", "-sBPc", program]
 
 
 def _isolation() -> list[str]:
@@ -65,21 +78,21 @@ def _isolation() -> list[str]:
         out += ["--setenv", name, value]
     for folder in ("/box", "/tmp", "/dev", "/dev/shm"):  # noqa: S108 (each call covers them with its own)
         out += ["--dir", folder]
+    for folder in ("/usr", "/usr/bin", "/opt", "/opt/site"):  # they are there where a root names nothing, too
+        out += ["--dir", folder]
     for name in _DEVICES:
         out += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     return [*out, "--proc", "/proc", "--chdir", "/"]
 
 
-async def _system() -> list[Bind]:
-    """Executables of the allowlist and the libraries they, the interpreter and numpy load."""
-    programs = {
-        name: os.path.realpath(found) for name in EXECUTABLES if (found := shutil.which(name, path="/usr/bin:/bin"))
-    }
-    out = [(path, f"/usr/bin/{name}") for name, path in programs.items()]
+async def _system(programs: dict[str, str], packages: list[Bind]) -> list[Bind]:
+    """``programs`` and the libraries that they, the interpreter and ``packages`` load."""
     loaded = [*programs.values(), os.path.realpath(sys.executable)]
     loaded += [str(p) for p in _standard_library().glob("lib-dynload/*.so") if "tkinter" not in p.name]
-    loaded += [str(p) for p in _package("numpy").rglob("*.so")]
-    own = (str(_standard_library()), str(_package("numpy").parent))
+    for source, _ in packages:
+        loaded += [source] if source.endswith(".so") else [str(p) for p in Path(source).rglob("*.so")]
+    own = (str(_standard_library()), *(str(Path(source).parent) for source, _ in packages))
+    out = [(path, f"/usr/bin/{name}") for name, path in programs.items()]
     for path in sorted(await _libraries(loaded)):
         if path.startswith(own):
             continue
@@ -91,24 +104,38 @@ async def _system() -> list[Bind]:
 
 async def _libraries(files: Iterable[str]) -> set[str]:
     """Absolute paths of what the dynamic loader would load for ``files``."""
+    keys = [(path, Path(path).stat().st_mtime_ns) for path in files]
+    unknown = [path for path, changed in keys if (path, changed) not in _loads]
+    if unknown:
+        said = await _ask_loader(unknown)
+        _loads.update({key: said.get(key[0], frozenset()) for key in keys if key not in _loads})
+    return {library for key in keys for library in _loads[key]}
+
+
+async def _ask_loader(files: list[str]) -> dict[str, frozenset[str]]:
     found = shutil.which("ldd", path="/usr/bin:/bin")
     if found is None:
         raise SandboxUnavailableError("The sandbox", "ldd is not in /usr/bin.", "Install it: apt-get install libc-bin")
-    bare = {"PATH": "/usr/bin:/bin"}
     process = await asyncio.create_subprocess_exec(
-        found, *files, env=bare, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+        *(found, *files, "/dev/null"),  # of one file alone it does not say which
+        env={"PATH": "/usr/bin:/bin"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
     )
     text, _ = await process.communicate()
-    lines = [line.split() for line in text.decode().splitlines() if line.startswith("\t")]
-    return {word for line in lines for word in line if word.startswith("/")}
+    out: dict[str, set[str]] = {}
+    about: set[str] = set()
+    for line in text.decode(errors="replace").splitlines():
+        if not line.startswith("\t"):
+            about = out.setdefault(line.removesuffix(":"), set())
+        about |= {word for word in line.split() if line.startswith("\t") and word.startswith("/")}
+    return {path: frozenset(libraries) for path, libraries in out.items()}
 
 
 def _python() -> list[Bind]:
-    """Interpreter, standard library and the packages of MODULES, each at a place of its own under /opt."""
-    site = _package("sympy").parent
+    """Interpreter, standard library and our own code, each at a place of its own under /opt."""
     out = [(os.path.realpath(sys.executable), f"/opt/python/bin/{_PYTHON}"), (str(INSIDE), "/opt/inside")]
-    out.append((str(_standard_library()), f"/opt/python/lib/{_PYTHON}"))
-    return out + [(str(site / name), f"/opt/site/{name}") for name in MODULES if (site / name).exists()]
+    return [*out, (str(_standard_library()), f"/opt/python/lib/{_PYTHON}")]
 
 
 def _binds(pairs: list[Bind]) -> list[str]:
@@ -130,10 +157,3 @@ def _links() -> list[str]:
 
 def _standard_library() -> Path:
     return Path(sysconfig.get_path("stdlib")).resolve()
-
-
-def _package(name: str) -> Path:
-    spec = importlib.util.find_spec(name)
-    if spec is None or spec.origin is None:
-        raise SandboxUnavailableError("The sandbox", f"the package {name} is not installed.", f"pip install {name}")
-    return Path(spec.origin).parent

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports import Root, SandboxCall, SandboxResult
 from events.values import ToolState
 from infra.sandbox.inside.calling import WorldError
 from infra.sandbox.inside.payload import ENVIRONMENT, PYTHON_ENVIRONMENT
+from infra.sandbox.roots import EVERYTHING
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,15 @@ def capabilities():
     data = ctypes.create_string_buffer(24)
     libc.capget(struct.pack('Ii', 0x20080522, 0), data)
     return not any(data.raw), data.raw.hex()
+def sees(path):
+    try:
+        return os.path.lexists(path) and (not os.path.isdir(path) or bool(os.listdir(path)))
+    except OSError:
+        return False
 def value(got, wanted):
     return got == wanted, str(got)
 gate = os.pipe()
-hidden = [p for p in ('/etc/shadow', '/root', '/home', '/run', '/var', '/sys') if os.path.lexists(p)]
+hidden = [p for p in ('/etc/shadow', '/root', '/home', '/run', '/var', '/sys') if sees(p)]
 out = dict(
     no_network=no_socket(),
     no_new_user_namespace=refused(272, 0x10000000),
@@ -89,32 +95,44 @@ out = dict(
     no_capabilities=capabilities(),
     process_limit=no_fork(),
 )
-import sympy, numpy
-x = sympy.Symbol('x')
-seen = [6 * 7, str(sympy.diff(x**2, x)), float(numpy.ones(3).sum())]
-out['computes'] = value(seen, [42, '2*x', 3.0])
-print(json.dumps(out))
 """
+_COMPUTES = {
+    "sympy": ("str(__import__('sympy').diff('x**2', 'x'))", "2*x"),
+    "numpy": ("float(__import__('numpy').ones(3).sum())", 3.0),
+}
 
 
-async def inspect(within: Executes) -> list[Probe]:
+def _within(root: Root) -> str:
+    """The probing program: what every world must refuse, and what the packages of ``root`` must do."""
+    works = [("6 * 7", 42), *(_COMPUTES[name] for name in root.modules if name in _COMPUTES)]
+    seen = ", ".join(code for code, _ in works)
+    return f"{_INSIDE}out['computes'] = value([{seen}], {[value for _, value in works]!r})\nprint(json.dumps(out))\n"
+
+
+_INTERPRETERS = "for n in {11..19}; do : < /opt/python/bin/python3.$n && echo readable; done 2>/dev/null"
+
+
+async def inspect(within: Executes, root: Root = EVERYTHING) -> list[Probe]:
     """Eleven probes from inside one world (a few milliseconds). Run on every new backend."""
-    result = await _run(within, SandboxCall("python", _INSIDE, wall_s=10.0))
+    result = await _run(within, SandboxCall("python", _within(root), wall_s=10.0, root=root))
     if result.state is not ToolState.OK:
         return [Probe("computes", False, _seen(result))]
     return [Probe(name, bool(ok), str(detail)) for name, (ok, detail) in json.loads(result.stdout).items()]
 
 
-async def limits(within: Executes) -> list[Probe]:
-    """Memory and time are enforced (about half a second)."""
-    greedy = SandboxCall("python", "kept = []\nwhile True: kept.append(bytearray(4 << 20))", wall_s=10.0, mem_mib=128)
-    endless = SandboxCall("python", "while True: pass", wall_s=0.2)
-    shell = SandboxCall("shell", "echo $((6 * 7)); command -v python3 su mount")
-    memory, time, words = await asyncio.gather(*(_run(within, call) for call in (greedy, endless, shell)))
+async def limits(within: Executes, root: Root = EVERYTHING) -> list[Probe]:
+    """Memory and time are enforced (about half a second), and the shell, where there is one, finds what is listed."""
+    greed = "kept = []\nwhile True: kept.append(bytearray(4 << 20))"
+    greedy = SandboxCall("python", greed, wall_s=10.0, mem_mib=128, root=root)
+    endless = SandboxCall("python", "while True: pass", wall_s=0.2, root=root)
+    absent = " ".join(name for name in ("python3", "su", "mount") if name not in root.executables)
+    shell = SandboxCall("shell", f"echo $((6 * 7)); command -v {absent}; {_INTERPRETERS}", root=root)
+    calls = [greedy, endless, *([shell] if "bash" in root.executables else [])]
+    memory, time, *words = await asyncio.gather(*(_run(within, call) for call in calls))
     return [
         Probe("memory_limit", memory.state is ToolState.MEMORY, _seen(memory)),
         Probe("time_limit", time.state is ToolState.TIMEOUT, _seen(time)),
-        Probe("shell_allowlist", words.stdout == "42\n", _seen(words)),
+        *(Probe("shell_allowlist", said.stdout == "42\n", _seen(said)) for said in words),
     ]
 
 

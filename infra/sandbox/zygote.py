@@ -1,4 +1,4 @@
-"""The host's hold on one zygote: start it, ask it for fresh worlds, end it with all that lives in it."""
+"""The host's hold on one zygote: start it, ask its nurseries for fresh worlds, end it with all that lives in it."""
 
 import asyncio
 import contextlib
@@ -10,14 +10,100 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import SandboxCall, SandboxResult
-from infra.sandbox import execution, rootfs
+from agent0.ports import Root, SandboxCall, SandboxResult
+from infra.sandbox import cgroup, execution, rootfs
+from infra.sandbox.cgroup import Slot
 from infra.sandbox.inside import calling
 from infra.sandbox.inside.calling import World, WorldError, readable
+from infra.sandbox.roots import EVERYTHING, RootError
 
 BACKEND, TIER = "zygote-bwrap", "watchdog"
+"""Each result names its own tier; this is that of a call that did not run."""
 START_S = 60.0
 SPAWN_S = 20.0
+
+
+class Nursery:
+    """A fork of the zygote that clones the worlds of one call after the other, in a control group of its own where
+    there are any. It keeps one world ahead of the next call."""
+
+    def __init__(self, control: socket.socket, slot: Slot | None) -> None:
+        self.control, self.slot = control, slot
+        self.spare: World | None = None
+        self.refill: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        self._dead = False
+
+    def join(self, pidfd: int) -> None:
+        """Put the nursery behind ``pidfd`` into its slot and tell it so. What cannot be is left to the watchdog: until
+        it has heard of a group, no result says that it has one."""
+        assert self.slot is not None  # noqa: S101 (only with one)
+        with contextlib.suppress(OSError):
+            self.slot.adopt(_pid(pidfd))
+            group = self.slot.open()
+            try:
+                socket.send_fds(self.control, [b"group"], group)
+            finally:
+                for fd in group:
+                    os.close(fd)
+
+    @property
+    def readiness(self) -> int:
+        """2: a world waits; 1: one is being made; 0: one would have to be made."""
+        return 2 if self.spare is not None else 1 if self.refill is not None and not self.refill.done() else 0
+
+    async def world(self) -> World:
+        """A world of the caller's own.
+
+        Raises:
+            WorldError: none could be made.
+        """
+        if self.spare is None and self.refill is not None:
+            await asyncio.wait({self.refill})  # sooner ready than another
+        spare, self.spare = self.spare, None
+        return spare or await self._unbroken()
+
+    async def _unbroken(self) -> World:
+        """``_fresh`` to its end even where the caller is cancelled: an answer nobody took would go to the next."""
+        task = asyncio.create_task(self._fresh())
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_discard)
+            raise
+
+    def prepare(self) -> None:
+        """Make one world ahead of the next call, in the background."""
+        if not self._dead and not self.readiness:
+            self.refill = asyncio.create_task(self._keep_spare())
+
+    async def _keep_spare(self) -> None:
+        with contextlib.suppress(WorldError):
+            world = await self._fresh()
+            if self._dead or self.spare is not None:
+                world.release()
+            else:
+                self.spare = world
+
+    async def _fresh(self) -> World:
+        async with self._turn:
+            try:
+                await asyncio.get_running_loop().sock_sendall(self.control, b"spawn")
+                answer, fds = await receive(self.control, SPAWN_S)
+            except (OSError, TimeoutError) as error:
+                raise WorldError(f"the zygote does not answer: {error}") from error
+        if "pid" not in answer or len(fds) != 4:
+            raise WorldError(str(answer.get("error", "malformed answer")))
+        return World(fds[0], _socket(fds[1]), fds[2], fds[3])
+
+    def kill(self) -> None:
+        """Hand out nothing more."""
+        self._dead = True
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for an answer
+        if self.spare is not None:
+            self.spare.release()
+            self.spare = None
 
 
 class Zygote:
@@ -25,34 +111,37 @@ class Zygote:
 
     def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
         self._process, self._control = process, control
-        self._turn = asyncio.Lock()
-        self._spare: World | None = None
-        self._refill: asyncio.Task[None] | None = None
+        self._nurseries: list[Nursery] = []
+        self._free: list[Nursery] = []
+        self._room = asyncio.Semaphore(0)
         self._started = False
-        self.served = 0
+        self.born = asyncio.get_running_loop().time()
+        self.served = self.in_flight = 0
         self.idle = asyncio.Event()
         self.idle.set()
-        self._in_flight = 0
         self.dead = False
 
     @classmethod
-    async def start(cls) -> "Zygote":
-        """Start one and wait until it has imported everything.
+    async def start(cls, root: Root = EVERYTHING, calls: int = 2, *, groups: bool = True) -> "Zygote":
+        """Start one that serves ``calls`` calls at once and wait until it has imported everything. Memory is bounded
+        by control groups where ``groups`` and this machine let us make them.
 
         Raises:
             SandboxUnavailableError: it does not start here; the reason is what it said.
+            RootError: this machine lacks something that ``root`` names.
         """
-        words = await rootfs.command()
+        words = await rootfs.command(root)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         try:
-            process = await _launch([*words, *rootfs.interpreter(theirs.fileno())], theirs)
+            process = await _launch([*words, *rootfs.interpreter(theirs.fileno(), root)], theirs)
         except BaseException:
             ours.close()
             raise
         zygote = cls(process, ours)
         try:
-            await zygote._receive(START_S)
+            await zygote._awake()
+            await zygote._populate(calls, cgroup.slots(calls) if groups else [])
         except (WorldError, TimeoutError) as error:
             why = await zygote._complaint(error)
             raise SandboxUnavailableError("The sandbox", why, _FIX) from error
@@ -62,6 +151,42 @@ class Zygote:
         finally:
             if not zygote._started:
                 await zygote.close()
+
+    async def _awake(self) -> None:
+        answer, _ = await receive(self._control, START_S)
+        for name, why in answer.get("missed", {}).items():
+            why = why.strip().partition("\n")[0].removesuffix(".")
+            raise RootError(f"The package {name} cannot be imported: {why}. Name what it needs, too, or take it off.")
+
+    async def _populate(self, calls: int, slots: list[Slot]) -> None:
+        """Make the nurseries."""
+        try:
+            for number in range(calls):
+                await self._add(slots[number] if slots else None)
+        except OSError as error:
+            raise WorldError(f"the zygote does not answer: {error}") from error
+        finally:
+            cgroup.discard([slot for slot in slots if slot not in [n.slot for n in self._nurseries]])
+
+    async def _add(self, slot: Slot | None) -> None:
+        await asyncio.get_running_loop().sock_sendall(self._control, b"nursery")
+        answer, fds = await receive(self._control, SPAWN_S)
+        if len(fds) != 2:
+            raise WorldError(str(answer.get("error", "malformed answer")))
+        nursery = Nursery(_socket(fds[1]), slot)
+        self._nurseries.append(nursery)
+        self._free.append(nursery)
+        self._room.release()
+        try:
+            if slot is not None:
+                nursery.join(fds[0])
+        finally:
+            os.close(fds[0])
+
+    @property
+    def pid(self) -> int:
+        """Of bubblewrap, the zygote's parent."""
+        return self._process.pid
 
     async def execute(self, call: SandboxCall) -> SandboxResult:
         """Run ``call`` in a fresh world.
@@ -80,70 +205,29 @@ class Zygote:
             WorldError: none could be made.
         """
         self.served += 1
-        self._in_flight += 1
+        self.in_flight += 1
         self.idle.clear()
         try:
-            if self._spare is None and self._refill is not None:
-                await asyncio.wait({self._refill})  # sooner ready than another
-            spare, self._spare = self._spare, None
-            world = spare or await self._unbroken()
-            try:
-                yield world
-            finally:
-                world.release()
+            async with self._room:
+                nursery = max(self._free, key=lambda n: n.readiness)
+                self._free.remove(nursery)
+                try:
+                    world = await nursery.world()
+                    try:
+                        yield world
+                    finally:
+                        world.release()
+                finally:
+                    self._free.append(nursery)
         finally:
-            self._in_flight -= 1
-            if not self._in_flight:
+            self.in_flight -= 1
+            if not self.in_flight:
                 self.idle.set()
 
-    async def _unbroken(self) -> World:
-        """``_fresh`` to its end even where the caller is cancelled: an answer nobody took would go to the next."""
-        task = asyncio.create_task(self._fresh())
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.add_done_callback(_discard)
-            raise
-
     def prepare(self) -> None:
-        """Make one world ahead of the next call, in the background."""
-        if self._spare is None and not self.dead and (self._refill is None or self._refill.done()):
-            self._refill = asyncio.create_task(self._keep_spare())
-
-    async def _keep_spare(self) -> None:
-        with contextlib.suppress(WorldError):
-            world = await self._fresh()
-            if self.dead or self._spare is not None:
-                world.release()
-            else:
-                self._spare = world
-
-    async def _fresh(self) -> World:
-        async with self._turn:
-            try:
-                await asyncio.get_running_loop().sock_sendall(self._control, b"spawn")
-                answer, fds = await self._receive(SPAWN_S)
-            except (OSError, TimeoutError) as error:
-                raise WorldError(f"the zygote does not answer: {error}") from error
-        if "pid" not in answer or len(fds) != 4:
-            raise WorldError(str(answer.get("error", "malformed answer")))
-        sock = socket.socket(fileno=fds[1])
-        sock.setblocking(False)
-        return World(fds[0], sock, fds[2], fds[3])
-
-    async def _receive(self, timeout: float) -> tuple[dict[str, Any], list[int]]:
-        async with asyncio.timeout(timeout):
-            await readable(self._control.fileno())
-        try:
-            data, fds, _, _ = socket.recv_fds(self._control, 4096, 4)
-        except OSError as error:
-            raise WorldError(f"the zygote is gone: {error}") from error
-        if not data:
-            raise WorldError("the zygote is gone")
-        for fd in fds:
-            os.set_inheritable(fd, False)
-        answer: dict[str, Any] = json.loads(data)
-        return answer, list(fds)
+        """Make one world ahead of the next call, where the last one was."""
+        if self._free and not self.dead:
+            self._free[-1].prepare()
 
     async def _complaint(self, error: Exception) -> str:
         assert self._process.stderr is not None  # noqa: S101 (it was opened as a pipe)
@@ -157,11 +241,10 @@ class Zygote:
         if self.dead:
             return
         self.dead = True
+        for nursery in self._nurseries:
+            nursery.kill()
         with contextlib.suppress(OSError):
-            self._control.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for an answer
-        if self._spare is not None:
-            self._spare.release()
-            self._spare = None
+            self._control.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()  # bubblewrap takes pid 1 of the namespace with it (--die-with-parent)
 
@@ -169,12 +252,48 @@ class Zygote:
         """``kill`` and wait."""
         self.kill()
         try:
-            if self._refill is not None:
-                self._refill.cancel()
-                await asyncio.gather(self._refill, return_exceptions=True)
+            refills = [nursery.refill for nursery in self._nurseries if nursery.refill is not None]
+            for refill in refills:
+                refill.cancel()
+            await asyncio.gather(*refills, return_exceptions=True)
             await self._process.wait()
+            await asyncio.gather(*(nursery.slot.remove() for nursery in self._nurseries if nursery.slot is not None))
         finally:  # whoever waits here may be cancelled
-            self._control.close()
+            for sock in (self._control, *(nursery.control for nursery in self._nurseries)):
+                sock.close()
+
+
+async def receive(control: socket.socket, timeout: float) -> tuple[dict[str, Any], list[int]]:
+    """One answer and the descriptors that came with it.
+
+    Raises:
+        WorldError: whoever should answer is gone.
+        TimeoutError: it took longer than ``timeout`` seconds.
+    """
+    async with asyncio.timeout(timeout):
+        await readable(control.fileno())
+    try:
+        data, fds, _, _ = socket.recv_fds(control, 4096, 4)
+    except OSError as error:
+        raise WorldError(f"the zygote is gone: {error}") from error
+    if not data:
+        raise WorldError("the zygote is gone")
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    answer: dict[str, Any] = json.loads(data)
+    return answer, list(fds)
+
+
+def _socket(fd: int) -> socket.socket:
+    sock = socket.socket(fileno=fd)
+    sock.setblocking(False)
+    return sock
+
+
+def _pid(pidfd: int) -> int:
+    """The process behind ``pidfd``, as it is called here."""
+    with open(f"/proc/self/fdinfo/{pidfd}") as text:  # noqa: PTH123
+        return next(int(line.split()[1]) for line in text if line.startswith("Pid:"))
 
 
 async def _launch(words: list[str], control: socket.socket) -> asyncio.subprocess.Process:

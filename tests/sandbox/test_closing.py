@@ -5,31 +5,28 @@ import asyncio
 import pytest
 
 from agent0.ports import SandboxCall
-from infra.sandbox import rootfs
 from infra.sandbox.zygote import Zygote
-from tests.sandbox.opened import open_bubblewrap
+from tests.sandbox.opened import LEAN, open_lean
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_a_cancelled_close_keeps_no_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rootfs, "PRELOADED", "json")
-    zygote = await Zygote.start()
+async def test_a_cancelled_close_keeps_no_descriptor() -> None:
+    zygote = await Zygote.start(LEAN)
     closing = asyncio.create_task(zygote.close())
     await asyncio.sleep(0)
     closing.cancel()
     await asyncio.gather(closing, return_exceptions=True)
-    assert zygote._control.fileno() == -1
+    assert {one.fileno() for one in (zygote._control, *(n.control for n in zygote._nurseries))} == {-1}
     await zygote.close()
     assert zygote._process.returncode is not None
 
 
-async def test_a_retired_zygote_ends_with_its_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rootfs, "PRELOADED", "json,sympy,numpy")
-    opened = await open_bubblewrap()
+async def test_a_retired_zygote_ends_with_its_sandbox() -> None:
+    opened = await open_lean()
     lane = opened._lanes[0]
     zygote = await lane.zygote()
-    slow = asyncio.create_task(opened.call(SandboxCall("python", "import time; time.sleep(60)", wall_s=60)))
+    slow = asyncio.create_task(opened.call(SandboxCall("python", "import time; time.sleep(60)", wall_s=60, root=LEAN)))
     while zygote.idle.is_set():
         await asyncio.sleep(0.01)
     lane._retire(zygote)

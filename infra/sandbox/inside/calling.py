@@ -78,6 +78,8 @@ class Ended:
     peak_kib: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
     note: str = ""
+    tier: str = ""
+    """How its memory was bounded; empty where it did not say."""
 
 
 class _Output:
@@ -171,6 +173,7 @@ def _ended(said: dict[str, Any], blobs: list[bytes]) -> Ended:
         cpu_s=float(said["cpu_s"]),
         peak_kib=int(said["peak_kib"]),
         files=dict(zip(map(str, said["files"]), blobs, strict=True)),
+        tier=str(said["tier"]),
     )
 
 

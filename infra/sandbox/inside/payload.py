@@ -57,10 +57,15 @@ def confine(closed: tuple[str, ...] = ()) -> None:
     seccomp.install()
 
 
-def run(stdin: int, stdout: int, stderr: int, code: int, ready: int, closed: tuple[str, ...] = ()) -> NoReturn:
-    """Never returns: exits as the code does. Silence on ``ready`` means that confinement failed."""
+def run(
+    proc: int, stdin: int, stdout: int, stderr: int, code: int, ready: int, closed: tuple[str, ...] = ()
+) -> NoReturn:
+    """Never returns: exits as the code does. Silence on ``ready`` means that confinement failed. ``proc`` is a
+    descriptor of a /proc that can be written."""
     os.setsid()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the shim may then measure it; its own kind may not trace it: seccomp
+    with open(os.open("self/oom_score_adj", os.O_WRONLY, dir_fd=proc), "w") as score:  # noqa: PTH123
+        score.write("1000")  # the first to go where memory is short
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         if number < signal.SIGRTMIN:
             signal.signal(number, signal.SIG_DFL)
@@ -98,9 +103,18 @@ def _run_python(text: str) -> int:
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=NAME, __builtins__=builtins)
     sys.modules["__main__"] = main
+    _draw_anew()
     linecache.cache[NAME] = (len(text), None, [line + "\n" for line in text.splitlines()], NAME)
     gc.enable()
     return _finish(_execute(text, main))
+
+
+def _draw_anew() -> None:
+    """Every call has random numbers of its own, not the zygote's once more. ``random`` saw to that when it was forked;
+    the hash seed stays what it is for every call (0), so that the order of a set is the same in each."""
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        numpy.seed()
 
 
 def _execute(text: str, main: types.ModuleType) -> int:

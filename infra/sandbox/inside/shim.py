@@ -8,11 +8,12 @@ import select
 import signal
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from . import frames, kernel, payload
+from .memory import Group, Watchdog
 
 TICK_S = 0.025
 GRACE_S = 0.2
@@ -20,6 +21,8 @@ MAX_DEPTH, MAX_FILES, MAX_BYTES = 16, 2048, 64 << 20
 ID = 65534
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HIDDEN = kernel.MS_NOSUID | kernel.MS_NODEV
+_OOM_SCORE = "500"
+"""Where memory is short, the payload goes first (it says 1000), then who watches over it, and the zygote last."""
 
 
 @dataclass
@@ -29,73 +32,80 @@ class Outcome:
     status: int = 0
     ended: str = ""
     wall_s: float = 0.0
-    peak_kib: int = 0
 
 
-def run(sock: int, stdout: int, stderr: int, uid: int, gid: int, hidden: tuple[str, ...] = ()) -> NoReturn:
-    """Never returns. Any surprise during set-up is reported to the host, which then refuses the call. Nothing is at
-    the paths ``hidden``."""
-    _work(sock, stdout, stderr, (), lambda: _build(uid, gid, hidden))
+def run(
+    sock: int,
+    stdout: int,
+    stderr: int,
+    uid: int,
+    gid: int,
+    group: Sequence[int] = (),
+) -> NoReturn:
+    """Never returns. Any surprise during set-up is reported to the host, which then refuses the call.
+    ``group``: descriptors of the control group that this process and its call have to themselves,
+    nothing where they have none."""
+    _work(sock, stdout, stderr, (), group, lambda: _build(uid, gid))
+    os._exit(0)
 
 
-def adopt(sock: int, stdout: int, stderr: int, proc: str, hidden: tuple[str, ...]) -> NoReturn:
-    """``run`` where namespaces and mounts were made from outside, with ``proc`` for this call alone. Nothing can be
-    mounted here, so it is Landlock that closes the paths ``hidden``."""
-    _work(sock, stdout, stderr, (proc, *hidden), lambda: _settle(proc))
+def adopt(sock: int, stdout: int, stderr: int, proc: str, hidden: tuple[str, ...]) -> None:
+    """``run`` for a pid 1 whose namespaces and mounts were made from outside, with a ``proc`` for this call alone.
+    Nothing can be mounted here, so it is Landlock that closes the paths ``hidden``. Returns after the report."""
+    _work(sock, stdout, stderr, (proc, *hidden), (), lambda: _settle(proc))
 
 
-def _work(sock: int, stdout: int, stderr: int, closed: tuple[str, ...], build: Callable[[], int]) -> NoReturn:
+def _work(
+    sock: int, stdout: int, stderr: int, closed: tuple[str, ...], group: Sequence[int], build: Callable[[], int]
+) -> None:
     try:
         proc = build()
-        child, code = _fork_payload(stdout, stderr, closed)
+        child, code = _fork_payload(proc, stdout, stderr, closed)
         for fd in (stdout, stderr):
             os.close(fd)
     except BaseException as error:
         frames.write(sock, frames.pack({"error": f"{type(error).__name__}: {error}"}))
-        os._exit(1)
+        return
     frames.write(sock, frames.pack({"ready": True}))
     with contextlib.suppress(EOFError, OSError):
-        _serve(sock, proc, child, code, may_mount=not closed)
-    os._exit(0)
+        header, text = _receive(sock, may_mount=not closed)
+        memory = _bound(header["mem_mib"] << 20, proc, group)
+        _serve(sock, header, text, memory, child, code)
+
+
+def _bound(limit: int, proc: int, group: Sequence[int]) -> Group | Watchdog:
+    if group:
+        return Group(group, limit)
+    return Watchdog(proc, int(os.readlink("self", dir_fd=proc)), limit >> 10)
 
 
 def _settle(path: str) -> int:
-    """The place of pid 1 below the one there is: whoever loses its parent comes here."""
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    """As little as there is left to do. Returns what ``_build`` does."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    _write(f"{path}/self/oom_score_adj", "1000")
+    _write(f"{path}/self/oom_score_adj", _OOM_SCORE)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
-def _build(uid: int, gid: int, hidden: tuple[str, ...]) -> int:
+def _build(uid: int, gid: int) -> int:
     """Identity and mounts. Returns a descriptor of the outer /proc, the one place that shows the payload's memory."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{ID} {uid} 1"), ("gid_map", f"{ID} {gid} 1")):
         _write(f"/proc/self/{name}", text)
-    _write("/proc/self/oom_score_adj", "1000")
+    _write("/proc/self/oom_score_adj", _OOM_SCORE)
     proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("tmpfs", payload.WORK, "tmpfs", _HIDDEN, "size=64m,nr_inodes=2048,mode=0700")
     kernel.mount("tmpfs", "/tmp", "tmpfs", _HIDDEN, "size=16m,nr_inodes=512,mode=0700")  # noqa: S108
-    for path in ("/dev/shm", *hidden):  # noqa: S108
-        _hide(path)
+    if os.path.isdir("/dev/shm"):  # noqa: S108, PTH112
+        _cover("/dev/shm")  # noqa: S108
     try:
-        kernel.mount("proc", "/proc", "proc", _HIDDEN, "subset=pid,hidepid=invisible")
+        kernel.mount("proc", "/proc", "proc", _HIDDEN | kernel.MS_RDONLY, "subset=pid,hidepid=invisible")
     except OSError:
         _cover("/proc")  # the kernel finds a new one too revealing here; none is as good
     return proc
-
-
-def _hide(path: str) -> None:
-    """Nothing is at ``path`` any more; a file becomes one that is empty and cannot be executed."""
-    if os.path.isdir(path):  # noqa: PTH112
-        _cover(path)
-    elif os.path.exists(path):  # noqa: PTH110
-        kernel.mount("/dev/null", path, None, kernel.MS_BIND)
 
 
 def _cover(path: str) -> None:
@@ -111,14 +121,14 @@ def _write(path: str, text: str) -> None:
         os.close(fd)
 
 
-def _fork_payload(stdout: int, stderr: int, closed: tuple[str, ...]) -> tuple[int, int]:
+def _fork_payload(proc: int, stdout: int, stderr: int, closed: tuple[str, ...]) -> tuple[int, int]:
     """(pid, descriptor to write the code to) of a payload that is confined and waits for code."""
     code_out, code_in = os.pipe()
     ready_out, ready_in = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            payload.run(os.open("/dev/null", os.O_RDONLY), stdout, stderr, code_out, ready_in, closed)
+            payload.run(proc, os.open("/dev/null", os.O_RDONLY), stdout, stderr, code_out, ready_in, closed)
         finally:
             os._exit(1)
     os.close(code_out)
@@ -130,33 +140,38 @@ def _fork_payload(stdout: int, stderr: int, closed: tuple[str, ...]) -> tuple[in
     return pid, code_in
 
 
-def _serve(sock: int, proc: int, child: int, code: int, *, may_mount: bool) -> None:
+def _receive(sock: int, *, may_mount: bool) -> tuple[dict[str, Any], bytes]:
+    """(header, code) of the call, its files laid out. Nothing of them is kept here: that would be the call's memory."""
     header, blobs = frames.read(sock)
     if header["kind"] == "shell" and may_mount:
         for path in ("/opt/python", "/opt/site"):
             _cover(path)  # the shell has the executables of the allowlist and no interpreter
     for name, data in zip(header["files"], blobs[1:], strict=True):
         _stage(name, data)
-    memory = header["mem_mib"] << 20
-    resource.prlimit(child, resource.RLIMIT_AS, (memory + (1 << 30),) * 2)
+    return header, blobs[0]
+
+
+def _serve(sock: int, header: dict[str, Any], text: bytes, memory: Group | Watchdog, child: int, code: int) -> None:
+    resource.prlimit(child, resource.RLIMIT_AS, ((header["mem_mib"] << 20) + (1 << 30),) * 2)
     resource.prlimit(child, resource.RLIMIT_CPU, (int(header["wall_s"]) + 2,) * 2)
     start = time.monotonic()
     with contextlib.suppress(BrokenPipeError):  # it may be dead already
-        frames.write(code, frames.pack({"kind": header["kind"]}, blobs[:1]))
+        frames.write(code, frames.pack({"kind": header["kind"]}, [text]))
     os.close(code)
-    outcome = _watch(proc, child, start, header["wall_s"], memory >> 10)
+    outcome = _watch(memory, child, start, header["wall_s"])
+    said = {**_report(outcome, memory), "tier": memory.tier}
     found = _Harvest()
-    frames.write(sock, frames.pack({**_report(outcome), "files": found.names}, found.contents))
+    frames.write(sock, frames.pack({**said, "files": found.names}, found.contents))
 
 
-def _report(outcome: Outcome) -> dict[str, Any]:
+def _report(outcome: Outcome, memory: Group | Watchdog) -> dict[str, Any]:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "ended": outcome.ended,
         "rc": os.waitstatus_to_exitcode(outcome.status),
         "wall_s": outcome.wall_s,
         "cpu_s": used.ru_utime + used.ru_stime,
-        "peak_kib": max(outcome.peak_kib, used.ru_maxrss),
+        "peak_kib": memory.end(used.ru_maxrss),
     }
 
 
@@ -173,18 +188,15 @@ def _stage(name: str, data: bytes) -> None:
         os.close(fd)
 
 
-def _watch(proc: int, child: int, start: float, wall_s: float, limit_kib: int) -> Outcome:
+def _watch(memory: Group | Watchdog, child: int, start: float, wall_s: float) -> Outcome:
     """Wait for the payload's end or bring it about; then end all it left behind."""
     outcome, deadline, pidfd = Outcome(), start + wall_s, os.pidfd_open(child)
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
-    own = int(os.readlink("self", dir_fd=proc))
     while not _reap(child, outcome):
         left = deadline - time.monotonic()
         poll.poll(max(1, int(min(TICK_S, max(left, 0)) * 1000)))
-        used = tree_kib(proc, own, limit_kib)
-        outcome.peak_kib = max(outcome.peak_kib, used)
-        if outcome.ended != "memory" and used > limit_kib:
+        if outcome.ended != "memory" and memory.broken():
             outcome.ended = "memory"
             _kill_all(signal.SIGKILL)
         elif left <= 0:
@@ -192,6 +204,8 @@ def _watch(proc: int, child: int, start: float, wall_s: float, limit_kib: int) -
             outcome.ended, deadline = outcome.ended or "timeout", time.monotonic() + GRACE_S
     outcome.wall_s = time.monotonic() - start
     _end_everything()
+    if memory.broke():
+        outcome.ended = "memory"
     return outcome
 
 
@@ -222,52 +236,6 @@ def _end_everything() -> None:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return
-
-
-def tree_kib(proc: int, root: int, limit_kib: int) -> int:
-    """Anonymous and shared memory of every descendant of ``root`` (pids of the outer namespace), summed.
-
-    The cheap sum counts pages shared since a fork once per process. Only where that is above the limit is each page
-    divided among those who share it, which costs about a millisecond a process.
-    """
-    parents: dict[int, int] = {}
-    sizes: dict[int, int] = {}
-    for name in os.listdir(proc):
-        if name.isdigit():
-            with contextlib.suppress(OSError, ValueError, KeyError):
-                parents[int(name)], sizes[int(name)] = _status(proc, name)
-    found, todo = [], [root]
-    while todo:
-        parent = todo.pop()
-        below = [pid for pid, above in parents.items() if above == parent]
-        found += below
-        todo += below
-    total = sum(sizes[pid] for pid in found)
-    return total if total <= limit_kib else sum(_share(proc, pid, sizes[pid]) for pid in found)
-
-
-def _fields(proc: int, path: str) -> dict[str, str]:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
-    try:
-        text = os.read(fd, 8192).decode(errors="replace")
-    finally:
-        os.close(fd)
-    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-
-
-def _status(proc: int, name: str) -> tuple[int, int]:
-    """(parent, KiB resident)."""
-    fields = _fields(proc, f"{name}/status")
-    return int(fields["PPid"]), sum(int(fields.get(key, "0").split()[0]) for key in ("RssAnon", "RssShmem"))
-
-
-def _share(proc: int, pid: int, resident_kib: int) -> int:
-    """Proportional share in KiB; what is resident, hence never too little, where the kernel does not say."""
-    try:
-        fields = _fields(proc, f"{pid}/smaps_rollup")
-        return sum(int(fields[key].split()[0]) for key in ("Pss_Anon", "Pss_Shmem"))
-    except (OSError, KeyError, ValueError):
-        return resident_kib
 
 
 class _Harvest:

@@ -6,18 +6,27 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
-import sys
+from collections.abc import Sequence
 
 from . import kernel, shim
 
-_WARM = (
+PATIENCE_S = 5.0
+"""How long the end of a world may take that was told to end."""
+_SYMPY = (
     "import sympy as s; from sympy.parsing.sympy_parser import parse_expr; x = s.Symbol('x');"
     "e = parse_expr('sin(x)*x**2 + 1/3'); s.simplify(s.integrate(e, x) + s.diff(e, x));"
-    "s.solve(s.Eq(x**2 - 3*x, 4), x); s.factor(s.expand((x + 1)**3)); str(s.latex(e)); s.N(s.sqrt(2));"
-    "import numpy as n; n.linalg.inv(n.random.default_rng(0).random((50, 50)))"
+    "s.solve(s.Eq(x**2 - 3*x, 4), x); s.factor(s.expand((x + 1)**3)); str(s.latex(e)); s.N(s.sqrt(2))"
 )
+_NUMPY = "import numpy as n; n.linalg.inv(n.random.default_rng(0).random((50, 50)))"
+_PYTEST = (
+    "from importlib import import_module; from _pytest.config import default_plugins;"
+    "[import_module('_pytest.' + name) for name in default_plugins]"
+)
+_WARM = {"sympy": _SYMPY, "numpy.random": _NUMPY, "pytest": _PYTEST}
+"""What is done once after the import of a module."""
 
 
 def drop_root(uid: int) -> None:
@@ -37,20 +46,65 @@ def main(control_fd: int, uid: int, modules: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=control_fd)
     drop_root(uid)
-    for name in filter(None, modules.split(",")):
-        importlib.import_module(name)
-    if "sympy" in sys.modules and "numpy" in sys.modules:
-        exec(_WARM, {})  # noqa: S102 (our own constant: first use of sympy is what costs)
+    missed = _import(modules)
     gc.collect()
     gc.disable()
     gc.freeze()
-    control.send(json.dumps({"ready": True}).encode())
-    while control.recv(16):
-        _spawn(control)
+    control.send(json.dumps({"ready": not missed, "missed": missed}).encode())
+    serve(control)
 
 
-def _spawn(control: socket.socket) -> None:
-    """Clone one world; hand its descriptors to the host: pidfd, socket, standard output, standard error."""
+def _import(modules: str) -> dict[str, str]:
+    """Module -> why it could not be imported."""
+    missed = {}
+    for name in filter(None, modules.split(",")):
+        try:
+            importlib.import_module(name)
+            exec(_WARM.get(name, ""), {})  # noqa: S102 (our own constants: first use is what costs)
+        except ImportError as error:
+            missed[name] = str(error)
+    return missed
+
+
+def serve(control: socket.socket) -> None:
+    """Answer ``nursery`` (fork another one like this, with a control socket of its own), ``group`` (descriptors of the
+    control group it was put in) and ``spawn`` (clone a world) until the host closes."""
+    group: list[int] = []
+    last = -1
+    while True:
+        word, fds, _, _ = socket.recv_fds(control, 16, 4)
+        if word == b"spawn":
+            last = _spawn(control, group, last)
+        elif word == b"group":
+            group = fds
+        elif word == b"nursery":
+            control = _nursery(control)
+        else:
+            return
+
+
+def _nursery(control: socket.socket) -> socket.socket:
+    """The control socket to go on with: in the child, that of the nursery it now is."""
+    host, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        for side in (control, host):
+            side.close()
+        return inner
+    pidfd = os.pidfd_open(pid)
+    socket.send_fds(control, [json.dumps({"pid": pid}).encode()], [pidfd, host.fileno()])
+    for side in (host, inner):
+        side.close()
+    os.close(pidfd)
+    return control
+
+
+def _spawn(control: socket.socket, group: Sequence[int], last: int) -> int:
+    """Clone one world; hand its descriptors to the host: pidfd, socket, standard output, standard error. Returns the
+    pidfd. The world before has ended by then, with all it held: what is counted next is one call's alone."""
+    if group and last >= 0:
+        select.select([last], [], [], PATIENCE_S)
     ours = socket.socketpair()
     pipes = [*os.pipe2(os.O_CLOEXEC), *os.pipe2(os.O_CLOEXEC)]
     uid, gid = os.getuid(), os.getgid()
@@ -59,13 +113,14 @@ def _spawn(control: socket.socket) -> None:
     try:
         pid, pidfd = kernel.clone_fresh()
         if pid == 0:
-            for fd in (control.detach(), host, pipes[0], pipes[2]):
+            for fd in (control.detach(), host, pipes[0], pipes[2], *([last] if last >= 0 else [])):
                 os.close(fd)
-            shim.run(inner, pipes[1], pipes[3], uid, gid)
+            shim.run(inner, pipes[1], pipes[3], uid, gid, group=group)
         socket.send_fds(control, [json.dumps({"pid": pid}).encode()], [pidfd, host, pipes[0], pipes[2]])
     except OSError as error:
         control.send(json.dumps({"error": str(error)}).encode())
     finally:
-        for fd in (host, inner, pidfd, *pipes):
+        for fd in (host, inner, last, *pipes):
             with contextlib.suppress(OSError):
                 os.close(fd)
+    return pidfd

@@ -1,0 +1,127 @@
+"""How the memory of one call is bounded, as a sum over its processes: by the kernel where the call has a control group
+to itself, else by adding up what they hold, again and again."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Sequence
+
+_MARGIN = 1 << 20
+
+
+class Group:
+    """A control group that this call alone uses, by the descriptors of its files. The limit is the kernel's."""
+
+    tier = "cgroup"
+
+    def __init__(self, files: Sequence[int], limit_bytes: int) -> None:
+        """``files``: limit, usage, peak, events. Raises OSError where the limit that was written does not hold."""
+        limit, usage, peak, _ = self._limit, self._usage, self._peak, self._events = files
+        self._most, self._resets = 0, True
+        try:
+            os.pwrite(peak, b"0", 0)
+        except OSError:
+            self._resets = False  # an older kernel: then the largest sample counts
+        self._kills = self._killed()
+        bound = max(limit_bytes, self._number(usage) + _MARGIN)  # below what is there already, nothing could be said
+        self._set(str(bound))
+        if self._number(limit) != bound:
+            raise OSError(errno.EIO, f"a memory limit of {bound} was written and {self._number(limit)} holds")
+
+    def broken(self) -> bool:
+        """Whether the kernel had to kill for it. One killed process leaves its siblings running: end them."""
+        self._most = max(self._most, self._number(self._usage))
+        return self._killed() > self._kills
+
+    broke = broken
+    """Whether it did before everything had ended: it may have been quicker than anybody could look."""
+
+    def end(self, largest_kib: int) -> int:
+        """Let go, for what is now read of the call's files is not the call's. Returns the peak in KiB."""
+        peak = self._number(self._peak) if self._resets else max(self._most, self._number(self._usage))
+        try:
+            self._set("-1")
+        except OSError:
+            self._set("max")
+        return peak >> 10
+
+    def _set(self, value: str) -> None:
+        os.pwrite(self._limit, value.encode(), 0)
+
+    @staticmethod
+    def _number(fd: int) -> int:
+        return int(os.pread(fd, 64, 0))
+
+    def _killed(self) -> int:
+        lines = (line.split() for line in os.pread(self._events, 4096, 0).splitlines())
+        return next(int(line[1]) for line in lines if line[0] == b"oom_kill")
+
+
+class Watchdog:
+    """Sums over all descendants of ``root`` (a pid of the namespace that ``proc``, a descriptor, shows)."""
+
+    tier = "watchdog"
+
+    def __init__(self, proc: int, root: int, limit_kib: int) -> None:
+        self._proc, self._root, self._limit_kib = proc, root, limit_kib
+        self._most = 0
+
+    def broken(self) -> bool:
+        """Whether the sum is above the limit now."""
+        used = tree_kib(self._proc, self._root, self._limit_kib)
+        self._most = max(self._most, used)
+        return used > self._limit_kib
+
+    def broke(self) -> bool:
+        """Nothing is left to be summed."""
+        return False
+
+    def end(self, largest_kib: int) -> int:
+        """The peak in KiB: the largest sum seen, or what one process alone had (``largest_kib``) between two looks."""
+        return max(self._most, largest_kib)
+
+
+def tree_kib(proc: int, root: int, limit_kib: int) -> int:
+    """Anonymous and shared memory of every descendant of ``root`` (pids of the outer namespace), summed.
+
+    The cheap sum counts pages shared since a fork once per process. Only where that is above the limit is each page
+    divided among those who share it, which costs about a millisecond a process.
+    """
+    parents: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    for name in os.listdir(proc):
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                parents[int(name)], sizes[int(name)] = _status(proc, name)
+    found, todo = [], [root]
+    while todo:
+        parent = todo.pop()
+        below = [pid for pid, above in parents.items() if above == parent]
+        found += below
+        todo += below
+    total = sum(sizes[pid] for pid in found)
+    return total if total <= limit_kib else sum(_share(proc, pid, sizes[pid]) for pid in found)
+
+
+def _fields(proc: int, path: str) -> dict[str, str]:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
+    try:
+        text = os.read(fd, 8192).decode(errors="replace")
+    finally:
+        os.close(fd)
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+def _status(proc: int, name: str) -> tuple[int, int]:
+    """(parent, KiB resident)."""
+    fields = _fields(proc, f"{name}/status")
+    return int(fields["PPid"]), sum(int(fields.get(key, "0").split()[0]) for key in ("RssAnon", "RssShmem"))
+
+
+def _share(proc: int, pid: int, resident_kib: int) -> int:
+    """Proportional share in KiB; what is resident, hence never too little, where the kernel does not say."""
+    try:
+        fields = _fields(proc, f"{pid}/smaps_rollup")
+        return sum(int(fields[key].split()[0]) for key in ("Pss_Anon", "Pss_Shmem"))
+    except (OSError, KeyError, ValueError):
+        return resident_kib

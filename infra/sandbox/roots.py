@@ -1,0 +1,82 @@
+"""What a root names, found on this machine: executables, packages, and what a zygote imports of them beforehand."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from agent0.ports import Root
+from agent0.settings import PolicyConfig
+
+Bind = tuple[str, str]
+"""(path on this machine, path inside)."""
+EVERYTHING = Root()
+"""The packaged allowlists."""
+PACKAGED = frozenset(PolicyConfig().executables)
+"""Of these, what this machine lacks is left out: the list is ours and longer than most machines."""
+LIBRARY = "collections,fractions,itertools,json,math,random,re"
+"""Of the standard library, imported for every root."""
+_COMPANIONS = {"_pytest": "py.py"}
+"""What a package cannot do without and ships at the top level under another name."""
+_PRELOADED = {"sympy": "sympy", "numpy": "numpy.linalg,numpy.random", "pytest": "pytest,_pytest.assertion.rewrite"}
+
+
+class RootError(Exception):
+    """A root cannot be had on this machine. The message says what is missing and what to do."""
+
+
+def preloaded(root: Root) -> str:
+    """Modules that a zygote of ``root`` imports before its first call, with commas between."""
+    return ",".join([LIBRARY, *(_PRELOADED[name] for name in root.modules if name in _PRELOADED)])
+
+
+def programs(root: Root) -> dict[str, str]:
+    """Name -> real path of the executables of ``root``.
+
+    Raises:
+        RootError: one is not on this machine, and it is not of the packaged list.
+    """
+    search = f"/usr/bin:/bin:{Path(sys.executable).parent}"
+    out = {}
+    for name in root.executables:
+        if not name or "/" in name or "\0" in name or name in (".", ".."):
+            raise RootError(f"{name!r} is no name of an executable. Name it as the shell would, without a path.")
+        found = shutil.which(name, path=search)
+        if found is not None:
+            out[name] = str(Path(found).resolve())
+        elif name not in PACKAGED:
+            raise RootError(f"The executable {name} is not in {search}. Install it, or take it off the allowlist.")
+    return out
+
+
+def packages(root: Root) -> list[Bind]:
+    """The packages of ``root``, with the folders of libraries some keep beside themselves, below /opt/site.
+
+    Raises:
+        RootError: one is not installed beside the running interpreter.
+    """
+    found = []
+    for name in root.modules:
+        if not name.isidentifier():
+            raise RootError(f"{name!r} is no name of a package. Name the top level: numpy, not numpy.linalg.")
+        paths = _package(name)
+        if not paths:
+            raise RootError(
+                f"The package {name} is not installed beside {sys.executable}. "
+                f"Install it (pip install {name}), or take it off the allowlist."
+            )
+        found += paths
+    return [(str(path), f"/opt/site/{path.name}") for path in found]
+
+
+def _package(name: str) -> list[Path]:
+    """Where ``name`` is imported from, first of all; only folders of installed packages are searched, never our own."""
+    for site in map(Path, sys.path):
+        if site.name not in ("site-packages", "dist-packages"):
+            continue
+        if (site / name).is_dir():
+            beside = (site / f"{name}.libs", site / _COMPANIONS.get(name, f"{name}.libs"))
+            return [site / name, *(path for path in dict.fromkeys(beside) if path.exists())]
+        single = [site / f"{name}.py", *site.glob(f"{name}.*.so"), site / f"{name}.so"]
+        if there := [path for path in single if path.is_file()]:
+            return there[:1]
+    return []

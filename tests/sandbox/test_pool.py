@@ -1,0 +1,255 @@
+"""The pool: who waits and who is told to come back, what is replaced and why, and a root of its own for each call."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from agent0.errors import SandboxUnavailableError
+from agent0.ports import Root, SandboxCall, SandboxResult
+from events.values import ToolState
+from infra.sandbox import Bubblewrap, bubblewrap
+from tests.sandbox.opened import LEAN, open_lean
+from tests.sandbox.processes import descendants
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+PYTEST = Root(("bash",), ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"))
+SEGFAULT = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+
+
+async def _python(sandbox: Bubblewrap, code: str, root: Root = LEAN, wall_s: float = 5.0) -> SandboxResult:
+    return await sandbox.call(SandboxCall("python", code, root=root, wall_s=wall_s))
+
+
+def _roots(sandbox: Bubblewrap) -> list[Root]:
+    return [zygote.root for zygote in sandbox.stats().zygotes]
+
+
+async def _gone(pid: int) -> None:
+    async with asyncio.timeout(20):
+        while Path(f"/proc/{pid}").exists():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_killed_zygote_costs_one_start() -> None:
+    opened = await open_lean()
+    try:
+        zygote = await opened._lanes[0].zygote()
+        slow = asyncio.create_task(_python(opened, "import time; time.sleep(0.5); print('again')"))
+        while zygote.idle.is_set():
+            await asyncio.sleep(0.01)
+        os.kill(descendants(zygote.pid)[0], signal.SIGKILL)
+        assert (await slow).stdout == "again\n", "run again from the start, in a fresh world"
+        assert (await _python(opened, "print(6 * 7)")).stdout == "42\n"
+        assert opened._lanes[0].current is not zygote
+        assert (opened.stats().deaths, opened.stats().recycled) == (1, {"death": 1})
+    finally:
+        await opened.close()
+    with pytest.raises(SandboxUnavailableError, match="closed"):
+        await _python(opened, "1")
+
+
+@pytest.mark.parametrize(("limits", "why"), [({"recycle_calls": 5}, "calls"), ({"recycle_s": 0.001}, "age")])
+async def test_zygotes_are_replaced_on_schedule(limits: dict[str, float], why: str) -> None:
+    opened = await open_lean(**limits)
+    try:
+        first = await opened._lanes[0].zygote()
+        async with asyncio.timeout(60):
+            while opened._lanes[0].current is first:
+                assert (await _python(opened, "print(6 * 7)")).stdout == "42\n", "nobody waits for the new one"
+            await first._process.wait()
+        assert opened.stats().recycled[why] >= 1
+    finally:
+        await opened.close()
+
+
+async def test_who_crashes_again_and_again_is_not_served_by_the_same_zygote() -> None:
+    opened = await open_lean()
+    try:
+        first = opened._lanes[0].current
+        crashed = [(await _python(opened, SEGFAULT)).rc for _ in range(4)]
+        assert (crashed, opened._lanes[0].current is first) == ([-11] * 4, True)
+        shell = SandboxCall("shell", "(kill -SEGV $BASHPID); exit $?", root=LEAN)
+        assert (await opened.call(shell)).rc == 128 + 11
+        assert (await _python(opened, "print(6 * 7)")).stdout == "42\n"
+        assert opened._lanes[0].current is not first
+        assert opened.stats().recycled == {"crashes": 1}
+    finally:
+        await opened.close()
+
+
+async def test_an_idle_zygote_that_misses_a_probe_serves_no_more() -> None:
+    opened = await open_lean()
+    try:
+        lane = opened._lanes[0]
+        first = lane.current
+        await opened.tend()
+        assert (await lane.zygote()) is first, "not due yet"
+        lane.tested -= bubblewrap.PROBE_S
+        await opened.tend()
+        assert (await lane.zygote()) is first, "probed, and well"
+        zygote = descendants(first.pid)[0]
+        for nursery in [pid for pid in descendants(zygote) if _parent(pid) == zygote]:
+            os.kill(nursery, signal.SIGKILL)
+        lane.tested -= bubblewrap.PROBE_S
+        await opened.tend()
+        assert (await _python(opened, "print(6 * 7)")).stdout == "42\n"
+        assert (lane.current is first, opened.stats().recycled) == (False, {"probe": 1})
+    finally:
+        await opened.close()
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+async def test_a_full_line_says_busy_and_a_cancelled_call_leaves_it() -> None:
+    opened = await open_lean(calls=1, queue=2)
+    try:
+        first = asyncio.create_task(_python(opened, "input() if 0 else __import__('time').sleep(60)", wall_s=60))
+        while not opened.stats().zygotes[0].in_flight:
+            await asyncio.sleep(0.01)
+        line = [asyncio.create_task(_python(opened, f"print({n})")) for n in range(2)]
+        await asyncio.sleep(0)
+        refused = await _python(opened, "print(2)")
+        assert (refused.state, "waiting" in refused.reason) == (ToolState.BUSY, True)
+        assert (opened.stats().waiting, opened.stats().busy) == (2, 1)
+        line[0].cancel()
+        first.cancel()
+        assert (await line[1]).stdout == "1\n"
+        assert (opened.stats().waiting, opened._lanes[0].busy) == (0, 0)
+    finally:
+        await asyncio.gather(first, *line, return_exceptions=True)
+        await opened.close()
+
+
+async def test_calls_at_once_are_as_many_as_was_said() -> None:
+    opened = await open_lean(calls=3)
+    try:
+        slow = [asyncio.create_task(_python(opened, "import time; time.sleep(0.3)")) for _ in range(7)]
+        most = 0
+        while not all(task.done() for task in slow):
+            most = max(most, opened.stats().zygotes[0].in_flight)
+            await asyncio.sleep(0.01)
+        assert (most, {task.result().state for task in slow}) == (3, {ToolState.OK})
+        assert len(descendants(opened.stats().zygotes[0].pid)) + 1 <= opened.stats().processes
+    finally:
+        await opened.close()
+
+
+async def test_a_root_has_what_it_names_and_nothing_else() -> None:
+    look = "import importlib.util as u, os; print(os.listdir('/opt/site'), sorted(os.listdir('/usr/bin')))"
+    named = Root(("bash", "ls", "ruff"), ("typing_extensions", "numpy"))
+    opened = await open_lean()
+    try:
+        assert (await _python(opened, look)).stdout == f"[] {sorted(LEAN.executables)}\n"
+        seen = (await _python(opened, look, named)).stdout
+        assert "sympy" not in seen
+        assert {"'typing_extensions.py'", "'numpy'", "'numpy.libs'"} == set(seen[1 : seen.index("]")].split(", "))
+        assert seen.endswith("['bash', 'ls', 'ruff']\n")
+        code = "import numpy, typing_extensions; print(numpy.linalg.inv(numpy.eye(2))[0, 0])"
+        assert (await _python(opened, code, named)).stdout == "1.0\n"
+        shell = SandboxCall("shell", "ruff --version; cat /dev/null || echo none", root=named)
+        assert "ruff 0" in (await opened.call(shell)).stdout
+        assert (await opened.call(shell)).stdout.endswith("none\n")
+        bare = SandboxCall("shell", "echo hello", root=Root(("cat",), ()))
+        assert (await opened.call(bare)).state is ToolState.REFUSED
+    finally:
+        await opened.close()
+
+
+async def test_tests_run_where_pytest_is_named() -> None:
+    opened = await open_lean(PYTEST)
+    try:
+        code = "import pytest, sys; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '/box']))"
+        files = {"test_it.py": b"def test_right(): assert 1\ndef test_wrong(): assert [1] == [2]"}
+        result = await opened.call(SandboxCall("python", code, files, root=PYTEST, wall_s=20))
+        assert (result.rc, "1 failed, 1 passed" in result.stdout) == (1, True)
+    finally:
+        await opened.close()
+
+
+BAD = {
+    Root(("no-such-program",), ()): "no-such-program is not in",
+    Root(("../bin/bash",), ()): "no name of an executable",
+    Root(("",), ()): "no name of an executable",
+    Root((), ("no_such_package",)): "pip install no_such_package",
+    Root((), ("numpy.linalg",)): "Name the top level",
+    Root((), ("../agent0",)): "no name of a package",
+    Root((), ("agent0",)): "agent0 is not installed beside",
+    Root((), ("sympy",)): "SymPy now depends on mpmath",
+}
+
+
+async def test_a_root_that_cannot_be_had_is_refused_by_name() -> None:
+    opened = await open_lean()
+    try:
+        for root, reason in BAD.items():
+            result = await _python(opened, "print(1)", root)
+            assert (result.state, reason in result.reason) == (ToolState.REFUSED, True), result
+        packaged = Root((*LEAN.executables, "yes"), ())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("infra.sandbox.roots.PACKAGED", frozenset({"no-such-program"}))
+            assert (await _python(opened, "print(1)", Root(("no-such-program",), ()))).stdout == "1\n"
+        assert (await _python(opened, "print(1)", packaged)).stdout == "1\n"
+        assert (await _python(opened, "print(1)")).stdout == "1\n"
+    finally:
+        await opened.close()
+    with pytest.raises(SandboxUnavailableError, match="no-such-program"):
+        await open_lean(Root(("no-such-program",), ()))
+
+
+async def test_zygotes_of_other_roots_are_few_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap, "VISITORS", 2)
+    others = [Root((*LEAN.executables, name), ()) for name in ("cut", "head", "tail", "wc")]
+    opened = await open_lean()
+    try:
+        calls = [asyncio.create_task(_python(opened, f"print({n})", others[n % 4])) for n in range(16)]
+        while not all(call.done() for call in calls):
+            assert len(_roots(opened)) <= 3
+            await asyncio.sleep(0.01)
+        assert [call.result().stdout for call in calls] == [f"{n}\n" for n in range(16)]
+        kept, oldest = set(_roots(opened)) - {LEAN}, min(opened._lanes[1:], key=lambda lane: lane.used)
+        assert len(kept) == 2
+        new = next(root for root in others if root not in kept)
+        await _python(opened, "1", new)
+        assert set(_roots(opened)) == {LEAN, new, *kept} - {oldest.root}, "the least recently used one made room"
+        pids = [zygote.pid for zygote in opened.stats().zygotes if zygote.root != LEAN]
+        await opened.tend()
+        assert len(_roots(opened)) == 3
+        for lane in opened._lanes:
+            lane.used -= bubblewrap.VISIT_S
+        await opened.tend()
+        assert _roots(opened) == [LEAN]
+        for pid in pids:
+            await _gone(pid)
+    finally:
+        await opened.close()
+
+
+async def test_a_root_that_is_busy_gets_more_zygotes_but_not_more_than_workers() -> None:
+    other = Root(("bash", "cat"), ())
+    opened = await open_lean(workers=2, calls=1)
+    try:
+        results = await asyncio.gather(*(_python(opened, "import time; time.sleep(0.2)", other) for _ in range(6)))
+        assert {r.state for r in results} == {ToolState.OK}
+        assert _roots(opened) == [LEAN, LEAN, other, other]
+    finally:
+        await opened.close()
+
+
+@pytest.mark.parametrize("steps", [0, 2, 10, 40])
+async def test_closing_while_a_zygote_starts_leaves_none(steps: int) -> None:
+    opened = await open_lean()
+    before = set(descendants(os.getpid())) - set(descendants(opened.stats().zygotes[0].pid))
+    before.discard(opened.stats().zygotes[0].pid)
+    starting = asyncio.create_task(_python(opened, "print(1)", Root(("bash", "cat"), ())))
+    for _ in range(steps):
+        await asyncio.sleep(0.005)
+    await opened.close()
+    await asyncio.gather(starting, return_exceptions=True)
+    async with asyncio.timeout(20):
+        while set(descendants(os.getpid())) - before:
+            await asyncio.sleep(0.01)
