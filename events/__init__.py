@@ -1,12 +1,13 @@
 """Facts: the names and values of everything that ever happened in a run. Pydantic and the standard library only."""
 
-from events import alarms, checkpoints, models, policies, runs, tasks
+from events import alarms, benchmarks, checkpoints, models, policies, runs, tasks
 from events.base import Event, Recorded, decode, effect_id, event_types, new_id
 
 __all__ = [
     "Event",
     "Recorded",
     "alarms",
+    "benchmarks",
     "checkpoints",
     "decode",
     "effect_id",

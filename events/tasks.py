@@ -65,7 +65,7 @@ class TaskRejected(Event):
     task: str
     iteration: int
     slot: int
-    reason: Literal["malformed", "reserved", "duplicate", "similar", "off_target"]
+    reason: Literal["malformed", "reserved", "duplicate", "similar", "off_target", "contaminated"]
     detail: str = ""
     novelty: float | None = None
     position: int = 0

@@ -22,6 +22,7 @@ from agent0.run import evolve
 from events import (
     alarms,
     base,
+    benchmarks,
     checkpoints,
     decode,
     effect_id,
@@ -258,7 +259,7 @@ def test_events_neither_inherit_nor_share_a_name() -> None:
 
 
 def test_every_class_is_registered_and_told_in_the_past_tense() -> None:
-    rooms = (runs, tasks, checkpoints, models, alarms, policies)
+    rooms = (runs, tasks, checkpoints, models, alarms, policies, benchmarks)
     classes = {n for room in rooms for n, c in vars(room).items() if isinstance(c, type) and issubclass(c, Event)}
     assert classes - {"Event"} == set(event_types())
     assert not [name for name in event_types() if not name.removesuffix("Back").endswith(("ed", "Lost"))]
