@@ -1,0 +1,101 @@
+"""Scoring on benchmarks, confidence that was calibrated, and verdicts of people."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from events.base import Event
+from events.values import Artifact, Usage
+
+Mode = Literal["tools", "plain"]
+
+
+class BenchmarkStarted(Event):
+    """``agent0 bench run`` began; everything its numbers depend on. ``files`` are digests of the rows by file name."""
+
+    name: str
+    benchmarks: tuple[str, ...]
+    modes: tuple[Mode, ...]
+    samples: int
+    limit: int
+    seed: int
+    actor: dict[str, Any]
+    """Configuration of the student that is scored."""
+    adapter: Artifact | None = None
+    checkpoint: str = "base"
+    files: dict[str, str]
+    versions: dict[str, str] = Field(default_factory=dict)
+    """Benchmark -> digest of its prompt and judge."""
+
+
+class ItemScored(Event):
+    """One sample of one item was answered and judged. ``correct`` None is undecided, which is not wrong."""
+
+    benchmark: str
+    item: str
+    mode: Mode
+    sample: int
+    answer: str | None
+    correct: bool | None
+    reason: str
+    end: str
+    tool_calls: int = 0
+    tool_ok: int = 0
+    confidence: float | None = None
+    """Mean probability of the sampled tokens, where the provider tells."""
+    reply: str = ""
+    reply_artifact: Artifact | None = None
+    usage: Usage = Usage()
+    wall_s: float = 0.0
+
+
+class BenchmarkScored(Event):
+    """All samples of one benchmark in one mode. ``pass_at`` is unbiased, by k; intervals are Wilson's, 95 %."""
+
+    benchmark: str
+    mode: Mode
+    n: int
+    samples: int
+    correct: int
+    undecided: int
+    accuracy: float
+    lower95: float
+    upper95: float
+    pass_at: dict[str, float] = Field(default_factory=dict)
+    metrics: dict[str, float] = Field(default_factory=dict)
+    wall_s: float = 0.0
+
+
+class BenchmarkFinished(Event):
+    """Every benchmark of the run is scored. ``results`` is the results file."""
+
+    results: Artifact
+
+
+class CalibratorFitted(Event):
+    """Confidences were given a calibrator, fitted on other items than it is scored on."""
+
+    name: str
+    signal: str
+    method: Literal["temperature", "platt", "isotonic"]
+    parameters: tuple[float, ...]
+    fitted_on: int
+    scored_on: int
+    ece_before: float
+    ece_after: float
+    lower95: float
+    upper95: float
+    brier_before: float
+    brier_after: float
+    source: str = ""
+    """The evaluation whose items it saw."""
+
+
+class TaskReviewed(Event):
+    """A person decided about an attempt (``agent0 task review``); a person's verdict outweighs the others."""
+
+    task: str
+    attempt: str
+    correct: bool | None
+    reviewer: str
+    reason: str = ""
