@@ -3,8 +3,13 @@
 import asyncio
 import json
 import math
+import os
 import re
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 import urllib.request
 from bisect import bisect_left
 from collections import Counter
@@ -249,6 +254,30 @@ async def test_it_is_served_while_the_tables_move_and_ends_cleanly(held: Setting
 def _parts(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
     return host, int(port)
+
+
+def test_the_command_serves_while_others_write(held: Settings) -> None:
+    def allow(name: str) -> None:
+        assert agent0("sandbox", "allow", "host", name, "--profile", "tiny", home=held.home).code == 0
+
+    allow("one.example.org")
+    command = [sys.executable, "-m", "agent0", "metrics", "serve", "--port", "0"]
+    environment = {**os.environ, "AGENT0_HOME": str(held.home)}
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment, cwd=IMAGES.parents[1]
+    ) as process:
+        assert process.stderr
+        found = re.search(r"http://\S+/metrics", process.stderr.readline())
+        assert found
+        allow("two.example.org")
+        deadline = time.monotonic() + 60
+        seen = 0.0
+        while seen != 2 and time.monotonic() < deadline:
+            with urllib.request.urlopen(found[0], timeout=20) as answer:
+                seen = samples(answer.read().decode()).get(("agent0_policy_changes", (("profile", "tiny"),)), 0.0)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+    assert seen == 2
 
 
 def test_the_command_prints_them(held: Settings) -> None:

@@ -82,6 +82,15 @@ def test_a_call_is_one_object_and_its_folder_can_be_gone_on_from(home: Path, tmp
     assert not (home / "nats").exists()  # no log is made, and none is needed
 
 
+def test_limits_beyond_the_settings_are_cut_and_said(home: Path) -> None:
+    limits = ("--set", "sandbox.wall_s=0.4", "--set", "sandbox.mem_mib=100")
+    told = python(home, "while True: pass", "--wall", "60", "--mem", "9000", *limits)
+    assert told.json["state"] == "timeout"
+    assert told.json["wall_s"] < 60
+    assert "--wall is cut to sandbox.wall_s = 0.4" in told.err
+    assert "--mem is cut to sandbox.mem_mib = 100" in told.err
+
+
 def test_code_comes_from_a_file_or_from_standard_input(home: Path, tmp_path: Path) -> None:
     (tmp_path / "code.sh").write_text("echo $((6 * 7)); exit 3")
     told = agent0("tool", "call", "shell", "--code-file", str(tmp_path / "code.sh"), "--json", home=home)
@@ -242,6 +251,23 @@ async def test_no_more_runs_at_once_than_the_sandbox_carries(home: Path) -> None
     await serve(held(home), bench, pieces(data, 100), said.append)
     assert [json.loads(line)["code"] for line in said] == codes
     assert 1 < bench.most <= Counting.at_once + 2  # one is being told, one is waiting for its place
+
+
+async def test_a_defect_is_an_answer_too(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    class Broken:
+        at_once = 2
+
+        async def answer(self, asked: Asked) -> dict[str, Any]:
+            raise KeyError("what nobody thought of")
+
+    bench: Any = Broken()
+    said: list[str] = []
+    line = b'{"tool": "python", "code": "1", "id": 1}\n'
+    await serve(held(home), bench, pieces(line * 2), said.append)
+    answers = [json.loads(line) for line in said]
+    assert [(one["id"], one["state"]) for one in answers] == [(1, "sandbox_error")] * 2
+    assert all("defect" in one["reason"] for one in answers)
+    assert "nobody thought of" in capfd.readouterr().err
 
 
 async def test_a_reader_that_went_away_ends_the_server(home: Path) -> None:

@@ -8,10 +8,12 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from agent0.cli import terminal
 from agent0.errors import Agent0Error, ConfigError
 
 if TYPE_CHECKING:
     from agent0.assembly_sandbox import Asked, Bench
+    from agent0.ports import SandboxResult
     from agent0.settings import Settings
 
 LONGEST = 8 << 20
@@ -119,7 +121,7 @@ async def _lines(source: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
 
 async def respond(settings: "Settings", bench: "Bench", line: bytes | None) -> dict[str, Any]:
     """The answer to one line. What is wrong with it is its ``reason``; an ``id`` it has is given back."""
-    from agent0.assembly_sandbox import nothing, shown
+    from agent0.assembly_sandbox import nothing
     from events.values import ToolState
 
     raw: dict[str, Any] = {}
@@ -128,9 +130,17 @@ async def respond(settings: "Settings", bench: "Bench", line: bytes | None) -> d
         asked = await asyncio.to_thread(_asked, settings, raw)
         told = await bench.answer(asked)
     except (Agent0Error, ValueError) as error:
-        tool = raw["tool"] if isinstance(raw.get("tool"), str) else ""
-        told = {**shown(tool, nothing(ToolState.ERROR, str(error)[:1000])), "files": {}, "manifest": None}
+        told = _failed(raw, nothing(ToolState.ERROR, str(error)[:1000]))
+    except Exception as error:  # the last resort of a server, as that of a command is in cli/__init__
+        told = _failed(raw, nothing(ToolState.SANDBOX_ERROR, str(terminal.defect(error))))
     return {"id": raw["id"], **told} if "id" in raw else told
+
+
+def _failed(raw: dict[str, Any], result: "SandboxResult") -> dict[str, Any]:
+    from agent0.assembly_sandbox import shown
+
+    tool = raw["tool"] if isinstance(raw.get("tool"), str) else ""
+    return {**shown(tool, result), "files": {}, "manifest": None}
 
 
 def _object(line: bytes | None) -> dict[str, Any]:

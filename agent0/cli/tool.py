@@ -70,6 +70,7 @@ def call(
     known_tool(name)
     text, given = _code(code, code_file), _arguments(arguments)
     _either(name, text, given)
+    _say_limits(held, wall, mem)
     laid = {**(content(held, find(held, start)) if start else {}), **(read(files) if files else {})}
     asked = Asked(name, text, given or {}, wall, mem, laid, keep=True)
     told = terminal.run_async(lambda: _answered(held, asked))
@@ -124,6 +125,15 @@ def _code(code: str | None, code_file: str | None) -> str | None:
         raise ConfigError(f"{code_file} is not text in UTF-8.", f"{error.reason} at byte {error.start}.") from error
     except OSError as error:
         raise ConfigError(f"{code_file} cannot be read.", f"{error.strerror}.") from error
+
+
+def _say_limits(held: "Settings", wall: float | None, mem: int | None) -> None:
+    """What was asked for beyond the settings is not had: say so."""
+    limits = held.sandbox
+    if wall and wall > limits.wall_s:
+        terminal.say(f"--wall is cut to sandbox.wall_s = {limits.wall_s:g}.", "yellow")
+    if mem and mem > limits.mem_mib:
+        terminal.say(f"--mem is cut to sandbox.mem_mib = {limits.mem_mib}.", "yellow")
 
 
 def _arguments(text: str | None) -> dict[str, Any] | None:
