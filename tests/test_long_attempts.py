@@ -15,7 +15,7 @@ from agent0.attempts import Progress, generations
 from agent0.errors import DependencyError, NotFoundError, TransientError
 from agent0.folders import Scratch
 from agent0.parsing import format_call
-from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult
+from agent0.ports import Artifacts, GenerateRequest, Generation, SandboxCall, SandboxResult
 from agent0.prompts import prompt
 from agent0.run import RunState, evolve
 from agent0.snapshots import load
@@ -76,7 +76,7 @@ class World:
 
     texts: Sequence[str]
     config: dict[str, Any] = field(default_factory=dict)
-    artifacts: MemoryArtifacts = field(default_factory=MemoryArtifacts)
+    artifacts: Artifacts = field(default_factory=MemoryArtifacts)
 
     @property
     def run(self) -> RunState:

@@ -12,17 +12,20 @@ from typing import Any
 import pytest
 
 from agent0.assembly import open_log, recorded
+from agent0.configuration import load as load_settings
 from agent0.snapshots import load
 from agent0.storing import get_progress
 from events import tasks
 from events.base import Recorded
-from events.runs import RunPaused, RunResumed
+from events.runs import RunPaused, RunResumed, RunStarted
 from events.values import Artifact
 from infra.artifacts import FileArtifacts
 from infra.log import Log
 from infra.topology import EVENTS
 from tests.processes import KINDS, Crew, until
 from tests.terminal import Said, agent0
+from tests.test_long_attempts import LONG, STORY, World, asked
+from tests.world import small
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +102,29 @@ def test_a_person_can_read_it(home: Path, attempts: list[dict[str, Any]]) -> Non
     assert "[tool rollback: ok, rolled back, 1 file, " in text
     assert best["calls"][0]["work"][:12] in text and best["work"] in text
     assert "subgoals" in text and all(wanted in text for wanted in best["wanted"])
+
+
+def test_an_attempt_that_goes_on_can_be_read_too(tmp_path: Path) -> None:
+    """As a killed student left it: what was said so far comes from the progress that was stored."""
+    world = World(STORY, {"long_factor": 5}, FileArtifacts(tmp_path))
+
+    async def told() -> None:
+        out = await world.react(asked())
+        while len([event for event in out if isinstance(event, tasks.TurnCompleted)]) < 4:
+            out += await world.react(out[-1])
+        run = small()
+        begun = RunStarted(name="x", profile="scripted", seed=0, config=run.model_dump(mode="json"), config_sha="")
+        async with open_log(load_settings("scripted", {"home": str(tmp_path)}, {}), make=True) as log:
+            await log.append([recorded("r1", event) for event in (begun, asked(), *out)])
+
+    asyncio.run(told())
+    (row,) = of_home(tmp_path, "trajectory", "list", "r1", "--json").json
+    assert (row["status"], row["turns"], row["answer"]) == ("working", 4, None)
+    one = of_home(tmp_path, "trajectory", "show", "t0-000-a0", "r1", "--json").json
+    assert [turn["role"] for turn in one["transcript"]].count("assistant") == 4
+    assert (one["subgoals"], one["wanted"]) == (["2", None, None], list(LONG.subgoals))
+    text = of_home(tmp_path, "trajectory", "show", "t0-000-a0", "r1").out
+    assert "[assistant, turn 4]" in text and "rolled back, 1 file, 1 byte," in text and "keep b" in text
 
 
 SIZES = {

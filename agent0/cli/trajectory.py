@@ -115,8 +115,8 @@ def _outcome(call: dict[str, Any], calls: list[dict[str, Any]]) -> str:
     told = [call["state"], f"{steps} steps" if steps else ""]
     told.append("rolled back" if _rollbacks([call]) else "")
     if call["files"]:
-        files = f"{call['files']} file{'s' * (call['files'] > 1)}"
-        told.append(f"{files}, {call['file_bytes']:,} bytes, folder {_short(call)}")
+        sizes = [f"{n:,} {word}{'s' * (n != 1)}" for n, word in ((call["files"], "file"), (call["file_bytes"], "byte"))]
+        told += [*sizes, f"folder {_short(call)}"]
     return ", ".join(filter(None, told))
 
 
