@@ -9,10 +9,12 @@ _libc.syscall.restype = ctypes.c_long
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 1 << 14, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
-PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 36, 38, 47
+PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 38, 47
+NEW_MOUNT, NEW_USER = 0x20000, 0x10000000
 FRESH = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
 """CLONE_NEW of mnt, cgroup, uts, ipc, user, pid and net."""
 _CLONE_PIDFD, _SIGCHLD, _SYS_CLONE, _SYS_CAPSET = 0x1000, 17, 56, 126
+_SYS_UNSHARE = 272
 _CAPABILITY_VERSION_3 = 0x20080522
 
 
@@ -43,6 +45,19 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
     if _libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]) < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"mount {kind or source} on {target}: {os.strerror(code)}")
+
+
+def hide(path: str) -> None:
+    """Nothing is at ``path`` any more: an empty folder, or a file that is none."""
+    if os.path.isdir(path):  # noqa: PTH112
+        mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=4k,mode=0755")
+    elif os.path.exists(path):  # noqa: PTH110
+        mount("/dev/null", path, None, MS_BIND)
+
+
+def unshare(flags: int) -> None:
+    """unshare(2)."""
+    syscall("unshare", _SYS_UNSHARE, flags)
 
 
 def clone_fresh() -> tuple[int, int]:

@@ -54,6 +54,8 @@ _ONLY_WITH = (
     (203, 0, (0,), errno.EPERM),  # sched_setaffinity: oneself
     (302, 0, (0,), errno.EPERM),  # prlimit64: oneself
 )
+_GUARDED = "ioctl=16 socketpair=53 clone=56 fcntl=72 personality=135 setpriority=141 prctl=157 sched_setaffinity=203"
+_GUARDED += " prlimit64=302"
 _ERRORS = ((41, errno.EAFNOSUPPORT), (435, errno.ENOSYS), (437, errno.ENOSYS))
 """socket (any family: a network namespace does not stop AF_VSOCK); clone3, openat2 (libc falls back)."""
 _CLONE, _FIRST_X32, _AUDIT_ARCH_X86_64 = 56, 0x40000000, 0xC000003E
@@ -108,3 +110,8 @@ def install() -> None:
     code = ctypes.create_string_buffer(_packed, len(_packed))
     head = struct.pack("HxxxxxxP", len(_packed) // 8, ctypes.addressof(code))
     kernel.syscall("install the system call filter", _SYS_SECCOMP, _SET_MODE_FILTER, 0, head)
+
+
+def names() -> list[str]:
+    """The system calls that the filter allows, with or without conditions, by name."""
+    return [entry.partition("=")[0] for entry in (_ALLOWED + _GUARDED).split()]

@@ -1,0 +1,76 @@
+"""One bubblewrap a call, for machines on which its children may make no namespaces of their own. The same limits,
+watch and harvest as in the warm one; what is missing is the interpreter that has imported everything."""
+
+import asyncio
+import os
+import secrets
+
+from agent0.errors import SandboxUnavailableError
+from agent0.ports import Root, SandboxCall, SandboxResult
+from events.values import ToolState
+from infra.sandbox import execution, rootfs
+from infra.sandbox.inside.calling import WorldError
+from infra.sandbox.link import Link
+from infra.sandbox.queueing import TIER, Queued
+from infra.sandbox.roots import RootError
+
+FIX = "Install bubblewrap 0.8 or newer (apt-get install bubblewrap), and allow it user namespaces; or run as root."
+PROC = "/processes"
+"""Where the watch sees processes. Landlock closes it to the payload, whose own /proc is empty."""
+_WORK, _TEMPORARY = 64 << 20, 16 << 20
+_UIDS = 0x70000000
+"""What root becomes, each call another: a user's processes are counted over all calls of this machine."""
+_START = "import sys; sys.path.insert(0, '/opt'); from inside.once import main; main({!r}, {})"
+
+
+class ColdBubblewrap(Queued):
+    """The ``Sandbox`` port with one bubblewrap a call. Make one with ``open_sandbox``, which also tests it."""
+
+    name = "bwrap-cold"
+    _more: list[str] | None = None
+
+    async def execute(self, call: SandboxCall) -> SandboxResult:
+        """Run ``call`` in a bubblewrap of its own.
+
+        Raises:
+            WorldError: it ended without a word.
+            SandboxUnavailableError: it did not start; the reason is what it said.
+        """
+        try:
+            words = await self._command(call.root)
+        except RootError as error:
+            return execution.without_world(ToolState.REFUSED, str(error), self.name, TIER)
+        try:
+            link = await Link.open(words, {})
+        except (WorldError, OSError) as error:
+            raise SandboxUnavailableError("The sandbox", f"{error}.", FIX) from error
+        try:
+            ended = await link.ask(execution.request(call), call.root)
+        finally:
+            await link.close()
+        return execution.result(ended, self.name, TIER)
+
+    async def _command(self, root: Root) -> list[str]:
+        if self._more is None:
+            self._more = await _options()
+        uid = _UIDS + secrets.randbelow(1 << 24)
+        return [*await rootfs.command(root, self._more), *rootfs.python(_START.format(PROC, uid))]
+
+
+async def _options() -> list[str]:
+    """File systems of one call. Where bubblewrap makes a user namespace, and knows how, it is the last one."""
+    out = ["--proc", PROC, "--size", "4096", "--tmpfs", "/proc", "--remount-ro", "/proc"]
+    out += ["--size", "4096", "--tmpfs", "/dev/shm", "--remount-ro", "/dev/shm"]  # noqa: S108
+    for size, path in ((_WORK, "/box"), (_TEMPORARY, "/tmp")):  # noqa: S108
+        out += ["--size", str(size), "--perms", "0777", "--tmpfs", path]
+    return [*out, "--disable-userns"] if os.getuid() and "--disable-userns" in await _help() else out
+
+
+async def _help() -> str:
+    pipe = asyncio.subprocess.PIPE
+    try:
+        process = await asyncio.create_subprocess_exec("bwrap", "--help", stdout=pipe, stderr=pipe)
+    except OSError as error:
+        raise SandboxUnavailableError("The sandbox", f"bwrap: {error}.", "apt-get install bubblewrap") from error
+    said = await process.communicate()
+    return b"".join(said).decode(errors="replace")

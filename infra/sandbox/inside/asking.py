@@ -1,0 +1,76 @@
+"""What goes over the standard input and output of a container: a greeting, requests that are told apart by their id,
+and their answers in any order. Both ends are in this file.
+"""
+
+import hashlib
+import os
+from dataclasses import asdict
+from typing import Any
+
+from .calling import Ended, Request
+
+Message = tuple[dict[str, Any], list[bytes]]
+_FIELDS = ("ended", "rc", "wall_s", "cpu_s", "peak_kib", "seen", "note", "tier")
+
+
+def version() -> str:
+    """Of this code: host and image must have the same."""
+    folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+    digest = hashlib.sha256()
+    for name in sorted(os.listdir(folder)):  # noqa: PTH208 (names are all that is wanted)
+        if not name.endswith(".py"):
+            continue
+        with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123
+            digest.update(name.encode() + b"\0" + file.read() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def asked(number: int, request: Request, root: dict[str, list[str]]) -> Message:
+    """The message of ``request``; ``root`` names executables, modules and what is imported of them beforehand."""
+    header = {"id": number, "kind": request.kind, "wall_s": request.wall_s, "mem_mib": request.mem_mib, "root": root}
+    return {**header, "files": list(request.files)}, [request.code, *request.files.values()]
+
+
+def request(header: dict[str, Any], blobs: list[bytes]) -> Request:
+    """The other way round.
+
+    Raises:
+        KeyError, ValueError: it is malformed.
+    """
+    files = dict(zip(header["files"], blobs[1:], strict=True))
+    return Request(header["kind"], blobs[0], files, float(header["wall_s"]), int(header["mem_mib"]))
+
+
+def answered(number: int, ended: Ended) -> Message:
+    """The message of how a call ended."""
+    fields = asdict(ended)
+    header = {"id": number, **{name: fields[name] for name in _FIELDS}, "files": list(ended.files)}
+    return header, [ended.stdout, ended.stderr, *ended.files.values()]
+
+
+def failed(number: int, why: str) -> Message:
+    """The message of a call about which nothing can be said."""
+    return {"id": number, "error": why, "files": []}, []
+
+
+def ended(header: dict[str, Any], blobs: list[bytes]) -> Ended:
+    """``answered``, the other way round, taken with doubt.
+
+    Raises:
+        KeyError, ValueError, TypeError: it is malformed.
+    """
+    stdout, stderr, *contents = blobs
+    out, err = header["seen"]
+    return Ended(
+        ended=str(header["ended"]),
+        rc=None if header["rc"] is None else int(header["rc"]),
+        stdout=stdout,
+        stderr=stderr,
+        seen=(int(out), int(err)),
+        wall_s=float(header["wall_s"]),
+        cpu_s=float(header["cpu_s"]),
+        peak_kib=int(header["peak_kib"]),
+        files=dict(zip(map(str, header["files"]), contents, strict=True)),
+        note=str(header["note"]),
+        tier=str(header["tier"]),
+    )

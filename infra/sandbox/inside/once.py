@@ -1,0 +1,87 @@
+"""Pid 1 of a container that serves one call and ends: namespaces, mounts and limits of the container were made from
+outside. It is the shim of its payload and the one who reads its outputs, for the payload can end any process but pid 1.
+"""
+
+import _thread
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import socket
+from typing import Any, NoReturn
+
+from . import asking, calling, frames, shim, zygote
+from .calling import Ended, Request, World, WorldError
+from .masking import closed, forget, inventory
+
+MAX_INODES = 2600
+"""Of work folder and /tmp together: their size bounds what is in files, not how many there are."""
+_TICK_S = 0.05
+
+
+class _Own(World):
+    """The world of this container, seen from its pid 1."""
+
+    def kill(self) -> None:
+        """Kill everything but this process."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)
+
+
+def main(proc: str, uid: int) -> NoReturn:
+    """Serve one call with what is at ``proc`` to look at processes. Root becomes ``uid`` first."""
+    zygote.drop_root(uid)
+    requests, answers = os.dup(0), os.dup(1)
+    for fd in (0, 1):
+        os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), fd)
+    frames.write(answers, frames.pack({"ready": True, "version": asking.version(), **inventory()}))
+    header, blobs = frames.read(requests)
+    ours, theirs = socket.socketpair()
+    out, out_end = os.pipe2(os.O_CLOEXEC)
+    err, err_end = os.pipe2(os.O_CLOEXEC)
+    world = _Own(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), ours, out, err)
+    done = _thread.allocate_lock()
+    done.acquire()
+    _thread.start_new_thread(_relay, (world, header, asking.request(header, blobs), answers, done))
+    blobs.clear()
+    hidden = closed(header["root"]["executables"], header["root"]["modules"])
+    forget(header["root"]["modules"])
+    shim.adopt(theirs.fileno(), out_end, err_end, proc, (*hidden, *(["/opt"] if header["kind"] == "shell" else [])))
+    theirs.close()
+    done.acquire()
+    os._exit(0)
+
+
+def _relay(world: World, header: dict[str, Any], request: Request, answers: int, done: Any) -> None:
+    """Speaks with the shim, which is the main thread. It holds no lock of the interpreter before the payload, which is
+    a fork of that thread, is ready."""
+    select.select([world.sock], [], [])
+    try:
+        message = asking.answered(header["id"], asyncio.run(_run(world, request)))
+    except WorldError as error:
+        message = asking.failed(header["id"], str(error))
+    except BaseException:
+        os._exit(1)
+    frames.write(answers, frames.pack(*message))
+    done.release()
+
+
+async def _run(world: World, request: Request) -> Ended:
+    world.sock.setblocking(False)
+    crowded: list[bool] = []
+    watching = asyncio.create_task(_count(world, crowded))
+    ended = await calling.run(world, request)
+    watching.cancel()
+    if crowded:
+        ended.ended, ended.rc, ended.note = "memory", None, f"more than {MAX_INODES} files"
+    return ended
+
+
+async def _count(world: World, crowded: list[bool]) -> None:
+    while not crowded:
+        await asyncio.sleep(_TICK_S)
+        used = [os.statvfs(path) for path in ("/box", "/tmp")]  # noqa: S108
+        if sum(one.f_files - one.f_ffree for one in used) > MAX_INODES:
+            crowded.append(True)
+            world.kill()

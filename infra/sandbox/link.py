@@ -1,0 +1,173 @@
+"""The host's hold on a process that speaks frames on its standard input and output: the client of an engine, with a
+broker or one single call behind it."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+from agent0.ports import Root
+from infra.sandbox import roots
+from infra.sandbox.inside import asking, calling, frames
+from infra.sandbox.inside.calling import GRACE_S, SLACK_S, Ended, Request, WorldError
+
+START_S = 60.0
+ANSWER_S = 20.0
+"""What the way there and back may take beside the call itself: files of 60 MiB, a loaded machine."""
+_KEPT = 4096
+_ADVICE = ("Run '", "See '")
+"""How engines end a complaint that said it all before."""
+
+
+def _named(root: Root) -> dict[str, list[str]]:
+    preloaded = roots.preloaded(root).split(",")
+    return {"executables": list(root.executables), "modules": list(root.modules), "preloaded": preloaded}
+
+
+def _hold(pid: int) -> int | None:
+    """A descriptor of the process, -1 where it is gone already; None where the system has none such."""
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        return -1
+
+
+class Link:
+    """One such process. Use ``await Link.open(...)``."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._pidfd = _hold(process.pid)
+        self._waiting: dict[int, asyncio.Future[Ended]] = {}
+        self._numbers = itertools.count()
+        self._turn = asyncio.Lock()
+        self._complaints = bytearray()
+        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._overhear())]
+        self._greeting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.greeting: dict[str, Any] = {}
+        self.dead = False
+
+    @classmethod
+    async def open(cls, words: Sequence[str], environment: dict[str, str]) -> "Link":
+        """Start ``words`` and wait for the greeting.
+
+        Raises:
+            WorldError: none came, or one of another version. The message is what was said instead.
+        """
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*words, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
+        link = cls(process)
+        try:
+            async with asyncio.timeout(START_S):
+                link.greeting = await link._greeting
+        except TimeoutError:
+            await link.close()
+            raise WorldError(f"it did not greet within {START_S:.0f} s") from None
+        except BaseException:
+            await link.close()
+            raise
+        return link
+
+    async def ask(self, request: Request, root: Root) -> Ended:
+        """Have ``request`` run with what ``root`` names.
+
+        Raises:
+            WorldError: nothing can be said about the code; whoever sees this ends the link.
+        """
+        number = next(self._numbers)
+        answer: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        try:
+            if self.dead:
+                raise WorldError(self._why("it is gone"))
+            async with asyncio.timeout(request.wall_s + GRACE_S + SLACK_S + ANSWER_S):
+                await self._send(frames.pack(*asking.asked(number, request, _named(root))))
+                return await answer
+        except TimeoutError as error:
+            raise WorldError("no answer came in time") from error
+        except (ConnectionError, OSError) as error:
+            raise WorldError(self._why(f"it is gone: {error}")) from error
+        finally:
+            self._waiting.pop(number, None)
+            if not answer.cancelled() and answer.done():
+                answer.exception()  # seen, whoever stopped waiting
+
+    async def _send(self, message: bytes) -> None:
+        assert self._process.stdin is not None  # noqa: S101 (it was opened as a pipe)
+        async with self._turn:
+            self._process.stdin.write(message)
+            await self._process.stdin.drain()
+
+    async def _listen(self) -> None:
+        assert self._process.stdout is not None  # noqa: S101 (it was opened as a pipe)
+        try:
+            hello, _ = await calling.receive(self._process.stdout)
+            self._greet(hello)
+            while True:
+                self._take(*await calling.receive(self._process.stdout))
+        except (EOFError, ConnectionError, ValueError, KeyError, TypeError) as error:
+            await self._fail("it ended" if isinstance(error, EOFError) else f"it said what makes no sense: {error!r}")
+
+    def _greet(self, hello: dict[str, Any]) -> None:
+        if not hello["ready"] or hello["version"] != asking.version():
+            raise ValueError("it is of another version: make the image again")
+        self._greeting.set_result(hello)
+
+    def _take(self, header: dict[str, Any], blobs: list[bytes]) -> None:
+        waiting = self._waiting.get(header["id"])
+        if waiting is None or waiting.done():
+            return  # nobody waits any more
+        if "error" in header:
+            waiting.set_exception(WorldError(str(header["error"])))
+        else:
+            waiting.set_result(asking.ended(header, blobs))
+
+    async def _fail(self, why: str) -> None:
+        """Nothing that this process says counts any more."""
+        self.kill()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._tasks[1]), 5.0)  # what it complained of, to the end
+        futures: list[asyncio.Future[Any]] = [self._greeting, *self._waiting.values()]
+        for future in futures:
+            if not future.done():
+                future.set_exception(WorldError(self._why(why)))
+        if not self._greeting.cancelled():
+            self._greeting.exception()
+
+    async def _overhear(self) -> None:
+        assert self._process.stderr is not None  # noqa: S101 (it was opened as a pipe)
+        while said := await self._process.stderr.read(_KEPT):
+            self._complaints += said
+            del self._complaints[:-_KEPT]
+
+    def _why(self, why: str) -> str:
+        lines = self._complaints.decode(errors="replace").splitlines()
+        told = [line.strip() for line in lines if line.strip() and not line.startswith(_ADVICE)]
+        return f"{why}: {told[-1][:300]}" if told else why
+
+    def kill(self) -> None:
+        """End the process, now."""
+        self.dead = True
+        with contextlib.suppress(ProcessLookupError):
+            if self._pidfd is None:
+                self._process.kill()
+            elif self._pidfd >= 0:  # asyncio's own kill may take the exit status away from who waits for it
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    async def close(self) -> None:
+        """``kill`` and wait."""
+        self.kill()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._process.wait()
+        if self._pidfd is not None and self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+        assert self._process.stdin is not None  # noqa: S101 (it was opened as a pipe)
+        self._process.stdin.close()
+        with contextlib.suppress(OSError):
+            await self._process.stdin.wait_closed()

@@ -1,0 +1,73 @@
+"""Calls in line before a backend that serves so many at once; one that is too many is told so at once."""
+
+import asyncio
+from typing import ClassVar
+
+from agent0.errors import SandboxUnavailableError
+from agent0.ports import SandboxCall, SandboxResult
+from agent0.settings import SandboxSettings
+from events.values import ToolState
+from infra.sandbox import selftest
+from infra.sandbox.execution import refusal, without_world
+from infra.sandbox.inside.calling import WorldError
+
+TIER = "watchdog"
+
+
+class Queued:
+    """The ``Sandbox`` port on an ``execute`` of its children."""
+
+    name: ClassVar[str]
+
+    def __init__(self, settings: SandboxSettings, label: str = "student", workers: int = 1) -> None:
+        self.label, self.settings = label, settings
+        self.places = workers * settings.calls
+        self._room = asyncio.Semaphore(self.places)
+        self._waiting = 0
+        self._closed = False
+
+    async def execute(self, call: SandboxCall) -> SandboxResult:
+        """See ``infra.sandbox.selftest.Executes``."""
+        raise NotImplementedError
+
+    async def start(self) -> None:
+        """Pass the whole self-test.
+
+        Raises:
+            SandboxUnavailableError: it did not.
+        """
+        selftest.require(await selftest.inspect(self))
+        selftest.require(await selftest.limits(self))
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        """See ``agent0.ports.Sandbox``. More than ``queue`` calls in line: state ``busy`` at once."""
+        if reason := refusal(call):
+            return without_world(ToolState.REFUSED, reason, self.name, TIER)
+        if self._waiting >= self.settings.queue:
+            reason = f"{self._waiting} calls are waiting already (sandbox.queue); try again later"
+            return without_world(ToolState.BUSY, reason, self.name, TIER)
+        self._waiting += 1
+        try:
+            await self._room.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            return await self._twice(call)
+        finally:
+            self._room.release()
+
+    async def _twice(self, call: SandboxCall) -> SandboxResult:
+        """Once more, equally isolated, where the container died under the call: another may have been the cause."""
+        error = ""
+        for _ in range(2):
+            if self._closed:
+                raise SandboxUnavailableError(f"The sandbox ({self.label})", "it was closed.")
+            try:
+                return await self.execute(call)
+            except WorldError as trouble:
+                error = str(trouble)
+        return without_world(ToolState.SANDBOX_ERROR, error, self.name, TIER)
+
+    async def close(self) -> None:
+        """Serve nobody any more."""
+        self._closed = True
