@@ -115,9 +115,12 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[B
     passes its self-test, every call that needs one is refused.
 
     Raises:
+        ConfigError: an MCP server whose tools are not the trusted ones.
         DependencyError: the log, which knows what is allowed, cannot be reached.
     """
+    from agent0.assembly_tools import mcp_tools
     from infra.artifacts import FileArtifacts
+    from infra.sandbox import Refusing
 
     load_plugins()
     held = await with_policy(settings)
@@ -127,6 +130,8 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[B
     async with AsyncExitStack() as stack:
         sandbox = await _sandbox(held, artifacts)
         stack.push_async_callback(sandbox.close)
+        if not isinstance(sandbox, Refusing):
+            await stack.enter_async_context(mcp_tools(held, sandbox))
         web = await open_port("web", held, artifacts)
         stack.push_async_callback(web.close)
         yield Bench(held, sandbox, web, artifacts)

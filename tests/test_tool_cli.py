@@ -163,6 +163,11 @@ def test_without_a_sandbox_every_call_is_refused(home: Path, tmp_path: Path, mon
     assert agent0("tool", "call", "python", "--code", "1", home=home).code == 0
 
 
+def test_a_server_that_is_not_configured_is_said(home: Path) -> None:
+    told = agent0("tool", "mcp", "nonsense", home=home)
+    assert (told.code, "no MCP server" in told.err) == (1, True)
+
+
 def test_what_a_profile_denies_is_gone_for_its_calls(home: Path) -> None:
     assert agent0("sandbox", "deny", "executable", "wc", "--profile", "scripted", home=home).code == 0
     arguments = ("tool", "call", "shell", "--code", "echo x | wc -c", "--json", "--profile")

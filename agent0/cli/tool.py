@@ -67,7 +67,8 @@ def call(
     from agent0.assembly_sandbox import Asked, known_tool
 
     held = terminal.settings(profile, pairs)
-    known_tool(name)
+    if not held.mcp.servers:  # they are asked for their tools only once there is a sandbox
+        known_tool(name)
     text, given = _code(code, code_file), _arguments(arguments)
     _either(name, text, given)
     _say_limits(held, wall, mem)
@@ -103,6 +104,25 @@ def serve(
             await answer_all(held, bench, incoming(sys.stdin.fileno()), write)
 
     terminal.run_async(work)
+
+
+@app.command()
+def mcp(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A server of the settings (mcp.servers).")],
+    profile: terminal.Profile = None,
+    pairs: terminal.Set = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """What an MCP server offers, and the digest to trust it by. Its words are those of strangers."""
+    from agent0.assembly_tools import inspect_mcp
+
+    held = terminal.settings(profile, pairs)
+    found = terminal.run_async(lambda: inspect_mcp(held, name))
+    if as_json:
+        terminal.data(found)
+        return
+    terminal.record({key: value for key, value in found.items() if key != "tools"}, False)
+    terminal.table(found["tools"], False, ("name", "description"))
 
 
 def _first_sentence(description: str) -> str:
