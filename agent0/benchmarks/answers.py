@@ -1,0 +1,93 @@
+"""Questions with one short answer: grade-school maths, competition maths, and word problems."""
+
+from agent0.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.grading import Grade, extract
+from agent0.grading.symbolic import decide
+from agent0.ports import Sandbox
+
+_FIELDS = ("id", "question", "answer")
+
+
+def _solved(row: Row) -> Item:
+    r"""``{"id": "gsm8k/test/0", "question": "Janet's ducks …", "answer": "18", "solution": "… #### 18"}``"""
+    answer = str(row["answer"])
+    return Item(str(row["id"]), str(row["question"]), answer, str(row.get("solution") or f"\\boxed{{{answer}}}"))
+
+
+def _aime(row: Row) -> Item:
+    """As above; answers are whole numbers from 0 to 999, written with leading zeros in some sources."""
+    item = _solved(row)
+    return Item(item.id, item.question, str(int(item.gold)), f"\\boxed{{{item.gold}}}")
+
+
+async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
+    """By what the answer says; the reply's own last answer where none was extracted."""
+    return await decide(item.gold, answer if answer is not None else extract(reply), sandbox)
+
+
+GSM8K = benchmark(
+    Benchmark(
+        name="gsm8k",
+        title="GSM8K, grade-school maths",
+        domain="math",
+        files=("gsm8k_test.jsonl",),
+        fields=_FIELDS,
+        read=_solved,
+        judge=judge,
+        licence="MIT (OpenAI)",
+        source="openai/grade-school-math, grade_school_math/data/test.jsonl",
+    )
+)
+MATH = benchmark(
+    Benchmark(
+        name="math",
+        title="MATH, competition maths",
+        domain="math",
+        files=("math_test.jsonl", "math_test_other_dev200.jsonl"),
+        fields=_FIELDS,
+        read=_solved,
+        judge=judge,
+        licence="MIT (Hendrycks et al.)",
+        source="hendrycks/math, test split",
+    )
+)
+MATH500 = benchmark(
+    Benchmark(
+        name="math500",
+        title="MATH-500",
+        domain="math",
+        files=("math500.jsonl", "math500_first300.jsonl"),
+        fields=_FIELDS,
+        read=_solved,
+        judge=judge,
+        licence="MIT (Hendrycks et al.; split OpenAI prm800k)",
+        source="openai/prm800k, prm800k/math_splits/test.jsonl",
+    )
+)
+SVAMP = benchmark(
+    Benchmark(
+        name="svamp",
+        title="SVAMP, varied word problems",
+        domain="math",
+        files=("svamp.jsonl", "svamp300.jsonl"),
+        fields=_FIELDS,
+        read=_solved,
+        judge=judge,
+        licence="MIT",
+        source="arkilpatel/SVAMP",
+    )
+)
+AIME24 = benchmark(
+    Benchmark(
+        name="aime24",
+        title="AIME 2024",
+        domain="math",
+        files=("aime24.jsonl",),
+        fields=_FIELDS,
+        read=_aime,
+        judge=judge,
+        licence="problem texts (c) MAA: evaluation only, not to be passed on",
+        source="QwenLM/Qwen2.5-Math, evaluation/data/aime24",
+        ships=False,
+    )
+)

@@ -1,0 +1,45 @@
+"""BIG-Bench-Hard, its logic subsets: letters, yes and no, truth values, counts, brackets that are to be closed."""
+
+import re
+
+from agent0.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.grading import Grade, grade
+from agent0.ports import Sandbox
+
+_option = re.compile(r"^\(?([A-R])\)?$")
+
+
+def _read(row: Row) -> Item:
+    """``{"id": "bbh/boolean_expressions/46", "question": "( ( not True ) or True ) is", "answer": "True"}``"""
+    identity, answer = str(row["id"]), str(row["answer"])
+    return Item(identity, str(row["question"]), answer, f"Answer: {answer}", cluster=identity.split("/")[1])
+
+
+async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
+    """Exactly, but for case, brackets around a letter and spaces; numbers by value."""
+    if answer is None:
+        return Grade(False, "no answer", item.gold)
+    if option := _option.match(item.gold):
+        said = re.match(r"^\W*([A-Ra-r])(?:\W.*)?$", answer.strip().removeprefix("\\text{"), re.DOTALL)
+        got = said[1].upper() if said else answer[:40]
+        return Grade(got == option[1], "letter", option[1], got)
+    if re.fullmatch(r"-?\d+", item.gold):
+        return grade(item.gold, answer)
+    plain = [re.sub(r"\s+|\\text|[{}$]" if not re.search(r"[<>()\[\]{}]", item.gold) else r"\s+", "", text).casefold()
+             for text in (item.gold, answer)]  # fmt: skip
+    return Grade(plain[0] == plain[1].rstrip("."), "text", item.gold, answer[:100])
+
+
+BBH = benchmark(
+    Benchmark(
+        name="bbh",
+        title="BIG-Bench-Hard, logic",
+        domain="logic",
+        files=("bbh_logic.jsonl", "bbh_logic16x40.jsonl"),
+        fields=("id", "question", "answer"),
+        read=_read,
+        judge=judge,
+        licence="MIT",
+        source="suzgunmirac/BIG-Bench-Hard, bbh/*.json",
+    )
+)

@@ -1,0 +1,106 @@
+"""Questions with lettered choices: science exams, and how an everyday story goes on.
+
+The letter is what is inside the last box, else what follows the last "answer is", else a reply that is a letter alone.
+"""
+
+import re
+
+from agent0.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.grading import Grade
+from agent0.ports import Sandbox
+
+_FIELDS = ("id", "question", "choices", "labels", "answer")
+_LISTS = ("choices", "labels")
+_stated = re.compile(r"(?:answer|choice|option)\s*(?:is|:)?\s*\**\(?\s*([A-Za-z0-9])\s*\)?(?![A-Za-z0-9])")
+_letter = re.compile(r"^\W*(?:\\text\w*\{)?\W*([A-Za-z0-9])\W*\}?(?:[.):]\s.*)?\W*$", re.DOTALL)
+ASK = "Answer with the letter of the right choice."
+
+
+def _lettered(row: Row) -> Item:
+    """``{"id": "arc_challenge/Mercury_SC_402164", "question": "A student sets up an experiment …", "choices":
+    ["research", "interviews", "observation", "measurement"], "labels": ["A", "B", "C", "D"], "answer": "C"}``"""
+    labels, choices = tuple(map(str, row["labels"])), tuple(map(str, row["choices"]))
+    if len(labels) != len(choices) or len(labels) < 2 or len(set(labels)) != len(labels):
+        raise ValueError(f"{len(labels)} labels for {len(choices)} choices")
+    if row["answer"] not in labels:
+        raise ValueError(f"answer {row['answer']!r} is none of {', '.join(labels)}")
+    lines = [f"{label}. {choice}" for label, choice in zip(labels, choices, strict=True)]
+    question = "\n".join([str(row["question"]), *lines, ASK])
+    answer = str(row["answer"])
+    cluster = str(row.get("source_id") or "")
+    return Item(str(row["id"]), question, answer, f"\\boxed{{{answer}}}", labels, choices, cluster=cluster)
+
+
+def letter(item: Item, reply: str, answer: str | None) -> str | None:
+    """The label that was chosen, None where none can be read. A choice's whole text counts as its letter."""
+    for text in (answer, reply if answer is None else None):
+        if text is None:
+            continue
+        found = _letter.match(text) or (None if answer is not None else (_stated.findall(text) and _last(text)))
+        if found and found[1].upper() in item.labels:
+            return str(found[1].upper())
+        told = [
+            label for label, choice in zip(item.labels, item.choices, strict=True) if text.strip() == choice.strip()
+        ]
+        if len(told) == 1:
+            return told[0]
+    return None
+
+
+def _last(text: str) -> "re.Match[str] | None":
+    found = None
+    for found in _stated.finditer(text):  # noqa: B007 (the last one counts)
+        pass
+    return found
+
+
+async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
+    """By the letter."""
+    got = letter(item, reply, answer)
+    if got is None:
+        return Grade(False, "no letter of a choice", item.gold, (answer or "")[:100])
+    return Grade(got == item.gold, "letter", item.gold, got)
+
+
+ARC_CHALLENGE = benchmark(
+    Benchmark(
+        name="arc_challenge",
+        title="ARC-Challenge, science exams",
+        domain="text",
+        files=("arc_challenge_test.jsonl", "arc_challenge_test400.jsonl"),
+        fields=_FIELDS,
+        lists=_LISTS,
+        read=_lettered,
+        judge=judge,
+        licence="CC BY-SA 4.0 (AI2)",
+        source="allenai/arc, ARC-Challenge test",
+    )
+)
+ARC_EASY = benchmark(
+    Benchmark(
+        name="arc_easy",
+        title="ARC-Easy, science exams",
+        domain="text",
+        files=("arc_easy_test.jsonl", "arc_easy_test300.jsonl"),
+        fields=_FIELDS,
+        lists=_LISTS,
+        read=_lettered,
+        judge=judge,
+        licence="CC BY-SA 4.0 (AI2)",
+        source="allenai/arc, ARC-Easy test",
+    )
+)
+HELLASWAG = benchmark(
+    Benchmark(
+        name="hellaswag",
+        title="HellaSwag, how a story goes on",
+        domain="text",
+        files=("hellaswag_val.jsonl", "hellaswag_val500.jsonl"),
+        fields=_FIELDS,
+        lists=_LISTS,
+        read=_lettered,
+        judge=judge,
+        licence="MIT (R. Zellers)",
+        source="rowanz/hellaswag, data/hellaswag_val.jsonl",
+    )
+)

@@ -1,0 +1,68 @@
+"""Functions to be written, judged by the benchmark's own tests in a process that the candidate does not share."""
+
+from agent0.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.grading import Grade
+from agent0.ports import Sandbox
+from agent0.programs import Problem, check
+from agent0.programs.source import top_level
+
+
+def _humaneval(row: Row) -> Item:
+    r"""``{"task_id": "HumanEval/0", "prompt": "from typing import List\n\n\ndef has_close_elements(…", "entry_point":
+    "has_close_elements", "canonical_solution": "    for idx, elem in …", "test": "def check(candidate): …"}``"""
+    prompt = str(row["prompt"])
+    question = f"Complete this Python function. Reply with the whole function.\n```python\n{prompt.rstrip()}\n```"
+    problem = Problem(str(row["test"]), prompt, str(row["entry_point"]), wall_s=15.0)
+    return Item(str(row["task_id"]), question, problem.entry, str(row["canonical_solution"]), problem=problem)
+
+
+def _mbpp(row: Row) -> Item:
+    """``{"id": "mbpp/2", "prompt": "Write a function to find the shared elements …", "code": "def similar_elements(…",
+    "test_imports": [], "test_list": ["assert set(similar_elements((3, 4, 5, 6), …"]}``
+
+    The prompt does not name its function, so the first test is shown, as is usual.
+    """
+    tests = [str(test) for test in row["test_list"]]
+    code = str(row["code"])
+    entry = next((name for name in sorted(top_level(code)) if f"{name}(" in "\n".join(tests)), "")
+    question = f"{row['prompt']} Reply with the whole Python function. It must pass this test:\n{tests[0]}"
+    imports = [str(line) for line in row.get("test_imports") or ()]
+    problem = Problem("\n".join([*imports, *tests]), "", entry, wall_s=30.0)
+    return Item(str(row["id"]), question, entry or "tests", f"```python\n{code}\n```", problem=problem)
+
+
+async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
+    """By the tests, on the program in the reply."""
+    if item.problem is None or not reply.strip():
+        return Grade(False, "no program", item.gold)
+    outcome = await check(item.problem, reply, sandbox)
+    return Grade(outcome.passed, outcome.reason, item.gold, f"{outcome.calls} calls")
+
+
+HUMANEVAL = benchmark(
+    Benchmark(
+        name="humaneval",
+        title="HumanEval, functions from docstrings",
+        domain="code",
+        files=("humaneval.jsonl",),
+        fields=("task_id", "prompt", "entry_point", "canonical_solution", "test"),
+        read=_humaneval,
+        judge=judge,
+        licence="MIT (OpenAI)",
+        source="openai/human-eval, data/HumanEval.jsonl.gz",
+    )
+)
+MBPP = benchmark(
+    Benchmark(
+        name="mbpp",
+        title="MBPP sanitized, basic Python functions",
+        domain="code",
+        files=("mbpp_sanitized.jsonl",),
+        fields=("id", "prompt", "code", "test_list"),
+        lists=("test_list",),
+        read=_mbpp,
+        judge=judge,
+        licence="CC BY 4.0 (Google)",
+        source="google-research, mbpp/sanitized-mbpp.json",
+    )
+)

@@ -1,0 +1,62 @@
+"""Files of rows in a folder that the user names: found by name, read whole, known by digest."""
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent0.errors import ConfigError, NotFoundError
+
+LARGEST = 512 << 20
+"""Bytes of a file, unpacked."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One file: ``sha256`` is that of its bytes as they lie there."""
+
+    name: str
+    text: str
+    sha256: str
+
+
+def find(folder: Path, names: Sequence[str], what: str) -> Dataset:
+    """The first of ``names`` that is in ``folder``, also packed as ``.gz``.
+
+    Raises:
+        NotFoundError: none is.
+        ConfigError: it cannot be read.
+    """
+    for name in names:
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                return load(path)
+    fix = f"Name their folder with --data, or get them with: agent0 bench fetch {what}"
+    raise NotFoundError(f"No rows of {what} in {folder}.", f"Looked for: {', '.join(names)}.", fix)
+
+
+def load(path: Path) -> Dataset:
+    """A whole file.
+
+    Raises:
+        ConfigError: too large, no UTF-8, or not packed as its name says.
+    """
+    data = path.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    try:
+        plain = _unpacked(data) if path.suffix == ".gz" else data
+        return Dataset(path.name, plain.decode("utf-8"), digest)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise ConfigError(
+            f"{path} cannot be read.", f"{error}.", "It must be UTF-8 text, or that packed by gzip."
+        ) from error
+
+
+def _unpacked(data: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    plain = unpacker.decompress(data, LARGEST)
+    if unpacker.unconsumed_tail:
+        raise ValueError(f"more than {LARGEST >> 20} MiB unpacked")
+    return plain if unpacker.eof else gzip.decompress(data)

@@ -1,0 +1,156 @@
+"""Benchmarks: every row reads, every reference is right, wrong replies are wrong, and bad rows are named."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.benchmarks import Item, benchmarks, chosen, read_items
+from agent0.errors import ConfigError, NotFoundError
+from agent0.grading import extract
+from agent0.ports import SandboxCall, SandboxResult
+from events.values import ToolState
+from infra.datasets import find, load
+
+ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
+needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")
+ALL = sorted(benchmarks())
+ANSWERED = [name for name in ALL if benchmarks()[name].domain != "code"]
+
+
+class NoSandbox:
+    """A symbolic engine that finds nothing equal; whatever else is run is a mistake."""
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        assert "math_verify" in call.code
+        return SandboxResult(ToolState.OK, 0, "false\n", "", 0, 0, 0, "", "")
+
+    async def close(self) -> None:
+        """Nothing to end."""
+
+
+def items_of(name: str) -> list[Item]:
+    entry = benchmarks()[name]
+    held = find(ROWS, entry.files, name)
+    return read_items(entry, held.text, held.name)
+
+
+@needs_rows
+@pytest.mark.parametrize("name", ALL)
+def test_every_row_reads_and_tells_no_answer(name: str) -> None:
+    items = items_of(name)
+    assert len({item.id for item in items}) == len(items)
+    assert all(item.question.strip() and item.reference.strip() for item in items)
+    assert not any(item.reference in item.question for item in items if len(item.reference) > 30)
+
+
+@needs_rows
+@pytest.mark.parametrize("name", ANSWERED)
+async def test_references_are_right_and_other_items_references_are_not(name: str) -> None:
+    judge, items = benchmarks()[name].judge, items_of(name)
+    wrong = [i for i in items if (await judge(i, i.reference, extract(i.reference), NoSandbox())).correct is not True]
+    assert wrong == []
+    taken = 0
+    for item, other in zip(items, items[1:] + items[:1], strict=True):
+        if (
+            item.gold != other.gold
+            and (await judge(item, other.reference, extract(other.reference), NoSandbox())).correct
+        ):
+            taken += 1
+    assert taken <= len(items) // 200, "a different answer that means the same is rare"
+
+
+@needs_rows
+@pytest.mark.parametrize("name", ANSWERED)
+async def test_an_empty_reply_is_wrong(name: str) -> None:
+    item = items_of(name)[0]
+    for reply in ("", " \n", "\\boxed{}", "I do not know."):
+        assert (await benchmarks()[name].judge(item, reply, extract(reply), NoSandbox())).correct is False
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("\\boxed{B}", "B"), ("\\boxed{(b)}", "B"), ("\\boxed{\\text{B}}", "B"), ("B", "B"), ("B. the second", "B"),
+        ("The answer is (B).", "B"), ("Answer: **B**", "B"), ("first A, but the answer is C", "C"), ("two", "B"),
+        ("\\boxed{E}", None), ("A or B", None), ("Because", None), ("", None), ("\\boxed{A, B}", None),
+    ],
+)  # fmt: skip
+async def test_letters_are_read_from_what_is_said_last(reply: str, letter: str | None) -> None:
+    from agent0.benchmarks.choices import letter as read
+
+    item = Item("x", "?", "B", "", ("A", "B", "C"), ("one", "two", "three"))
+    assert read(item, reply, extract(reply)) == letter
+
+
+ROW = {"id": "a", "question": "1+1?", "answer": "2"}
+CHOICE = {"id": "a", "question": "?", "choices": ["x", "y"], "labels": ["1", "2"], "answer": "2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "told"),
+    [
+        ("gsm8k", ["{"], "line 1: no JSON"),
+        ("gsm8k", [ROW, {"id": "b", "question": "?"}], "line 2: field 'answer' is missing"),
+        ("gsm8k", [{**ROW, "answer": 2}], "field 'answer' is missing or not text"),
+        ("gsm8k", [ROW, ROW], "line 2: id 'a' is that of line 1"),
+        ("gsm8k", [{**ROW, "answer": " "}], "the gold answer is empty"),
+        ("gsm8k", [], "has no rows"),
+        ("gsm8k", ["[1]"], "no JSON object"),
+        ("aime24", [{**ROW, "answer": "x"}], "no row of aime24"),
+        ("arc_challenge", [{**CHOICE, "answer": "3"}], "is none of 1, 2"),
+        ("arc_challenge", [{**CHOICE, "labels": ["1"]}], "1 labels for 2 choices"),
+        ("arc_challenge", [{**CHOICE, "choices": "xy"}], "'choices' is missing or not a list"),
+    ],
+)
+def test_a_row_that_is_none_is_named(name: str, lines: list[Any], told: str) -> None:
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        read_items(benchmarks()[name], text, "rows.jsonl")
+
+
+@given(st.lists(st.text(max_size=30), max_size=4))
+def test_any_text_is_rows_or_an_error(lines: list[str]) -> None:
+    with pytest.raises(ConfigError):
+        read_items(benchmarks()["gsm8k"], "\n".join(lines), "rows.jsonl")
+
+
+def test_lines_end_at_line_feeds_only() -> None:
+    row = json.dumps({**ROW, "question": "one\u2028two\u0085three"}, ensure_ascii=False)
+    assert len(read_items(benchmarks()["gsm8k"], row, "rows.jsonl")) == 1
+
+
+def test_numeric_labels_are_letters_too() -> None:
+    (item,) = read_items(benchmarks()["arc_challenge"], json.dumps(CHOICE), "rows.jsonl")
+    assert (item.gold, item.labels) == ("2", ("1", "2"))
+
+
+def test_files_are_found_packed_or_plain_and_known_by_digest(tmp_path: Path) -> None:
+    text = json.dumps(ROW)
+    (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    packed = find(tmp_path, ["other.jsonl", "rows.jsonl"], "gsm8k")
+    (tmp_path / "other.jsonl").write_text(text)
+    plain = find(tmp_path, ["other.jsonl", "rows.jsonl"], "gsm8k")
+    assert packed.text == plain.text == text
+    assert packed.sha256 != plain.sha256
+    with pytest.raises(NotFoundError, match="agent0 bench fetch gsm8k"):
+        find(tmp_path, ["none.jsonl"], "gsm8k")
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.jsonl", b"\xff\xfe"), ("a.jsonl.gz", b"no gzip"), ("b.gz", b"\x1f\x8b\x08")]
+)
+def test_files_that_cannot_be_read_say_so(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path / name)
+
+
+def test_an_unknown_benchmark_gets_the_list() -> None:
+    with pytest.raises(ConfigError, match="gsm8k"):
+        chosen(["gsm9k"])
