@@ -81,7 +81,8 @@ def imports(tree):
         if isinstance(node, ast.Import):
             out += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            out += ['%s%s.%s' % ('.' * node.level, node.module or '', alias.name) for alias in node.names]
+            source = '.' * node.level + (node.module + '.' if node.module else '')
+            out += [source + alias.name for alias in node.names]
     return list(dict.fromkeys(out))
 
 def where(node):
