@@ -106,7 +106,8 @@ def test_one_file_is_enough_to_be_used(copy: Path) -> None:
 
 def test_additions_are_tested_without_a_line_of_their_own(copy: Path) -> None:
     """Contract tests run over the registries."""
-    names = "divisors or durations or brevity or note_record"
-    wanted = ("tests/test_families.py", "tests/test_rewards.py", "tests/test_handlers.py", "tests/test_verifiers.py")
+    names = "divisors or durations or brevity or note_record or weekday"
+    modules = ("test_families", "test_rewards", "test_handlers", "test_verifiers", "tools/test_conformance")
+    wanted = [f"tests/{module}.py" for module in modules]
     run(copy, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-k", names, *wanted)
     run(copy, "-m", "ruff", "check", *EXAMPLES)
