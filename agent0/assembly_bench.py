@@ -1,0 +1,290 @@
+"""Part of the rim: asks a student the items of benchmarks and writes each one down when it is judged. What is written
+is never asked again, so a run that was killed goes on where it was."""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly import open_log, open_port, recorded
+from agent0.benchmarks import Benchmark, Item, chosen, read_items
+from agent0.confidence import token_confidence
+from agent0.errors import ConfigError, NotFoundError
+from agent0.ports import Artifacts, Model, Sandbox
+from agent0.prompts import prompt
+from agent0.scorecards import grouped, results, tally
+from agent0.settings import PolicyConfig, Settings, StudentConfig
+from agent0.student import Conditions, solve
+from agent0.tools.cache import ToolCache
+from events.base import Recorded, effect_id, sha256
+from events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStarted, ItemScored, Mode
+from events.values import Artifact, Task
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+INLINE = 8_000
+"""Characters of a reply that stand inside its event."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to score, how. ``limit`` 0 is every item; fewer are drawn with ``seed``, the same for every student."""
+
+    benchmarks: tuple[str, ...]
+    folder: Path
+    modes: tuple[Mode, ...] = ("tools", "plain")
+    samples: int = 1
+    limit: int = 0
+    seed: int = 0
+    at_once: int = 64
+    checkpoint: str = "base"
+    adapter: Artifact | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: items done of all, right ones among them, in ``benchmark`` and ``mode``."""
+
+    benchmark: str
+    mode: Mode
+    done: int
+    all: int
+    right: int
+
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass
+class _Bench:
+    """Everything a run needs."""
+
+    run: str
+    plan: Plan
+    actor: StudentConfig
+    model: Model
+    log: "Log"
+    artifacts: Artifacts
+    sandbox: Sandbox
+    verifier: Sandbox
+    cache: ToolCache
+    policy: PolicyConfig
+    scored: list[ItemScored] = field(default_factory=list)
+
+
+def read_plan(plan: Plan) -> tuple[dict[str, tuple[Benchmark, list[Item]]], dict[str, str]]:
+    """Items of every benchmark of ``plan``, and the digests of their files.
+
+    Raises:
+        ConfigError, NotFoundError: no such benchmark, no such file, or a row that is none.
+    """
+    from infra.datasets import find
+
+    found: dict[str, tuple[Benchmark, list[Item]]] = {}
+    files: dict[str, str] = {}
+    for entry in chosen(plan.benchmarks):
+        held = find(plan.folder, entry.files, entry.name)
+        items = read_items(entry, held.text, held.name)
+        if plan.limit and plan.limit < len(items):
+            kept = set(random.Random(f"{plan.seed} {entry.name}").sample(range(len(items)), plan.limit))
+            items = [item for place, item in enumerate(items) if place in kept]
+        found[entry.name], files[held.name] = (entry, items), held.sha256
+    return found, files
+
+
+async def run_benchmarks(settings: Settings, plan: Plan, run: str, tell: Tell = lambda _: None) -> dict[str, Any]:
+    """Score everything that ``run`` has not scored yet; the results file, which is also stored.
+
+    Raises:
+        ConfigError: ``run`` was begun with other settings, or a row is none.
+    """
+    from infra.artifacts import FileArtifacts
+
+    found, files = read_plan(plan)
+    actor = settings.run.student
+    began = BenchmarkStarted(
+        name=settings.profile,
+        benchmarks=plan.benchmarks,
+        modes=plan.modes,
+        samples=plan.samples,
+        limit=plan.limit,
+        seed=plan.seed,
+        actor=actor.model_dump(mode="json"),
+        adapter=plan.adapter,
+        checkpoint=plan.checkpoint,
+        files=files,
+        versions={name: version(entry, actor) for name, (entry, _) in found.items()},
+    )
+    artifacts = FileArtifacts(settings.home)
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(open_log(settings, make=True))
+        scored = await _taken_up(log, run, began)
+        ports: dict[str, Any] = {}
+        for name in ("models", "sandbox", "verifier_sandbox", "tool_cache"):
+            ports[name] = await open_port(name, settings, artifacts)
+            if close := getattr(ports[name], "close", None):
+                stack.push_async_callback(close)
+        model = _model(actor, ports["models"], found)
+        bench = _Bench(
+            run=run,
+            plan=plan,
+            actor=actor,
+            model=model,
+            log=log,
+            artifacts=artifacts,
+            sandbox=ports["sandbox"],
+            verifier=ports["verifier_sandbox"],
+            cache=ports["tool_cache"],
+            policy=settings.run.policy,
+            scored=scored,
+        )
+        for mode in plan.modes:
+            for entry, items in found.values():
+                await _score(bench, entry, items, mode, tell)
+        return await _finish(bench, began)
+
+
+def version(entry: Benchmark, actor: StudentConfig) -> str:
+    """What the numbers of a benchmark depend on besides its rows: prompt and benchmark."""
+    return sha256(f"{entry.name} {prompt(actor.prompts, entry.domain, 'student').version}")[:12]
+
+
+def _model(actor: StudentConfig, models: Any, found: Mapping[str, tuple[Benchmark, list[Item]]]) -> Model:
+    """The student's; the scripted provider replays references, which checks everything but a model."""
+    if actor.provider != "scripted":
+        model: Model = models.open(actor)
+        return model
+    from infra.models.replay import Replay
+
+    return Replay({item.question: item.reference for _, items in found.values() for item in items})
+
+
+async def _taken_up(log: "Log", run: str, began: BenchmarkStarted) -> list[ItemScored]:
+    """What ``run`` has scored already; begins it where it is new."""
+    held = [r.event async for r in log.read(run, ["BenchmarkStarted", "ItemScored"])]
+    first = next((event for event in held if isinstance(event, BenchmarkStarted)), None)
+    if first is None:
+        await log.append([recorded(run, began)])
+    elif first != began:
+        changed = [name for name in BenchmarkStarted.model_fields if getattr(first, name) != getattr(began, name)]
+        fix = "Start a new one, or repeat the command that began it."
+        raise ConfigError(f"{run} was begun otherwise.", f"Different: {', '.join(changed)}.", fix)
+    return [event for event in held if isinstance(event, ItemScored)]
+
+
+async def _score(bench: _Bench, entry: Benchmark, items: Sequence[Item], mode: Mode, tell: Tell) -> None:
+    """Every sample of every item that is not scored yet, some at once."""
+    held = [one for one in bench.scored if (one.benchmark, one.mode) == (entry.name, mode)]
+    known = {(one.item, one.sample) for one in held}
+    todo = [(i, s) for s in range(bench.plan.samples) for i in items if (i.id, s) not in known]
+    room, right, done = asyncio.Semaphore(bench.plan.at_once), sum(one.correct is True for one in held), len(held)
+    tell(Progress(entry.name, mode, done, done + len(todo), right))
+
+    async def one(item: Item, sample: int) -> None:
+        nonlocal right, done
+        async with room:
+            scored = await _ask(bench, entry, item, mode, sample)
+            await bench.log.append([_named(bench.run, scored)])
+        bench.scored.append(scored)
+        right, done = right + (scored.correct is True), done + 1
+        tell(Progress(entry.name, mode, done, len(known) + len(todo), right))
+
+    async with asyncio.TaskGroup() as group:
+        for item, sample in todo:
+            group.create_task(one(item, sample))
+
+
+def _named(run: str, scored: ItemScored) -> Recorded:
+    """Under an id that the same sample has whenever it is scored."""
+    name = effect_id(run, f"{scored.benchmark}/{scored.item}/{scored.mode}", scored.sample)
+    return recorded(run, scored).model_copy(update={"id": name})
+
+
+async def _ask(bench: _Bench, entry: Benchmark, item: Item, mode: Mode, sample: int) -> ItemScored:
+    limits: dict[str, Any] = {} if mode == "tools" else {"tools": (), "max_calls": 0, "max_turns": 1}
+    config = bench.actor.model_copy(update=limits)
+    task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
+    given = Conditions(
+        bench.model,
+        config,
+        bench.sandbox,
+        bench.artifacts,
+        seed=int(sha256(f"{bench.plan.seed} {entry.name} {item.id} {sample}")[:12], 16),
+        adapter=bench.plan.adapter,
+        group=bench.run,
+        temperature=0.0 if bench.plan.samples == 1 else None,
+        cache=bench.cache,
+        policy=bench.policy,
+    )
+    solved = await solve(task, prompt(config.prompts, entry.domain, "student"), given)
+    reply = next((turn.content for turn in reversed(solved.transcript) if turn.role == "assistant"), "")
+    verdict = await entry.judge(item, reply, solved.answer, bench.verifier)
+    long = len(reply) > INLINE
+    return ItemScored(
+        benchmark=entry.name,
+        item=item.id,
+        mode=mode,
+        sample=sample,
+        answer=solved.answer,
+        correct=verdict.correct,
+        reason=verdict.reason[:300],
+        end=solved.end,
+        tool_calls=len(solved.tool_calls),
+        tool_ok=solved.tool_ok,
+        confidence=token_confidence(solved.mean_logprob),
+        reply="" if long else reply,
+        reply_artifact=bench.artifacts.put(reply.encode(errors="replace"), "text/plain") if long else None,
+        usage=solved.usage,
+        wall_s=solved.wall_s,
+    )
+
+
+async def _finish(bench: _Bench, began: BenchmarkStarted) -> dict[str, Any]:
+    """Scores and the results file; stored once."""
+    from agent0.assembly import now
+
+    scores = [tally(items) for items in grouped(bench.scored).values()]
+    held = [r.event async for r in bench.log.read(bench.run, ["BenchmarkFinished"])]
+    finished = next((event for event in held if isinstance(event, BenchmarkFinished)), None)
+    if finished is not None:
+        stored: dict[str, Any] = json.loads(bench.artifacts.get(finished.results))
+        return stored
+    told = results(began, scores, bench.run, now().isoformat())
+    kept = bench.artifacts.put(json.dumps(told, sort_keys=True).encode(), "application/json")
+    await bench.log.append([recorded(bench.run, event) for event in (*scores, BenchmarkFinished(results=kept))])
+    return told
+
+
+async def scored_items(settings: Settings, run: str) -> tuple[list[ItemScored], list[BenchmarkScored]]:
+    """What a run has scored, from the log.
+
+    Raises:
+        NotFoundError: no such run, or nothing is scored yet.
+    """
+    async with open_log(settings, "reader") as log:
+        events = [r.event async for r in log.read(run, ["ItemScored", "BenchmarkScored"])]
+    items = [event for event in events if isinstance(event, ItemScored)]
+    if not items:
+        raise NotFoundError(f"No benchmark run {run!r} has scored items.", fix="See: agent0 bench list --runs")
+    return items, [event for event in events if isinstance(event, BenchmarkScored)]
+
+
+async def adapter_of(settings: Settings, run: str, checkpoint: str) -> Artifact:
+    """The adapter that a run's checkpoint was trained to.
+
+    Raises:
+        NotFoundError: no such run or checkpoint.
+    """
+    from events.checkpoints import CheckpointTrained
+
+    async with open_log(settings, "reader") as log:
+        trained = [r.event async for r in log.read(run, ["CheckpointTrained"])]
+    for event in trained:
+        if isinstance(event, CheckpointTrained) and event.checkpoint == checkpoint and event.adapter is not None:
+            return event.adapter
+    raise NotFoundError(f"Run {run!r} has no checkpoint {checkpoint!r}.", fix="See: agent0 run show RUN")

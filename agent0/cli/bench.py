@@ -1,0 +1,201 @@
+"""Benchmarks: what there is, how a student scores, and whether two scores differ."""
+
+import json
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import terminal
+
+if TYPE_CHECKING:
+    from agent0.assembly_bench import Progress
+    from agent0.scorecards import Compared
+
+app = typer.Typer(help="Score a student on benchmarks: rows lie in a folder you name, every item is an event.")
+Data = Annotated[Path, typer.Option(envvar="AGENT0_BENCHMARKS", help="Folder with the rows.")]
+HERE = Path("benchmarks-data")
+
+
+@app.command("list")
+def list_(data: Data = HERE, as_json: terminal.Json = False) -> None:
+    """Every benchmark: its rows where they are there, its licence and where it comes from."""
+    from agent0.benchmarks import benchmarks
+
+    rows = [
+        {
+            "benchmark": name,
+            "title": entry.title,
+            "domain": entry.domain,
+            "rows": _count(data, entry.files),
+            "licence": entry.licence,
+            "source": entry.source,
+            "files": ", ".join(entry.files),
+        }
+        for name, entry in benchmarks().items()
+    ]
+    terminal.table(rows, as_json, ("benchmark", "title", "domain", "rows", "licence"))
+
+
+def _count(folder: Path, files: tuple[str, ...]) -> int | None:
+    """Rows of the first file that is there."""
+    from agent0.errors import Agent0Error
+    from infra.datasets import find
+
+    try:
+        text = find(folder, files, "").text
+    except Agent0Error:
+        return None
+    return sum(bool(line.strip()) for line in text.split("\n"))
+
+
+@app.command()
+def run(
+    benchmarks: Annotated[str, typer.Argument(help="Names, comma-separated; all: every one whose rows are there.")],
+    data: Data = HERE,
+    provider: Annotated[
+        str | None, typer.Option(help="tiny, ollama, transformers…; scripted replays references.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Model name or folder.")] = None,
+    checkpoint: Annotated[str, typer.Option(help="RUN/CHECKPOINT of a trained student, as in `run show`.")] = "",
+    limit: Annotated[int, typer.Option(min=0, help="Items of each benchmark, drawn with the seed; 0: all.")] = 0,
+    samples: Annotated[int, typer.Option(min=1, max=64, help="Samples an item; one is greedy.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Draws items and samples.")] = 0,
+    resume: Annotated[str, typer.Option(help="Id of a benchmark run to go on with.")] = "",
+    profile: terminal.Profile = None,
+    set_: terminal.Set = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Score a student, with tools and without. Killed, it goes on with --resume: nothing is asked twice."""
+    from agent0.assembly_bench import Plan, run_benchmarks
+
+    held = terminal.settings(profile, set_, run__student__provider=provider, run__student__model=model)
+    names = _named(benchmarks, data)
+    identity = resume or f"bench-{secrets.token_hex(3)}"
+    terminal.say(f"Benchmark run {identity}: {', '.join(names)}; {held.run.student.provider}, data in {held.home}")
+    if held.run.student.provider == "scripted":
+        terminal.say("The scripted student replays reference replies: this checks everything but a model.")
+    plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **_trained(held, checkpoint))
+    found = terminal.run_async(lambda: run_benchmarks(held, plan, identity, _Told(quiet=as_json)))
+    if as_json:
+        terminal.data(found)
+    else:
+        show(found)
+
+
+def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
+    from agent0.benchmarks import benchmarks as known
+
+    if benchmarks != "all":
+        return tuple(dict.fromkeys(name.strip() for name in benchmarks.split(",") if name.strip()))
+    return tuple(name for name, entry in known().items() if _count(data, entry.files))
+
+
+def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
+    """Adapter of ``RUN/CHECKPOINT``."""
+    from agent0.assembly_bench import adapter_of
+
+    if not checkpoint:
+        return {}
+    name, _, wanted = checkpoint.rpartition("/")
+    return {"checkpoint": checkpoint, "adapter": terminal.run_async(lambda: adapter_of(held, name, wanted))}
+
+
+EVERY_S = 5.0
+
+
+class _Told:
+    """A line on stderr every few seconds, and at the end of each benchmark, with time left."""
+
+    def __init__(self, quiet: bool) -> None:
+        import time
+
+        self._quiet, self._clock = quiet, time.monotonic
+        self._key: tuple[str, str] = ("", "")
+        self._start = self._last = 0.0
+        self._first = 0
+
+    def __call__(self, now: "Progress") -> None:
+        if (now.benchmark, now.mode) != self._key:
+            self._key, self._first = (now.benchmark, now.mode), now.done
+            self._start = self._last = self._clock()
+        ended = now.done == now.all
+        if self._quiet or not (ended or self._clock() - self._last >= EVERY_S):
+            return
+        self._last = self._clock()
+        fresh = now.done - self._first
+        left = (self._last - self._start) / fresh * (now.all - now.done) if fresh else 0.0
+        share = f"{now.right / now.done:.3f}" if now.done else "-"
+        more = "" if ended or not fresh else f"  {left:.0f} s left"
+        terminal.say(f"{now.benchmark:<14} {now.mode:<6} {now.done}/{now.all}  right {share}{more}")
+
+
+def show(found: dict[str, Any]) -> None:
+    """A results file as a table."""
+    rows = [
+        {
+            "benchmark": name,
+            "mode": mode,
+            "n": found["n-samples"][name]["effective"],
+            "accuracy": f"{entry[f'acc,{mode}']:.3f}",
+            "95 %": f"{entry[f'acc_lower95,{mode}']:.3f} to {entry[f'acc_upper95,{mode}']:.3f}",
+        }
+        for name, entry in found["results"].items()
+        for mode in ("tools", "plain")
+        if f"acc,{mode}" in entry
+    ]
+    terminal.table(rows, False, ("benchmark", "mode", "n", "accuracy", "95 %"))
+
+
+@app.command()
+def compare(
+    before: Annotated[str, typer.Argument(help="A benchmark run.")],
+    after: Annotated[str, typer.Argument(help="Another one; the same: without tools against with tools.")],
+    as_json: terminal.Json = False,
+) -> None:
+    """Paired on the items both have scored: difference, interval, exact test with Holm's correction, and the smallest
+    difference that would have shown."""
+    from agent0.assembly_bench import scored_items
+    from agent0.scorecards import compared, modes_compared
+
+    held = terminal.settings()
+    left, _ = terminal.run_async(lambda: scored_items(held, before))
+    right, _ = terminal.run_async(lambda: scored_items(held, after))
+    _compare(modes_compared(left) if before == after else compared(left, right), as_json)
+
+
+def _compare(found: "list[Compared]", as_json: bool) -> None:
+    rows = [
+        {
+            "benchmark": one.benchmark,
+            "mode": one.mode,
+            "n": one.difference.items,
+            "before": round(one.before, 4),
+            "after": round(one.after, 4),
+            "difference": round(one.difference.mean, 4),
+            "lower95": round(one.difference.lower95, 4),
+            "upper95": round(one.difference.upper95, 4),
+            "p": float(f"{one.adjusted:.3g}"),
+            "detectable": round(one.difference.detectable, 4),
+            "verdict": one.verdict,
+        }
+        for one in found
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    seen = (
+        "benchmark",
+        "mode",
+        "n",
+        "before",
+        "after",
+        "difference",
+        "lower95",
+        "upper95",
+        "p",
+        "detectable",
+        "verdict",
+    )
+    terminal.table(rows, False, seen)

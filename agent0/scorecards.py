@@ -1,0 +1,139 @@
+"""From scored items to numbers: one score a benchmark and mode, a results file as lm-eval writes it, comparisons."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from agent0.comparison import Difference, compare, holm, pass_at_k
+from agent0.statistics import quantile, wilson
+from events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
+
+Key = tuple[str, Mode]
+NAMES: Mapping[str, str] = {"tools": "with tools", "plain": "without tools"}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One benchmark in one mode, before and after. ``adjusted`` is Holm's p over all that were compared together."""
+
+    benchmark: str
+    mode: Mode
+    before: float
+    after: float
+    difference: Difference
+    adjusted: float
+
+    @property
+    def verdict(self) -> str:
+        """What may be said."""
+        if self.adjusted < 0.05:
+            return "better" if self.difference.mean > 0 else "worse"
+        return "no difference shown"
+
+
+def grouped(items: Iterable[ItemScored]) -> dict[Key, list[ItemScored]]:
+    """By benchmark and mode, in the order of items and samples."""
+    out: dict[Key, list[ItemScored]] = {}
+    for item in items:
+        out.setdefault((item.benchmark, item.mode), []).append(item)
+    return {key: sorted(out[key], key=lambda one: (one.item, one.sample)) for key in sorted(out)}
+
+
+def by_item(items: Iterable[ItemScored]) -> dict[str, float]:
+    """Item -> share of its samples that is right; undecided ones are not."""
+    shares: dict[str, list[bool]] = {}
+    for item in items:
+        shares.setdefault(item.item, []).append(item.correct is True)
+    return {name: fmean(found) for name, found in shares.items()}
+
+
+def tally(items: Sequence[ItemScored]) -> BenchmarkScored:
+    """The score of items of one benchmark and mode.
+
+    The interval is Wilson's over items: several samples of one item are one observation, their mean rounded to the
+    nearest count.
+    """
+    shares = by_item(items)
+    n, accuracy = len(shares), fmean(shares.values()) if shares else 0.0
+    low, high = wilson(round(accuracy * n), n)
+    samples = max((item.sample for item in items), default=-1) + 1
+    seconds = [item.wall_s for item in items]
+    return BenchmarkScored(
+        benchmark=items[0].benchmark,
+        mode=items[0].mode,
+        n=n,
+        samples=samples,
+        correct=sum(item.correct is True for item in items),
+        undecided=sum(item.correct is None for item in items),
+        accuracy=accuracy,
+        lower95=low,
+        upper95=high,
+        pass_at=_pass_at(items, samples),
+        metrics={
+            "latency_p50_s": quantile(seconds, 0.5),
+            "latency_p95_s": quantile(seconds, 0.95),
+            "prompt_tokens": float(sum(item.usage.prompt_tokens for item in items)),
+            "completion_tokens": float(sum(item.usage.completion_tokens for item in items)),
+            "tool_use": fmean(item.tool_ok > 0 for item in items),
+        },
+        wall_s=sum(seconds),
+    )
+
+
+def _pass_at(items: Sequence[ItemScored], samples: int) -> dict[str, float]:
+    counts: dict[str, tuple[int, int]] = {}
+    for item in items:
+        n, right = counts.get(item.item, (0, 0))
+        counts[item.item] = n + 1, right + (item.correct is True)
+    ks = [k for k in (1, 2, 4, 8, 16, 32, 64) if k <= samples and all(n >= k for n, _ in counts.values())]
+    return {str(k): fmean(pass_at_k(n, right, k) for n, right in counts.values()) for k in ks}
+
+
+def results(started: BenchmarkStarted, scores: Sequence[BenchmarkScored], run: str, date: str) -> dict[str, Any]:
+    """A results file as lm-eval writes it: ``results[task]["metric,filter"]`` with its standard error beside it."""
+    found: dict[str, dict[str, Any]] = {}
+    for score in scores:
+        error = (score.accuracy * (1 - score.accuracy) / max(score.n - 1, 1)) ** 0.5
+        entry = found.setdefault(score.benchmark, {"alias": score.benchmark})
+        entry |= {f"acc,{score.mode}": score.accuracy, f"acc_stderr,{score.mode}": error}
+        entry |= {f"acc_lower95,{score.mode}": score.lower95, f"acc_upper95,{score.mode}": score.upper95}
+        entry |= {f"pass@{k},{score.mode}": value for k, value in score.pass_at.items()}
+    sizes = {score.benchmark: {"original": score.n, "effective": score.n} for score in scores}
+    return {
+        "results": found,
+        "configs": {name: {"task": name, "num_fewshot": 0, "version": v} for name, v in started.versions.items()},
+        "versions": started.versions,
+        "n-shot": dict.fromkeys(found, 0),
+        "n-samples": sizes,
+        "config": {"model": started.actor.get("provider"), "model_args": started.actor, "limit": started.limit},
+        "files": started.files,
+        "run": run,
+        "date": date,
+    }
+
+
+def compared(before: Iterable[ItemScored], after: Iterable[ItemScored]) -> list[Compared]:
+    """What both have scored, item by item, with Holm's correction over all of it."""
+    old, new = grouped(before), grouped(after)
+    return _compared([(key, by_item(old[key]), by_item(new[key])) for key in old if key in new])
+
+
+def modes_compared(items: Iterable[ItemScored]) -> list[Compared]:
+    """The same student without tools (before) and with them (after)."""
+    held = grouped(items)
+    names = sorted({name for name, mode in held if mode == "tools"} & {name for name, mode in held if mode == "plain"})
+    return _compared([((name, "tools"), by_item(held[name, "plain"]), by_item(held[name, "tools"])) for name in names])
+
+
+def _compared(pairs: Sequence[tuple[Key, dict[str, float], dict[str, float]]]) -> list[Compared]:
+    told = []
+    for key, left, right in pairs:
+        shared = sorted(left.keys() & right.keys())
+        if shared:
+            told.append((key, compare([left[i] for i in shared], [right[i] for i in shared]), left, right, shared))
+    adjusted = holm([difference.p for _, difference, *_ in told])
+    return [
+        Compared(*key, fmean(left[i] for i in shared), fmean(right[i] for i in shared), difference, p)
+        for (key, difference, left, right, shared), p in zip(told, adjusted, strict=True)
+    ]
