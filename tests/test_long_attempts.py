@@ -155,6 +155,12 @@ async def test_six_turns_with_files_a_rollback_and_subgoals() -> None:
     assert last.trajectory and len(last.trajectory.token_ids) == len(last.trajectory.logprobs)
 
 
+async def test_the_start_is_that_of_the_attempt_and_not_of_a_turn() -> None:
+    out = await World([put("a", "1"), put("b", "2"), call("rollback", call=0), LAST]).play(asked())
+    works = [event.result.work for event in out if isinstance(event, tasks.ToolCalled)]
+    assert works[0] and works[1] and works[2] is None and getattr(out[-1], "work", "") is None
+
+
 TEXTS = st.sampled_from(
     [
         "thinking",
@@ -355,10 +361,11 @@ async def test_used_up_budgets_are_told_to_the_student() -> None:
     late = (await World([call("python", code="cat a"), put("a", "1"), LAST], {"tool_seconds": 0.2}).play(asked()))[-1]
     assert isinstance(late, tasks.TaskAttempted)
     assert "tool time is used up" in [turn.content for turn in late.transcript if turn.role == "tool"][1]
-    much = [put("a", "y" * 300), call("python", code="cat a"), call("python", code="cat a"), LAST]
+    much = [put("a", "y" * 200), call("python", code="cat a"), call("python", code="cat a"), LAST]
     wordy = (await World(much, {"tool_output": 256}).play(asked()))[-1]
     assert isinstance(wordy, tasks.TaskAttempted)
-    assert "tool output is used up" in [turn.content for turn in wordy.transcript if turn.role == "tool"][-1]
+    told = [turn.content for turn in wordy.transcript if turn.role == "tool"]
+    assert ["tool output is used up" in text for text in told] == [False, False, True]
 
 
 async def test_a_boxed_answer_answers_the_last_subgoal_too() -> None:
