@@ -14,7 +14,9 @@ Files = Mapping[str, bytes]
 MEDIA = "application/vnd.agent0.manifest+json"
 MOST_FILES, MOST_BYTES = 1500, 60 << 20
 """What a work folder may hold between calls."""
-LONGEST_NAME = 1000
+LONGEST_NAME, LONGEST_PART = 1000, 255
+"""Characters of a path, bytes between two slashes."""
+_PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -28,22 +30,26 @@ class Change:
 
 
 def is_inside(name: str) -> bool:
-    """Whether ``name`` is a relative path that stays inside a work folder."""
-    return (
-        "\0" not in name
-        and 0 < len(name) < LONGEST_NAME
-        and all(part not in ("", ".", "..") for part in name.split("/"))
-    )
+    """Whether ``name`` is a relative path that stays inside a work folder, and that a file system takes."""
+    try:
+        parts = name.encode().split(b"/")
+    except UnicodeEncodeError:
+        return False
+    fits = all(part not in (b"", b".", b"..") and len(part) <= LONGEST_PART for part in parts)
+    return fits and "\0" not in name and len(name) < LONGEST_NAME
 
 
 def kept(files: Files) -> tuple[dict[str, bytes], int]:
-    """What of ``files`` can be carried to the next call, in name order, and how many cannot."""
+    """What of ``files`` can be carried to the next call, in name order, and how many cannot. Names that are no text
+    come here escaped, so one may be too long by now, or be a file where another has a folder."""
     out: dict[str, bytes] = {}
     room = MOST_BYTES
     for name in sorted(files):
-        if is_inside(name) and len(out) < MOST_FILES and len(files[name]) <= room:
+        size = -(-len(files[name]) // _PAGE) * _PAGE  # what it takes, however much of it was a hole
+        above = (name[:at] for at, sign in enumerate(name) if sign == "/")
+        if is_inside(name) and len(out) < MOST_FILES and size <= room and not any(one in out for one in above):
             out[name] = files[name]
-            room -= len(files[name])
+            room -= size
     return out, len(files) - len(out)
 
 

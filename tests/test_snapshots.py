@@ -82,6 +82,9 @@ def test_what_is_kept_is_bounded() -> None:
     held, lost = kept({"a": b"x", "b": large, "c": b"y"})
     assert (held, lost) == ({"a": b"x", "c": b"y"}, 1)
     assert kept({"b": large})[1] == 0
+    swelling = {str(n): bytes(41_000) for n in range(1490)}
+    assert sum(-(-len(data) // 4096) for data in kept(swelling)[0].values()) * 4096 <= MOST_BYTES
+    assert kept({"a": b"1", "a/b": b"2", "c/d": b"3", "c": b"4"}) == ({"a": b"1", "c": b"4"}, 2)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +94,12 @@ def test_what_is_kept_is_bounded() -> None:
         ("a/b c/\u00e9.txt", True),
         ("..a/.b/c..", True),
         ("\n", True),
-        ("x" * (LONGEST_NAME - 1), True),
-        ("x" * LONGEST_NAME, False),
+        ("x/" * (LONGEST_NAME // 2 - 1) + "x", True),
+        ("x/" * (LONGEST_NAME // 2) + "x", False),
+        ("x" * 255, True),
+        ("x" * 256, False),
+        ("\u00e9" * 128, False),
+        ("\ud800", False),
         *[(name, False) for name in ("", "/", "/a", "a/", "a//b", ".", "..", "./a", "a/..", "a/../b", "a\0b")],
     ],
 )

@@ -1,11 +1,18 @@
 """From a call to what a world wants, and from how that ended to a result: the same for every backend."""
 
 from agent0.ports import SandboxCall, SandboxResult
+from agent0.snapshots import is_inside
 from events.values import ToolState
 from infra.sandbox.inside.calling import FLOOD, OUTPUT_CAP, Ended, Request
 
 MAX_FILES, MAX_FILE_BYTES, MAX_CODE, MAX_SHELL_CODE = 1500, 60 << 20, 1 << 20, 100 << 10
-_ENDED = {"timeout": ToolState.TIMEOUT, "memory": ToolState.MEMORY, "output_flood": ToolState.OUTPUT_FLOOD}
+LONGEST_S = 1e6
+_ENDED = {
+    "timeout": ToolState.TIMEOUT,
+    "memory": ToolState.MEMORY,
+    "output_flood": ToolState.OUTPUT_FLOOD,
+    "refused": ToolState.REFUSED,
+}
 
 
 def refusal(call: SandboxCall) -> str:
@@ -19,12 +26,10 @@ def refusal(call: SandboxCall) -> str:
         return "the code contains a NUL character"
     if len(call.files) > MAX_FILES or sum(map(len, call.files.values())) > MAX_FILE_BYTES:
         return f"more than {MAX_FILES} files or {MAX_FILE_BYTES >> 20} MiB"
-    bad = [name for name in call.files if not _is_inside(name)]
+    if not (0 < call.wall_s <= LONGEST_S and 0 < call.mem_mib <= LONGEST_S):
+        return f"{call.wall_s} s and {call.mem_mib} MiB are no limits"
+    bad = [name for name in call.files if not is_inside(name)]
     return f"{bad[0]!r} is no relative path inside the work folder" if bad else ""
-
-
-def _is_inside(name: str) -> bool:
-    return "\0" not in name and len(name) < 1000 and all(p not in ("", ".", "..") for p in name.split("/"))
 
 
 def request(call: SandboxCall) -> Request:
@@ -57,6 +62,8 @@ def _reasons(ended: Ended) -> list[str]:
         out.append(ended.note)
     elif ended.ended and not out:
         out.append(f"ended by the {ended.ended} limit")
+    if ended.lost:
+        out.append(f"{ended.lost} files were left out")
     return [*out, f"output cut to {OUTPUT_CAP >> 10} KiB"] if max(ended.seen) > OUTPUT_CAP else out
 
 

@@ -77,6 +77,8 @@ class Ended:
     cpu_s: float = 0.0
     peak_kib: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
+    lost: int = 0
+    """Files whose names or sizes cannot be given back."""
     note: str = ""
     tier: str = ""
     """How its memory was bounded; empty where it did not say."""
@@ -165,6 +167,8 @@ async def _converse(world: World, request: Request) -> Ended:
 
 
 def _ended(said: dict[str, Any], blobs: list[bytes]) -> Ended:
+    if "refused" in said:
+        return Ended("refused", note=str(said["refused"]))
     rc = int(said["rc"])
     return Ended(
         ended=str(said["ended"]),
@@ -173,6 +177,7 @@ def _ended(said: dict[str, Any], blobs: list[bytes]) -> Ended:
         cpu_s=float(said["cpu_s"]),
         peak_kib=int(said["peak_kib"]),
         files=dict(zip(map(str, said["files"]), blobs, strict=True)),
+        lost=int(said["lost"]),
         tier=str(said["tier"]),
     )
 

@@ -6,14 +6,20 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-MAX_HEADER = 4 << 20
+MAX_HEADER = 16 << 20
+"""All names of a full work folder, escaped as JSON at its worst."""
 _LENGTH = struct.Struct("!I")
 
 
 def pack(header: dict[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
     """The message as bytes."""
+    return b"".join([head(header, blobs), *blobs])
+
+
+def head(header: dict[str, Any], blobs: Sequence[bytes]) -> bytes:
+    """What comes before the blobs."""
     body = json.dumps({**header, "sizes": [len(b) for b in blobs]}).encode()
-    return b"".join([_LENGTH.pack(len(body)), body, *blobs])
+    return _LENGTH.pack(len(body)) + body
 
 
 def length(prefix: bytes) -> int:

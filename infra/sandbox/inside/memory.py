@@ -7,6 +7,9 @@ import os
 from collections.abc import Sequence
 
 _MARGIN = 1 << 20
+_HELD = ("RssAnon", "RssShmem", "HugetlbPages")
+_SOCKET_KIB = 208
+"""What a socket may have on its way, by the kernel's default; nobody inside may change that."""
 
 
 class Group:
@@ -68,7 +71,7 @@ class Watchdog:
 
     def broken(self) -> bool:
         """Whether the sum is above the limit now."""
-        used = tree_kib(self._proc, self._root, self._limit_kib)
+        used = tree_kib(self._proc, self._root, self._limit_kib) + sockets_kib(self._proc, self._root)
         self._most = max(self._most, used)
         return used > self._limit_kib
 
@@ -103,6 +106,15 @@ def tree_kib(proc: int, root: int, limit_kib: int) -> int:
     return total if total <= limit_kib else sum(_share(proc, pid, sizes[pid]) for pid in found)
 
 
+def sockets_kib(proc: int, root: int) -> int:
+    """What the sockets in the network namespace of ``root`` may hold: buffers are in no process's memory."""
+    try:
+        used = _fields(proc, f"{root}/net/sockstat")["sockets"].split()
+    except (OSError, KeyError):
+        return 0
+    return int(used[1]) * _SOCKET_KIB
+
+
 def _fields(proc: int, path: str) -> dict[str, str]:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
     try:
@@ -115,7 +127,7 @@ def _fields(proc: int, path: str) -> dict[str, str]:
 def _status(proc: int, name: str) -> tuple[int, int]:
     """(parent, KiB resident)."""
     fields = _fields(proc, f"{name}/status")
-    return int(fields["PPid"]), sum(int(fields.get(key, "0").split()[0]) for key in ("RssAnon", "RssShmem"))
+    return int(fields["PPid"]), sum(int(fields.get(key, "0").split()[0]) for key in _HELD)
 
 
 def _share(proc: int, pid: int, resident_kib: int) -> int:

@@ -17,7 +17,7 @@ from .memory import Group, Watchdog
 
 TICK_S = 0.025
 GRACE_S = 0.2
-MAX_DEPTH, MAX_FILES, MAX_BYTES = 16, 2048, 64 << 20
+MAX_DEPTH, MAX_FILES, MAX_BYTES, LONGEST_NAME = 16, 2048, 64 << 20, 1000
 ID = 65534
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HIDDEN = kernel.MS_NOSUID | kernel.MS_NODEV
@@ -68,7 +68,11 @@ def _work(
         return
     frames.write(sock, frames.pack({"ready": True}))
     with contextlib.suppress(EOFError, OSError):
-        header, text = _receive(sock, may_mount=not closed)
+        try:
+            header, text = _receive(sock, may_mount=not closed)
+        except (OSError, ValueError) as error:  # what was left behind by an earlier call may not fit here
+            frames.write(sock, frames.pack({"refused": f"its files cannot be laid out: {error}"[:400]}))
+            os._exit(0)
         memory = _bound(header["mem_mib"] << 20, proc, group)
         _serve(sock, header, text, memory, child, code)
 
@@ -161,7 +165,7 @@ def _serve(sock: int, header: dict[str, Any], text: bytes, memory: Group | Watch
     outcome = _watch(memory, child, start, header["wall_s"])
     said = {**_report(outcome, memory), "tier": memory.tier}
     found = _Harvest()
-    frames.write(sock, frames.pack({**said, "files": found.names}, found.contents))
+    frames.write(sock, frames.pack({**said, "files": found.names, "lost": found.lost}, found.contents))
 
 
 def _report(outcome: Outcome, memory: Group | Watchdog) -> dict[str, Any]:
@@ -211,7 +215,7 @@ def _watch(memory: Group | Watchdog, child: int, start: float, wall_s: float) ->
 
 def _reap(child: int, outcome: Outcome) -> bool:
     """Collect what has ended. True once the payload itself has."""
-    while True:
+    for _ in range(256):
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
@@ -221,6 +225,7 @@ def _reap(child: int, outcome: Outcome) -> bool:
         if pid == child:
             outcome.status = status
             return True
+    return False  # who makes orphans faster than they are collected gains nothing by it
 
 
 def _kill_all(number: int) -> None:
@@ -244,6 +249,7 @@ class _Harvest:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.contents: list[bytes] = []
+        self.lost = 0
         self._room = MAX_BYTES
         self._folder(os.open(payload.WORK, _FOLDER), "", 0)
 
@@ -258,17 +264,21 @@ class _Harvest:
         os.close(fd)
 
     def _file(self, fd: int, name: str, prefix: str) -> None:
-        data = _content(fd, name, self._room)
+        path = os.fsencode(prefix + name).decode(errors="backslashreplace")
+        data = _content(fd, name, self._room) if len(path) < LONGEST_NAME else None
+        if data is None:
+            self.lost += 1
+            return
         self._room -= len(data)
-        self.names.append(os.fsencode(prefix + name).decode(errors="backslashreplace"))
+        self.names.append(path)
         self.contents.append(data)
 
 
-def _content(folder: int, name: str, room: int) -> bytes:
-    """At most ``room`` bytes: sparse files are longer than the file system that holds them."""
+def _content(folder: int, name: str, room: int) -> bytes | None:
+    """All of it, None where that is more than ``room`` bytes: sparse files are longer than what holds them."""
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
-        size = min(os.fstat(fd).st_size, room)
-        return frames.read_exactly(fd, size)
+        size = os.fstat(fd).st_size
+        return frames.read_exactly(fd, size) if size <= room else None
     finally:
         os.close(fd)
