@@ -129,7 +129,12 @@ def read(folder: Path) -> dict[str, bytes]:
         if left < 0 or len(out) == MOST_FILES:
             why = f"It takes {MOST_FILES} files and {MOST_BYTES >> 20} MiB."
             raise ConfigError(f"{folder} does not fit into a work folder.", why)
-        out[str(path.relative_to(folder))] = path.read_bytes()
+        name = str(path.relative_to(folder))
+        if not is_inside(name):
+            raise ConfigError(
+                f"{name[:80]!r} in {folder} cannot be in a work folder.", "Its name is no text, or too long."
+            )
+        out[name] = path.read_bytes()
     return out
 
 

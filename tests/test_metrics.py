@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -100,6 +100,7 @@ def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=30)
 @given(made, st.integers(0, 25))
 def test_usage_is_what_happened_in_whichever_batches_it_came(calls: list[tuple[str, ToolResult]], cut: int) -> None:
     with closing(filled(told(calls), cut)) as db, closing(filled(told(calls))) as other:

@@ -174,10 +174,13 @@ def test_a_name_that_is_a_file_and_a_folder_is_refused(tmp_path: Path) -> None:
             write(dict.fromkeys(names, b"x"), tmp_path / f"out-{names[0][-1]}")
 
 
-def test_names_of_any_bytes_come_back(tmp_path: Path) -> None:
-    files = {os.fsdecode(b"\xff\xfe"): b"1", "-rf": b"2", "$(id)": b"3", "a\nb/\x1b[2J": b"4"}
+def test_odd_names_come_back_and_those_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    files = {"söng": b"1", "-rf": b"2", "$(id)": b"3", "a\nb/\x1b[2J": b"4"}
     write(files, tmp_path / "out")
     assert read(tmp_path / "out") == files
+    (tmp_path / "out" / os.fsdecode(b"\xff\xfe")).touch()
+    with pytest.raises(ConfigError, match="no text"):
+        read(tmp_path / "out")
 
 
 def test_a_folder_that_does_not_fit_is_not_read(tmp_path: Path) -> None:
