@@ -4,7 +4,7 @@ import difflib
 from fnmatch import fnmatchcase
 
 from agent0.settings import PolicyConfig
-from agent0.snapshots import MOST_BYTES, MOST_FILES, Files, is_inside
+from agent0.snapshots import MOST_BYTES, MOST_FILES, Files, is_inside, kept
 from events.values import ToolResult, ToolState
 
 _SHOWN = 30
@@ -65,10 +65,9 @@ def unwritable(path: str, files: Files, policy: PolicyConfig) -> str:
 
 def overfull(files: Files) -> str:
     """Why a work folder cannot hold ``files``, empty where it can."""
-    if len(files) > MOST_FILES:
-        return f"The work folder would hold more than {MOST_FILES} files. Remove some first."
-    size = sum(map(len, files.values()))
-    return f"The work folder would hold more than {MOST_BYTES >> 20} MiB. Remove something first." * (size > MOST_BYTES)
+    if not kept(files)[1]:
+        return ""
+    return f"The work folder would hold more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB. Remove something first."
 
 
 def mistaken(text: str) -> ToolResult:
