@@ -1,6 +1,11 @@
 """Programs that want out, each with what must come of it. Sleeping, forking, forging, reading what is not theirs."""
 
-from tests.sandbox.attacks import accounting, commands, kernel, reach, resources, results, survivors
-from tests.sandbox.attacks.table import ATTACKS, Attack
+import importlib
+import pkgutil
 
-__all__ = ["ATTACKS", "Attack", "accounting", "commands", "kernel", "reach", "resources", "results", "survivors"]
+from tests.sandbox.attacks.table import ATTACKS, Attack, Seen, faults
+
+__all__ = ["ATTACKS", "Attack", "Seen", "faults"]
+
+for _found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+    importlib.import_module(f"{__name__}.{_found}")

@@ -128,7 +128,7 @@ attack(
     "A18-shell-echo",
     "shell",
     r"""
-echo Y2F0IC9ydW4vY2FuYXJ5L3NlY3JldC50eHQ= | base64 -d | sh
+echo {READ64} | base64 -d | sh; echo {READ64} | base64 -d | bash
 """,
 )
 attack(
