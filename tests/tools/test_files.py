@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
 from agent0.settings import PolicyConfig
-from agent0.snapshots import is_inside
+from agent0.snapshots import is_inside, kept
 from agent0.tools import call_tool, tools
 from agent0.tools.answer import LIMIT
 from agent0.tools.paths import plain
@@ -34,7 +34,8 @@ async def do(work: Workspace, name: str, **arguments: object) -> ToolResult:
 async def test_what_is_written_is_read_and_nothing_else_is_touched(
     path: str, content: str, files: dict[str, bytes]
 ) -> None:
-    work = place(dict(files))
+    files, _ = kept(files)
+    work = place(files)
     result = await do(work, "write_file", path=path, content=content)
     if result.state is ToolState.OK:
         assert work.files == {**files, plain(path): content.encode()}
