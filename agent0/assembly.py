@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly_models import OpenEmbedders, OpenModels, OpenTrainers, embedders, load_plugins, provider_of
+from agent0.assembly_tools import MCP, mcp_tools
 from agent0.configuration import config_of, nearest
 from agent0.errors import ConfigError
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
@@ -41,6 +42,11 @@ class LimitedSandbox:
 
     def __init__(self, inner: Sandbox, limits: SandboxSettings) -> None:
         self._inner, self._limits = inner, limits
+
+    @property
+    def backend(self) -> str:
+        """Its name, where the sandbox has one."""
+        return str(getattr(self._inner, "name", ""))
 
     async def call(self, call: SandboxCall) -> SandboxResult:
         """Run ``call`` within the limits."""
@@ -109,6 +115,7 @@ async def open_world(settings: Settings, names: Sequence[str] = ()) -> AsyncIter
     Raises:
         ConfigError: no such handler, or one that wants a port there is not.
         SandboxUnavailableError: a sandbox did not pass its self-test.
+        DependencyError: an MCP server that settings name does not tell its tools.
     """
     from infra.artifacts import FileArtifacts
 
@@ -124,6 +131,8 @@ async def open_world(settings: Settings, names: Sequence[str] = ()) -> AsyncIter
                 ports[name] = await open_port(name, settings, artifacts)
                 if close := getattr(ports[name], "close", None):
                     stack.push_async_callback(close)
+        if "sandbox" in ports:
+            await stack.enter_async_context(mcp_tools(settings, ports["sandbox"]))
         yield World(settings, log, artifacts, chosen, ports)
 
 
@@ -215,7 +224,8 @@ def check_names(run: RunConfig) -> None:
             raise ConfigError(f"Models of provider {found.name} cannot be trained here.", fix=fix)
     _known("run.curriculum.embedder", [run.curriculum.embedder], embedders())
     _known("run.curriculum.domains", run.curriculum.domains, {entry.domain for entry in families().values()})
-    _known("run.student.tools", run.student.tools, tools())
+    own = [name for name in run.student.tools if not name.startswith(MCP)]  # a world asks the servers for theirs
+    _known("run.student.tools", own, tools())
     _known("run.rewards.weights", run.rewards.weights, {**rewards("student"), **rewards("teacher")})
     if run.evaluation.forced_tool and not provider_of(run.student).prefill:
         why = f"Provider {run.student.provider} cannot begin a turn with given text."

@@ -194,9 +194,14 @@ def _annotation(key: str) -> Any:
     known = dict(fields())
     if key in known:
         return known[key].annotation
-    parent, _, _ = key.rpartition(".")
-    inner = known[parent].annotation if parent in known else None
-    return get_args(inner)[1] if get_origin(inner) is dict else None
+    tables = {name: field.annotation for name, field in known.items() if get_origin(field.annotation) is dict}
+    table = next((name for name in tables if key.startswith(f"{name}.")), "")
+    inner = get_args(tables[table])[1] if table else None
+    _, _, rest = key.removeprefix(f"{table}.").partition(".")
+    if not rest or inner is None:
+        return inner
+    found = inner.model_fields.get(rest) if issubclass(inner, BaseModel) else None
+    return found.annotation if found else None
 
 
 def _check_key(entry: Entry) -> None:

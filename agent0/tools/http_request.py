@@ -2,7 +2,6 @@
 
 import re
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from agent0.ports import WebRequest, WebResponse
 from agent0.tools import tool
@@ -16,6 +15,7 @@ NO_HOST = "no host is allowed; a person allows one with: agent0 sandbox allow ho
 SPENT = "the task's tool time is used up"
 _NO_HEADERS: dict[str, str] = {}
 _TEXT = re.compile(r"text/|.*\b(?:json|xml|javascript|csv|yaml|x-www-form-urlencoded)\b", re.IGNORECASE)
+_HOST = re.compile(r"https?://([^/?#]+)", re.IGNORECASE)
 _CHARSET = re.compile(r"charset=\"?([\w.:-]{1,40})", re.IGNORECASE)
 
 
@@ -66,7 +66,8 @@ def _written(url: str, told: WebResponse) -> str:
     lines = [f"status {told.status}", *(f"{name}: {value[:300]}" for name, value in told.headers.items())]
     text = "\n".join([*lines, "", _text(told)])
     ending = f"\n[{visible(told.reason)}]" if told.reason else ""
-    return marked(urlsplit(told.url or url).hostname or "a stranger", text) + ending
+    found = _HOST.match(told.url or url)
+    return marked(found[1] if found else "a stranger", text) + ending
 
 
 def _text(told: WebResponse) -> str:

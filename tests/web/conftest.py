@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from agent0.settings import WebSettings
+from infra.sandbox import Bubblewrap
 from infra.web import WebProxy
+from tests.sandbox.opened import open_bubblewrap
 
 OPEN = ("tests.web.open_worker",)
 
@@ -13,5 +15,12 @@ OPEN = ("tests.web.open_worker",)
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def proxy() -> AsyncIterator[WebProxy]:
     opened = WebProxy(WebSettings(enabled=True, timeout_s=5, max_bytes=10_000), worker=OPEN)
+    yield opened
+    await opened.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def sandbox() -> AsyncIterator[Bubblewrap]:
+    opened = await open_bubblewrap()
     yield opened
     await opened.close()

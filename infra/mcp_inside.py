@@ -1,0 +1,112 @@
+"""The other end of an MCP server's pipes: runs in the sandbox beside the server, with the standard library alone, and
+prints one JSON object. What comes from the server is passed on as it is; whoever reads it there believes none of it."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""Of the protocol, the one offered first."""
+LONGEST_LINE, MOST_MESSAGES, MOST_PAGES, LONGEST_ANSWER = 1 << 20, 10_000, 20, 200_000
+
+
+class ServerError(Exception):
+    """What the server did wrong."""
+
+
+class Server:
+    """A server as a child process, asked one thing at a time."""
+
+    def __init__(self, command: list[str]) -> None:
+        words = [sys.executable if command[0] in ("python", "python3") else command[0], *command[1:]]
+        self._child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - the purpose
+        self._number = self._seen = 0
+
+    def begin(self) -> dict[str, Any]:
+        """Shake hands; what the server says of itself."""
+        client = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": {"name": "agent0", "version": "1"}}
+        found = self.ask("initialize", client)
+        if found.get("protocolVersion") not in VERSIONS:
+            raise ServerError(f"it speaks version {str(found.get('protocolVersion'))[:40]!r}, which nobody here does")
+        self._send({"method": "notifications/initialized"})
+        return found
+
+    def pages(self) -> list[dict[str, Any]]:
+        """Every page of its tools."""
+        found = [self.ask("tools/list", {})]
+        while (cursor := found[-1].get("nextCursor")) is not None:
+            if len(found) == MOST_PAGES:
+                raise ServerError(f"it has more than {MOST_PAGES} pages of tools")
+            found.append(self.ask("tools/list", {"cursor": cursor}))
+        return found
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Its result; what it asks meanwhile is refused, what it tells is passed over."""
+        self._number += 1
+        self._send({"id": self._number, "method": method, "params": params})
+        while True:
+            for message in self._messages():
+                if message.get("id") == self._number and "method" not in message:
+                    return self._result(method, message)
+                if "method" in message and "id" in message:
+                    self._reply(message)
+
+    def _result(self, method: str, message: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(message.get("result"), dict):
+            raise ServerError(f"{method}: {json.dumps(message.get('error'))[:500]}")
+        found: dict[str, Any] = message["result"]
+        return found
+
+    def _reply(self, message: dict[str, Any]) -> None:
+        if message["method"] == "ping":
+            self._send({"id": message["id"], "result": {}})
+        else:
+            self._send({"id": message["id"], "error": {"code": -32601, "message": "not offered here"}})
+
+    def _messages(self) -> list[dict[str, Any]]:
+        """What its next line holds; text that is no message is passed over."""
+        assert self._child.stdout  # noqa: S101 - a pipe
+        line = self._child.stdout.readline(LONGEST_LINE)
+        self._seen += 1
+        if not line:
+            raise ServerError(f"it ended without an answer, status {self._child.wait()}")
+        if self._seen > MOST_MESSAGES or (len(line) == LONGEST_LINE and line[-1:] != b"\n"):
+            raise ServerError("it says far too much")
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            return []
+        return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._child.stdin  # noqa: S101 - a pipe
+        try:
+            self._child.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            self._child.stdin.flush()
+        except OSError as error:
+            raise ServerError(f"it closed its input: {error}") from error
+
+
+def converse(command: list[str], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One conversation: list the tools where ``tool`` is empty, else call it."""
+    try:
+        server = Server(command)
+        said: dict[str, Any] = {"initialize": server.begin()}
+        if tool:
+            said["call"] = server.ask("tools/call", {"name": tool, "arguments": arguments})
+        else:
+            said["pages"] = server.pages()
+    except ServerError as error:
+        return {"problem": str(error)}
+    except OSError as error:
+        return {"problem": f"its command cannot be run: {error}"}
+    return said if len(json.dumps(said)) <= LONGEST_ANSWER else {"problem": "its answer is too long"}
+
+
+def main(request: str) -> None:
+    """Converse as asked, tell, and end without waiting for the server."""
+    sys.stdout.write(json.dumps(converse(**json.loads(request))) + "\n")
+    sys.stdout.flush()
+    os._exit(0)

@@ -1,0 +1,102 @@
+"""JSON schemas of strangers, made harmless: no references, no regular expressions, bounded in size and depth, texts cut
+and cleaned. What is left out here the server checks itself."""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
+
+from agent0.tools.strangers import visible
+
+DEEPEST, MOST_PARTS, MOST_BYTES = 8, 400, 65_536
+LONGEST_WORDS, LONGEST_NAME, MOST_PROBLEMS = 200, 64, 5
+
+_VALUES = (
+    *("type", "enum", "const", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+)
+_ONE, _MANY = ("items", "additionalProperties", "not"), ("anyOf", "oneOf", "allOf", "prefixItems")
+
+
+class SchemaRefused(Exception):  # noqa: N818 - says what happened
+    """A schema nobody should be shown."""
+
+
+def harmless(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """``schema`` as a tree of its own, for the model to read and for ``checker``.
+
+    Raises:
+        SchemaRefused: it is no schema of an object, or far too large.
+    """
+    if schema.get("type") != "object":
+        raise SchemaRefused("a tool's arguments must be an object")
+    if len(json.dumps(schema)) > MOST_BYTES:
+        raise SchemaRefused(f"a schema is longer than {MOST_BYTES} characters")
+    out = _Copier(schema).copy(schema, 0)
+    try:
+        Draft202012Validator.check_schema(out)
+    except SchemaError as error:
+        raise SchemaRefused(visible(f"it is no JSON schema: {error.message}")[:LONGEST_WORDS]) from None
+    return out
+
+
+def checker(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], list[str]]:
+    """What of a call's arguments does not fit ``schema``, which is harmless."""
+    validator = Draft202012Validator(schema)
+
+    def check(arguments: Mapping[str, Any]) -> list[str]:
+        found = itertools.islice(validator.iter_errors(arguments), MOST_PROBLEMS)
+        return [visible(_told(error))[:LONGEST_WORDS] for error in found]
+
+    return check
+
+
+def _told(error: Any) -> str:
+    return f"{'.'.join(str(part)[:LONGEST_NAME] for part in error.absolute_path) or 'arguments'}: {error.message}"
+
+
+class _Copier:
+    """Copies with references put in place, until there are too many parts: behind them everything is allowed."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root, self._left = root, MOST_PARTS
+
+    def copy(self, part: Any, depth: int) -> dict[str, Any]:
+        if part is False:
+            return {"not": {}}
+        self._left -= 1
+        if not isinstance(part, Mapping) or depth > DEEPEST or self._left < 0:
+            return {}
+        out = self.copy(self._found(part["$ref"]), depth + 1) if "$ref" in part else {}
+        for name, value in self._kept(part, depth):
+            out[name] = value
+        return out
+
+    def _kept(self, part: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
+        yield from ((name, part[name]) for name in _VALUES if name in part)
+        if isinstance(part.get("description"), str):
+            yield "description", visible(part["description"])[:LONGEST_WORDS]
+        if isinstance(part.get("properties"), Mapping):
+            yield "properties", self._properties(part["properties"], depth)
+        for name in _ONE:
+            if name in part and not (name == "additionalProperties" and "patternProperties" in part):
+                yield name, self.copy(part[name], depth + 1)
+        for name in _MANY:
+            if isinstance(part.get(name), list) and part[name]:
+                yield name, [self.copy(one, depth + 1) for one in part[name]]
+
+    def _properties(self, given: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        for name in given:
+            if not 0 < len(name) <= LONGEST_NAME or visible(name) != name or "\n" in name:
+                raise SchemaRefused("an argument has a name that nobody could write")
+        return {name: self.copy(part, depth + 1) for name, part in given.items()}
+
+    def _found(self, reference: Any) -> Any:
+        """What a reference inside the schema names; anything for all others."""
+        words = str(reference).split("/")
+        part: Any = self._root if words[0] == "#" else None
+        for word in words[1:]:
+            part = part.get(word.replace("~1", "/").replace("~0", "~")) if isinstance(part, Mapping) else None
+        return part
