@@ -145,6 +145,16 @@ def test_held_out_tasks_are_spread_evenly(split: str) -> None:
         assert task_of(families()[task.family], task.question) == task
 
 
+def test_long_tasks_are_held_out_by_the_same_rule_and_only_where_asked_for() -> None:
+    tasks = heldout("test", 36, seed=1, long=True)
+    assert {split_of(task.canonical) for task in tasks} == {"test"}
+    assert {(task.family, task.level) for task in tasks} == {(f.name, n) for f, n in CELLS if f.long}
+    for task in tasks:
+        assert task.kind == "long" and len(task.subgoals) == task.level + 2
+        assert task_of(families(long=True)[task.family], task.question) == task
+    assert {(task.kind, task.subgoals) for task in heldout("test", 36, seed=1)} == {("short", ())}
+
+
 def test_a_space_that_is_too_small_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     two = Family(
         name="two",
