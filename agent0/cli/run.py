@@ -197,13 +197,24 @@ async def carry_out(held: "Settings", run: str, begin: "Recorded | None", news: 
         await catch_up(held, world.log)  # tables that cannot be kept must not be found out after the run has begun
         await _pause_others(held, world.log, run)
         try:
-            await _begin(world.log, begin, news)
+            await _begin(world.log, _fitted(world, begin), news)
             progress = await _carried(held, world, run, quiet)
         except BaseException as error:
             await _leave(world.log, run, error)
             raise
         await catch_up(held, world.log)
         return progress
+
+
+def _fitted(world: "World", begin: "Recorded | None") -> "Recorded | None":
+    """``begin`` as this machine can carry it; what that changed is said."""
+    from agent0.assembly_cold import fitted
+
+    if begin:
+        begin, notice = fitted(world, begin)
+        if notice:
+            terminal.say(notice, "yellow")
+    return begin
 
 
 async def _begin(log: "Log", begin: "Recorded | None", news: str) -> None:

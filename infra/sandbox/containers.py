@@ -13,7 +13,7 @@ from infra.sandbox import docker, execution, selftest
 from infra.sandbox.inside.calling import WorldError
 from infra.sandbox.link import Link
 from infra.sandbox.queueing import TIER, Queued
-from infra.sandbox.roots import PACKAGED
+from infra.sandbox.roots import EVERYTHING, PACKAGED
 
 WARM, COLD = "zygote-docker", "docker-cold"
 DRAIN_S = 60.0
@@ -130,8 +130,10 @@ class WarmContainer(Queued):
 
     name = WARM
 
-    def __init__(self, settings: SandboxSettings, label: str = "student", workers: int = 1) -> None:
-        super().__init__(settings, label, workers)
+    def __init__(
+        self, settings: SandboxSettings, label: str = "student", workers: int = 1, root: Root = EVERYTHING
+    ) -> None:
+        super().__init__(settings, label, workers, root)
         self._lock = asyncio.Lock()
         self._current: Container | None = None
         self._retired: set[asyncio.Task[None]] = set()
@@ -171,7 +173,7 @@ class WarmContainer(Queued):
     async def _start(self) -> "Container":
         container = await open_broker(self.settings, self.places)
         try:
-            selftest.require(await selftest.inspect(container))
+            selftest.require(await selftest.inspect(container, self.root))
         except BaseException:
             await container.close()
             raise

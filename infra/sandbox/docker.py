@@ -38,9 +38,8 @@ _PASSED_ON = (
     *("PATH", "HOME", "XDG_RUNTIME_DIR", "CONTAINER_HOST", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"),
     *("DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY"),
 )
-_BESIDE_MIB = 512
-_BESIDE_A_CALL_MIB = 192
-"""Memory of broker and zygote, and of what watches one call in its own container."""
+_BESIDE_MIB, _BESIDE_A_CALL_MIB = 512, 320
+"""Memory of broker and zygote, and of each call beside its own: work folder, /tmp, and both on their way."""
 _PROCESSES = 48
 """Of one call: more than it may have (its own limit comes first) with the ones that watch over it."""
 
@@ -98,7 +97,7 @@ def broker(settings: SandboxSettings, container: str, places: int, seccomp_file:
     flags = _hardened(
         settings,
         container,
-        memory_mib=places * settings.mem_mib + _BESIDE_MIB,
+        memory_mib=places * (settings.mem_mib + _BESIDE_A_CALL_MIB) + _BESIDE_MIB,
         processes=places * _PROCESSES + 16,
         cpus=min(places, os.cpu_count() or 1),
     )

@@ -4,23 +4,26 @@ import asyncio
 from typing import ClassVar
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import selftest
 from infra.sandbox.execution import refusal, without_world
 from infra.sandbox.inside.calling import WorldError
+from infra.sandbox.roots import EVERYTHING
 
 TIER = "watchdog"
 
 
 class Queued:
-    """The ``Sandbox`` port on an ``execute`` of its children."""
+    """The ``Sandbox`` port on an ``execute`` of its children. It is tested with ``root``; calls name their own."""
 
     name: ClassVar[str]
 
-    def __init__(self, settings: SandboxSettings, label: str = "student", workers: int = 1) -> None:
-        self.label, self.settings = label, settings
+    def __init__(
+        self, settings: SandboxSettings, label: str = "student", workers: int = 1, root: Root = EVERYTHING
+    ) -> None:
+        self.label, self.settings, self.root = label, settings, root
         self.places = workers * settings.calls
         self._room = asyncio.Semaphore(self.places)
         self._waiting = 0
@@ -36,8 +39,8 @@ class Queued:
         Raises:
             SandboxUnavailableError: it did not.
         """
-        selftest.require(await selftest.inspect(self))
-        selftest.require(await selftest.limits(self))
+        selftest.require(await selftest.inspect(self, self.root))
+        selftest.require(await selftest.limits(self, self.root))
 
     async def call(self, call: SandboxCall) -> SandboxResult:
         """See ``agent0.ports.Sandbox``. More than ``queue`` calls in line: state ``busy`` at once."""

@@ -4,9 +4,9 @@ and their answers in any order. Both ends are in this file.
 
 import hashlib
 import os
-from dataclasses import asdict
 from typing import Any
 
+from . import frames
 from .calling import Ended, Request
 
 Message = tuple[dict[str, Any], list[bytes]]
@@ -43,14 +43,20 @@ def request(header: dict[str, Any], blobs: list[bytes]) -> Request:
 
 def answered(number: int, ended: Ended) -> Message:
     """The message of how a call ended."""
-    fields = asdict(ended)
-    header = {"id": number, **{name: fields[name] for name in _FIELDS}, "files": list(ended.files)}
+    header = {"id": number, **{name: getattr(ended, name) for name in _FIELDS}, "files": list(ended.files)}
     return header, [ended.stdout, ended.stderr, *ended.files.values()]
 
 
 def failed(number: int, why: str) -> Message:
     """The message of a call about which nothing can be said."""
     return {"id": number, "error": why, "files": []}, []
+
+
+def say(fd: int, header: dict[str, Any], blobs: list[bytes]) -> None:
+    """Write the message piece by piece: a copy of everything would count against the container's memory."""
+    frames.write(fd, frames.head(header, blobs))
+    for blob in blobs:
+        frames.write(fd, blob)
 
 
 def ended(header: dict[str, Any], blobs: list[bytes]) -> Ended:

@@ -8,7 +8,7 @@ import socket
 import sys
 from typing import Any, NoReturn
 
-from . import asking, calling, frames, kernel, zygote
+from . import asking, calling, kernel, zygote
 from .calling import World, WorldError
 from .masking import closed, forget, inventory
 
@@ -151,4 +151,4 @@ class _Broker:
     async def _say(self, header: dict[str, Any], blobs: list[bytes]) -> None:
         """Whole messages, one after the other, however slowly the other end reads."""
         async with self._turn:
-            await asyncio.to_thread(frames.write, self._answers, frames.pack(header, blobs))
+            await asyncio.to_thread(asking.say, self._answers, header, blobs)

@@ -63,7 +63,7 @@ def _relay(world: World, header: dict[str, Any], request: Request, answers: int,
         message = asking.failed(header["id"], str(error))
     except BaseException:
         os._exit(1)
-    frames.write(answers, frames.pack(*message))
+    asking.say(answers, *message)
     done.release()
 
 

@@ -1,0 +1,124 @@
+"""Which candidate is used: the first that passes, in the fixed order; none where none does."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.errors import SandboxUnavailableError
+from agent0.ports import SandboxCall, SandboxResult
+from agent0.settings import SandboxSettings
+from events.values import ToolState
+from infra.sandbox import opening, survey
+from infra.sandbox.inside.calling import WorldError
+from infra.sandbox.opening import BACKENDS, Backend, open_sandbox
+
+ORDER = ("zygote-bwrap", "zygote-docker", "bwrap-cold", "docker-cold")
+Fault = Callable[[], BaseException]
+FAULTS: dict[str, Fault] = {
+    "absent": lambda: SandboxUnavailableError("The sandbox", "it is absent.", "Install it."),
+    "ended": lambda: WorldError("it ended"),
+    "lacking": lambda: OSError("no such file"),
+    "": lambda: AssertionError("never raised"),
+}
+
+
+class Played:
+    """A backend that fails as it is told, or passes; it notes what was done with it."""
+
+    def __init__(self, name: str, fault: str) -> None:
+        self.name, self.fault = name, fault
+        self.done: list[str] = []
+
+    async def start(self) -> None:
+        self.done.append("start")
+        if self.fault == "absent":
+            raise FAULTS[self.fault]()
+        if self.fault:
+            raise SandboxUnavailableError("The sandbox", f"{self.fault}.", "Mend it.")
+
+    async def execute(self, call: SandboxCall) -> SandboxResult:
+        if self.fault:
+            raise FAULTS["absent"]() if self.fault != "ended" else FAULTS["ended"]()
+        return SandboxResult(ToolState.ERROR, 1, "", "", 0.0, 0.0, 0.0, "watchdog", self.name)
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        return await self.execute(call)
+
+    async def close(self) -> None:
+        self.done.append("close")
+
+
+def _played(plan: dict[str, str]) -> tuple[dict[str, Backend], dict[str, Played]]:
+    made = {name: Played(name, plan[name]) for name in ORDER if name in plan}
+
+    def trial(name: str) -> Callable[[SandboxSettings], Awaitable[Played]]:
+        async def give(_: SandboxSettings) -> Played:
+            return made[name]
+
+        return give
+
+    return {name: Backend(trial(name), lambda s, label, workers, n=name: made[n]) for name in made}, made
+
+
+plans = st.fixed_dictionaries({name: st.sampled_from(sorted(FAULTS)) for name in ORDER})
+
+
+def test_the_order_is_fixed() -> None:
+    assert tuple(BACKENDS) == ORDER
+    assert opening.named(SandboxSettings()) == list(ORDER)
+    assert opening.named(SandboxSettings(backend="bwrap-cold")) == ["bwrap-cold"]
+
+
+@given(plan=plans, only=st.sampled_from(["auto", *ORDER]))
+def test_the_first_that_passes_is_chosen_or_none(plan: dict[str, str], only: str) -> None:
+    asked = [name for name in ORDER if only in ("auto", name)]
+    passing = [name for name in asked if not plan[name]]
+    with pytest.MonkeyPatch.context() as patch:
+        backends, made = _played(plan)
+        patch.setattr(opening, "BACKENDS", backends)
+        if passing:
+            opened = asyncio.run(open_sandbox(SandboxSettings.model_validate({"backend": only})))
+            assert opened is made[passing[0]]
+            assert made[passing[0]].done == ["start"]
+        else:
+            with pytest.raises(SandboxUnavailableError) as refused:
+                asyncio.run(open_sandbox(SandboxSettings.model_validate({"backend": only})))
+            assert all(f"{name}: " in refused.value.why for name in asked), "each candidate has its reason"
+            assert refused.value.fix
+    tried = asked[: asked.index(passing[0])] if passing else asked
+    assert all(made[name].done == ["start", "close"] for name in tried), "who failed is closed"
+    later = [name for name in ORDER if name not in tried and name not in passing[:1]]
+    assert all(made[name].done == [] for name in later), "who comes later is not even started"
+
+
+@given(plan=plans)
+def test_a_survey_shows_each_and_chooses_like_one_who_opens(plan: dict[str, str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        backends, made = _played(plan)
+        patch.setattr(opening, "BACKENDS", backends)
+        found = asyncio.run(survey(SandboxSettings()))
+    assert [one.name for one in found] == list(ORDER)
+    assert [one.chosen for one in found] == [False] * 4, "one that runs nothing passes no self-test"
+    assert all(one.why and one.probes and one.fix for one in found)
+    assert all(not one.probes[-1].ok or plan[one.name] == "" for one in found)
+    assert all(played.done == ["close"] for played in made.values()), "each is ended"
+
+
+def test_whatever_goes_wrong_besides_is_no_reason_for_less() -> None:
+    class Broken(Played):
+        async def start(self) -> None:
+            raise RuntimeError("a mistake of ours")
+
+    later = Played("later", "")
+    broken = Broken("broken", "")
+    with pytest.MonkeyPatch.context() as patch:
+        backends, _ = _played({"zygote-bwrap": ""})
+        both = {"a": Backend(backends["zygote-bwrap"].trial, lambda *_: broken)}
+        both["b"] = Backend(backends["zygote-bwrap"].trial, lambda *_: later)
+        patch.setattr(opening, "BACKENDS", both)
+        with pytest.raises(RuntimeError, match="mistake"):
+            asyncio.run(open_sandbox())
+    assert (broken.done, later.done) == (["close"], [])

@@ -1,0 +1,71 @@
+"""Where only a cold sandbox works a run is made smaller, before it begins, and a person is told."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.assembly import LimitedSandbox, check_names, started
+from agent0.assembly_cold import fitted
+from agent0.configuration import config_of, load
+from agent0.settings import RunConfig
+from agent0.shrinking import TASKS, TEST, VALIDATION, difference, shrunk
+from tests.terminal import agent0 as call
+
+sizes = st.integers(1, 400)
+
+
+def _run(tasks: int, validation: int, test: int) -> RunConfig:
+    return RunConfig.model_validate({"tasks": tasks, "evaluation": {"validation": validation, "test": test}})
+
+
+@given(tasks=sizes, validation=sizes, test=st.integers(0, 400))
+def test_a_shrunk_run_is_never_larger_and_otherwise_the_same(tasks: int, validation: int, test: int) -> None:
+    before = _run(tasks, validation, test)
+    after = shrunk(before)
+    seen = (after.tasks, after.evaluation.validation, after.evaluation.test)
+    assert seen == (min(tasks, TASKS), min(validation, VALIDATION), min(test, TEST))
+    assert shrunk(after) == after
+    assert _run(tasks, validation, test) == before, "the one asked for is as it was"
+    there = {"tasks": tasks, "evaluation": before.evaluation}
+    assert after.model_copy(update=there) == before, "nothing else changed"
+    assert (difference(before, after) == "") == (before == after)
+
+
+@pytest.mark.parametrize("profile", ["tiny", "scripted", "3070ti", "24gb", "cluster"])
+def test_every_profile_is_still_a_run(profile: str) -> None:
+    check_names(shrunk(load(profile, {}, {}).run))
+
+
+def _world(backend: str) -> SimpleNamespace:
+    return SimpleNamespace(ports={"sandbox": SimpleNamespace(backend=backend)})
+
+
+@pytest.mark.parametrize("backend", ["bwrap-cold", "docker-cold"])
+def test_a_run_that_begins_cold_says_what_was_shrunk(backend: str) -> None:
+    begin = started(load("tiny", {}, {}), "x")
+    smaller, notice = fitted(_world(backend), begin)
+    config, digest = config_of(shrunk(RunConfig.model_validate(begin.event.config)))
+    assert (smaller.event.config, smaller.event.config_sha) == (config, digest)
+    assert (smaller.run, smaller.id, smaller.event.prompts) == (begin.run, begin.id, begin.event.prompts)
+    assert backend in notice
+    assert "tasks an iteration 64 -> 16, validation 150 -> 30, test 300 -> 60" in notice
+
+
+@pytest.mark.parametrize("backend", ["zygote-bwrap", "zygote-docker", ""])
+def test_a_warm_one_changes_nothing(backend: str) -> None:
+    begin = started(load("tiny", {}, {}), "x")
+    assert fitted(_world(backend), begin) == (begin, "")
+
+
+def test_what_is_recorded_is_the_smaller_run(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(LimitedSandbox, "backend", "bwrap-cold")
+    small = ("--profile", "scripted", "--tasks", "2", "--attempts", "1", "--iterations", "1")
+    sets = ("-s", "run.evaluation.validation=6", "-s", f"run.evaluation.test={TEST + 5}", "-s", "sandbox.workers=1")
+    said = call("run", "start", *small, *sets, home=tmp_path)
+    assert said.code == 0, said.err
+    assert f"test {TEST + 5} -> {TEST}" in said.err + said.out
+    (event,) = call("events", "tail", "--type", "RunStarted", "--json", home=tmp_path).lines
+    assert f'"test": {TEST}' in json.dumps(event)
