@@ -3,7 +3,10 @@
 #   make run      set up, then the main job: a small model learns to use its tools (about ten minutes)
 #   make test     set up, then ruff, mypy and the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
-#   make bench    what the event spine costs  make setup    the environment only
+#   make bench    what the event spine, the tables and the sandbox cost
+#   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices
+#   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
+#   make setup    the environment only
 #   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
 #
 # Variables: PYTHON (3.11 or newer), TORCH_INDEX (https://download.pytorch.org/whl/cpu saves gigabytes on a machine
@@ -25,7 +28,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 PINS := pyproject.toml constraints.txt binaries.txt
 
-.PHONY: help run setup test check docs bench clean linux bubblewrap
+.PHONY: help run setup test check docs bench knockout soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -49,6 +52,14 @@ docs: linux .venv/.ready-dev
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.spine
 	$(BIN)/python -m benchmarks.projection
+	$(BIN)/python -m benchmarks.sandbox
+
+knockout: setup .venv/.ready-dev
+	$(BIN)/python -m benchmarks.knockout
+	$(BIN)/python -m pytest -m slow tests/sandbox/test_attacks_served.py
+
+soak: setup .venv/.ready-dev
+	$(BIN)/python -m benchmarks.soak
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
