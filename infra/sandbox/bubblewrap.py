@@ -40,7 +40,7 @@ class ZygoteStats:
 @dataclass(frozen=True)
 class SandboxStats:
     """A sandbox at this moment. ``waiting`` calls have no zygote yet; ``busy`` were turned away; ``recycled`` counts
-    replaced zygotes by reason (calls, age, crashes, probe, death), ``deaths`` those that died by themselves;
+    replaced zygotes by reason (calls, age, crashes, probe, error), ``deaths`` those of them that died by themselves;
     ``processes`` is the largest number of processes that wait here while no call runs."""
 
     label: str
@@ -110,7 +110,7 @@ class Bubblewrap:
             self._release(lane)
 
     async def _in_lane(self, lane: Lane, call: SandboxCall) -> SandboxResult:
-        """Once more, equally isolated, where the zygote died under the call: another call may have been the cause."""
+        """Once more, on another zygote and equally isolated, where a world said nothing: others may be why."""
         error = ""
         for _ in range(2):
             if self._closed:
@@ -119,7 +119,7 @@ class Bubblewrap:
             try:
                 result = await zygote.execute(call)
             except WorldError as trouble:
-                zygote.kill()
+                lane.suspect(zygote, "error")
                 error = str(trouble)
                 continue
             lane.note(result)
@@ -213,8 +213,6 @@ class Bubblewrap:
                 lane.busy += 1
                 try:
                     await lane.probe()
-                except SandboxUnavailableError:
-                    lane.suspect("probe")
                 finally:
                     self._release(lane)
 

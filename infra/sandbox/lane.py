@@ -21,7 +21,7 @@ _CRASHED = frozenset({-4, -7, -11, 128 + 4, 128 + 7, 128 + 11})
 
 @dataclass
 class Tally:
-    """What happened to zygotes: replacements by reason, and deaths nobody had ordered."""
+    """What happened to zygotes: replacements by reason, and those of them that had ended by themselves."""
 
     recycled: Counter[str] = field(default_factory=Counter)
     deaths: int = 0
@@ -54,7 +54,7 @@ class Lane:
             if self._over:
                 raise SandboxUnavailableError("The sandbox", "it was closed.")
             current, successor = self.current, self._successor
-            if current is None or current.dead or self._suspicion:
+            if current is None or self._suspicion:
                 return await self._replace(current)
             if successor is not None and successor.done():
                 self._successor = None
@@ -69,8 +69,7 @@ class Lane:
     async def _replace(self, current: Zygote | None) -> Zygote:
         """One that is gone, or not to be trusted, serves nobody while another starts."""
         if current is not None:
-            self._tally.recycled[self._suspicion or "death"] += 1
-            self._tally.deaths += current.dead and not self._suspicion
+            self._tally.recycled[self._suspicion] += 1
             self.current = None
             self._retire(current)
         self._suspicion = ""
@@ -107,18 +106,20 @@ class Lane:
             if len(self._crashes) == CRASHES and now - self._crashes[0] < CRASHES_S:
                 self._suspicion = "crashes"
 
-    def suspect(self, why: str) -> None:
-        """Another zygote serves the next call."""
-        self._suspicion = why
+    def suspect(self, zygote: Zygote, why: str) -> None:
+        """Another one serves the next call. Those it serves now may end as they do: their worlds share nothing."""
+        if zygote is self.current:
+            self._suspicion = why
 
     async def probe(self) -> None:
         """Put the current zygote to its self-test again."""
         current = self.current
-        if current is not None and not current.dead:
-            missed = [p.name for p in await selftest.inspect(current, self.root) if not p.ok]
-            if missed:
-                self.suspect("probe")
+        if current is not None:
             self.tested = asyncio.get_running_loop().time()
+            try:
+                selftest.require(await selftest.inspect(current, self.root))
+            except SandboxUnavailableError:
+                self.suspect(current, "probe")
 
     def _retire(self, zygote: Zygote) -> None:
         """End it once its last call has ended."""
@@ -127,9 +128,9 @@ class Lane:
         task.add_done_callback(self._retired.pop)
 
     async def _drain(self, zygote: Zygote) -> None:
-        if not zygote.dead:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(zygote.idle.wait(), DRAIN_S)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(zygote.idle.wait(), DRAIN_S)
+        self._tally.deaths += await zygote.ended()
         await zygote.close()
 
     async def close(self) -> None:

@@ -21,6 +21,7 @@ BACKEND, TIER = "zygote-bwrap", "watchdog"
 """Each result names its own tier; this is that of a call that did not run."""
 START_S = 60.0
 SPAWN_S = 20.0
+ENDED_S = 0.3
 
 
 class Nursery:
@@ -235,6 +236,12 @@ class Zygote:
             self._process.kill()
         said = (await self._process.stderr.read(4096)).decode(errors="replace").strip()
         return f"it does not start: {said.splitlines()[-1] if said else error}."
+
+    async def ended(self) -> bool:
+        """Whether it has ended by itself, which shows within moments."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), ENDED_S)
+        return self._process.returncode is not None
 
     def kill(self) -> None:
         """End the zygote and every world in it, now."""

@@ -44,11 +44,32 @@ async def test_a_killed_zygote_costs_one_start() -> None:
         assert (await slow).stdout == "again\n", "run again from the start, in a fresh world"
         assert (await _python(opened, "print(6 * 7)")).stdout == "42\n"
         assert opened._lanes[0].current is not zygote
-        assert (opened.stats().deaths, opened.stats().recycled) == (1, {"death": 1})
+        assert opened.stats().recycled == {"error": 1}
+        async with asyncio.timeout(20):
+            while not opened.stats().deaths:
+                await asyncio.sleep(0.01)
     finally:
         await opened.close()
     with pytest.raises(SandboxUnavailableError, match="closed"):
         await _python(opened, "1")
+
+
+async def test_a_world_that_ends_without_a_word_costs_its_neighbours_nothing() -> None:
+    opened = await open_lean()
+    try:
+        zygote = await opened._lanes[0].zygote()
+        served, nurseries = zygote.served, _below(descendants(zygote.pid)[0])
+        code = "import time; time.sleep(1.5); print(open('/box/a').read())"
+        neighbour = asyncio.create_task(opened.call(SandboxCall("python", code, {"a": b"kept"}, root=LEAN)))
+        (first,) = await _worlds(nurseries, 1)
+        unlucky = asyncio.create_task(_python(opened, "import time; time.sleep(0.2); print('again')"))
+        (second,) = set(await _worlds(nurseries, 2)) - {first}
+        os.kill(second, signal.SIGKILL)
+        assert (await unlucky).stdout == "again\n"
+        assert ((await neighbour).stdout, zygote.served - served) == ("kept\n", 2), "neither asked twice of the old one"
+        assert (opened.stats().recycled, opened.stats().deaths) == ({"error": 1}, 0)
+    finally:
+        await opened.close()
 
 
 @pytest.mark.parametrize(("limits", "why"), [({"recycle_calls": 5}, "calls"), ({"recycle_s": 0.001}, "age")])
@@ -91,7 +112,7 @@ async def test_an_idle_zygote_that_misses_a_probe_serves_no_more() -> None:
         await opened.tend()
         assert (await lane.zygote()) is first, "probed, and well"
         zygote = descendants(first.pid)[0]
-        for nursery in [pid for pid in descendants(zygote) if _parent(pid) == zygote]:
+        for nursery in _below(zygote):
             os.kill(nursery, signal.SIGKILL)
         lane.tested -= bubblewrap.PROBE_S
         await opened.tend()
@@ -101,8 +122,18 @@ async def test_an_idle_zygote_that_misses_a_probe_serves_no_more() -> None:
         await opened.close()
 
 
-def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+def _below(parent: int) -> list[int]:
+    """Children, without theirs."""
+    found = descendants(parent)
+    return [pid for pid in found if not any(pid in descendants(other) for other in found)]
+
+
+async def _worlds(nurseries: list[int], count: int) -> list[int]:
+    """Pids 1 of that many worlds, as soon as they are there."""
+    async with asyncio.timeout(20):
+        while len(found := [pid for nursery in nurseries for pid in _below(nursery)]) != count:
+            await asyncio.sleep(0.01)
+    return found
 
 
 async def test_a_full_line_says_busy_and_a_cancelled_call_leaves_it() -> None:
