@@ -26,8 +26,10 @@ OTHERS = {
     "setting up uid map: Permission denied",
     "No permissions to create new namespace",
     "No matching distribution found",
+    "Cannot connect to the Docker daemon",
+    "No such image: agent0-sandbox",
 }
-"""Messages of bubblewrap and pip."""
+"""Messages of bubblewrap, pip and Docker."""
 
 
 @pytest.mark.parametrize("name", pages.pages())

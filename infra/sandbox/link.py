@@ -115,7 +115,7 @@ class Link:
 
     def _greet(self, hello: dict[str, Any]) -> None:
         if not hello["ready"] or hello["version"] != asking.version():
-            raise ValueError("it is of another version: make the image again")
+            raise ValueError("it is of another version: build the image again")
         self._greeting.set_result(hello)
 
     def _take(self, header: dict[str, Any], blobs: list[bytes]) -> None:
