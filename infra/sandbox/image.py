@@ -22,8 +22,8 @@ _FOLDERS = ("box", "dev", "etc", "proc", "sys", "tmp", "usr/bin", "opt/site")
 _LEFT_OUT = shutil.ignore_patterns("site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "config-*")
 
 
-async def build(folder: Path) -> None:
-    """Lay the file tree out below ``folder``, which is empty or absent.
+async def build(folder: Path, root: Root = ROOT) -> None:
+    """Lay the file tree of ``root`` out below ``folder``, which is empty or absent.
 
     Raises:
         SandboxUnavailableError, RootError: something that the allowlists name is not to be had.
@@ -34,7 +34,7 @@ async def build(folder: Path) -> None:
         if Path("/", name).is_symlink():
             (folder / "usr" / name).mkdir(exist_ok=True)
             (folder / name).symlink_to(f"usr/{name}")
-    for source, target in await rootfs.contents(ROOT):
+    for source, target in await rootfs.contents(root):
         _copy(Path(source), folder / target.lstrip("/"))
     interpreter = folder / INTERPRETER.lstrip("/")
     interpreter.symlink_to(next(path.name for path in interpreter.parent.iterdir()))

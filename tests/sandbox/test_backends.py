@@ -5,7 +5,9 @@ of dying and lying ones, and that the first candidate that passes is used, or no
 import asyncio
 import json
 import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -319,6 +321,36 @@ async def test_a_profile_that_is_refused_leads_to_one_container_a_call(
         await sandbox.close()
     (found,) = await survey(SandboxSettings(backend="zygote-docker"))
     assert (found.chosen, "custom seccomp profiles are not allowed" in found.why) == (False, True)
+
+
+RESTRICTED = """#!{python} -I
+import ctypes, os, struct, sys
+code = [(0x20, 0, 0, 0), (0x15, 0, 2, 56), (0x20, 0, 0, 16), (0x45, 1, 0, 0x10000000), (0x06, 0, 0, 0x7FFF0000)]
+packed = b"".join(struct.pack("HBBI", *one) for one in [*code, (0x06, 0, 0, 0x00050001)])
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
+if ctypes.CDLL(None).prctl(22, 2, ctypes.byref(Program(len(packed) // 8, packed))):
+    sys.exit("no filter")
+os.execv({bwrap!r}, ["bwrap", *sys.argv[1:]])
+"""
+"""Bubblewrap whose children may make no user namespaces, as where AppArmor takes them away."""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="bubblewrap itself needs what is taken from its children")
+async def test_where_its_children_may_make_no_namespaces_bubblewrap_is_cold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text(RESTRICTED.format(python=sys.executable, bwrap=shutil.which("bwrap")))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    sandbox = await open_sandbox()
+    try:
+        assert (await sandbox.call(SandboxCall("python", "print(6 * 7)"))).backend == "bwrap-cold"
+    finally:
+        await sandbox.close()
+    (warm,) = await survey(SandboxSettings(backend="zygote-bwrap"))
+    assert (warm.chosen, "Operation not permitted" in warm.why) == (False, True), warm.why
 
 
 async def test_nothing_there_is_no_sandbox_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
