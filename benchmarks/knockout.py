@@ -124,7 +124,10 @@ def judged(
     if layer.covered and both and cover:
         known = {**cover["red"], **{wound: ["host"] for wound in cover["wounds"]}}
         more = {**both["red"], **{wound: ["host"] for wound in both["wounds"]}}
-        row |= {"covered": layer.covered, "more": {key: value for key, value in more.items() if key not in known}}
+        row |= {
+            "covered": " and ".join(layer.covered),
+            "more": {key: value for key, value in more.items() if key not in known},
+        }
     row["kept"] = layer.kept
     row["carries"] = bool(red or found["closed"] or row["more"] or layer.kept)
     return row
@@ -136,12 +139,12 @@ def run(names: Sequence[str], jobs: int) -> list[dict[str, Any]]:
     wanted = {(layer.name,): layer.only for layer in layers}
     for layer in layers:
         if layer.covered:
-            wanted[layer.covered,] = wanted.get((layer.covered,), ())
-            wanted[layer.name, layer.covered] = layer.only
+            wanted[layer.covered] = wanted.get(layer.covered, layer.only)
+            wanted[layer.name, *layer.covered] = layer.only
     with ThreadPoolExecutor(jobs) as pool:
         answers = dict(zip(wanted, pool.map(lambda item: _told(*item), wanted.items()), strict=True))
     return [
-        judged(layer, answers[layer.name,], answers.get((layer.name, layer.covered)), answers.get((layer.covered,)))
+        judged(layer, answers[layer.name,], answers.get((layer.name, *layer.covered)), answers.get(layer.covered))
         for layer in layers
     ]
 
@@ -163,7 +166,7 @@ def shown(row: dict[str, Any]) -> str:
         return f"redundant, covered by {row['kept']}"
     if row["covered"]:
         more = row["more"]
-        return f"redundant, covered by {row['covered']}; without both {len(more)} more succeed: {_list(more)}"
+        return f"redundant, covered by {row['covered']}; without either {len(more)} more succeed: {_list(more)}"
     return "nothing succeeds"
 
 

@@ -22,7 +22,7 @@ kernel.mount = _mount_less
 """
 NO_LIMITS = "_LIMITS.clear()\n_LIMITS[resource.RLIMIT_NPROC] = 256  # the machine must stand\n"
 NO_TIMER = (
-    "_timed = _watch\ndef _watch(memory, child, start, wall_s):\n    return _timed(memory, child, start, wall_s + 16)\n"
+    "_timed = _watch\ndef _watch(memory, child, start, wall_s):\n    return _timed(memory, child, start, wall_s + 45)\n"
 )
 NO_SYSTEM = "_covered = _cover\ndef _cover(path):\n    if not path.startswith('/opt'):\n        _covered(path)\n"
 NO_NNP = (
@@ -33,7 +33,7 @@ NO_NNP = (
 @dataclass(frozen=True)
 class Layer:
     """``inside``: file and what is put at its end; ``words``: of bubblewrap, and what stands in their place; ``host``:
-    module, name and value. ``covered``: another layer that holds the same ground, so that nothing is seen of this one
+    module, name and value. ``covered``: other layers that hold the same ground, so that nothing is seen of this one
     alone; ``kept`` names what holds it and cannot be taken away. ``only``: attacks that are run, all where none is
     named."""
 
@@ -41,7 +41,7 @@ class Layer:
     inside: tuple[tuple[str, str], ...] = ()
     words: tuple[tuple[str, str], ...] = ()
     host: tuple[tuple[str, str, object], ...] = ()
-    covered: str = ""
+    covered: tuple[str, ...] = ()
     kept: str = ""
     only: tuple[str, ...] = field(default=())
 
@@ -60,14 +60,16 @@ LAYERS = (
     Layer("resource limits", (("payload.py", NO_LIMITS), ("shim.py", "resource.prlimit = lambda *_: None"))),
     Layer("memory watchdog", (("memory.py", "Watchdog.broken = lambda self: False"),)),
     Layer("wall timer inside", (("shim.py", NO_TIMER),)),
-    Layer("deadline outside", host=((CALLING, "SLACK_S", 60.0),), covered="wall timer inside", only=HANGING),
-    Layer("Landlock", (("landlock.py", "def restrict(*_, **__): return 0"),), covered="read-only root"),
+    Layer("deadline outside", host=((CALLING, "SLACK_S", 120.0),), covered=("wall timer inside",), only=HANGING),
+    Layer("Landlock", (("landlock.py", "def restrict(*_, **__): return 0"),), covered=("read-only root",)),
     Layer(
         "read-only root",
         words=(("--remount-ro /", ""), ("--dir /dev ", "--perms 1777 --dir /dev ")),
-        covered="Landlock",
+        covered=("Landlock",),
     ),
-    Layer("network namespace", _without(0x40000000), (("--unshare-net", ""),), covered="system call filter"),
+    Layer(
+        "network namespace", _without(0x40000000), (("--unshare-net", ""),), covered=("system call filter", "Landlock")
+    ),
     Layer("process namespace", _without(0x20000000)),
     Layer("user namespace", _without(0x10000000)),
     Layer("mount namespace", _without(0x20000)),

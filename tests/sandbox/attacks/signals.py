@@ -63,7 +63,7 @@ import os, signal, time
 for i in range(8):
     if os.fork() == 0:
         os.setsid()
-        x = bytearray(20 << 20)
+        x = bytearray(8 << 20)
         os.kill(os.getpid(), signal.SIGSTOP)
 time.sleep(0.3)
 print('done')

@@ -13,7 +13,7 @@ def sc(n, *a):
 """
 CAP = 256 << 10
 """Bytes kept of each output."""
-PATIENCE_S = 12.0
+PATIENCE_S = 30.0
 """What a call may take beyond its limit, start of a zygote included, on a machine that has other things to do."""
 
 
