@@ -58,6 +58,7 @@ class Progress:
 
 
 Tell = Callable[[Progress], None]
+Held = tuple[Benchmark, list[Item]]
 
 
 @dataclass
@@ -67,17 +68,18 @@ class _Bench:
     run: str
     plan: Plan
     actor: StudentConfig
-    model: Model
+    models: Any
     log: "Log"
     artifacts: Artifacts
     sandbox: Sandbox
     verifier: Sandbox
     cache: ToolCache
     policy: PolicyConfig
+    model: Model | None = None
     scored: list[ItemScored] = field(default_factory=list)
 
 
-def read_plan(plan: Plan) -> tuple[dict[str, tuple[Benchmark, list[Item]]], dict[str, str]]:
+def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
     """Items of every benchmark of ``plan``, and the digests of their files.
 
     Raises:
@@ -85,7 +87,7 @@ def read_plan(plan: Plan) -> tuple[dict[str, tuple[Benchmark, list[Item]]], dict
     """
     from infra.datasets import find
 
-    found: dict[str, tuple[Benchmark, list[Item]]] = {}
+    found: dict[str, Held] = {}
     files: dict[str, str] = {}
     for entry in chosen(plan.benchmarks):
         held = find(plan.folder, entry.files, entry.name)
@@ -103,11 +105,23 @@ async def run_benchmarks(settings: Settings, plan: Plan, run: str, tell: Tell = 
     Raises:
         ConfigError: ``run`` was begun with other settings, or a row is none.
     """
-    from infra.artifacts import FileArtifacts
-
     found, files = read_plan(plan)
+    began = _began(settings, plan, found, files)
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(open_log(settings, make=True))
+        scored = await _taken_up(log, run, began)
+        bench = await _open(settings, plan, run, log, stack)
+        bench.model = _model(bench.actor, bench.models, found)
+        bench.scored = scored
+        for mode in plan.modes:
+            for entry, items in found.values():
+                await _score(bench, entry, items, mode, tell)
+        return await _finish(bench, began)
+
+
+def _began(settings: Settings, plan: Plan, found: Mapping[str, Held], files: dict[str, str]) -> BenchmarkStarted:
     actor = settings.run.student
-    began = BenchmarkStarted(
+    return BenchmarkStarted(
         name=settings.profile,
         benchmarks=plan.benchmarks,
         modes=plan.modes,
@@ -120,33 +134,29 @@ async def run_benchmarks(settings: Settings, plan: Plan, run: str, tell: Tell = 
         files=files,
         versions={name: version(entry, actor) for name, (entry, _) in found.items()},
     )
+
+
+async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: AsyncExitStack) -> _Bench:
+    from infra.artifacts import FileArtifacts
+
     artifacts = FileArtifacts(settings.home)
-    async with AsyncExitStack() as stack:
-        log = await stack.enter_async_context(open_log(settings, make=True))
-        scored = await _taken_up(log, run, began)
-        ports: dict[str, Any] = {}
-        for name in ("models", "sandbox", "verifier_sandbox", "tool_cache"):
-            ports[name] = await open_port(name, settings, artifacts)
-            if close := getattr(ports[name], "close", None):
-                stack.push_async_callback(close)
-        model = _model(actor, ports["models"], found)
-        bench = _Bench(
-            run=run,
-            plan=plan,
-            actor=actor,
-            model=model,
-            log=log,
-            artifacts=artifacts,
-            sandbox=ports["sandbox"],
-            verifier=ports["verifier_sandbox"],
-            cache=ports["tool_cache"],
-            policy=settings.run.policy,
-            scored=scored,
-        )
-        for mode in plan.modes:
-            for entry, items in found.values():
-                await _score(bench, entry, items, mode, tell)
-        return await _finish(bench, began)
+    ports: dict[str, Any] = {}
+    for name in ("models", "sandbox", "verifier_sandbox", "tool_cache"):
+        ports[name] = await open_port(name, settings, artifacts)
+        if close := getattr(ports[name], "close", None):
+            stack.push_async_callback(close)
+    return _Bench(
+        run=run,
+        plan=plan,
+        actor=settings.run.student,
+        models=ports["models"],
+        log=log,
+        artifacts=artifacts,
+        sandbox=ports["sandbox"],
+        verifier=ports["verifier_sandbox"],
+        cache=ports["tool_cache"],
+        policy=settings.run.policy,
+    )
 
 
 def version(entry: Benchmark, actor: StudentConfig) -> str:
@@ -154,7 +164,7 @@ def version(entry: Benchmark, actor: StudentConfig) -> str:
     return sha256(f"{entry.name} {prompt(actor.prompts, entry.domain, 'student').version}")[:12]
 
 
-def _model(actor: StudentConfig, models: Any, found: Mapping[str, tuple[Benchmark, list[Item]]]) -> Model:
+def _model(actor: StudentConfig, models: Any, found: Mapping[str, Held]) -> Model:
     """The student's; the scripted provider replays references, which checks everything but a model."""
     if actor.provider != "scripted":
         model: Model = models.open(actor)
@@ -209,6 +219,7 @@ async def _ask(bench: _Bench, entry: Benchmark, item: Item, mode: Mode, sample: 
     limits: dict[str, Any] = {} if mode == "tools" else {"tools": (), "max_calls": 0, "max_turns": 1}
     config = bench.actor.model_copy(update=limits)
     task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
+    assert bench.model is not None  # noqa: S101 (opened before anything is asked)
     given = Conditions(
         bench.model,
         config,

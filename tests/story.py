@@ -6,7 +6,7 @@ arguments give the same bytes.
 
 from typing import Any
 
-from events import alarms, checkpoints, models, policies, runs
+from events import alarms, benchmarks, checkpoints, models, policies, runs
 from events.base import Recorded, effect_id, sha256
 from events.values import Artifact, Usage
 from tests.story_tasks import DOMAINS, TaskTeller
@@ -215,4 +215,34 @@ def policy_changes(after: int = 0) -> list[Recorded]:
             profile="tiny", kind="host", name="example.org", allowed=allowed, reason="for a look"
         )
         told.tell(change)
+    return renumbered(told.told, after)
+
+
+def benchmark_run(after: int = 0) -> list[Recorded]:
+    """A student scored on one benchmark with tools and without, a calibrator, and a person's word."""
+    told = _Teller("bench-1", 1, 1, 1, 0)
+    told.tell(
+        benchmarks.BenchmarkStarted(
+            name="tiny", benchmarks=("gsm8k",), modes=("tools", "plain"), samples=1, limit=2, seed=0,
+            actor={"provider": "tiny"}, files={"gsm8k_test.jsonl": sha256("rows")}, versions={"gsm8k": "abc"},
+        )
+    )  # fmt: skip
+    for mode in ("tools", "plain"):
+        for number, correct in enumerate((True, None)):
+            at = {"benchmark": "gsm8k", "item": f"gsm8k/{number}", "mode": mode, "sample": 0}
+            told.tell(benchmarks.ItemScored(**at, answer="18", correct=correct, reason="told", end="answered"))
+        told.tell(
+            benchmarks.BenchmarkScored(
+                benchmark="gsm8k", mode=mode, n=2, samples=1, correct=1, undecided=1, accuracy=0.5, lower95=0.1,
+                upper95=0.9, pass_at={"1": 0.5},
+            )
+        )  # fmt: skip
+    told.tell(benchmarks.BenchmarkFinished(results=Artifact(sha256=sha256("results"), size=7)))
+    told.tell(
+        benchmarks.CalibratorFitted(
+            name="tiny", signal="token_confidence", method="platt", parameters=(1.0, 0.0), fitted_on=2, scored_on=2,
+            ece_before=0.2, ece_after=0.1, lower95=0.0, upper95=0.3, brier_before=0.2, brier_after=0.1,
+        )
+    )  # fmt: skip
+    told.tell(benchmarks.TaskReviewed(task="t0-000", attempt="t0-000-a0", correct=True, reviewer="ada"))
     return renumbered(told.told, after)

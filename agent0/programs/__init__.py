@@ -15,7 +15,8 @@ from events.values import ToolState
 MOST_ROUNDS = 12
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR, ToolState.REFUSED)
 _inside = resources.files(__name__) / "inside"
-_FILES = {f"{name}.py": (_inside / f"{name}.py").read_bytes() for name in ("values", "candidate", "judge")}
+_PACKAGE = "judged"
+_FILES = {f"{name}.py": (_inside / f"{name}.py").read_bytes() for name in ("__init__", "values", "candidate", "judge")}
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,9 @@ async def _judge(
         verdict = json.loads(result.files["verdict.json"])
     except (KeyError, ValueError):
         return Outcome(None, f"the tests did not end: {_ending(result)}", len(known))
-    if needs := verdict.get("needs"):
-        return [str(call) for call in needs]
+    if "needs" in verdict:
+        needs = [str(call) for call in verdict["needs"]]
+        return needs or Outcome(None, "the tests call otherwise each time", len(known))
     if opaque := verdict.get("opaque"):
         return Outcome(None, f"a value of type {opaque} cannot be compared", len(known))
     failure = verdict["failure"]
@@ -99,9 +101,10 @@ async def _judge(
 
 
 async def _world(name: str, request: dict[str, Any], problem: Problem, sandbox: Sandbox) -> SandboxResult:
-    files = {"values.py": _FILES["values.py"], f"{name}.py": _FILES[f"{name}.py"]}
+    files = {f"{_PACKAGE}/{file}": data for file, data in _FILES.items()}
     files["request.json"] = json.dumps(request).encode()
-    return await sandbox.call(SandboxCall("python", f"import {name}", files, problem.wall_s, problem.mem_mib))
+    code = f"import random\nrandom.seed(0)\nfrom {_PACKAGE} import {name}"
+    return await sandbox.call(SandboxCall("python", code, files, problem.wall_s, problem.mem_mib))
 
 
 def _lines(result: SandboxResult) -> list[dict[str, Any]]:

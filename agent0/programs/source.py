@@ -81,6 +81,13 @@ def stands(test: str, setup: str, entry: str) -> list[str]:
         for arg in ast.walk(node)
         if isinstance(arg, ast.arg)
     }
+    bound |= {
+        (alias.asname or alias.name).partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     known = _BUILTINS | bound | inner | top_level(test) | top_level(prefix(setup, entry)) | set(modules(test))
     return sorted({*(used - known), *([entry] if entry else [])})
 

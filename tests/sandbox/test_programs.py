@@ -191,7 +191,7 @@ async def test_labelled_programs_are_decided_as_labelled(sandbox: Bubblewrap) ->
     """Attacks that only wait for a limit are left to the slow test."""
     waits = ("attack.infinite_loop", "attack.sleep", "attack.memory_bomb")
     chosen = [row for row in rows("code_verifier_pairs.jsonl") if row["category"] not in waits]
-    problems = [(Problem(r["test"], r["setup"], r["entry_point"]), r["candidate"]) for r in chosen]
+    problems = [(Problem(r["test"], r["setup"], r["entry_point"], wall_s=30), r["candidate"]) for r in chosen]
     outcomes = await _all(sandbox, problems)
     wrong = [
         r["pair_id"] for r, o in zip(chosen, outcomes, strict=True) if (o.passed is True) != (r["label"] == "accept")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import values  # type: ignore[import-not-found]
+from . import values
 
 
 def main() -> None:

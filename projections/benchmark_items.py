@@ -1,0 +1,65 @@
+"""One row a sample of a benchmark's item: what was answered, what the verifier made of it, what it took."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from events import benchmarks as facts
+from events.base import Recorded
+from projections.base import Row, find, projection, select, stamp
+
+_COPIED = {
+    "benchmark", "item", "mode", "sample", "answer", "correct", "reason", "end", "tool_calls", "tool_ok", "confidence",
+    "wall_s",
+}  # fmt: skip
+
+
+@projection(
+    key=("run", "benchmark", "mode", "item", "sample"),
+    columns={
+        "run": str,
+        "benchmark": str,
+        "mode": str,
+        "item": str,
+        "sample": int,
+        "answer": str,
+        "correct": bool,
+        "reason": str,
+        "end": str,
+        "tool_calls": int,
+        "tool_ok": int,
+        "confidence": float,
+        "prompt_tokens": int,
+        "completion_tokens": int,
+        "wall_s": float,
+        "scored": str,
+    },
+    events=(facts.ItemScored,),
+)
+def benchmark_items(e: Recorded) -> Iterator[Row]:
+    """``correct`` NULL means undecided, which is not false."""
+    x = e.event
+    assert isinstance(x, facts.ItemScored)  # noqa: S101 - declared above
+    yield {
+        "run": e.run,
+        **x.model_dump(include=_COPIED),
+        "prompt_tokens": x.usage.prompt_tokens,
+        "completion_tokens": x.usage.completion_tokens,
+        "scored": stamp(e),
+    }
+
+
+def list_items(db: sqlite3.Connection, run: str, benchmark: str = "", limit: int = 100) -> list[Row]:
+    """Items of a run, wrong ones first."""
+    wanted = {"run": run, "benchmark": benchmark}
+    return find(db, "SELECT * FROM benchmark_items", wanted, "correct, benchmark, mode, item", limit)
+
+
+def failure_reasons(db: sqlite3.Connection, run: str) -> list[Row]:
+    """How items that were not right ended, and why, most frequent first."""
+    return select(
+        db,
+        "SELECT benchmark, mode, end, reason, count(*) AS items FROM benchmark_items"
+        " WHERE run = ? AND correct IS NOT 1 GROUP BY benchmark, mode, end, reason"
+        " ORDER BY items DESC, benchmark, mode",
+        (run,),
+    )

@@ -1,0 +1,58 @@
+"""One row a benchmark and mode of a benchmark run: its score with its interval; a row without a mode is the run."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from events import benchmarks as facts
+from events.base import Recorded
+from projections.base import Row, as_json, projection, select, stamp
+
+
+@projection(
+    key=("run", "benchmark", "mode"),
+    columns={
+        "run": str,
+        "benchmark": str,
+        "mode": str,
+        "status": str,
+        "checkpoint": str,
+        "n": int,
+        "samples": int,
+        "correct": int,
+        "undecided": int,
+        "accuracy": float,
+        "lower95": float,
+        "upper95": float,
+        "pass_at": str,
+        "metrics": str,
+        "settings": str,
+        "results": str,
+        "wall_s": float,
+        "time": str,
+    },
+    events=(facts.BenchmarkStarted, facts.BenchmarkScored, facts.BenchmarkFinished),
+)
+def benchmark_scores(e: Recorded) -> Iterator[Row]:
+    """``status`` of the run's row: started, finished. ``results`` is the digest of its results file."""
+    run = {"run": e.run, "benchmark": "", "mode": ""}
+    match e.event:
+        case facts.BenchmarkStarted() as x:
+            settings = as_json(x.model_dump(mode="json"))
+            asked = {"checkpoint": x.checkpoint, "samples": x.samples, "settings": settings}
+            yield {**run, **asked, "status": "started", "time": stamp(e)}
+        case facts.BenchmarkScored() as x:
+            told = x.model_dump(exclude={"pass_at", "metrics"})
+            yield {**told, "run": e.run, "pass_at": as_json(x.pass_at), "metrics": as_json(x.metrics), "time": stamp(e)}
+        case facts.BenchmarkFinished() as x:
+            yield {**run, "status": "finished", "results": x.results.sha256}
+
+
+def list_benchmark_runs(db: sqlite3.Connection) -> list[Row]:
+    """Benchmark runs, the latest last."""
+    return select(
+        db,
+        "SELECT run, status, checkpoint, samples, json_extract(settings, '$.benchmarks') AS benchmarks,"
+        " json_extract(settings, '$.actor.provider') AS provider, time FROM benchmark_scores WHERE benchmark = ''"
+        " ORDER BY time, run",
+        (),
+    )
