@@ -10,8 +10,8 @@ from events.values import Split, Task
 
 VALIDATION_PERCENT = 8
 TEST_PERCENT = 8
-TRIES = 500
-"""Draws a wanted task; with 8 % of a space in a split a miss is certain to mean that the space is used up."""
+TRIES = 5000
+"""Draws in a row without a new task; with 8 % of a space in a split, so many misses mean that the space is used up."""
 
 
 def split_of(canonical: str) -> Split:
@@ -62,16 +62,16 @@ def heldout(
 
 def _cell(family: Family, level: int, split: Split, n: int, rng: random.Random) -> list[Task]:
     found: dict[str, Task] = {}
-    for _ in range(TRIES * n):
-        if len(found) == n:
-            break
+    misses = 0
+    while len(found) < n and misses < TRIES:
+        misses += 1
         params = family.sample(level, rng)
         canonical = family.canonical(params)
         if canonical in found or split_of(canonical) != split or family.level(params) != level:
             continue
         task = task_of(family, family.render(params, rng))
         if task:
-            found[canonical] = task
+            found[canonical], misses = task, 0
     if len(found) < n:
         raise ValueError(f"{family.name} level {level} has only {len(found)} of {n} forms for {split}")
     return list(found.values())
