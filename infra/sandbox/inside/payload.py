@@ -114,7 +114,7 @@ def _draw_anew() -> None:
     the hash seed stays what it is for every call (0), so that the order of a set is the same in each."""
     numpy = sys.modules.get("numpy.random")
     if numpy is not None:
-        numpy.seed()
+        numpy.seed(int.from_bytes(os.urandom(4), "little"))
 
 
 def _execute(text: str, main: types.ModuleType) -> int:
