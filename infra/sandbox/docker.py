@@ -15,9 +15,12 @@ FIX = (
     "docker build -f infra/images/sandbox.Dockerfile -t agent0-sandbox ."
 )
 INTERPRETER = "/opt/python/bin/python3"
-USER = "65534:65534"
+USER = 65534
+_FIRST_USER, _USERS = 20_000, 40_000
+"""Of containers for one call, each another: a user's processes are counted over all containers of this machine. Engines
+without root rights of their own have no numbers above 65,535."""
 _BROKER = "import sys; sys.path.insert(0, '/opt'); from inside.broker import main; main()"
-_ONCE = "import sys; sys.path.insert(0, '/opt'); from inside.once import main; main('/proc', 65534)"
+_ONCE = "import sys; sys.path.insert(0, '/opt'); from inside.once import main; main('/proc', 0)"
 _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "LD_LIBRARY_PATH": "/opt/python/lib",
@@ -79,12 +82,17 @@ def name() -> str:
     return f"agent0-sandbox-{os.getpid()}-{secrets.token_hex(6)}"
 
 
-def _hardened(settings: SandboxSettings, container: str, *, memory_mib: int, processes: int, cpus: int) -> list[str]:
+def _hardened(
+    settings: SandboxSettings, container: str, user: int, *, memory_mib: int, processes: int, cpus: int
+) -> list[str]:
     out = ["run", "-i", "--rm", "--pull", "never", "--name", container, "--network", "none", "--read-only"]
-    out += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", USER, "--ipc", "none"]
+    out += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", f"{user}:{user}", "--ipc", "none"]
     out += ["--hostname", "sbx", "--log-driver", "none", "--workdir", "/box", "--ulimit", "core=0"]
     for path, size, inodes in (("/box", 64, 2048), ("/tmp", 16, 512)):  # noqa: S108
-        out += ["--tmpfs", f"{path}:rw,nosuid,nodev,size={size}m,nr_inodes={inodes},mode=0700,uid=65534,gid=65534"]
+        out += [
+            "--tmpfs",
+            f"{path}:rw,exec,nosuid,nodev,size={size}m,nr_inodes={inodes},mode=0700,uid={user},gid={user}",
+        ]
     out += ["--pids-limit", str(processes), "--memory", f"{memory_mib}m", "--memory-swap", f"{memory_mib}m"]
     out += ["--cpus", str(cpus)]
     for key, value in _ENVIRONMENT.items():
@@ -97,6 +105,7 @@ def broker(settings: SandboxSettings, container: str, places: int, seccomp_file:
     flags = _hardened(
         settings,
         container,
+        USER,
         memory_mib=places * (settings.mem_mib + _BESIDE_A_CALL_MIB) + _BESIDE_MIB,
         processes=places * _PROCESSES + 16,
         cpus=min(places, os.cpu_count() or 1),
@@ -108,7 +117,8 @@ def broker(settings: SandboxSettings, container: str, places: int, seccomp_file:
 def once(settings: SandboxSettings, container: str, mem_mib: int) -> list[str]:
     """A container for one call, with the engine's own system call profile."""
     memory = mem_mib + _BESIDE_A_CALL_MIB
-    flags = _hardened(settings, container, memory_mib=memory, processes=_PROCESSES, cpus=1)
+    user = _FIRST_USER + secrets.randbelow(_USERS)
+    flags = _hardened(settings, container, user, memory_mib=memory, processes=_PROCESSES, cpus=1)
     limits = ["--ulimit", "nofile=256", "--ulimit", f"fsize={64 << 20}"]
     return [engine(settings), *flags, *limits, settings.image, INTERPRETER, "-sBPc", _ONCE]
 

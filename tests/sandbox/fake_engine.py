@@ -17,18 +17,16 @@ from typing import Any
 EXACT = {
     "--network": "none",
     "--cap-drop": "ALL",
-    "--user": "65534:65534",
     "--ipc": "none",
     "--hostname": "sbx",
     "--log-driver": "none",
     "--workdir": "/box",
     "--pull": "never",
 }
-FREE = ("--name", "--pids-limit", "--memory", "--memory-swap", "--cpus")
+FREE = ("--name", "--user", "--pids-limit", "--memory", "--memory-swap", "--cpus")
 MANY = ("--security-opt", "--tmpfs", "--ulimit", "--env")
 BARE = ("-i", "--rm", "--read-only")
-ALWAYS = "rw,nosuid,nodev,size={},nr_inodes={},mode=0700,uid=65534,gid=65534"
-TMPFS = {"/box": ALWAYS.format("64m", 2048), "/tmp": ALWAYS.format("16m", 512)}
+TMPFS = {"/box": ("64m", 2048), "/tmp": ("16m", 512)}
 SERVICES = {
     **{"accept4": 288, "bind": 49, "capset": 126, "chown": 92, "clone3": 435, "connect": 42, "fchown": 93},
     **{"fchownat": 260, "landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446},
@@ -67,11 +65,14 @@ def check(flags: dict[str, Any], seccomp: dict[str, Any] | None) -> None:
     lacking = [name for name in (*BARE, *EXACT, *FREE) if name not in flags]
     lacking += [name for name, wanted in EXACT.items() if flags.get(name, wanted) != wanted]
     own = {"nofile=256", f"fsize={64 << 20}"} if seccomp is None else set()
+    user = flags.get("--user", "0:0").partition(":")[0]
     promises = {
         "a flag is missing or weaker: " + ", ".join(lacking): not lacking,
         "no-new-privileges is missing": "no-new-privileges" in flags["--security-opt"],
         "a limit is missing": {"core=0", *own} <= set(flags["--ulimit"]),
-        "not the file systems of a sandbox": dict(one.split(":", 1) for one in flags["--tmpfs"]) == TMPFS,
+        "not the file systems of a sandbox": sorted(flags["--tmpfs"]) == [_tmpfs(path, user) for path in TMPFS],
+        "a user whom others may be": user == "65534" if seccomp else 20_000 <= int(user) < 60_000,
+        "another group": flags.get("--user") == f"{user}:{user}",
         "memory is not bounded": flags.get("--memory") == flags.get("--memory-swap"),
         "processes are not bounded": 0 < int(flags.get("--pids-limit", 0)) <= 4096,
         "unknown runtime": flags.get("--runtime", "runsc") == "runsc",
@@ -80,6 +81,11 @@ def check(flags: dict[str, Any], seccomp: dict[str, Any] | None) -> None:
     for what, kept in promises.items():
         if not kept:
             raise RefusalError(what)
+
+
+def _tmpfs(path: str, user: str) -> str:
+    size, inodes = TMPFS[path]
+    return f"{path}:rw,exec,nosuid,nodev,size={size},nr_inodes={inodes},mode=0700,uid={user},gid={user}"
 
 
 def profile(flags: dict[str, Any]) -> dict[str, Any] | None:
@@ -110,10 +116,11 @@ def compiled(seccomp: dict[str, Any] | None, numbers: dict[str, int]) -> bytes:
 
 INIT = """
 import ctypes, os, resource, sys
-program, words = bytes.fromhex(sys.argv[1]), sys.argv[2:]
+program, words = bytes.fromhex(sys.argv[1]), sys.argv[3:]
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 if os.getuid() == 0:
-    os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
+    user = int(sys.argv[2])
+    os.setgroups([]); os.setresgid(user, user, user); os.setresuid(user, user, user)
 libc = ctypes.CDLL(None, use_errno=True)
 class Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
@@ -140,7 +147,18 @@ def container(state: dict[str, Any], flags: dict[str, Any], filter_: bytes, comm
         out += ["--ro-bind", str(brought), f"/etc/{name}"]
     for entry in flags["--env"]:
         out += ["--setenv", *entry.split("=", 1)]
-    return [*out, "--remount-ro", "/", "--", command[0], "-sBPc", INIT, filter_.hex(), *command]
+    return [
+        *out,
+        "--remount-ro",
+        "/",
+        "--",
+        command[0],
+        "-sBPc",
+        INIT,
+        filter_.hex(),
+        flags["--user"].partition(":")[0],
+        *command,
+    ]
 
 
 def run(state: dict[str, Any], words: list[str]) -> int:

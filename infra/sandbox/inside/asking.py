@@ -2,6 +2,7 @@
 and their answers in any order. Both ends are in this file.
 """
 
+import functools
 import hashlib
 import os
 from typing import Any
@@ -13,6 +14,7 @@ Message = tuple[dict[str, Any], list[bytes]]
 _FIELDS = ("ended", "rc", "wall_s", "cpu_s", "peak_kib", "seen", "note", "tier")
 
 
+@functools.cache
 def version() -> str:
     """Of this code: host and image must have the same."""
     folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120

@@ -30,7 +30,8 @@ class _Own(World):
 
 
 def main(proc: str, uid: int) -> NoReturn:
-    """Serve one call with what is at ``proc`` to look at processes. Root becomes ``uid`` first."""
+    """Serve one call with what is at ``proc`` to look at processes. Root becomes ``uid`` first; anybody else
+    stays who they are."""
     zygote.drop_root(uid)
     requests, answers = os.dup(0), os.dup(1)
     for fd in (0, 1):

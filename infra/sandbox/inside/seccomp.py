@@ -49,12 +49,11 @@ _ONLY_WITH = (
     (53, 0, (1,), errno.EAFNOSUPPORT),  # socketpair: AF_UNIX
     (72, 1, _FCNTLS, errno.EPERM),  # fcntl
     (135, 0, (0, 0xFFFFFFFF), errno.EPERM),  # personality: keep or ask
-    (141, 1, (0,), errno.EPERM),  # setpriority: oneself
     (157, 0, _PRCTLS, errno.EPERM),  # prctl
     (203, 0, (0,), errno.EPERM),  # sched_setaffinity: oneself
     (302, 0, (0,), errno.EPERM),  # prlimit64: oneself
 )
-_GUARDED = "ioctl=16 socketpair=53 clone=56 fcntl=72 personality=135 setpriority=141 prctl=157 sched_setaffinity=203"
+_GUARDED = "ioctl=16 socketpair=53 clone=56 fcntl=72 personality=135 prctl=157 sched_setaffinity=203"
 _GUARDED += " prlimit64=302"
 _ERRORS = ((41, errno.EAFNOSUPPORT), (435, errno.ENOSYS), (437, errno.ENOSYS))
 """socket (any family: a network namespace does not stop AF_VSOCK); clone3, openat2 (libc falls back)."""

@@ -251,6 +251,8 @@ class _Harvest:
         self.contents: list[bytes] = []
         self.lost = 0
         self._room = MAX_BYTES
+        with contextlib.suppress(OSError):  # in a container of its own this process has no more rights than the code
+            os.chmod(payload.WORK, 0o700)  # noqa: PTH101
         self._folder(os.open(payload.WORK, _FOLDER), "", 0)
 
     def _folder(self, fd: int, prefix: str, depth: int) -> None:
