@@ -117,17 +117,20 @@ attack(
     "python",
     r"""
 import os
-for i in range(6):
-    if os.fork() == 0:
-        while True:
+for i in range(3):
+    try:
+        os.fork()
+    except OSError:
+        pass
+while os.getpid() > 2:
+    try:
+        if os.fork() == 0:
             try:
-                if os.fork() == 0:
-                    try:
-                        os.fork()
-                    finally:
-                        os._exit(0)
-            except OSError:
-                pass
+                os.fork()
+            finally:
+                os._exit(0)
+    except OSError:
+        pass
 while True:
     try:
         os.waitpid(-1, os.WNOHANG)
