@@ -127,13 +127,39 @@ def _fields(proc: int, path: str) -> dict[str, str]:
 def _status(proc: int, name: str) -> tuple[int, int]:
     """(parent, KiB resident)."""
     fields = _fields(proc, f"{name}/status")
-    return int(fields["PPid"]), sum(int(fields.get(key, "0").split()[0]) for key in _HELD)
+    _, held = _holder(proc, name, fields)
+    return int(fields["PPid"]), sum(int(held.get(key, "0").split()[0]) for key in _HELD)
+
+
+def _holder(proc: int, name: str, fields: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """(path, status) of a thread that has the process's memory. ``fields`` is the status of its first one, which has
+    none any more where it alone has ended; without any it is a process that has ended."""
+    if _HELD[0] in fields:
+        return name, fields
+    folder = os.open(f"{name}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=proc)
+    try:
+        threads = os.listdir(folder)  # noqa: PTH208 (a descriptor)
+    finally:
+        os.close(folder)
+    for path in (f"{name}/task/{thread}" for thread in threads if thread != name):
+        with contextlib.suppress(OSError):
+            found = _fields(proc, f"{path}/status")
+            if _HELD[0] in found:
+                return path, found
+    return name, fields
 
 
 def _share(proc: int, pid: int, resident_kib: int) -> int:
-    """Proportional share in KiB; what is resident, hence never too little, where the kernel does not say."""
+    """Proportional share in KiB, nothing for a process that has ended meanwhile; what was resident, hence never too
+    little, where the kernel does not say."""
     try:
-        fields = _fields(proc, f"{pid}/smaps_rollup")
-        return sum(int(fields[key].split()[0]) for key in ("Pss_Anon", "Pss_Shmem"))
+        path, fields = _holder(proc, str(pid), _fields(proc, f"{pid}/status"))
+    except OSError:
+        return 0
+    if _HELD[0] not in fields:
+        return 0
+    try:
+        shares = _fields(proc, f"{path}/smaps_rollup")
+        return sum(int(shares[key].split()[0]) for key in ("Pss_Anon", "Pss_Shmem"))
     except (OSError, KeyError, ValueError):
         return resident_kib

@@ -137,7 +137,7 @@ while True:
     except OSError:
         pass
 """,
-    states="timeout",
+    states="timeout memory",
     wall=1,
 )
 attack(
@@ -302,4 +302,41 @@ except OSError as e:
 """,
     syscalls=True,
     states="ok error memory",
+)
+attack(
+    "E19-memory-after-the-first-thread",
+    "python",
+    r"""
+import threading, time
+def held():
+    time.sleep(0.1)
+    b = []
+    while len(b) < 100:
+        b.append(bytearray(10 << 20))
+    time.sleep(4)
+    print('ESCAPE 1 GB held')
+    os._exit(0)
+threading.Thread(target=held).start()
+sc(60, 0)
+""",
+    syscalls=True,
+    states="memory",
+)
+attack(
+    "E20-children-whose-first-thread-has-ended",
+    "python",
+    r"""
+import threading, time
+def held():
+    b = bytearray(100 << 20)
+    time.sleep(9)
+for i in range(10):
+    if os.fork() == 0:
+        threading.Thread(target=held).start()
+        sc(60, 0)
+time.sleep(9)
+print('ESCAPE 1 GB held')
+""",
+    syscalls=True,
+    states="memory",
 )
