@@ -39,7 +39,19 @@ class TrustingSandbox:
         )
         out, err = await process.communicate()
         state = ToolState.OK if process.returncode == 0 else ToolState.ERROR
-        return SandboxResult(state, process.returncode, out.decode(), err.decode(), 0.01, 0.01, 1.0, "none", "trusting")
+        size = len(out) + len(err)
+        return SandboxResult(
+            state,
+            process.returncode,
+            out.decode(),
+            err.decode(),
+            0.01,
+            0.01,
+            1.0,
+            "none",
+            "trusting",
+            output_bytes=size,
+        )
 
     async def close(self) -> None:
         """Nothing is open."""

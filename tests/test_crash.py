@@ -49,7 +49,12 @@ WORK = {
 """What a kind is asked by, and what it answers with: between the two it is in the middle of something."""
 
 OPERATIONS = ("DependencyLost", "DependencyRestored", "AlarmRaised", "AlarmResolved")
-MACHINES = {"backend": "which sandbox ran it", "tier": "how memory was limited", "usage": "seconds of the model"}
+MACHINES = {
+    "backend": "which sandbox ran it",
+    "tier": "how memory was limited",
+    "usage": "seconds of the model",
+    "output_bytes": "counted by the sandbox",
+}
 
 
 class Watch:

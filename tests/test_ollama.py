@@ -12,7 +12,7 @@ from agent0.parsing import format_call, parse_turn
 from agent0.ports import GenerateRequest, Model
 from agent0.prompts import prompt
 from agent0.settings import ActorConfig, StudentConfig
-from agent0.student import solve
+from agent0.student import Conditions, solve
 from events.values import Artifact, Task, Turn
 from infra.models.ollama import Ollama, harmless, probe
 from tests.conformance_model import QUESTION, SPECIAL, TOOL, ModelConformance, ask
@@ -104,11 +104,12 @@ async def test_an_attempt_over_ollama(student: Ollama) -> None:
     task = Task(question="What is 12+30?", domain="math", family="arithmetic", level=1, canonical="arithmetic 12+30")
     attempts = [
         await solve(
-            student, task, config=StudentConfig(max_tokens=200), sandbox=TrustingSandbox(),
-            prompt=prompt("compact", "math", "student"), seed=seed,
+            task,
+            prompt("compact", "math", "student"),
+            Conditions(student, StudentConfig(max_tokens=200), TrustingSandbox(), MemoryArtifacts(), seed),
         )
         for seed in range(30)
-    ]  # fmt: skip
+    ]
     grounded = [a for a in attempts if a.grounded]
     assert grounded and all(a.answer == "42" and a.tool_ok == 1 for a in grounded)
     assert all(a.trajectory is None and a.mean_logprob is not None for a in attempts)

@@ -69,7 +69,8 @@ async def _options() -> list[str]:
 async def _help() -> str:
     pipe = asyncio.subprocess.PIPE
     try:
-        process = await asyncio.create_subprocess_exec("bwrap", "--help", stdout=pipe, stderr=pipe)
+        path = {"PATH": os.environ.get("PATH", os.defpath)}
+        process = await asyncio.create_subprocess_exec("bwrap", "--help", env=path, stdout=pipe, stderr=pipe)
     except OSError as error:
         raise SandboxUnavailableError("The sandbox", f"bwrap: {error}.", "apt-get install bubblewrap") from error
     said = await process.communicate()
