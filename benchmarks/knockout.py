@@ -153,6 +153,8 @@ def _told(names: tuple[str, ...], only: tuple[str, ...]) -> dict[str, Any]:
     found = alone(names, only)
     count = len(found["red"]) + len(found["wounds"])
     print(f"without {' and '.join(names)}: {found['closed'] or f'{count} succeed'}", file=sys.stderr)
+    for attack, faults in list(found["red"].items())[:40]:
+        print(f"  {attack}: {'; '.join(faults)[:300]}", file=sys.stderr)
     return found
 
 

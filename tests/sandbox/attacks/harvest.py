@@ -191,3 +191,22 @@ print('done')
 """,
     prints="done",
 )
+attack(
+    "H14-many-names-that-change-while-they-are-read",
+    "python",
+    r"""
+import os, time
+open('/box/f', 'wb').write(bytes(1 << 18))
+for i in range(230):
+    os.link('/box/f', '/box/%d' % i)
+if os.fork() == 0:
+    os.setsid()
+    fd = os.open('/box/f', os.O_RDWR)
+    while True:
+        os.ftruncate(fd, 0)
+        os.ftruncate(fd, 1 << 18)
+time.sleep(0.2)
+print('done')
+""",
+    prints="done",
+)
