@@ -1,6 +1,7 @@
 """Calls in line before a backend that serves so many at once; one that is too many is told so at once."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from agent0.errors import SandboxUnavailableError
@@ -15,7 +16,7 @@ from infra.sandbox.roots import EVERYTHING
 TIER = "watchdog"
 
 
-class Queued:
+class Queued(ABC):
     """The ``Sandbox`` port on an ``execute`` of its children. It is tested with ``root``; calls name their own."""
 
     name: ClassVar[str]
@@ -29,9 +30,9 @@ class Queued:
         self._waiting = 0
         self._closed = False
 
+    @abstractmethod
     async def execute(self, call: SandboxCall) -> SandboxResult:
         """See ``infra.sandbox.selftest.Executes``."""
-        raise NotImplementedError
 
     async def start(self) -> None:
         """Pass the whole self-test.
