@@ -1,5 +1,7 @@
 """Questions with one short answer: grade-school maths, competition maths, and word problems."""
 
+from functools import partial
+
 from agent0.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade, extract
 from agent0.grading.symbolic import decide
@@ -25,67 +27,49 @@ async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) ->
     return await decide(item.gold, answer if answer is not None else extract(reply), sandbox)
 
 
+_maths = partial(Benchmark, domain="math", fields=_FIELDS, read=_solved, judge=judge)
 GSM8K = benchmark(
-    Benchmark(
+    _maths(
         name="gsm8k",
         title="GSM8K, grade-school maths",
-        domain="math",
         files=("gsm8k_test.jsonl",),
-        fields=_FIELDS,
-        read=_solved,
-        judge=judge,
         licence="MIT (OpenAI)",
         source="openai/grade-school-math, grade_school_math/data/test.jsonl",
     )
 )
 MATH = benchmark(
-    Benchmark(
+    _maths(
         name="math",
         title="MATH, competition maths",
-        domain="math",
         files=("math_test.jsonl", "math_test_other_dev200.jsonl"),
-        fields=_FIELDS,
-        read=_solved,
-        judge=judge,
         licence="MIT (Hendrycks et al.)",
         source="hendrycks/math, test split",
     )
 )
 MATH500 = benchmark(
-    Benchmark(
+    _maths(
         name="math500",
         title="MATH-500",
-        domain="math",
         files=("math500.jsonl", "math500_first300.jsonl"),
-        fields=_FIELDS,
-        read=_solved,
-        judge=judge,
         licence="MIT (Hendrycks et al.; split OpenAI prm800k)",
         source="openai/prm800k, prm800k/math_splits/test.jsonl",
     )
 )
 SVAMP = benchmark(
-    Benchmark(
+    _maths(
         name="svamp",
         title="SVAMP, varied word problems",
-        domain="math",
         files=("svamp.jsonl", "svamp300.jsonl"),
-        fields=_FIELDS,
-        read=_solved,
-        judge=judge,
         licence="MIT",
         source="arkilpatel/SVAMP",
     )
 )
 AIME24 = benchmark(
-    Benchmark(
+    _maths(
         name="aime24",
         title="AIME 2024",
-        domain="math",
         files=("aime24.jsonl",),
-        fields=_FIELDS,
         read=_aime,
-        judge=judge,
         licence="problem texts (c) MAA: evaluation only, not to be passed on",
         source="QwenLM/Qwen2.5-Math, evaluation/data/aime24",
         ships=False,

@@ -4,6 +4,7 @@ The letter is what is inside the last box, else what follows the last "answer is
 """
 
 import re
+from functools import partial
 
 from agent0.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade
@@ -62,44 +63,30 @@ async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) ->
     return Grade(got == item.gold, "letter", item.gold, got)
 
 
+_lettered_ones = partial(Benchmark, domain="text", fields=_FIELDS, lists=_LISTS, read=_lettered, judge=judge)
 ARC_CHALLENGE = benchmark(
-    Benchmark(
+    _lettered_ones(
         name="arc_challenge",
         title="ARC-Challenge, science exams",
-        domain="text",
         files=("arc_challenge_test.jsonl", "arc_challenge_test400.jsonl"),
-        fields=_FIELDS,
-        lists=_LISTS,
-        read=_lettered,
-        judge=judge,
         licence="CC BY-SA 4.0 (AI2)",
         source="allenai/arc, ARC-Challenge test",
     )
 )
 ARC_EASY = benchmark(
-    Benchmark(
+    _lettered_ones(
         name="arc_easy",
         title="ARC-Easy, science exams",
-        domain="text",
         files=("arc_easy_test.jsonl", "arc_easy_test300.jsonl"),
-        fields=_FIELDS,
-        lists=_LISTS,
-        read=_lettered,
-        judge=judge,
         licence="CC BY-SA 4.0 (AI2)",
         source="allenai/arc, ARC-Easy test",
     )
 )
 HELLASWAG = benchmark(
-    Benchmark(
+    _lettered_ones(
         name="hellaswag",
         title="HellaSwag, how a story goes on",
-        domain="text",
         files=("hellaswag_val.jsonl", "hellaswag_val500.jsonl"),
-        fields=_FIELDS,
-        lists=_LISTS,
-        read=_lettered,
-        judge=judge,
         licence="MIT (R. Zellers)",
         source="rowanz/hellaswag, data/hellaswag_val.jsonl",
     )
