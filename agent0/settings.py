@@ -33,6 +33,7 @@ class ActorConfig(Frozen):
     max_tokens: int = Field(96, ge=1, le=1_000_000, description="tokens a turn")
     num_ctx: int = Field(8192, ge=128, le=100_000_000, description="context window asked of ollama")
     timeout_s: float = Field(300, gt=0, le=86_400, description="one model call, seconds")
+    price: tuple[float, float] = Field((0, 0), description="cost of a million tokens read and written; for reports")
     quantization: Literal["", "4bit"] = Field("", description="transformers only: 4bit needs the qlora extra")
     device: str = Field("cpu", description="transformers only: cpu, cuda, cuda:1 …")
 
@@ -83,6 +84,8 @@ class CurriculumConfig(Frozen):
     band: tuple[float, float] = Field((0.1, 0.9), description="frontier: solve rates that teach")
     similarity_limit: float = Field(0.95, gt=0, le=1, description="similarity above it: too similar")
     embedder: str = Field("minilm", description="minilm | ngram")
+    overlap_ngram: int = Field(8, ge=3, le=50, description="words in a row shared with a benchmark item: contaminated")
+    overlap_limit: float = Field(0.95, gt=0, le=1, description="similarity to a benchmark item above it: contaminated")
 
 
 class RewardConfig(Frozen):
@@ -127,7 +130,10 @@ class EvaluationConfig(Frozen):
     test: int = Field(300, ge=0, le=1_000_000, description="tasks scored for the first and the last checkpoint only")
     seed: int = Field(20260101, ge=0, le=LARGEST, description="draws the sets")
     forced_tool: bool = Field(True, description="score the untrained base with its tool forced, too")
-    margin: float = Field(0.05, ge=0, description="promotion: validation accuracy may fall by this much at most")
+    gate: Literal["no_worse", "better"] = Field(
+        "no_worse", description="promotion: no_worse refuses a proven or large loss; better asks for a proven gain"
+    )
+    margin: float = Field(0.05, ge=0, description="no_worse: validation accuracy below the best one's, at most")
 
 
 class RunConfig(Frozen):
@@ -225,6 +231,12 @@ class McpSettings(Frozen):
     servers: dict[str, McpServer] = Field(default_factory=dict, description="name -> server")
 
 
+class BenchmarkSettings(Frozen):
+    """Rows of benchmarks, for scores and so that no task repeats one."""
+
+    folder: Path | None = Field(None, description="folder with the rows; AGENT0_BENCHMARKS sets it")
+
+
 class ModelSettings(Frozen):
     """Where models run."""
 
@@ -245,3 +257,4 @@ class Settings(Frozen):
     web: WebSettings = WebSettings()
     mcp: McpSettings = McpSettings()
     models: ModelSettings = ModelSettings()
+    benchmarks: BenchmarkSettings = BenchmarkSettings()

@@ -13,11 +13,11 @@ from typing import Any
 from agent0.errors import ConfigError
 
 PREFIX = "AGENT0_"
-SHORTCUTS = {"AGENT0_NATS_URL": "nats.url"}
+SHORTCUTS = {"AGENT0_BENCHMARKS": "benchmarks.folder", "AGENT0_NATS_URL": "nats.url"}
 """Environment names besides ``AGENT0_A__B`` for ``a.b``."""
 
-FOREIGN = frozenset({"AGENT0_BENCHMARKS", "AGENT0_DEBUG"})
-"""Environment names that are no setting: the tests and the command line's last resort read them."""
+FOREIGN = frozenset({"AGENT0_DEBUG"})
+"""Environment names that are no setting: the command line's last resort reads them."""
 
 _header = re.compile(r"^\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 _key = re.compile(r"^\s*([A-Za-z0-9_.\"'-]+)\s*=")

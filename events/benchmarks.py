@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from events.base import Event
-from events.values import Artifact, Usage
+from events.values import Artifact, ReliabilityBin, Usage
 
 Mode = Literal["tools", "plain"]
 
@@ -47,6 +47,14 @@ class ItemScored(Event):
     reply_artifact: Artifact | None = None
     usage: Usage = Usage()
     wall_s: float = 0.0
+    facts: dict[str, str] = Field(default_factory=dict)
+    """What the row says of itself: subject, level…"""
+    metrics: dict[str, float] = Field(default_factory=dict)
+    """Other scores of this sample: acc_norm where the provider gives likelihoods."""
+    signals: dict[str, float] = Field(default_factory=dict)
+    """How sure the student was, signal by signal, each in [0, 1]."""
+    error: str = ""
+    """Class of the mistake, empty where there is none: no_answer, format, wrong_value, timeout…"""
 
 
 class BenchmarkScored(Event):
@@ -72,6 +80,20 @@ class BenchmarkFinished(Event):
     results: Artifact
 
 
+class BenchmarksIndexed(Event):
+    """What generated tasks are compared with, so that none of it is trained on (``screen_task``).
+
+    ``files`` are digests by name; ``ngram`` words in a row, or an embedding nearer than ``limit``, are an overlap.
+    """
+
+    benchmarks: tuple[str, ...]
+    files: dict[str, str]
+    items: int
+    ngram: int
+    limit: float
+    embedder: str
+
+
 class CalibratorFitted(Event):
     """Confidences were given a calibrator, fitted on other items than it is scored on."""
 
@@ -89,6 +111,13 @@ class CalibratorFitted(Event):
     brier_after: float
     source: str = ""
     """The evaluation whose items it saw."""
+    revision: int = 1
+    """Counts up with each calibrator of this name and signal."""
+    checkpoint: str = "base"
+    before_lower95: float = 0.0
+    before_upper95: float = 1.0
+    reliability: tuple[ReliabilityBin, ...] = ()
+    """After calibration; bins without items are left out."""
 
 
 class TaskReviewed(Event):

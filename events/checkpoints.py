@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from events.base import Event
-from events.values import Artifact, Role, Split
+from events.values import Artifact, PairedTest, Role, Split
 
 
 class TrainingRequested(Event):
@@ -96,6 +96,9 @@ class CheckpointPromoted(Event):
     accuracy: float
     against: float | None = None
     reason: str
+    test: PairedTest | None = None
+    improved: bool = False
+    """Whether the paired test allows the word."""
 
 
 class CheckpointRejected(Event):
@@ -106,6 +109,7 @@ class CheckpointRejected(Event):
     accuracy: float
     against: float | None = None
     reason: str
+    test: PairedTest | None = None
 
 
 class CheckpointRolledBack(Event):

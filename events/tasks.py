@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from events.base import Event
-from events.values import Artifact, RewardPart, Role, Task, ToolCall, ToolResult, Trajectory, Turn, Usage
+from events.values import Artifact, RewardPart, Role, Task, ToolCall, ToolResult, Trajectory, Turn, Usage, Vote
 
 
 class TaskRequested(Event):
@@ -152,6 +152,8 @@ class TaskAttempted(Event):
     """Answers to a long task's subgoals, None where one has none."""
     work: Artifact | None = None
     """Manifest of the work folder at the end, None where it is empty."""
+    signals: dict[str, float] = Field(default_factory=dict)
+    """How sure the student was, signal by signal, each in [0, 1] (``agent0.confidence``)."""
 
 
 class ResultVerified(Event):
@@ -171,6 +173,8 @@ class ResultVerified(Event):
     got: str = ""
     subgoals: tuple[bool | None, ...] = ()
     credit: float | None = None
+    votes: tuple[Vote, ...] = ()
+    """The checks that a verdict about an open-ended task was made from."""
 
 
 class RewardAssigned(Event):

@@ -116,6 +116,39 @@ class Turn(Value):
     token_ids: tuple[int, ...] = ()
 
 
+class Vote(Value):
+    """One independent check of an answer: True, False, or None where it cannot tell."""
+
+    check: str
+    correct: bool | None
+    reason: str = ""
+
+
+class ReliabilityBin(Value):
+    """Items of about one confidence: its mean, and the share of them that was right."""
+
+    confidence: float
+    accuracy: float
+    items: int
+
+
+class PairedTest(Value):
+    """Two checkpoints on the same items: mean difference with its 95 % interval and the exact McNemar p.
+
+    ``detectable`` is the smallest true difference that would have shown in four of five cases.
+    """
+
+    against: str
+    mean: float
+    lower95: float
+    upper95: float
+    p: float
+    items: int
+    gained: int
+    lost: int
+    detectable: float
+
+
 class RewardPart(Value):
     """One line of a receipt: ``total = sum(value * weight)``. ``value`` None means unscored, which is not zero."""
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from events import benchmarks as facts
 from events.base import Recorded
-from projections.base import Row, find, projection, select, stamp
+from projections.base import Row, as_json, find, projection, select, stamp
 
 _COPIED = {
     "benchmark", "item", "mode", "sample", "answer", "correct", "reason", "end", "tool_calls", "tool_ok", "confidence",
-    "wall_s",
+    "wall_s", "error",
 }  # fmt: skip
 
 
@@ -24,6 +24,7 @@ _COPIED = {
         "answer": str,
         "correct": bool,
         "reason": str,
+        "error": str,
         "end": str,
         "tool_calls": int,
         "tool_ok": int,
@@ -31,6 +32,9 @@ _COPIED = {
         "prompt_tokens": int,
         "completion_tokens": int,
         "wall_s": float,
+        "facts": str,
+        "metrics": str,
+        "signals": str,
         "scored": str,
     },
     events=(facts.ItemScored,),
@@ -44,6 +48,9 @@ def benchmark_items(e: Recorded) -> Iterator[Row]:
         **x.model_dump(include=_COPIED),
         "prompt_tokens": x.usage.prompt_tokens,
         "completion_tokens": x.usage.completion_tokens,
+        "facts": as_json(x.facts),
+        "metrics": as_json(x.metrics),
+        "signals": as_json(x.signals),
         "scored": stamp(e),
     }
 

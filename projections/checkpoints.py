@@ -9,6 +9,7 @@ from events.base import Recorded
 from projections.base import Row, as_json, projection, select, stamp
 
 _PARSED = ("skipped", "metrics", "recipe", "environment")
+_READ = (*_PARSED, "test")
 
 
 @projection(
@@ -23,6 +24,8 @@ _PARSED = ("skipped", "metrics", "recipe", "environment")
         "accuracy": float,
         "against": float,
         "reason": str,
+        "test": str,
+        "improved": bool,
         "samples": int,
         "replay": int,
         "skipped": str,
@@ -57,7 +60,8 @@ def checkpoints(e: Recorded) -> Iterator[Row]:
         case facts.CheckpointPromoted() | facts.CheckpointRejected() as x:
             status = "promoted" if isinstance(x, facts.CheckpointPromoted) else "rejected"
             judged = x.model_dump(include={"checkpoint", "accuracy", "against", "reason"})
-            yield {"run": e.run, **judged, "status": status}
+            test = as_json(x.test.model_dump()) if x.test else None
+            yield {"run": e.run, **judged, "status": status, "test": test, "improved": getattr(x, "improved", False)}
         case facts.CheckpointRolledBack() as x:
             yield {"run": e.run, "checkpoint": x.checkpoint, "status": "rolled_back", "reason": x.reason}
 
@@ -90,7 +94,7 @@ def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
         NotFoundError: the run has no such checkpoint.
     """
     sql = "SELECT * FROM checkpoints WHERE run = ? AND checkpoint = ?"
-    found = select(db, sql, (run, checkpoint), parse=_PARSED)
+    found = select(db, sql, (run, checkpoint), parse=_READ)
     if not found:
         raise NotFoundError(f"Run {run} has no checkpoint {checkpoint!r}.")
     return found[0]

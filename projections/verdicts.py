@@ -21,13 +21,14 @@ from projections.base import Row, as_json, projection, stamp
         "got": str,
         "subgoals": str,
         "credit": float,
+        "votes": str,
         "time": str,
     },
     events=(facts.ResultVerified,),
 )
 def verdicts(e: Recorded) -> Iterator[Row]:
     """``correct`` NULL means undecided, which is not false. ``subgoals`` is the JSON list of a long task's verdicts and
-    ``credit`` the share that is right; both are NULL for a short one."""
+    ``credit`` the share that is right; both are NULL for a short one, as ``votes`` is where there was one check."""
     x = e.event
     assert isinstance(x, facts.ResultVerified)  # noqa: S101 - declared above
     yield {
@@ -42,5 +43,6 @@ def verdicts(e: Recorded) -> Iterator[Row]:
         "got": x.got,
         "subgoals": as_json(x.subgoals) if x.subgoals else None,
         "credit": x.credit,
+        "votes": as_json([vote.model_dump() for vote in x.votes]) if x.votes else None,
         "time": stamp(e),
     }

@@ -71,7 +71,9 @@ class _Teller(TaskTeller):
         )
         if iteration % 4 != 3:
             return self.tell(promoted, evaluated, "judge_checkpoint")
-        rejected = checkpoints.CheckpointRejected(**{**promoted.model_dump(), "reason": "worse on validation"})
+        rejected = checkpoints.CheckpointRejected(
+            **{**promoted.model_dump(exclude={"improved"}), "reason": "worse on validation"}
+        )
         return self.tell(rejected, evaluated, "judge_checkpoint")
 
     def ask_training(self, cause: Recorded, role: str, iteration: int) -> Recorded:
@@ -242,6 +244,12 @@ def benchmark_run(after: int = 0) -> list[Recorded]:
         benchmarks.CalibratorFitted(
             name="tiny", signal="token_confidence", method="platt", parameters=(1.0, 0.0), fitted_on=2, scored_on=2,
             ece_before=0.2, ece_after=0.1, lower95=0.0, upper95=0.3, brier_before=0.2, brier_after=0.1,
+        )
+    )  # fmt: skip
+    told.tell(
+        benchmarks.BenchmarksIndexed(
+            benchmarks=("gsm8k",), files={"gsm8k_test.jsonl": sha256("rows")}, items=2, ngram=8, limit=0.95,
+            embedder="ngram",
         )
     )  # fmt: skip
     told.tell(benchmarks.TaskReviewed(task="t0-000", attempt="t0-000-a0", correct=True, reviewer="ada"))

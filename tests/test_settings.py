@@ -158,7 +158,7 @@ def test_an_unknown_variable_is_refused(place):
 
 
 def test_variables_that_are_no_settings_are_left_alone():
-    assert load("scripted", env={"AGENT0_BENCHMARKS": "/data", "PATH": "/bin", "_AGENT0_COMPLETE": "x"})
+    assert load("scripted", env={"AGENT0_DEBUG": "1", "PATH": "/bin", "_AGENT0_COMPLETE": "x"})
 
 
 @pytest.mark.parametrize("value", ["ten", "-1", "1.5", ""])
