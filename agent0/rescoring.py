@@ -1,0 +1,83 @@
+"""What a run's deeds would have been paid under other rules: computed from tasks, attempts and verdicts alone.
+
+The stored receipts are never read. Where one stands in the log, what was computed for it is folded in its place, so
+that everything after it sees the recomputed world, too. With a run's own rules this gives its receipts to the byte.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from agent0.paying import COMPLETING, payouts
+from agent0.run import RunState, evolve
+from agent0.settings import RewardConfig
+from events.base import Recorded, effect_id
+from events.tasks import ResultVerified, RewardAssigned
+
+HANDLER = "assign_reward"
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """One receipt as it would be: the ``number``-th effect of ``cause``. ``id`` is that of the run's own receipt."""
+
+    id: str
+    cause: Recorded
+    number: int
+    reward: RewardAssigned
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A reward that could not be computed at one event; everything else goes on."""
+
+    cause: Recorded
+    error: str
+    message: str
+
+
+@dataclass
+class Rescoring:
+    """A fold over one run. ``verdicts`` replaces what was decided about an attempt."""
+
+    policy: RewardConfig | None = None
+    verdicts: Mapping[str, ResultVerified] = field(default_factory=dict)
+    state: RunState | None = None
+    _computed: dict[str, RewardAssigned] = field(default_factory=dict)
+
+    def take(self, told: Recorded) -> list[Rescored | Trouble]:
+        """Fold one event of the run in; the receipts that it gives rise to."""
+        event = told.event
+        if isinstance(event, RewardAssigned):
+            return self._stands(told)
+        if isinstance(event, ResultVerified) and (other := self.verdicts.get(event.attempt)):
+            told = told.model_copy(update={"event": other.model_copy(update={"iteration": event.iteration})})
+        self.state = evolve(self.state, told)
+        if self.state is None or not isinstance(told.event, COMPLETING):
+            return []
+        return self._paid(told, self.state)
+
+    def _paid(self, told: Recorded, state: RunState) -> list[Rescored | Trouble]:
+        try:
+            paid = payouts(told.event, state, self.policy)
+        except Exception as error:  # a reward is anybody's code: one old event must not end the rest
+            return [Trouble(told, type(error).__name__, str(error)[:500])]
+        out = [Rescored(effect_id(told.id, HANDLER, n), told, n, reward) for n, reward in enumerate(paid)]
+        self._computed |= {each.id: each.reward for each in out}
+        return [*out]
+
+    def _stands(self, told: Recorded) -> list[Rescored | Trouble]:
+        """A stored receipt: what was computed for it happens now, a blank one where that failed."""
+        assert isinstance(told.event, RewardAssigned)  # noqa: S101 - the caller matched the type
+        unknown = told.event.model_copy(update={"parts": (), "total": 0.0, "facts": {}})
+        reward = self._computed.pop(told.id, unknown)
+        self.state = evolve(self.state, told.model_copy(update={"event": reward}))
+        return []
+
+
+def rescore(
+    events: Iterable[Recorded], policy: RewardConfig | None = None, verdicts: Mapping[str, ResultVerified] | None = None
+) -> Iterator[Rescored | Trouble]:
+    """All receipts of a run's ``events``, in stream order, as ``policy`` (None: the run's own) would have them."""
+    fold = Rescoring(policy, verdicts or {})
+    for told in events:
+        yield from fold.take(told)

@@ -1,0 +1,93 @@
+"""Rewards recomputed from what happened: with the same rules the same receipts, whatever the stored ones say."""
+
+import asyncio
+import random
+
+import pytest
+
+from agent0.rescoring import Rescored, Trouble, rescore
+from agent0.rewards import Facts, _rewards, reward
+from agent0.settings import RewardConfig
+from events.base import Recorded
+from events.tasks import ResultVerified, RewardAssigned
+from handlers.play import play
+from tests.world import ports, small, started
+
+TOLD = asyncio.run(play(started(small(iterations=3, tasks=9, attempts=4, seed=5)), ports()))
+LIVE = {r.id: r.event.model_dump_json() for r in TOLD if isinstance(r.event, RewardAssigned)}
+
+
+def told(events: list[Recorded], policy: RewardConfig | None = None) -> dict[str, RewardAssigned]:
+    found = list(rescore(events, policy))
+    assert all(isinstance(each, Rescored) for each in found)
+    return {each.id: each.reward for each in found if isinstance(each, Rescored)}
+
+
+def as_json(rewards: dict[str, RewardAssigned]) -> dict[str, str]:
+    return {id: reward.model_dump_json() for id, reward in rewards.items()}
+
+
+def scrambled(recorded: Recorded, rng: random.Random) -> Recorded:
+    """A receipt that says nonsense."""
+    event = recorded.event
+    if not isinstance(event, RewardAssigned):
+        return recorded
+    nonsense = {"total": rng.uniform(-9, 9), "parts": (), "facts": {"solve_rate": rng.random()}, "set": "x"}
+    return recorded.model_copy(update={"event": event.model_copy(update=nonsense)})
+
+
+def test_the_same_rules_give_the_live_rewards_to_the_byte() -> None:
+    assert LIVE
+    assert as_json(told(TOLD)) == LIVE
+
+
+def test_stored_receipts_are_never_read() -> None:
+    rng = random.Random(0)
+    assert as_json(told([scrambled(r, rng) for r in TOLD])) == LIVE
+
+
+def test_a_flipped_verdict_changes_the_rewards_of_its_task_only() -> None:
+    verdicts = [r for r in TOLD if isinstance(r.event, ResultVerified)]
+    for chosen in random.Random(1).sample(verdicts, 5):
+        assert isinstance(chosen.event, ResultVerified)
+        flipped = chosen.event.model_copy(update={"correct": not chosen.event.correct})
+        events = [r.model_copy(update={"event": flipped}) if r.id == chosen.id else r for r in TOLD]
+        before, after = told(TOLD), told(events)
+        assert before.keys() == after.keys()
+        changed = {after[id].task for id in after if after[id] != before[id]}
+        assert changed == {chosen.task}
+        assert {r.attempt for r in after.values() if r.role == "student" and r not in before.values()} == {
+            chosen.attempt
+        }
+
+
+def test_another_weight_changes_that_part_and_the_total_only() -> None:
+    before, after = told(TOLD), told(TOLD, RewardConfig(weights={"novelty": 0.4}))
+    for id, old in before.items():
+        new = after[id]
+        assert new.facts == old.facts
+        for part, former in zip(new.parts, old.parts, strict=True):
+            assert (part.name, part.value, part.inputs) == (former.name, former.value, former.inputs)
+            assert part.weight == (0.4 if part.name == "novelty" else former.weight)
+
+
+def test_a_reward_that_raises_is_told_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = dict(_rewards)
+
+    @reward("fragile", role="student", weight=1.0, reads=("tool_ok",))
+    def fragile(facts: Facts) -> float:
+        if facts["tool_ok"] == 0:
+            raise ZeroDivisionError("on purpose")
+        return 0.0
+
+    try:
+        found = list(rescore(TOLD))
+    finally:
+        _rewards.clear()
+        _rewards.update(known)
+    troubles = [each for each in found if isinstance(each, Trouble)]
+    assert troubles and all(each.error == "ZeroDivisionError" for each in troubles)
+    causes = {each.cause.id for each in troubles}
+    assert {each.id for each in found if isinstance(each, Rescored)} == {
+        r.id for r in TOLD if isinstance(r.event, RewardAssigned) and r.cause not in causes
+    }
