@@ -28,6 +28,7 @@ class Written(Value):
     text: str
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
+    ends: tuple[int, ...] = ()
     shared: int = 0
     prompt_ids: tuple[int, ...] = ()
     finish: Literal["stop", "length"] = "stop"
@@ -70,6 +71,7 @@ class Progress(Value):
             text=said.text,
             token_ids=said.token_ids,
             logprobs=said.logprobs,
+            ends=said.ends,
             shared=shared,
             prompt_ids=said.prompt_ids[shared:],
             finish=said.finish,
@@ -91,7 +93,9 @@ def generations(now: Progress) -> list[Generation]:
     seen: tuple[int, ...] = ()
     for one in now.written:
         prompt = seen[: one.shared] + one.prompt_ids
-        out.append(Generation(one.text, one.token_ids, one.logprobs, prompt, one.finish, one.usage, one.model))
+        out.append(
+            Generation(one.text, one.token_ids, one.logprobs, prompt, one.finish, one.usage, one.model, one.ends)
+        )
         seen = prompt + one.token_ids
     return out
 
@@ -116,6 +120,7 @@ class Solved:
     trajectory: Trajectory | None
     trajectory_problem: str
     mean_logprob: float | None
+    signals: dict[str, float]
     usage: Usage
     model: str
     prompt: str

@@ -51,7 +51,8 @@ class Generation:
     """One assistant turn as written. ``text`` includes the prefill.
 
     ``prompt_ids`` is the whole context as the model saw it; ``token_ids`` and ``logprobs`` (natural log, at the
-    sampling temperature) are what was sampled, one each. Providers without ids or logprobs leave them empty.
+    sampling temperature) are what was sampled, one each. ``ends`` says where the text of each ends in ``text``, in
+    characters. Providers that lack one of these leave it empty.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Generation:
     finish: Literal["stop", "length"] = "stop"
     usage: Usage = field(default_factory=Usage)
     model: str = ""
+    ends: tuple[int, ...] = ()
 
 
 class Model(Protocol):

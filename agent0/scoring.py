@@ -1,7 +1,7 @@
 """From judged held-out items to a ``CheckpointEvaluated``."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from agent0.statistics import quantile, wilson
@@ -11,7 +11,8 @@ from events.values import Artifact
 
 @dataclass(frozen=True)
 class Item:
-    """One held-out task as attempted. ``seconds`` counts model and tool time, waiting in the batch included."""
+    """One held-out task as attempted. ``seconds`` counts model and tool time, waiting in the batch included;
+    ``signals`` say how sure the student was (``agent0.confidence``)."""
 
     task: str
     domain: str
@@ -22,6 +23,7 @@ class Item:
     tool_ok: int
     tokens: int
     seconds: float
+    signals: dict[str, float] = field(default_factory=dict)
 
 
 def score(request: EvaluationRequested, items: Sequence[Item], stored: Artifact) -> CheckpointEvaluated:

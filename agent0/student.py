@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from agent0.answers import same
 from agent0.attempts import Called, Progress, Solved, generations
+from agent0.confidence import signals
 from agent0.curriculum import stream
 from agent0.errors import ConfigError, TransientError
 from agent0.folders import Keeper, Stored, opened
@@ -233,7 +234,9 @@ def conclude(now: Progress) -> Solved:
     """What came of an attempt that has ended."""
     assert now.end is not None  # noqa: S101 - the callers' loop
     written = generations(now)
-    good = [c for c in now.called if c.result.state is ToolState.OK and c.call.name not in _FRAMES]
+    work = [c for c in now.called if c.call.name not in _FRAMES]
+    good = [c for c in work if c.result.state is ToolState.OK]
+    grounded = any(same(now.answer, plain_output(c.result.output)) for c in good) if now.answer else False
     trajectory, problem = assemble(written)
     return Solved(
         answer=now.answer,
@@ -242,11 +245,12 @@ def conclude(now: Progress) -> Solved:
         tool_calls=now.called,
         tool_ok=len(good),
         parse_errors=now.errors,
-        grounded=any(same(now.answer, plain_output(c.result.output)) for c in good) if now.answer else False,
+        grounded=grounded,
         transcript=now.transcript,
         trajectory=trajectory,
         trajectory_problem=problem,
         mean_logprob=mean_logprob(written),
+        signals=signals(written, now.answer, grounded=grounded, calls=len(work), calls_ok=len(good)),
         usage=total_usage(written),
         model=written[-1].model,
         prompt=now.prompt,

@@ -104,4 +104,5 @@ def _attempted(event: AttemptRequested | TurnCompleted, now: Progress, artifacts
         wall_s=solved.wall_s,
         subgoals=solved.subgoals,
         work=solved.work,
+        signals=solved.signals,
     )

@@ -73,4 +73,5 @@ def _item(task: Task, solved: Solved, correct: bool | None) -> Item:
         tool_ok=solved.tool_ok,
         tokens=solved.usage.completion_tokens,
         seconds=solved.wall_s,
+        signals=solved.signals,
     )

@@ -71,6 +71,9 @@ class ModelConformance:
             assert len(written.logprobs) == len(written.token_ids)
         else:
             assert not written.prompt_ids and not written.token_ids
+        assert len(written.ends) in (0, len(written.logprobs))
+        assert list(written.ends) == sorted(written.ends) and all(0 <= end <= len(written.text) for end in written.ends)
+        assert not self.gives_ids or written.ends[-1] == len(written.text)
         assert all(value <= 0 for value in written.logprobs)
         assert written.model and written.usage.completion_tokens > 0 and written.usage.prompt_tokens > 0
 

@@ -1,6 +1,7 @@
 """Handlers: each is found under its name, wants only ports there are, and reacts to what it says and nothing else."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -189,3 +190,11 @@ async def test_what_is_told_of_tasks_nobody_knows_is_left_alone() -> None:
     verdict = tasks.ResultVerified(**strange, attempt="t9-000-a0", correct=True, verifier="exact", reason="")
     rejected = tasks.TaskRejected(**strange, slot=0, reason="similar")
     assert await react("assign_reward", verdict, state) == await react("assign_reward", rejected, state) == []
+
+
+def test_attempts_and_held_out_items_say_how_sure_they_were() -> None:
+    attempted = [r.event for r in TOLD if isinstance(r.event, tasks.TaskAttempted)]
+    assert attempted and all({"own_tokens", "answer"} <= set(e.signals) for e in attempted if e.answer)
+    scored = next(r.event for r in TOLD if isinstance(r.event, checkpoints.CheckpointEvaluated))
+    items = [json.loads(line) for line in PORTS["artifacts"].get(scored.items).splitlines()]
+    assert all(item["signals"]["mean_token"] > 0 for item in items)

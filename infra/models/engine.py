@@ -112,6 +112,7 @@ class Engine:
         seconds = time.monotonic() - start
         for found, wanted in zip(written, batch, strict=True):
             found.text, found.wall_s = wanted.prefill + self._chat.decode(found.ids), seconds
+            found.ends = self._chat.ends(found.ids, len(wanted.prefill))
         return written
 
     def _encoded(self, wanted: Wanted) -> Written:

@@ -4,6 +4,7 @@ an assistant's own text may hold markup but no control token, all other text is 
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -29,6 +30,7 @@ class Chat:
         self._markup.encode_special_tokens = True
         self._plain = Tokenizer.from_str(json.dumps({**json.loads(saved), "added_tokens": [], "post_processor": None}))
         self._pieces = lru_cache(maxsize=256)(self._render)
+        self._piece = lru_cache(maxsize=4096)(lambda one: str(self._trusted.decode([one], skip_special_tokens=False)))
         end = int(tokenizer.eos_token_id)
         closing = self._pieces(("user", "assistant"), "", False)[-1]
         self.stop = closing[0] if closing else end
@@ -59,6 +61,20 @@ class Chat:
         """The text of ``ids`` without a closing end of turn."""
         kept = ids[:-1] if ids and ids[-1] in self.stops else ids
         return str(self._trusted.decode(list(kept), skip_special_tokens=False))
+
+    def ends(self, ids: Sequence[int], start: int = 0) -> list[int]:
+        """Where the text of each of ``ids`` ends in what ``decode`` makes of all, counted on from ``start``.
+
+        A token that ends within a character ends before it, or with it: what a decoder shows of halves is its own.
+        """
+        whole = self.decode(ids)
+        pieces = [self._piece(one) for one in ids]
+        if ids and ids[-1] in self.stops:
+            pieces[-1] = ""
+        if "".join(pieces) == whole:
+            return [start + end for end in accumulate(map(len, pieces))]
+        prefixes = (len(self.decode(ids[: n + 1])) for n in range(len(ids)))
+        return [start + min(end, len(whole)) for end in accumulate(prefixes, max)]
 
     def _content(self, turn: Turn, after: Sequence[int]) -> list[int]:
         if turn.role != "assistant":

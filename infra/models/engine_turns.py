@@ -24,6 +24,7 @@ class Written:
     prompt: list[int] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
     finish: Literal["stop", "length"] = "length"
     text: str = ""
     wall_s: float = 0.0

@@ -6,6 +6,8 @@ and tool output. It gives no token ids: its turns are recorded and scored but ne
 
 import re
 import time
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import httpx
@@ -79,8 +81,9 @@ class Ollama:
     def _read(self, reply: ChatResponse, seconds: float) -> Generation:
         calls = [format_call(c.function.name, c.function.arguments) for c in reply.message.tool_calls or ()]
         said = (reply.message.content or "").strip()
+        text = "\n".join([said, *calls] if said else calls)
         return Generation(
-            text="\n".join([said, *calls] if said else calls),
+            text=text,
             logprobs=tuple(entry.logprob for entry in reply.logprobs or ()),
             finish="length" if reply.done_reason == "length" else "stop",
             usage=Usage(
@@ -89,7 +92,17 @@ class Ollama:
                 wall_s=seconds,
             ),
             model=self.name,
+            ends=_ends([entry.token for entry in reply.logprobs or ()], text),
         )
+
+
+def _ends(tokens: Sequence[str], text: str) -> tuple[int, ...]:
+    """Where each token ends in ``text``; nothing where they do not spell it, as with calls."""
+    whole = "".join(tokens)
+    if whole.strip() != text:
+        return ()
+    before = len(whole) - len(whole.lstrip())
+    return tuple(min(max(end - before, 0), len(text)) for end in accumulate(map(len, tokens)))
 
 
 async def probe(url: str, model: str, timeout_s: float = 5) -> str:

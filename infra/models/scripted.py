@@ -75,6 +75,7 @@ class Scripted:
             finish=finish,
             usage=Usage(prompt_tokens=len(prompt), completion_tokens=len(ids), wall_s=time.monotonic() - start),
             model=self.name,
+            ends=tuple(len(request.prefill) + len(decode(ids[: n + 1])) for n in range(len(ids))),
         )
 
     async def close(self) -> None:

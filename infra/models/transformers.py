@@ -73,6 +73,7 @@ class Transformers(Model):
             finish=found.finish,
             usage=usage,
             model=self.name,
+            ends=tuple(found.ends),
         )
 
 

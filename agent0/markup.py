@@ -1,0 +1,104 @@
+"""Which characters of a turn are the student's own, and which its format asked for.
+
+Once a call has begun, its tags, braces, quotes and keys follow by themselves: how sure a model was of those says
+nothing about its answer. Only the canonical spelling of calls is known here; text of other dialects is all the student's own.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from agent0.parsing import CLOSE, OPEN
+
+Span = tuple[int, int]
+"""Characters from the first up to, not including, the second."""
+
+_string = re.compile(r'"((?:[^"\\]|\\.)*)("?)(\s*:)?', re.S)
+_bare = re.compile(r"[A-Za-z0-9_.+-]+")
+_brace = re.compile(r"\\boxed\{|\\[{}\\]|[{}]")
+_boxed = re.compile(r"\\boxed\{\s*")
+
+
+def own(text: str) -> list[Span]:
+    """What of ``text`` no format asked for, in order: prose, the values of calls (their tool's name is one), answers
+    without ``\\boxed{}`` around them. Spans without a letter, digit or sign are left out."""
+    found: list[Span] = []
+    at = 0
+    while at < len(text):
+        start = text.find(OPEN, at)
+        found += _prose(text, at, len(text) if start < 0 else start)
+        if start < 0:
+            break
+        inside = start + len(OPEN)
+        end = text.find(CLOSE, inside)
+        stop = len(text) if end < 0 else end
+        found += _values(text, inside, stop)
+        at = stop + len(CLOSE)
+    return [span for span in found if text[span[0] : span[1]].strip()]
+
+
+def _prose(text: str, start: int, end: int) -> Iterator[Span]:
+    """Without the wrapping of boxed answers."""
+    at = start
+    for wrapped in sorted(_wrapping(text, start, end)):
+        yield at, wrapped[0]
+        at = wrapped[1]
+    yield at, end
+
+
+def _wrapping(text: str, start: int, end: int) -> Iterator[Span]:
+    """Each opening of a box, and the brace that closes it."""
+    stack: list[bool] = []
+    for mark in _brace.finditer(text, start, end):
+        box = mark[0].startswith("\\boxed")
+        if box:
+            yield mark.span()
+        if box or mark[0] == "{":
+            stack.append(box)
+        elif mark[0] == "}" and stack and stack.pop():
+            yield mark.span()
+
+
+def _values(text: str, start: int, end: int) -> Iterator[Span]:
+    """Contents of strings that are no keys, and bare values; a body that is no JSON is read the same way."""
+    at = start
+    while at < end:
+        quote = text.find('"', at, end)
+        for bare in _bare.finditer(text, at, end if quote < 0 else quote):
+            yield bare.span()
+        if quote < 0:
+            return
+        string = _string.match(text, quote, end)
+        assert string is not None  # noqa: S101 - it begins with a quote
+        if not string[3]:
+            yield string.span(1)
+        at = string.end()
+
+
+def answer_span(text: str, answer: str) -> Span | None:
+    """Where ``answer`` stands in the turn that gave it: in its last box, else where it occurs last, as it is or as JSON
+    spells it (an answer given by a call). None where it does not."""
+    for box in reversed(list(_boxed.finditer(text))):
+        if text.startswith(answer, box.end()):
+            return box.end(), box.end() + len(answer)
+    for spelled in (answer, _escaped(answer)):
+        if spelled and (start := text.rfind(spelled)) >= 0:
+            return start, start + len(spelled)
+    return None
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def within(spans: Sequence[Span], ends: Sequence[int]) -> list[int]:
+    """Places of the tokens whose text shares a character with one of ``spans``. A token's text goes from the end of the
+    one before it to its own; a token without text is in none. What was forced on a turn belongs to its first token."""
+    found, place, begin = [], 0, 0
+    for number, end in enumerate(ends):
+        while place < len(spans) and spans[place][1] <= begin:
+            place += 1
+        if begin < end and place < len(spans) and spans[place][0] < end:
+            found.append(number)
+        begin = max(begin, end)
+    return found
