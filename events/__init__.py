@@ -1,6 +1,6 @@
 """Facts: the names and values of everything that ever happened in a run. Pydantic and the standard library only."""
 
-from events import alarms, benchmarks, checkpoints, models, policies, runs, tasks
+from events import alarms, benchmarks, checkpoints, experiments, models, policies, runs, tasks
 from events.base import Event, Recorded, decode, effect_id, event_types, new_id
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "decode",
     "effect_id",
     "event_types",
+    "experiments",
     "models",
     "new_id",
     "policies",

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from events.base import Event
+from events.values import Artifact
 
 
 class ReactionFailed(Event):
@@ -77,6 +78,10 @@ class AlarmResolved(Event):
     message: str = ""
 
 
+LOG = "log"
+"""Stands where a run's id would: seals belong to the log as a whole."""
+
+
 class LogSealed(Event):
     """A segment of the log was hashed: sha256 over the canonical bodies from ``first`` to ``last``."""
 
@@ -84,3 +89,16 @@ class LogSealed(Event):
     last: int
     sha256: str
     previous: str = ""
+    events: int = 0
+    created: str = ""
+    """When the stream was made, as the server says: another time is another stream."""
+
+
+class LogContinued(Event):
+    """A fresh stream goes on where an archived one ended: first event of it, numbering unbroken."""
+
+    before: int
+    """Last sequence of the archive."""
+    seal: str
+    archive: Artifact
+    """Manifest of the archive's segments."""

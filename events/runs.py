@@ -19,6 +19,8 @@ class RunStarted(Event):
     """Prompt name -> content hash."""
     parent: str = ""
     parent_seq: int = 0
+    changes: dict[str, Any] = Field(default_factory=dict)
+    """Of a fork: settings that differ from its parent's, by dotted key."""
 
 
 class RunPaused(Event):

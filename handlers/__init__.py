@@ -35,8 +35,10 @@ class Handler:
     in_flight: int
     long: bool
 
-    async def __call__(self, cause: Recorded, run: RunState, ports: Mapping[str, Any]) -> list[Event]:
-        """React to ``cause``; effects in order."""
+    async def __call__(self, cause: Recorded, run: RunState | None, ports: Mapping[str, Any]) -> list[Event]:
+        """React to ``cause``; effects in order. Nobody reacts to what belongs to no run, as an experiment's events."""
+        if run is None:
+            return []
         own = {"event": cause.event, "run": run, "cause": cause}
         wanted = {name: own[name] for name in self.own}
         return await self.react(**wanted, **{name: ports[name] for name in self.ports})

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agent0.errors import NotFoundError
-from events import alarms, benchmarks, checkpoints, policies, tasks
+from events import alarms, benchmarks, checkpoints, experiments, policies, tasks
 from events import runs as facts
 from events.base import Event, Recorded
 from projections.base import Row, as_json, projection, select, stamp
+
+_NO_RUNS = (policies.RUN, alarms.LOG)
 
 
 @projection(
@@ -52,9 +54,9 @@ from projections.base import Row, as_json, projection, select, stamp
     },
 )
 def runs(e: Recorded) -> Iterator[Row]:
-    """Runs that train; policies and benchmarks have tables of their own. The first end of a run counts; ``wall_s`` is
-    from its start to its end, or to its last event."""
-    if e.run == policies.RUN or type(e.event).__module__ == benchmarks.__name__:
+    """Runs that train; policies, benchmarks and experiments have tables of their own. The first end of a run counts;
+    ``wall_s`` is from its start to its end, or to its last event."""
+    if e.run in _NO_RUNS or e.run.startswith(experiments.PREFIX) or type(e.event).__module__ == benchmarks.__name__:
         return
     row: Row = {"run": e.run, "events": 1, "updated": stamp(e)}
     if change := _CHANGES.get(type(e.event)):

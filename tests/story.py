@@ -6,7 +6,7 @@ arguments give the same bytes.
 
 from typing import Any
 
-from events import alarms, benchmarks, checkpoints, models, policies, runs
+from events import alarms, benchmarks, checkpoints, experiments, models, policies, runs
 from events.base import Recorded, effect_id, sha256
 from events.values import Artifact, Usage
 from tests.story_tasks import DOMAINS, TaskTeller
@@ -253,4 +253,34 @@ def benchmark_run(after: int = 0) -> list[Recorded]:
         )
     )  # fmt: skip
     told.tell(benchmarks.TaskReviewed(task="t0-000", attempt="t0-000-a0", correct=True, reviewer="ada"))
+    return renumbered(told.told, after)
+
+
+def experiment(after: int = 0, run: str = "r1") -> list[Recorded]:
+    """A run looked at once more: rescored, with one reward that could not be computed, and trained on."""
+    told = _Teller(f"{experiments.PREFIX}bold", 1, 1, 1, 0)
+    policy = {"set": "agent0", "weights": {"novelty": 0.4}}
+    told.tell(
+        experiments.ExperimentStarted(
+            name="bold", kind="rescore", source=run, run=run, until=100, policy=policy, policy_sha=sha256(str(policy))
+        )
+    )
+    told.tell(
+        experiments.RecomputeFailed(
+            task="t0-000", attempt="t0-000-a0", cause_id=effect_id("x", "y", 0), cause_seq=7, what="reward",
+            error="ZeroDivisionError", message="division by zero",
+        )
+    )  # fmt: skip
+    manifest = Artifact(sha256=sha256("manifest"), size=900, media="application/json")
+    told.tell(
+        experiments.DatasetSelected(
+            checkpoint="student-0", role="student", manifest=manifest, sha256=sha256("dataset"), events=12, until=100
+        )
+    )
+    told.tell(
+        experiments.ExperimentFinished(
+            kind="rescore", events=40, failed=1, sha256=sha256("told"), summary={"spearman": 0.9}
+        )
+    )
+    told.tell(alarms.LogContinued(before=100, seal=sha256("sealed"), archive=manifest))
     return renumbered(told.told, after)

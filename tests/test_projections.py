@@ -31,12 +31,13 @@ from projections import (
     verify,
 )
 from projections.views import digests
-from tests.story import benchmark_run, bodies, cancelled_run, policy_changes, whole_run
+from tests.story import benchmark_run, bodies, cancelled_run, experiment, policy_changes, whole_run
 
 TABLES = tables()
 RUN = whole_run(iterations=2, tasks=6, attempts=2)
 STORY = [*RUN, *policy_changes(after=len(RUN))]
 STORY += benchmark_run(after=len(STORY))
+STORY += experiment(after=len(STORY))
 STORED = bodies(STORY)
 LATE = STORY[-1].time
 Stored = list[tuple[int, bytes]]
@@ -80,7 +81,13 @@ WHOLE = in_memory(STORED)
 def test_the_told_runs_hold_every_event_class() -> None:
     told = {
         e.type
-        for e in [*whole_run(iterations=4, tasks=6, attempts=1), *cancelled_run(), *policy_changes(), *benchmark_run()]
+        for e in [
+            *whole_run(iterations=4, tasks=6, attempts=1),
+            *cancelled_run(),
+            *policy_changes(),
+            *benchmark_run(),
+            *experiment(),
+        ]
     }
     assert told == set(event_types())
 

@@ -1,0 +1,66 @@
+"""Another look at what happened: an experiment rescores, verifies again or trains again from a run's events, under a
+run token of its own. It counts from its closing event; before that it is unfinished, and can be gone on with."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from events.base import Event
+from events.values import Artifact, Role
+
+PREFIX = "exp-"
+"""Begins the run token of every experiment: nothing reacts to its events."""
+
+Kind = Literal["rescore", "reverify", "retrain"]
+
+
+class ExperimentStarted(Event):
+    """What is asked: ``source`` (a run, or another experiment) up to ``until``, under ``policy``."""
+
+    name: str
+    kind: Kind
+    source: str
+    run: str
+    """The run whose tasks and attempts these are."""
+    until: int
+    policy: dict[str, Any] = Field(default_factory=dict)
+    """Reward set and weights, verifier, or training settings: resolved, none left to defaults."""
+    policy_sha: str
+    purged: tuple[str, ...] = ()
+    """Tasks left out."""
+
+
+class RecomputeFailed(Event):
+    """A verifier or reward could not be computed at one old event; the rest went on."""
+
+    task: str
+    attempt: str = "-"
+    cause_id: str
+    cause_seq: int
+    what: Literal["reward", "verdict"]
+    error: str
+    message: str = ""
+
+
+class DatasetSelected(Event):
+    """Exactly what a checkpoint is trained on: ``manifest`` lists event ids in order with what was made of each.
+
+    ``sha256`` is that of the manifest without the run's name, so equal datasets have one digest anywhere.
+    """
+
+    checkpoint: str
+    role: Role
+    manifest: Artifact
+    sha256: str
+    events: int
+    until: int
+
+
+class ExperimentFinished(Event):
+    """The experiment counts from here. ``sha256`` is over the canonical data of what it told, in order."""
+
+    kind: Kind
+    events: int
+    failed: int = 0
+    sha256: str
+    summary: dict[str, float] = Field(default_factory=dict)
