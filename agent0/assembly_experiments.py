@@ -1,0 +1,260 @@
+"""Part of the rim: experiments read a run's past from the log and write what they found under a token of their own."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from agent0.assembly import open_log, recorded
+from agent0.branches import read_branch
+from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.experiments import Repaid, digest, experiment_id, summary, told_id
+from agent0.rescoring import Rescored, Rescoring, Trouble
+from agent0.settings import RewardConfig, Settings
+from events.base import Event, Recorded, sha256
+from events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
+from events.tasks import ResultVerified, RewardAssigned
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+PART = 500
+"""Events that land together, all or none."""
+AS_RUN = "as-run"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Events read of all, and the time that took (seconds)."""
+
+    done: int
+    all: int
+    wall_s: float
+
+    @property
+    def left_s(self) -> float:
+        """At the rate so far."""
+        return self.wall_s / self.done * (self.all - self.done) if self.done else 0.0
+
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Rescore:
+    """What is asked: rewards of ``run`` under ``policy`` (None: its own), verdicts of an earlier experiment instead of
+    the run's where one is named."""
+
+    run: str
+    name: str
+    policy: RewardConfig | None
+    verdicts: str = ""
+    commit: bool = False
+
+
+@dataclass
+class _Found:
+    """What reading gave: pairs by the id of the run's own receipt."""
+
+    before: dict[str, RewardAssigned] = field(default_factory=dict)
+    after: dict[str, Rescored] = field(default_factory=dict)
+    troubles: list[Trouble] = field(default_factory=list)
+    given_up: set[str] = field(default_factory=set)
+    until: int = 0
+    policy: RewardConfig | None = None
+    read: int = 0
+    finished: bool = False
+
+    def pairs(self) -> list[Repaid]:
+        """Side by side. What was given up, or had not landed yet when a run was stopped, has no counterpart."""
+        out = [Repaid(self.before.get(id), found.reward) for id, found in self.after.items() if id in self.before]
+        out += [Repaid(None, f.reward) for id, f in self.after.items() if id not in self.before and self.due(f)]
+        return out + [Repaid(old, None) for id, old in self.before.items() if id not in self.after]
+
+    def due(self, found: Rescored) -> bool:
+        return self.finished and found.cause.id not in self.given_up
+
+
+def reward_policy(given: str) -> RewardConfig | None:
+    """Rules of a TOML file with ``set`` and ``[weights]``; None for ``as-run``.
+
+    Raises:
+        ConfigError: no such file, no TOML, or a set or part that does not exist.
+    """
+    from agent0.configuration import nearest
+    from agent0.rewards import rewards
+
+    if given == AS_RUN:
+        return None
+    path = Path(given)
+    try:
+        policy = RewardConfig.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", f"Name a TOML file, or {AS_RUN}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is no TOML.", f"{error}.") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{path}: {key}: {first['msg']}.", fix="It may have: set, and a table [weights].") from error
+    known = sorted({**rewards("student"), **rewards("teacher")})
+    for name in policy.weights:
+        if name not in known:
+            raise ConfigError(
+                f"{path}: there is no reward {name[:80]!r}.", f"Known: {', '.join(known)}.", nearest(name, known)
+            )
+    return policy
+
+
+async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _: None) -> dict[str, Any]:
+    """Recompute, compare and, where asked to, write down what ``asked.run`` would have been paid.
+
+    Raises:
+        NotFoundError: no such run, or no such experiment's verdicts.
+        OperationError: an experiment of this name asked something else.
+    """
+    name = experiment_id(asked.name)
+    async with open_log(settings) as log:
+        begun = await _begun(log, name)
+        verdicts = await _verdicts(log, asked.verdicts) if asked.verdicts else {}
+        found = await _recompute(log, asked, verdicts, begun.until if begun else 0, tell)
+        pairs = found.pairs()
+        told = {
+            "experiment": name,
+            "run": asked.run,
+            "until": found.until,
+            "events": found.read,
+            **summary(pairs),
+            "failed": len(found.troubles),
+            "committed": False,
+        }
+        if asked.commit:
+            await _commit(log, name, asked, found, begun, told)
+    return told
+
+
+async def _recompute(
+    log: "Log", asked: Rescore, verdicts: Mapping[str, ResultVerified], until: int, tell: Tell
+) -> _Found:
+    found, began = _Found(until=until or await log.last_seq(asked.run)), monotonic()
+    if not found.until:
+        raise NotFoundError(f"There is no run {asked.run!r}.", fix="See: agent0 run list")
+    fold = Rescoring(asked.policy, verdicts)
+    async with aclosing(read_branch(log, asked.run, until=found.until)) as events:  # type: ignore[type-var]
+        async for told in events:
+            _take(found, fold, told, asked.run)
+            found.read += 1
+            if found.read % 2000 == 0:
+                tell(Progress(told.seq, found.until, monotonic() - began))
+    if fold.state is None:
+        raise NotFoundError(f"{asked.run!r} is no run with rewards.", fix="See: agent0 run list")
+    found.finished = fold.state.status == "finished"
+    found.policy = asked.policy or fold.state.config.rewards
+    tell(Progress(found.until, found.until, monotonic() - began))
+    return found
+
+
+def _take(found: _Found, fold: Rescoring, told: Recorded, run: str) -> None:
+    """A fork's past was paid in its parent: it is folded, and not told again."""
+    paid = fold.take(told)
+    if told.run != run:
+        return
+    if isinstance(told.event, RewardAssigned):
+        found.before[told.id] = told.event
+    if getattr(told.event, "failed_handler", "") == "assign_reward":
+        found.given_up.add(str(getattr(told.event, "cause_id", "")))
+    for each in paid:
+        if isinstance(each, Trouble):
+            found.troubles.append(each)
+        else:
+            found.after[each.id] = each
+
+
+async def _verdicts(log: "Log", experiment: str) -> dict[str, ResultVerified]:
+    """What a finished experiment decided, by attempt."""
+    events = [r.event async for r in log.read(experiment_id(experiment), ["ResultVerified", "ExperimentFinished"])]
+    if not any(isinstance(event, ExperimentFinished) for event in events):
+        raise NotFoundError(f"There is no finished experiment {experiment!r}.", fix="See: agent0 experiment list")
+    return {event.attempt: event for event in events if isinstance(event, ResultVerified)}
+
+
+async def _begun(log: "Log", experiment: str) -> ExperimentStarted | None:
+    async for told in log.read(experiment, ["ExperimentStarted"]):
+        if isinstance(told.event, ExperimentStarted):
+            return told.event
+    return None
+
+
+async def _commit(
+    log: "Log", name: str, asked: Rescore, found: _Found, begun: ExperimentStarted | None, told: dict[str, Any]
+) -> None:
+    """Write what is not written yet; the closing event comes last, and everything before it is nobody's truth."""
+    assert found.policy is not None  # noqa: S101 - set when the reading ended
+    policy = {**found.policy.model_dump(mode="json"), "verdicts": asked.verdicts}
+    start = ExperimentStarted(
+        name=asked.name,
+        kind="rescore",
+        source=asked.run,
+        run=asked.run,
+        until=found.until,
+        policy=policy,
+        policy_sha=sha256(str(sorted(policy.items()))),
+    )
+    if begun is not None and begun != start:
+        raise OperationError(
+            f"Experiment {name} asked something else.", f"It looked at {begun.source}.", "Choose another name."
+        )
+    rewards = [each for id, each in found.after.items() if id in found.before or found.due(each)]
+    end = ExperimentFinished(
+        kind="rescore",
+        events=len(rewards),
+        failed=len(found.troubles),
+        sha256=digest(each.reward for each in rewards),
+        summary=_numbers(told),
+    )
+    events = [_named(name, start, told_id(name, "start", 0))]
+    events += [_named(name, each.reward, told_id(name, each.cause.id, each.number), each.cause.id) for each in rewards]
+    events += [_named(name, _failed(each), told_id(name, each.cause.id, 99), each.cause.id) for each in found.troubles]
+    known = {r.id async for r in log.read(name)}
+    await append_new(log, [*events, _named(name, end, told_id(name, "end", 0))], known)
+    told["committed"] = True
+
+
+async def append_new(log: "Log", events: list[Recorded], known: set[str]) -> None:
+    """What is not stored yet, in parts that land all or none."""
+    left = [each for each in events if each.id not in known]
+    for start in range(0, len(left), PART):
+        await log.append(left[start : start + PART])
+
+
+def _named(experiment: str, event: Event, id: str, cause: str = "") -> Recorded:
+    return recorded(experiment, event).model_copy(update={"id": id, "cause": cause})
+
+
+def _failed(trouble: Trouble) -> RecomputeFailed:
+    cause = trouble.cause
+    return RecomputeFailed(
+        task=cause.task,
+        attempt=cause.attempt,
+        cause_id=cause.id,
+        cause_seq=cause.seq,
+        what="reward",
+        error=trouble.error,
+        message=trouble.message,
+    )
+
+
+def _numbers(told: Mapping[str, Any]) -> dict[str, float]:
+    """Of a summary, what is a number, by dotted name."""
+    out: dict[str, float] = {}
+    for key, value in told.items():
+        if isinstance(value, Mapping):
+            out |= {f"{key}.{name}": number for name, number in _numbers(value).items()}
+        elif isinstance(value, int | float):
+            out[key] = float(value)
+    return out

@@ -1,0 +1,83 @@
+"""Experiments: what a run would have come to under other rules, from its log and without a model call."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import terminal
+
+if TYPE_CHECKING:
+    from agent0.assembly_experiments import Progress
+
+app = typer.Typer(help="Experiments on the past: other rewards, other verdicts, other training, from what was logged.")
+Name = Annotated[str, typer.Option("--name", "-n", help="Its name; run again with the same one, it goes on.")]
+
+
+@app.callback()
+def _noun() -> None:
+    """A noun with verbs."""
+
+
+@app.command()
+def rescore(
+    run: terminal.Run = "LAST",
+    rewards: Annotated[
+        str, typer.Option(metavar="FILE", help="TOML with `set` and [weights]; as-run: the run's own rules.")
+    ] = "as-run",
+    name: Name = "",
+    verdicts: Annotated[str, typer.Option(metavar="EXPERIMENT", help="Verdicts of a `reverify` instead.")] = "",
+    commit: Annotated[bool, typer.Option("--commit", help="Write it down; without it nothing is written.")] = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """Recompute all rewards of a run, its teacher's too, and show what changes. With its own rules: nothing."""
+    from agent0.assembly_experiments import AS_RUN, Rescore, rescore_run, reward_policy
+    from agent0.errors import ConfigError
+
+    policy = reward_policy(rewards)
+    if commit and not name:
+        raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
+    held = terminal.settings()
+    asked = Rescore(_resolved(run), name or "look", policy, verdicts, commit)
+    found = terminal.run_async(lambda: rescore_run(held, asked, _Told(quiet=as_json)))
+    own = rewards == AS_RUN and not verdicts
+    if as_json:
+        terminal.data(found)
+    else:
+        _tell(found)
+    if own and not found["identical"]:
+        terminal.say("The run's own rules do not give its own rewards: see `agent0 run check`.")
+        raise typer.Exit(1)
+
+
+def _resolved(run: str) -> str:
+    from projections.runs import resolve
+
+    with terminal.tables() as db:
+        return str(resolve(db, run))
+
+
+class _Told:
+    """Says now and then how far the reading is."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def __call__(self, at: "Progress") -> None:
+        if not self._quiet:
+            rate = at.done / at.wall_s if at.wall_s else 0.0
+            terminal.say(f"{at.done:,} of {at.all:,} events, {rate:,.0f} a second, {at.left_s:.0f} s left")
+
+
+def _tell(found: dict[str, Any]) -> None:
+    roles = [{"role": role, **found[role]} for role in ("student", "teacher") if role in found]
+    sides = found["changed_sides"]
+    terminal.table(roles, False, ("role", "n", "changed", "mean_before", "mean_after", "rank_correlation"))
+    terminal.text(f"{found['changed']} of {found['receipts']} receipts change.")
+    if sides:
+        terminal.text(f"{len(sides)} tasks change sides: {', '.join(sides[:20])}{' …' if len(sides) > 20 else ''}")
+    if found["failed"]:
+        terminal.text(f"{found['failed']} rewards could not be computed.")
+    if found["committed"]:
+        terminal.text(f"Written down as {found['experiment']}.")
+    else:
+        terminal.say("Nothing is written; --commit writes it down.")
