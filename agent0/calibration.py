@@ -5,7 +5,7 @@ A calibrator is fitted on other items than it is scored on; the caller sees to t
 
 import math
 import random
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -43,7 +43,7 @@ class Calibrator:
             place = bisect_right(self.parameters[:half], confidence) - 1
             return self.parameters[half + max(place, 0)]
         slope, intercept = (1 / self.parameters[0], 0.0) if self.method == "temperature" else self.parameters
-        return _sigmoid(slope * log_odds(confidence) + intercept)
+        return sigmoid(slope * log_odds(confidence) + intercept)
 
 
 def log_odds(confidence: float) -> float:
@@ -52,7 +52,8 @@ def log_odds(confidence: float) -> float:
     return math.log(inside / (1 - inside))
 
 
-def _sigmoid(x: float) -> float:
+def sigmoid(x: float) -> float:
+    """The probability whose log-odds are ``x``."""
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
@@ -60,7 +61,7 @@ def reliability(confidences: Sequence[float], outcomes: Sequence[bool], bins: in
     """Equal-width bins over [0, 1]."""
     held: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
     for confidence, outcome in zip(confidences, outcomes, strict=True):
-        held[min(bins - 1, max(0, math.ceil(confidence * bins) - 1))].append((confidence, outcome))
+        held[_place(confidence, bins)].append((confidence, outcome))
     return [
         Bin(
             place / bins,
@@ -73,12 +74,18 @@ def reliability(confidences: Sequence[float], outcomes: Sequence[bool], bins: in
     ]
 
 
+def _place(confidence: float, bins: int) -> int:
+    """Of the bin (low, high] that holds ``confidence``; the first holds 0, too."""
+    return min(bins - 1, max(0, math.ceil(confidence * bins) - 1))
+
+
 def ece(confidences: Sequence[float], outcomes: Sequence[bool], bins: int = BINS) -> float:
     """Expected calibration error (arXiv 1706.04599, equation 3). Biased upward for few items: 0.05 at 300 even for a
     perfect one."""
-    total = len(confidences)
-    found = reliability(confidences, outcomes, bins)
-    return sum(b.n * abs(b.confidence - b.accuracy) for b in found) / total if total else 0.0
+    gaps = [0.0] * bins
+    for confidence, outcome in zip(confidences, outcomes, strict=True):
+        gaps[_place(confidence, bins)] += confidence - outcome
+    return sum(map(abs, gaps)) / len(confidences) if confidences else 0.0
 
 
 def ece_interval(
@@ -88,11 +95,13 @@ def ece_interval(
     rng, size = random.Random(seed), len(confidences)
     if not size:
         return 0.0, 1.0
-    places = range(size)
+    gaps = [(_place(c, BINS), c - o) for c, o in zip(confidences, outcomes, strict=True)]
     found = []
     for _ in range(rounds):
-        drawn = rng.choices(places, k=size)
-        found.append(ece([confidences[p] for p in drawn], [outcomes[p] for p in drawn]))
+        held = [0.0] * BINS
+        for place, gap in rng.choices(gaps, k=size):
+            held[place] += gap
+        found.append(sum(map(abs, held)) / size)
     found.sort()
     return found[int(0.025 * rounds)], found[math.ceil(0.975 * rounds) - 1]
 
@@ -100,6 +109,44 @@ def ece_interval(
 def brier(confidences: Sequence[float], outcomes: Sequence[bool]) -> float:
     """Mean squared error of the probability (Brier 1950)."""
     return fmean((c - o) ** 2 for c, o in zip(confidences, outcomes, strict=True)) if confidences else 0.0
+
+
+def log_loss(confidences: Sequence[float], outcomes: Sequence[bool]) -> float:
+    """Mean negative log-probability (nats) of what came; probabilities are kept off 0 and 1."""
+    odds = map(log_odds, confidences)
+    return fmean(softplus(-x if o else x) for x, o in zip(odds, outcomes, strict=True)) if confidences else 0.0
+
+
+def auroc(confidences: Sequence[float], outcomes: Sequence[bool]) -> float | None:
+    """Chance that a right item has a higher confidence than a wrong one, ties half; None where one kind is missing.
+
+    What ECE cannot see: a constant is calibrated, and tells nothing (0.5).
+    """
+    wrong = sorted(c for c, o in zip(confidences, outcomes, strict=True) if not o)
+    right = [c for c, o in zip(confidences, outcomes, strict=True) if o]
+    if not wrong or not right:
+        return None
+    above = sum(bisect_left(wrong, c) + bisect_right(wrong, c) for c in right)
+    return above / (2 * len(wrong) * len(right))
+
+
+def ece_floor(confidences: Sequence[float], *, rounds: int = 200, seed: int = 0) -> float:
+    """Mean ``ece`` if these confidences were exactly right: what chance alone leaves of as many items."""
+    rng = random.Random(seed)
+    return fmean(ece(confidences, [rng.random() < c for c in confidences]) for _ in range(rounds))
+
+
+def folds(outcomes: Sequence[bool], count: int = 5, seed: int = 0) -> list[list[int]]:
+    """Places of the items in ``count`` parts, right and wrong ones spread evenly."""
+    rng, dealt = random.Random(seed), 0
+    parts: list[list[int]] = [[] for _ in range(count)]
+    for kind in (True, False):
+        places = [place for place, outcome in enumerate(outcomes) if outcome is kind]
+        rng.shuffle(places)
+        for place in places:
+            parts[dealt % count].append(place)
+            dealt += 1
+    return [sorted(part) for part in parts if part]
 
 
 def fit(method: Method, confidences: Sequence[float], outcomes: Sequence[bool]) -> Calibrator:
@@ -124,7 +171,7 @@ def _temperature(confidences: Sequence[float], outcomes: Sequence[bool]) -> tupl
 
     def loss(log_t: float) -> float:
         scale = math.exp(-log_t)
-        return sum(_softplus(-scale * x if o else scale * x) for x, o in zip(odds, outcomes, strict=True))
+        return sum(softplus(-scale * x if o else scale * x) for x, o in zip(odds, outcomes, strict=True))
 
     low, high, golden = -4.0, 4.0, (math.sqrt(5) - 1) / 2
     for _ in range(60):
@@ -133,7 +180,8 @@ def _temperature(confidences: Sequence[float], outcomes: Sequence[bool]) -> tupl
     return (math.exp((low + high) / 2),)
 
 
-def _softplus(x: float) -> float:
+def softplus(x: float) -> float:
+    """log(1 + exp(x)): the log loss at log-odds -x of what came."""
     return x + math.log1p(math.exp(-x)) if x > 0 else math.log1p(math.exp(x))
 
 
@@ -146,7 +194,7 @@ def _platt(confidences: Sequence[float], outcomes: Sequence[bool]) -> tuple[floa
 
     def loss(line: tuple[float, float]) -> float:
         scores = [line[0] * x + line[1] for x in odds]
-        return sum(t * _softplus(-z) + (1 - t) * _softplus(z) for t, z in zip(targets, scores, strict=True))
+        return sum(t * softplus(-z) + (1 - t) * softplus(z) for t, z in zip(targets, scores, strict=True))
 
     line = (0.0, math.log((right + 1) / (len(outcomes) - right + 1)))
     for _ in range(100):
@@ -162,7 +210,7 @@ def _platt(confidences: Sequence[float], outcomes: Sequence[bool]) -> tuple[floa
 
 def _newton(line: tuple[float, float], odds: Sequence[float], targets: Sequence[float]) -> tuple[float, float]:
     """The step for slope and intercept, with a little ridge."""
-    ps = [_sigmoid(line[0] * x + line[1]) for x in odds]
+    ps = [sigmoid(line[0] * x + line[1]) for x in odds]
     weights = [p * (1 - p) for p in ps]
     g1 = sum((p - t) * x for p, t, x in zip(ps, targets, odds, strict=True))
     g2 = sum(p - t for p, t in zip(ps, targets, strict=True))

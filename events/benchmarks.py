@@ -95,12 +95,15 @@ class BenchmarksIndexed(Event):
 
 
 class CalibratorFitted(Event):
-    """Confidences were given a calibrator, fitted on other items than it is scored on."""
+    """Confidences were given a calibrator, fitted on other items than it is scored on (``agent0 calibrate``)."""
 
     name: str
+    """The model's."""
     signal: str
-    method: Literal["temperature", "platt", "isotonic"]
+    """One of ``agent0.confidence``, or several with a plus between them."""
+    method: Literal["temperature", "platt", "isotonic", "logistic"]
     parameters: tuple[float, ...]
+    """As ``agent0.calibration.Calibrator`` has them; ``logistic``: as ``agent0.fusion.Fusion``."""
     fitted_on: int
     scored_on: int
     ece_before: float
@@ -118,6 +121,12 @@ class CalibratorFitted(Event):
     before_upper95: float = 1.0
     reliability: tuple[ReliabilityBin, ...] = ()
     """After calibration; bins without items are left out."""
+    log_loss: float | None = None
+    """Cross-validated on the items it was fitted on, nats: the lowest one of a run is the one to use."""
+    auroc: float | None = None
+    """Chance that a right answer has the higher confidence; 0.5 tells nothing, however well calibrated."""
+    ece_floor: float | None = None
+    """What chance alone leaves of as many items if every confidence were exactly right."""
 
 
 class TaskReviewed(Event):

@@ -1,0 +1,174 @@
+"""Which signal, mapped how, says best how likely an answer is right: chosen by log loss on the fitting items alone,
+each of them predicted by a map that has not seen it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from agent0.calibration import (
+    Bin,
+    Calibrator,
+    auroc,
+    brier,
+    ece,
+    ece_floor,
+    ece_interval,
+    fit,
+    folds,
+    log_loss,
+    reliability,
+)
+from agent0.confidence import MEANING, SEVERAL
+from agent0.fusion import Fusion, Signals, fuse
+
+Method = Literal["temperature", "platt", "isotonic", "logistic"]
+SINGLE: tuple[Literal["temperature", "platt", "isotonic"], ...] = ("temperature", "platt", "isotonic")
+JOINED = "+"
+"""Between the names of signals that are fused."""
+
+FEWEST = 20
+"""Items that must have a signal before it is used."""
+
+Fitter = Callable[[Sequence[Signals], Sequence[bool]], "Candidate"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One answer: its signals, and whether it is right."""
+
+    signals: Mapping[str, float]
+    right: bool
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A fitted map from signals to a probability. ``signal`` names one, or several with ``JOINED`` between them;
+    ``parameters`` are those of ``Calibrator`` and ``Fusion``; ``loss`` is the cross-validated log loss."""
+
+    signal: str
+    method: Method
+    parameters: tuple[float, ...]
+    fitted_on: int
+    loss: float = 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The signals it reads."""
+        return tuple(self.signal.split(JOINED))
+
+    def fits(self, signals: Signals) -> bool:
+        """Whether ``signals`` have what it needs: the only one, or some, and those of further samples where it was
+        fitted with such."""
+        held = [name for name in self.names if name in signals]
+        return bool(held) and all(name in held for name in self.names if name in SEVERAL)
+
+    def apply(self, signals: Signals) -> float:
+        """The probability that the answer is right. ``signals`` must fit."""
+        if self.method == "logistic":
+            return Fusion(self.names, self.parameters, self.fitted_on).apply(signals)
+        return Calibrator(self.method, self.parameters, self.fitted_on).apply(signals[self.signal])
+
+    def raw(self, signals: Signals) -> float:
+        """What the signals say as they are: their mean."""
+        return fmean(signals[name] for name in self.names if name in signals)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a candidate is worth on items it was not fitted on. Intervals are 95 %; ``floor`` is the ECE that chance
+    leaves a perfect one; ``bins`` are those with items."""
+
+    candidate: Candidate
+    scored_on: int
+    ece_before: float
+    before95: tuple[float, float]
+    ece_after: float
+    after95: tuple[float, float]
+    floor: float
+    brier_before: float
+    brier_after: float
+    auroc: float | None
+    before: tuple[Bin, ...]
+    bins: tuple[Bin, ...]
+
+
+def fitted(items: Sequence[Item], seed: int = 0) -> list[Candidate]:
+    """A candidate for each signal that every item has, by its best method; the signals of one attempt fused; all of
+    them fused, where there are further samples. Best first.
+
+    Raises:
+        ValueError: fewer than two items of either outcome.
+    """
+    outcomes = [item.right for item in items]
+    if min(sum(outcomes), len(outcomes) - sum(outcomes)) < 2:
+        raise ValueError("calibration needs at least two right and two wrong answers")
+    rows = [item.signals for item in items]
+    known = [name for name in MEANING if sum(name in row for row in rows) >= min(FEWEST, len(rows))]
+    parts = folds(outcomes, seed=seed)
+    found = [
+        min((_validated(_single(name, method), rows, outcomes, parts) for method in SINGLE), key=_loss)
+        for name in known
+        if all(name in row for row in rows)
+    ]
+    alone = tuple(name for name in known if name not in SEVERAL)
+    for names in dict.fromkeys((alone, tuple(known))):
+        if len(names) > 1:
+            found.append(_validated(_fused(names), rows, outcomes, parts))
+    return sorted(found, key=_loss)
+
+
+def _loss(candidate: Candidate) -> float:
+    return candidate.loss
+
+
+def _single(name: str, method: Literal["temperature", "platt", "isotonic"]) -> Fitter:
+    def made(rows: Sequence[Signals], outcomes: Sequence[bool]) -> Candidate:
+        return Candidate(name, method, fit(method, [row[name] for row in rows], outcomes).parameters, len(rows))
+
+    return made
+
+
+def _fused(names: Sequence[str]) -> Fitter:
+    def made(rows: Sequence[Signals], outcomes: Sequence[bool]) -> Candidate:
+        return Candidate(JOINED.join(names), "logistic", fuse(names, rows, outcomes).parameters, len(rows))
+
+    return made
+
+
+def _validated(
+    fitter: Fitter, rows: Sequence[Signals], outcomes: Sequence[bool], parts: Sequence[Sequence[int]]
+) -> Candidate:
+    """Fitted on all, with the log loss of predictions for each part by what was fitted on the others."""
+    said: list[float] = []
+    came: list[bool] = []
+    for part in parts:
+        held = set(part)
+        others = [place for place in range(len(rows)) if place not in held]
+        made = fitter([rows[place] for place in others], [outcomes[place] for place in others])
+        said += [made.apply(rows[place]) for place in part]
+        came += [outcomes[place] for place in part]
+    whole = fitter(rows, outcomes)
+    return Candidate(whole.signal, whole.method, whole.parameters, whole.fitted_on, log_loss(said, came))
+
+
+def measured(candidate: Candidate, items: Sequence[Item], seed: int = 0) -> Measured:
+    """Before and after, on those ``items`` that have the signals it needs."""
+    held = [item for item in items if candidate.fits(item.signals)]
+    came = [item.right for item in held]
+    before = [candidate.raw(item.signals) for item in held]
+    after = [candidate.apply(item.signals) for item in held]
+    return Measured(
+        candidate,
+        len(held),
+        ece(before, came),
+        ece_interval(before, came, seed=seed),
+        ece(after, came),
+        ece_interval(after, came, seed=seed),
+        ece_floor(after, seed=seed) if held else 0.0,
+        brier(before, came),
+        brier(after, came),
+        auroc(after, came),
+        tuple(b for b in reliability(before, came) if b.n),
+        tuple(b for b in reliability(after, came) if b.n),
+    )
