@@ -1,5 +1,6 @@
 """The report: one file that shows what the tables say, however hostile the words in it."""
 
+import json
 import re
 import sqlite3
 import xml.etree.ElementTree as ET
@@ -10,16 +11,22 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent0.errors import NotFoundError
-from agent0.report import curve_svg, draw_curve, page
-from agent0.report.curve import Palette
+from agent0.report.curve import Palette, curve_svg, draw_curve
+from agent0.report.findings import findings
+from agent0.report.page import page
+from agent0.report.plot import plot
 from events.base import Event, Recorded
+from events.checkpoints import CheckpointEvaluated
 from events.runs import RunStarted
 from events.tasks import TaskAttempted, ToolCalled
 from events.values import Turn
+from infra.artifacts import FileArtifacts
 from projections import Projector, tables
-from tests.story import bodies, whole_run
+from tests.story import benchmark_run, bodies, whole_run
 from tests.terminal import agent0
 
 VOID = {"meta", "br", "img", "link"}
@@ -27,6 +34,9 @@ NASTY = (
     '</pre></details><script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}{% raw %} $\\frac{}$ '
     "\x1b[2J\x00\u202egnirts &lt; ]]> --> <!-- <style>*{display:none}</style>"
 )
+
+
+NOWHERE = FileArtifacts(Path("/nonexistent"))
 
 
 def told(events: list[Recorded], where: str | Path = ":memory:") -> sqlite3.Connection:
@@ -43,7 +53,7 @@ def story() -> list[Recorded]:
 @pytest.fixture(scope="module")
 def text(story: list[Recorded]) -> str:
     with closing(told(story)) as db:
-        return page(db, "r1")
+        return page(db, NOWHERE, "r1")
 
 
 class Reader(HTMLParser):
@@ -102,7 +112,7 @@ def test_page_shows_what_the_tables_say(text: str, story: list[Recorded]) -> Non
 
 def test_same_tables_same_bytes(text: str, story: list[Recorded]) -> None:
     with closing(told(story)) as db:
-        assert page(db, "LAST") == text
+        assert page(db, NOWHERE, "LAST") == text
 
 
 def poisoned(recorded: Recorded) -> Recorded:
@@ -123,7 +133,7 @@ def poisoned(recorded: Recorded) -> Recorded:
 
 def test_no_text_becomes_markup(text: str, story: list[Recorded]) -> None:
     with closing(told([poisoned(recorded) for recorded in story])) as db:
-        seen = Reader(page(db, "r1"))
+        seen = Reader(page(db, NOWHERE, "r1"))
     assert set(seen.tags) == set(Reader(text).tags)
     assert not any(name.startswith("on") for name, _ in seen.attributes)
     shown = "".join(seen.words)
@@ -133,11 +143,11 @@ def test_no_text_becomes_markup(text: str, story: list[Recorded]) -> None:
 
 def test_a_run_that_only_began(tmp_path: Path, story: list[Recorded]) -> None:
     with closing(told(story[:1])) as db:
-        assert "Nothing was evaluated yet." in "".join(Reader(page(db, "r1")).words)
+        assert "Nothing was evaluated yet." in "".join(Reader(page(db, NOWHERE, "r1")).words)
         assert curve_svg(db, "r1") == ""
         draw_curve(db, "r1", tmp_path / "curve.png")
         with pytest.raises(NotFoundError):
-            page(db, "r2")
+            page(db, NOWHERE, "r2")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -161,14 +171,103 @@ def test_curve_is_drawn_from_every_point(tmp_path: Path, story: list[Recorded]) 
     assert max(len(re.findall("[ML]", node.get("d", ""))) for node in line) == points == 4
 
 
+def with_items(story: list[Recorded], store: FileArtifacts) -> list[Recorded]:
+    """The story with real item tables: logic fails as the outcomes say, with a hostile word in it."""
+    held = []
+    for recorded in story:
+        event = recorded.event
+        if isinstance(event, CheckpointEvaluated):
+            rows = [
+                {"task": str(n), "domain": "logic" if c == "0" else NASTY, "level": 1, "question": NASTY,
+                 "answer": None, "correct": c == "1", "tool_ok": 0, "tokens": 1, "seconds": 0.1}
+                for n, c in enumerate(event.outcomes)
+            ]  # fmt: skip
+            stored = store.put("\n".join(map(json.dumps, rows)).encode())
+            recorded = recorded.model_copy(update={"event": event.model_copy(update={"items": stored})})
+        held.append(recorded)
+    return held
+
+
+def test_failures_are_those_of_the_last_validation_items(tmp_path: Path, story: list[Recorded]) -> None:
+    store = FileArtifacts(tmp_path)
+    held = with_items(story, store)
+    with closing(told(held)) as db:
+        found = findings(db, store, "r1")
+        seen = Reader(page(db, store, "r1"))
+        assert findings(db, NOWHERE, "r1")["failures"] == found["failures"][1:]
+    last = [e.event for e in held if e.type == "CheckpointEvaluated" and e.event.split == "validation"][-1]
+    first = found["failures"][0]
+    wrong = last.n - last.correct
+    assert (first["items"], first["wrong"]) == (last.n, wrong)
+    logic = next(mode for mode in first["modes"] if mode["by"] == "domain")
+    assert (logic["mode"], logic["wrong"], logic["share"], logic["gain"]) == ("logic", wrong, 1.0, wrong / last.n)
+    assert next(mode["mode"] for mode in first["modes"] if mode["by"] == "error") == "no_answer"
+    assert "script" not in seen.tags
+
+
+def test_improved_is_said_where_the_paired_test_says_so(story: list[Recorded]) -> None:
+    def scored(recorded: Recorded) -> Recorded:
+        event = recorded.event
+        if not isinstance(event, CheckpointEvaluated) or event.split != "validation":
+            return recorded
+        outcomes = {-1: "0" * 30, 0: "1" * 3 + "0" * 27, 1: "1" * 30}.get(event.iteration, "1" * 30)
+        return recorded.model_copy(update={"event": event.model_copy(update={"outcomes": outcomes})})
+
+    with closing(told([scored(recorded) for recorded in story])) as db:
+        rows = findings(db, NOWHERE, "r1")["iterations"]
+        words = " ".join(Reader(page(db, NOWHERE, "r1")).words)
+    says = [(row["against_before"] or {}).get("word") for row in rows]
+    assert says == [None, "no difference shown", "improved", "no difference shown"]
+    assert [row["against_base"]["word"] for row in rows[1:]] == ["no difference shown", "improved", "improved"]
+    claims = sum(row[name] is not None for row in rows for name in ("against_before", "against_base"))
+    assert words.count("detectable") >= claims == 6
+
+
+def test_what_tasks_were_compared_with_is_told(story: list[Recorded]) -> None:
+    index = next(e for e in benchmark_run() if e.type == "BenchmarksIndexed")
+    known = [*story, index.model_copy(update={"run": "r1", "seq": len(story) + 1})]
+    for events, words in (
+        (story, "not compared: no benchmark folder named"),
+        (known, "against 2 items of 1 benchmarks"),
+    ):
+        with closing(told(events)) as db:
+            assert findings(db, NOWHERE, "r1")["decontamination"] == words
+            assert words in " ".join(Reader(page(db, NOWHERE, "r1")).words)
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.floats(0, 1)] * 4).map(
+            lambda s: dict(zip(("accuracy", "lower95", "upper95", "tool_use"), s, strict=True))
+        ),
+        max_size=300,
+    )
+)
+def test_any_curve_fits_a_terminal(scores: list[dict[str, float]]) -> None:
+    drawn = plot([{**score, "iteration": n - 1} for n, score in enumerate(scores)])
+    assert drawn.count("●") == (min(len(scores), 32) + 1 if scores else 0)
+    assert max(map(len, drawn.splitlines()), default=0) <= 110
+
+
 def test_report_is_a_command(tmp_path: Path, story: list[Recorded]) -> None:
     (tmp_path / "tables").mkdir()
     told(story, tmp_path / "tables" / "view.db").close()
     said = agent0("report", home=tmp_path)
     assert said.code == 0
-    assert Path(said.out.strip()).read_text() == agent0("report", "r1", "--out", "-", home=tmp_path).out[:-1]
+    for words in (
+        "Run r1",
+        "●",
+        "What may be said of validation",
+        "Where it fails",
+        "What follows what",
+        "contaminated",
+    ):
+        assert words in said.out
+    path = Path(said.out.rstrip().splitlines()[-1])
+    assert path.read_text() == agent0("report", "r1", "--out", "-", home=tmp_path).out[:-1]
     shown = agent0("report", "--json", "--out", str(tmp_path / "deep" / "r.html"), home=tmp_path).json
     assert (tmp_path / "deep" / "r.html").stat().st_size == shown["bytes"]
+    assert [row["iteration"] for row in shown["iterations"]] == [-1, 0, 1, 2]
     refused = agent0("report", "--out", "/proc/nowhere/r.html", home=tmp_path)
     assert refused.code == 1
     assert "The report cannot be written." in refused.err

@@ -303,7 +303,7 @@ def _conclude(held: "Settings", run: str, as_json: bool) -> None:
 def _curve(held: "Settings", db: Any, run: str) -> str:
     """The path of the learning-curve picture; empty where matplotlib is not installed."""
     try:
-        from agent0.report import draw_curve
+        from agent0.report.curve import draw_curve
     except ImportError:
         return ""
     path = held.home / "reports" / f"{run}.png"

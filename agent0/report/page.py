@@ -2,18 +2,19 @@
 
 import json
 import sqlite3
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from agent0.cli.overview import overview, rows_for_people
+from agent0.ports import Artifacts
 from agent0.report.curve import curve_svg
+from agent0.report.drawing import Score, intervals, lines
+from agent0.report.findings import findings
+from agent0.report.rendering import render
 from projections.alarms import list_alarms
 from projections.attempts import list_attempts, show_attempt
 from projections.checkpoints import list_checkpoints
@@ -26,81 +27,60 @@ from projections.tool_calls import tool_stats
 Row = dict[str, Any]
 
 ALL = -1
-NOTHING = "\N{EN DASH}"
 SLOWEST = 8
-LONGEST = 4000
-"""Characters of a transcript's turn that are shown; the log has the rest."""
 
 
-def page(db: sqlite3.Connection, run: str) -> str:
-    """The report on ``run`` as HTML. The same tables give the same bytes.
+def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
+    """The report on ``run`` as HTML. The same tables and artifacts give the same bytes.
 
     Raises:
         NotFoundError: there is no such run.
     """
-    found = overview(db, run)
-    name = found["run"]
+    held = overview(db, run)
+    name = held["run"]
     tasks, attempts = list_tasks(db, name, limit=ALL), list_attempts(db, name, limit=ALL)
-    return (
-        _environment()
-        .get_template("page.html.jinja")
-        .render(
-            run=found,
-            scores=rows_for_people(found),
-            curve=Markup(curve_svg(db, name)),  # noqa: S704 - drawn by us, its text escaped by matplotlib
-            tests=_tests(found["test"]),
-            rewards=_rewards(reward_curve(db, name)),
-            heat=_heat(tasks),
-            screened=_screened(tasks),
-            patterns=patterns(db, name),
-            tools=tool_stats(db, name),
-            slowest=nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"]),
-            samples=[show_attempt(db, name, attempt) for attempt in _picked(attempts)],
-            checkpoints=list_checkpoints(db, name),
-            alarms=list_alarms(db, name, status="", limit=ALL),
-            failures=list_failures(db, name, status="", limit=ALL),
-            events=event_stats(db, name),
-            config=json.dumps(found["config"], indent=2, ensure_ascii=False),
-        )
+    found = findings(db, artifacts, name)
+    return render(
+        "page.html.jinja",
+        run=held,
+        found=found,
+        scores=rows_for_people(held),
+        curve=Markup(curve_svg(db, name)),  # noqa: S704 - drawn by us, its text escaped by matplotlib
+        curves=_curves(found),
+        fared=_fared(found),
+        tests=_tests(held["test"]),
+        rewards=_rewards(reward_curve(db, name)),
+        heat=_heat(tasks),
+        screened=_screened(tasks),
+        contaminated=sum(row["tasks"] for row in found["rejected"] if row["reason"] == "contaminated"),
+        patterns=patterns(db, name),
+        tools=tool_stats(db, name),
+        slowest=nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"]),
+        samples=[show_attempt(db, name, attempt) for attempt in _picked(attempts)],
+        checkpoints=list_checkpoints(db, name),
+        alarms=list_alarms(db, name, status="", limit=ALL),
+        failures=list_failures(db, name, status="", limit=ALL),
+        events=event_stats(db, name),
+        config=json.dumps(held["config"], indent=2, ensure_ascii=False),
     )
 
 
-def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters.update(share=_share, number=_number, cut=_cut)
-    return made
+def _curves(found: Row) -> list[tuple[str, Markup]]:
+    ticks = ["untrained" if score["iteration"] < 0 else str(score["iteration"]) for score in found["iterations"]]
+    drawn = [
+        (part, lines(found["curves"][f"by_{part}"], ticks, f"accuracy by {part} and iteration"))
+        for part in ("domain", "level")
+    ]
+    return [(part, picture) for part, picture in drawn if picture and len(ticks) > 1]
 
 
-def _shown(value: Any) -> Any:
-    """None is a dash; characters that browsers obey rather than show (direction marks, controls) are left out."""
-    if value is None:
-        return NOTHING
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return "".join(c for c in value if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
-
-
-def _share(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.1%}"
-
-
-def _number(value: float | None) -> str:
-    """Three digits where they say something; whole numbers from 100 on."""
-    if value is None:
-        return NOTHING
-    return f"{value:.3f}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}"
-
-
-def _cut(text: str | None) -> str:
-    text = text or ""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+def _fared(found: Row) -> Markup:
+    rows = found["tools"]["with_and_without"]
+    scores = {
+        f"{row['tools']} ({row['attempts']:,})": [Score("right", row["correct"], row["lower95"], row["upper95"])]
+        for row in rows
+    }
+    return intervals(scores, "share of attempts that are right, by the tools that went well")
 
 
 def _tests(tests: Sequence[Row]) -> list[Row]:

@@ -1,0 +1,133 @@
+"""Where accuracy is lost, in the order in which mending would pay."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from agent0.answers import normal_form
+from agent0.statistics import wilson
+
+NO_ANSWER, UNDECIDED, FORMAT, WRONG_VALUE = "no_answer", "undecided", "format", "wrong_value"
+SIGN, OFF_BY_ONE, NEAR, ORDER, PART = "sign", "off_by_one", "near_value", "order", "part_of_answer"
+"""The classes of mistakes that can be told from an answer and the right one. ``format``: of another kind than the right
+answer; ``near_value``: within a tenth; ``order``: the right parts otherwise arranged; ``part_of_answer``: one holds the
+other; ``wrong_value``: none of these."""
+
+_number = re.compile(r"[+-]?\d+(?:/\d+)?")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One answered item. ``marks`` say what it is by dimension (domain, level, family, error, tool…), empty: nothing
+    is known. ``correct`` None, undecided, counts as not right. ``item`` names what several samples share."""
+
+    correct: bool | None
+    marks: Mapping[str, str] = field(default_factory=dict)
+    item: str = ""
+
+
+@dataclass(frozen=True)
+class FailureMode:
+    """Outcomes of one mark. ``gain`` is what overall accuracy would rise by were all of them right, with its 95 %
+    interval; ``share`` is their part of all failures."""
+
+    by: str
+    mode: str
+    items: int
+    wrong: int
+    accuracy: float
+    share: float
+    gain: float
+    lower95: float
+    upper95: float
+
+
+def failure_modes(outcomes: Sequence[Outcome]) -> list[FailureMode]:
+    """Every mark under which something failed, the most to gain first; a dimension with one value only says nothing
+    and is left out. Modes of one dimension add up to all failures, those of different dimensions overlap."""
+    failed = sum(outcome.correct is not True for outcome in outcomes)
+    groups: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for outcome in outcomes:
+        for by, mode in outcome.marks.items():
+            if mode:
+                groups[by, mode].append(outcome.correct is True)
+    telling = _telling(groups, failed)
+    found = [_mode(key, rights, len(outcomes), failed) for key, rights in groups.items() if key in telling]
+    return sorted(found, key=lambda mode: (-mode.gain, mode.accuracy, mode.by, mode.mode))
+
+
+def _telling(groups: Mapping[tuple[str, str], Sequence[bool]], failed: int) -> set[tuple[str, str]]:
+    """Groups with a failure in dimensions that tell some failures from others; what is marked on failures only, as
+    mistakes are, tells them apart from what went right even with one value."""
+    values: dict[str, set[str]] = defaultdict(set)
+    for by, mode in groups:
+        values[by].add(mode)
+    return {
+        (by, mode)
+        for (by, mode), rights in groups.items()
+        if not all(rights) and failed and (len(values[by]) > 1 or not any(rights))
+    }
+
+
+def _mode(key: tuple[str, str], rights: Sequence[bool], total: int, failed: int) -> FailureMode:
+    wrong = len(rights) - sum(rights)
+    low, high = wilson(wrong, total)
+    return FailureMode(
+        by=key[0],
+        mode=key[1],
+        items=len(rights),
+        wrong=wrong,
+        accuracy=1 - wrong / len(rights),
+        share=wrong / failed,
+        gain=wrong / total,
+        lower95=low,
+        upper95=high,
+    )
+
+
+def mistake(answer: str | None, correct: bool | None, right: str = "", end: str = "") -> str:
+    """The class of a mistake, empty where there is none. ``right`` is the right answer where it is known, ``end`` how
+    the attempt ended: what stopped it is what went wrong, if it left no answer."""
+    if correct is True:
+        return ""
+    if answer is None or not answer.strip():
+        return end if end not in ("", "answered") else NO_ANSWER
+    if correct is None:
+        return UNDECIDED
+    if not right:
+        return WRONG_VALUE
+    kind = kind_of_answer(right)
+    if kind_of_answer(answer) != kind:
+        return FORMAT
+    got, wanted = normal_form(answer), normal_form(right)
+    return _off(Fraction(got), Fraction(wanted)) if kind == "number" else _amiss(got, wanted)
+
+
+def _off(got: Fraction, wanted: Fraction) -> str:
+    if got == -wanted:
+        return SIGN
+    if abs(got - wanted) == 1:
+        return OFF_BY_ONE
+    return NEAR if abs(got - wanted) * 10 <= abs(wanted) else WRONG_VALUE
+
+
+def _amiss(got: str, wanted: str) -> str:
+    if sorted(got) == sorted(wanted):
+        return ORDER
+    return PART if got in wanted or wanted in got else WRONG_VALUE
+
+
+def kind_of_answer(answer: str) -> str:
+    """number, list (of anything), or text: what can be seen without knowing what is right."""
+    plain = normal_form(answer)
+    if _number.fullmatch(plain):
+        return "number"
+    return "list" if plain[:1] in ("[", "(", "{") or "," in plain else "text"
+
+
+def counted(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """How many outcomes there are and how many failed."""
+    held = [outcome.correct is not True for outcome in outcomes]
+    return {"items": len(held), "wrong": sum(held)}

@@ -1,0 +1,106 @@
+"""How tools are used: which, in which order, and how attempts with them fare beside attempts without."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from agent0.statistics import wilson
+
+START, ANSWER = "(start)", "(answer)"
+UNREAD = "(unread)"
+"""A call that could not be parsed has no tool."""
+
+NO_TOOL, FAILED = "no call", "no call went well"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call of an attempt: ``state`` as ``events.values.ToolState`` has it. ``arguments`` as they were given."""
+
+    tool: str
+    state: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One attempt: its calls in order, and whether its answer is right (None: undecided)."""
+
+    attempt: str
+    task: str
+    correct: bool | None
+    calls: tuple[Call, ...]
+
+
+def used(calls: Sequence[Call]) -> str:
+    """What an attempt did with tools, as one mark: the tools that went well, in order of first use."""
+    went_well = dict.fromkeys(call.tool for call in calls if call.state == "ok")
+    return "+".join(went_well) or (FAILED if calls else NO_TOOL)
+
+
+def tool_shares(traces: Sequence[Trace]) -> list[dict[str, Any]]:
+    """One row a tool: calls, the share of them that went well, attempts that used it."""
+    calls: dict[str, list[bool]] = defaultdict(list)
+    attempts: dict[str, set[str]] = defaultdict(set)
+    for trace in traces:
+        for call in trace.calls:
+            calls[call.tool or UNREAD].append(call.state == "ok")
+            attempts[call.tool or UNREAD].add(trace.attempt)
+    return [
+        {
+            "tool": tool,
+            "calls": len(wells),
+            "ok": sum(wells),
+            "success": sum(wells) / len(wells),
+            "attempts": len(attempts[tool]),
+            "share_of_attempts": len(attempts[tool]) / len(traces),
+        }
+        for tool, wells in sorted(calls.items(), key=lambda held: (-len(held[1]), held[0]))
+    ]
+
+
+def transitions(traces: Iterable[Trace]) -> list[dict[str, Any]]:
+    """What follows what, from the start to the answer, most frequent first; with the share of attempts that were right
+    among those in which it happened (undecided ones left out, None: all were)."""
+    times: Counter[tuple[str, str]] = Counter()
+    rights: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for trace in traces:
+        steps = [START, *(call.tool or UNREAD for call in trace.calls), ANSWER]
+        pairs = list(pairwise(steps))
+        times.update(pairs)
+        for pair in dict.fromkeys(pairs):
+            if trace.correct is not None:
+                rights[pair].append(trace.correct)
+    ordered = sorted(times.items(), key=lambda held: (-held[1], held[0]))
+    return [
+        {
+            "from": left,
+            "to": right,
+            "times": n,
+            "attempts": len(rights[left, right]),
+            "correct": _share(rights[left, right]),
+        }
+        for (left, right), n in ordered
+    ]
+
+
+def with_and_without(traces: Iterable[Trace]) -> list[dict[str, Any]]:
+    """How attempts fare by what they did with tools; decided ones only. It tells what went together, not what caused
+    it: attempts chose their tools."""
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for trace in traces:
+        if trace.correct is not None:
+            groups[used(trace.calls)].append(trace.correct)
+    rows = []
+    for mark, rights in sorted(groups.items(), key=lambda held: (-len(held[1]), held[0])):
+        low, high = wilson(sum(rights), len(rights))
+        rows.append(
+            {"tools": mark, "attempts": len(rights), "correct": _share(rights), "lower95": low, "upper95": high}
+        )
+    return rows
+
+
+def _share(rights: Sequence[bool]) -> float | None:
+    return sum(rights) / len(rights) if rights else None

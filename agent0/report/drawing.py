@@ -1,0 +1,163 @@
+"""Pictures as inline SVG: lines over iterations, scores with their intervals, reliability. Colours are classes of the
+page's style sheet (``c0`` to ``c7``, ``grid``, ``soft``), every text is escaped."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from agent0.report.rendering import visible
+
+COLOURS = 8
+LONGEST = 28
+"""Characters of a label."""
+WIDE, HALF = 720, 480
+_FIFTHS = [n / 5 for n in range(6)]
+_DASHES = ("none", "7 4", "2 4", "9 3 2 3")
+
+Place = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A share with its 95 % interval; ``series`` names what it is one of."""
+
+    series: str
+    value: float
+    low: float
+    high: float
+
+
+def lines(series: Mapping[str, Sequence[float | None]], ticks: Sequence[str], title: str) -> Markup:
+    """Shares over ``ticks``, a line each, told apart by colour, mark and dashes; empty without a value."""
+    if not any(value is not None for values in series.values() for value in values):
+        return Markup()
+    left, right, top, bottom = 50, HALF - 22, 12, 200
+    step = (right - left) / max(1, len(ticks) - 1)
+
+    def y(share: float) -> float:
+        return bottom - share * (bottom - top)
+
+    parts = [*_shares_up(left, right, y), *_ticks_below(ticks, left, step, bottom + 18)]
+    for number, values in enumerate(series.values()):
+        points = [(left + place * step, y(value)) for place, value in enumerate(values) if value is not None]
+        parts.append(_path(points, number))
+        parts += [_mark(*point, number) for point in points]
+    return _picture(parts, HALF, bottom + 26, title) + _key(list(series))
+
+
+def intervals(groups: Mapping[str, Sequence[Score]], title: str) -> Markup:
+    """A row for each score: a dot, its interval, both in figures; groups are named at the left. Empty without one."""
+    names = list(dict.fromkeys(score.series for scores in groups.values() for score in scores))
+    if not names:
+        return Markup()
+    left, right, row, gap = 180, WIDE - 190, 19, 9
+
+    def x(share: float) -> float:
+        return left + share * (right - left)
+
+    parts: list[Markup] = []
+    at = 14.0
+    for group, scores in groups.items():
+        parts.append(_text(left - 14, at + row * (len(scores) - 1) / 2 + 4, group, "end"))
+        for score in scores:
+            parts += _whisker(x, at, score, names.index(score.series))
+            at += row
+        at += gap
+    bottom = at - gap
+    scale = [_line(x(n), 2, x(n), bottom, "grid") for n in _FIFTHS]
+    scale += [_text(x(n), bottom + 16, f"{n:.0%}", "middle", "soft") for n in _FIFTHS]
+    return _picture([*scale, *parts], WIDE, round(bottom + 24), title) + _key(names)
+
+
+def _whisker(x: Place, at: float, score: Score, colour: int) -> Iterator[Markup]:
+    yield _line(x(score.low), at, x(score.high), at, f"c{colour % COLOURS} thick")
+    yield _mark(x(score.value), at, colour)
+    told = f"{score.value:.1%}  ({score.low:.1%} to {score.high:.1%})"
+    yield _text(WIDE - 176, at + 4, told, "start", "soft")
+
+
+def reliability(bins: Sequence[tuple[float, float, int]], title: str) -> Markup:
+    """Share that is right over confidence, for bins of (confidence, share, items); on the dashed line both agree. A
+    dot's area says how many items it stands for. Empty without a bin."""
+    if not bins:
+        return Markup()
+    left, right, top, bottom = 50, 310, 12, 272
+    most = max(items for _, _, items in bins)
+
+    def x(share: float) -> float:
+        return left + share * (right - left)
+
+    def y(share: float) -> float:
+        return bottom - share * (bottom - top)
+
+    parts = [*_shares_up(left, right, y), _line(left, bottom, right, top, "soft dashed")]
+    parts += [_text(x(n), bottom + 18, f"{n:.0%}", "middle", "soft") for n in _FIFTHS]
+    for confidence, share, items in bins:
+        told = f"{items} items: confidence {confidence:.2f}, right {share:.1%}"
+        dot = Markup('<circle class="c0 dot" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"><title>{}</title></circle>')
+        parts.append(dot.format(x(confidence), y(share), 3 + 9 * (items / most) ** 0.5, told))
+    return _picture(parts, 330, bottom + 26, title)
+
+
+def _shares_up(left: float, right: float, y: Place) -> Iterator[Markup]:
+    for share in _FIFTHS:
+        yield _line(left, y(share), right, y(share), "grid")
+        yield _text(left - 8, y(share) + 4, f"{share:.0%}", "end", "soft")
+
+
+def _ticks_below(ticks: Sequence[str], left: float, step: float, at: float) -> Iterator[Markup]:
+    """About a dozen of them, the first and the last always."""
+    every = max(1, -(-len(ticks) // 12))
+    for place, tick in enumerate(ticks):
+        if place % every == 0 or place == len(ticks) - 1:
+            yield _text(left + place * step, at, tick, "middle", "soft")
+
+
+def _path(points: Sequence[tuple[float, float]], number: int) -> Markup:
+    drawn = Markup(" ").join(Markup("{:.1f},{:.1f}").format(*point) for point in points)
+    dashes = _DASHES[number % len(_DASHES)]
+    return Markup('<polyline class="c{} thick" fill="none" stroke-dasharray="{}" points="{}"/>').format(
+        number % COLOURS, dashes, drawn
+    )
+
+
+def _mark(x: float, y: float, number: int) -> Markup:
+    """A circle, square, diamond or triangle."""
+    shape = (
+        '<circle class="c{0} dot" cx="{1:.1f}" cy="{2:.1f}" r="4.5"/>',
+        '<path class="c{0} dot" d="M{1:.1f},{2:.1f}m-4,-4h8v8h-8z"/>',
+        '<path class="c{0} dot" d="M{1:.1f},{2:.1f}m0,-5.5l5.5,5.5l-5.5,5.5l-5.5,-5.5z"/>',
+        '<path class="c{0} dot" d="M{1:.1f},{2:.1f}m0,-5l5,9h-10z"/>',
+    )[number % 4]
+    return Markup(shape).format(number % COLOURS, x, y)  # noqa: S704 - one of the shapes above
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    return Markup('<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>').format(kind, x1, y1, x2, y2)
+
+
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "") -> Markup:
+    shape = Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>')
+    return shape.format(kind, x, y, anchor, _short(text))
+
+
+def _short(text: str) -> str:
+    """What fits beside a picture; a model may have written it."""
+    text = visible(text)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _picture(parts: Iterable[Markup], wide: int, high: int, title: str) -> Markup:
+    shape = Markup(
+        '<svg class="drawn" viewBox="0 0 {0} {1}" style="max-width: {0}px" role="img" aria-label="{2}">{3}</svg>'
+    )
+    return shape.format(wide, high, title, Markup().join(parts))
+
+
+def _key(names: Sequence[str]) -> Markup:
+    if len(names) < 2:
+        return Markup()
+    sample = Markup('<span><svg viewBox="0 0 12 12" aria-hidden="true">{}</svg>{}</span>')
+    shown = Markup().join(sample.format(_mark(6, 6, number), _short(name)) for number, name in enumerate(names))
+    return Markup('<div class="key">{}</div>').format(shown)

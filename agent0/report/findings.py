@@ -1,0 +1,166 @@
+"""What a run came to beyond its scores: what may be claimed, where it fails, how tools are used, how varied its tasks
+and solutions are. Read models and the artifacts they name are all it reads."""
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from agent0.analysis.diversity import signature, variety
+from agent0.analysis.failure_modes import Outcome, counted, failure_modes, mistake
+from agent0.analysis.improvement import Claim, Scored, claims, step_by_step
+from agent0.analysis.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
+from agent0.ports import Artifacts
+from agent0.report.held_items import held_items, outcome_of
+from projections.evaluations import list_evaluations
+from projections.indexes import index_of, rejections
+from projections.tasks import patterns
+from projections.traces import list_traces
+
+Row = dict[str, Any]
+
+MODES = 15
+"""Failure modes that are told."""
+FREQUENT = 12
+"""Transitions and patterns that are told."""
+
+
+def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
+    """Everything, as JSON would have it. ``run`` is an id."""
+    scores = [e for e in list_evaluations(db, run) if e["status"] == "evaluated"]
+    held = [e for e in scores if e["split"] == "validation" and not e["forced_tool"]]
+    traces = list_traces(db, run)
+    return {
+        "iterations": _iterations(held),
+        "test": _tests([e for e in scores if e["split"] == "test"]),
+        "curves": {part: _curves(held, part) for part in ("by_domain", "by_level")},
+        "failures": [f for f in (_held_failures(artifacts, held), _tried_failures(traces)) if f],
+        "tools": _tools([_trace(row) for row in traces]),
+        "diversity": _diversity(db, run, traces),
+        "rejected": rejections(db, run),
+        "decontamination": decontamination(index_of(db, run)),
+    }
+
+
+def _iterations(held: Sequence[Row]) -> list[Row]:
+    """One row a score on validation, in the order in which they were made."""
+    told = step_by_step([_scored(e) for e in held])
+    return [
+        {**_score(e), "against_before": _claim(before), "against_base": _claim(base)}
+        for e, (before, base) in zip(held, told, strict=True)
+    ]
+
+
+def _tests(tests: Sequence[Row]) -> list[Row]:
+    """The first, the control and the last, the last against either of the others."""
+    last = tests[-1] if tests and tests[-1]["iteration"] >= 0 and not tests[-1]["forced_tool"] else None
+    earlier = [e for e in tests if e is not last]
+    told = claims([(_scored(e), _scored(last)) for e in earlier]) if last else [None] * len(earlier)
+    rows = [{**_score(e), "last_against_this": _claim(claim)} for e, claim in zip(earlier, told, strict=True)]
+    return [*rows, {**_score(last), "last_against_this": None}] if last else rows
+
+
+def _scored(evaluation: Row) -> Scored:
+    return Scored(evaluation["checkpoint"], evaluation["outcomes"] or "")
+
+
+def _score(evaluation: Row) -> Row:
+    names = ("iteration", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use")
+    return {name: evaluation[name] for name in names}
+
+
+def _claim(claim: Claim | None) -> Row | None:
+    if claim is None:
+        return None
+    return {"against": claim.against, "word": claim.word, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
+
+
+def _curves(held: Sequence[Row], part: str) -> dict[str, list[float | None]]:
+    """Accuracy by score, in order, of each domain or level."""
+    keys = sorted({key for e in held for key in e[part] or {}})
+    return {key: [(e[part] or {}).get(key) for e in held] for key in keys}
+
+
+def _held_failures(artifacts: Artifacts, held: Sequence[Row]) -> Row | None:
+    """Of the last score on validation. Test items are not looked into: what is mended by them is tested no more."""
+    last = held[-1] if held else None
+    items = held_items(artifacts, last["items"]) if last else None
+    if last is None or items is None:
+        return None
+    return _failures(f"validation tasks, {last['checkpoint']}", [outcome_of(item) for item in items])
+
+
+def _tried_failures(traces: Sequence[Row]) -> Row | None:
+    decided = [row for row in traces if row["iteration"] == traces[-1]["iteration"]]
+    if not decided:
+        return None
+    title = f"training attempts of iteration {decided[0]['iteration']}"
+    return _failures(title, [_outcome(row) for row in decided])
+
+
+def _failures(of: str, outcomes: Sequence[Outcome]) -> Row:
+    return {"of": of, **counted(outcomes), "modes": [asdict(mode) for mode in failure_modes(outcomes)[:MODES]]}
+
+
+def _outcome(row: Row) -> Outcome:
+    marks = {
+        "domain": row["domain"] or "",
+        "level": str(row["level"] or ""),
+        "family": row["family"] or "",
+        "error": mistake(row["answer"], row["correct"], row["expected"] or "", row["end"]),
+        "tool": used(_trace(row).calls),
+    }
+    return Outcome(row["correct"], marks, row["task"])
+
+
+def _trace(row: Row) -> Trace:
+    return Trace(row["attempt"], row["task"], row["correct"], tuple(Call(*call) for call in row["calls"]))
+
+
+def _tools(traces: Sequence[Trace]) -> Row:
+    return {
+        "attempts": len(traces),
+        "used": tool_shares(traces),
+        "transitions": transitions(traces)[:FREQUENT],
+        "with_and_without": with_and_without(traces),
+    }
+
+
+def _diversity(db: sqlite3.Connection, run: str, traces: Sequence[Row]) -> Row:
+    """Patterns of the first right attempt at each task, over the run and by iteration."""
+    solved: dict[str, tuple[int, str, Row]] = {}
+    for row in traces:
+        if row["correct"] and row["task"] not in solved:
+            pattern = signature(_trace(row).calls, f"{row['domain']}/{row['family']}")
+            solved[row["task"]] = (row["iteration"], pattern, row)
+    by_iteration: dict[int, list[str]] = defaultdict(list)
+    for iteration, pattern, _ in solved.values():
+        by_iteration[iteration].append(pattern)
+    return {
+        "forms": patterns(db, run),
+        "solutions": asdict(variety([pattern for _, pattern, _ in solved.values()])),
+        "by_iteration": [
+            {"iteration": iteration, **asdict(variety(found))} for iteration, found in sorted(by_iteration.items())
+        ],
+        "frequent": _frequent(solved),
+    }
+
+
+def _frequent(solved: Mapping[str, tuple[int, str, Row]]) -> list[Row]:
+    """The patterns that solve most tasks, each with an attempt to look at."""
+    times = Counter(pattern for _, pattern, _ in solved.values())
+    example: dict[str, Row] = {}
+    for _, pattern, row in solved.values():
+        example.setdefault(pattern, row)
+    return [
+        {"tasks": n, "tools": used(_trace(example[p]).calls), "attempt": example[p]["attempt"], "pattern": p[:300]}
+        for p, n in sorted(times.items(), key=lambda held: (-held[1], held[0]))[:FREQUENT]
+    ]
+
+
+def decontamination(index: Row | None) -> str:
+    """What tasks were compared with, in words."""
+    if index is None:
+        return "not compared: no benchmark folder named"
+    return f"against {index['items']:,} items of {len(index['benchmarks'])} benchmarks"

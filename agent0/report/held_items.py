@@ -1,0 +1,53 @@
+"""Items of held-out evaluations, read from the artifacts that the evaluations table names, and what each is."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from agent0.analysis.failure_modes import Outcome, mistake
+from agent0.errors import Agent0Error
+from agent0.families import families
+from agent0.heldout import task_of
+from agent0.ports import Artifacts
+from events.values import Artifact, Task
+
+Row = dict[str, Any]
+TOOLS = {True: "a call went well", False: "no call went well"}
+
+
+def held_items(artifacts: Artifacts, digest: str | None) -> list[Row] | None:
+    """The items of one evaluation; None where its artifact is not here, is damaged, or none was written."""
+    try:
+        text = artifacts.get(Artifact(sha256=digest or "", size=0)).decode("utf-8")
+        return list(_rows(text))
+    except (Agent0Error, ValueError):
+        return None
+
+
+def _rows(text: str) -> Iterator[Row]:
+    for line in text.split("\n"):
+        row = json.loads(line) if line.strip() else {}
+        if isinstance(row, dict) and isinstance(row.get("task"), str):
+            yield row
+
+
+def outcome_of(item: Row) -> Outcome:
+    """An item with its marks; family and right answer are those its question says."""
+    correct, answer = item.get("correct"), item.get("answer")
+    task, right = _asked(str(item.get("domain", "")), str(item.get("question", "")))
+    marks = {
+        "domain": str(item.get("domain", "")),
+        "level": str(item.get("level", "")),
+        "family": task.family if task else "",
+        "error": str(item.get("error") or mistake(answer, correct, right)),
+        "tool": TOOLS[bool(item.get("tool_ok"))],
+    }
+    return Outcome(correct, marks, item["task"])
+
+
+def _asked(domain: str, question: str) -> tuple[Task | None, str]:
+    """The task that a question asks, and its answer."""
+    for family in families(domain, None).values():
+        if (task := task_of(family, question)) is not None:
+            return task, family.solve(task.params)
+    return None, ""

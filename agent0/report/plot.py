@@ -1,0 +1,48 @@
+"""The learning curve in characters, for terminals."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+ROWS = 20
+"""Steps of five points between 0 and 100 %."""
+FEW, MANY = 7, 3
+"""Columns a point takes, where there are few points and where there are many."""
+WIDE = 96
+
+
+def plot(scores: Sequence[Mapping[str, Any]]) -> str:
+    """Accuracy (●) with its 95 % interval (│) and tool use (○) of each score, untrained first; empty without one. Where
+    there are more than fit, some in the middle are left out."""
+    if not scores:
+        return ""
+    step = FEW if len(scores) * FEW <= WIDE else MANY
+    shown = _thinned(scores, WIDE // step)
+    columns = [_column(score) for score in shown]
+    lines = []
+    for row in range(ROWS, -1, -1):
+        label = f"{row * 100 // ROWS:>4} %" if row % 4 == 0 else ""
+        lines.append(f"{label:>6} ┤" + "".join(f"{column[row]:^{step}}" for column in columns).rstrip())
+    ticks = ["base" if score["iteration"] < 0 else str(score["iteration"]) for score in shown]
+    lines.append(f"{'':>6} └" + "─" * (step * len(shown)))
+    lines.append(f"{'':>8}" + "".join(f"{tick[:step]:^{step}}" for tick in ticks).rstrip())
+    lines.append("        ● validation accuracy  │ its 95 % interval  ○ tool use")
+    return "\n".join(lines)
+
+
+def _column(score: Mapping[str, Any]) -> list[str]:
+    low, high = _row(score["lower95"]), _row(score["upper95"])
+    column = ["│" if low <= row <= high else " " for row in range(ROWS + 1)]
+    column[_row(score["tool_use"])] = "○"
+    column[_row(score["accuracy"])] = "●"
+    return column
+
+
+def _row(share: float) -> int:
+    return round(min(max(share, 0.0), 1.0) * ROWS)
+
+
+def _thinned(scores: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
+    if len(scores) <= most:
+        return list(scores)
+    kept = {round(place * (len(scores) - 1) / (most - 1)) for place in range(most)}
+    return [scores[place] for place in sorted(kept)]

@@ -1,0 +1,66 @@
+"""How pages are made: everything inline, every text escaped, nothing fetched from anywhere."""
+
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+NOTHING = "\N{EN DASH}"
+LONGEST = 4000
+"""Characters of a text by a model that are shown; the log has the rest."""
+
+
+def render(template: str, **held: Any) -> str:
+    """The page that ``template`` of this folder makes."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(share=share, number=number, cut=cut, points=points, p_value=p_value)
+    return made.get_template(template).render(**held)
+
+
+def _shown(value: Any) -> Any:
+    """None is a dash, and text is what is left of it (``visible``)."""
+    if value is None:
+        return NOTHING
+    return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
+
+
+def visible(text: str) -> str:
+    """``text`` without the characters that browsers obey rather than show: direction marks, controls."""
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+
+
+def share(value: float | None) -> str:
+    """As percent."""
+    return NOTHING if value is None else f"{value:.1%}"
+
+
+def number(value: float | None) -> str:
+    """Three digits where they say something; whole numbers from 100 on."""
+    if value is None:
+        return NOTHING
+    return f"{value:.3f}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}"
+
+
+def cut(text: str | None) -> str:
+    """The beginning of a long text."""
+    text = text or ""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+
+
+def points(value: float | None) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return NOTHING if value is None else f"{100 * value:+.1f}"
+
+
+def p_value(value: float) -> str:
+    """Three digits, or below which it lies."""
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

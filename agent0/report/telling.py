@@ -1,0 +1,109 @@
+"""What a run's findings say, as tables for a terminal: (title, rows) in reading order."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agent0.report.rendering import p_value, points, share
+
+Row = dict[str, Any]
+Told = tuple[str, list[Row]]
+
+
+def told(found: Mapping[str, Any]) -> Iterator[Told]:
+    """Every table that has a row."""
+    yield from ((title, rows) for title, rows in _tables(found) if rows)
+
+
+def _tables(found: Mapping[str, Any]) -> Iterator[Told]:
+    yield "Iteration over iteration, on validation", [_score(score) for score in found["iterations"]]
+    yield "What may be said of validation", list(_claims(found["iterations"]))
+    yield "Held-out test", [_score(score) for score in found["test"]]
+    yield "What may be said of the last test", [_claim("last", c) for c in _held(found["test"], "last_against_this")]
+    for one in found["failures"]:
+        yield f"Where it fails: {one['of']}, {one['wrong']} of {one['items']} wrong", told_modes(one["modes"])
+    tools = found["tools"]
+    yield "Attempts by the tools that went well", [_fared(row) for row in tools["with_and_without"]]
+    yield "What follows what", [_shares(row, "correct") for row in tools["transitions"]]
+    yield "Tools", [_shares(row, "success", "share_of_attempts") for row in tools["used"]]
+    yield "How varied tasks and solutions are", _varied(found["diversity"])
+    yield "Rejected tasks", _rejected(found["rejected"], found["decontamination"])
+
+
+def _score(score: Row) -> Row:
+    return {
+        "iteration": "untrained" if score["iteration"] < 0 else str(score["iteration"]),
+        "student": score["checkpoint"] + (", tool forced (control)" if score["forced_tool"] else ""),
+        "accuracy": share(score["accuracy"]),
+        "95 %": f"{share(score['lower95'])} to {share(score['upper95'])}",
+        "n": score["n"],
+        "tool use": share(score["tool_use"]),
+    }
+
+
+def _claims(scores: Sequence[Row]) -> Iterator[Row]:
+    """Each iteration against the one before and against the untrained; once where both are the same."""
+    for score in scores:
+        against = {claim["against"]: claim for claim in _held([score], "against_before", "against_base")}
+        yield from (_claim(str(score["iteration"]), claim) for claim in against.values())
+
+
+def _held(scores: Sequence[Row], *names: str) -> list[Row]:
+    return [score[name] for score in scores for name in names if score[name]]
+
+
+def _claim(iteration: str, claim: Row) -> Row:
+    return {
+        "iteration": iteration,
+        "against": claim["against"],
+        "points": points(claim["mean"]),
+        "95 %": f"{points(claim['lower95'])} to {points(claim['upper95'])}",
+        "p (Holm)": p_value(claim["adjusted_p"]).removeprefix("p ").removeprefix("= "),
+        "detectable": f"{100 * claim['detectable']:.1f}",
+        "so it": {"improved": "improved", "fell": "fell"}.get(claim["word"], "shows no difference"),
+    }
+
+
+def told_modes(modes: Sequence[Row]) -> list[Row]:
+    """Failure modes, the most to gain first."""
+    return [
+        {
+            "by": mode["by"],
+            "what": mode["mode"],
+            "items": mode["items"],
+            "wrong": mode["wrong"],
+            "accuracy": share(mode["accuracy"]),
+            "of all failures": share(mode["share"]),
+            "to gain": f"{points(mode['gain'])} ({points(mode['lower95'])} to {points(mode['upper95'])})",
+        }
+        for mode in modes
+    ]
+
+
+def _fared(row: Row) -> Row:
+    spread = f"{share(row['lower95'])} to {share(row['upper95'])}"
+    return {"tools": row["tools"], "attempts": row["attempts"], "correct": share(row["correct"]), "95 %": spread}
+
+
+def _shares(row: Row, *names: str) -> Row:
+    return {**row, **{name: share(row[name]) for name in names}}
+
+
+def _varied(diversity: Mapping[str, Any]) -> list[Row]:
+    """Canonical forms of tasks, then patterns of solutions, over the run and by iteration."""
+    forms = diversity["forms"]
+    rows = [{"of": "tasks accepted, by canonical form", "tasks": forms["accepted"], "different": forms["patterns"]}]
+    found = [("solutions, by pattern", diversity["solutions"])]
+    found += [(f"solutions of iteration {one['iteration']}", one) for one in diversity["by_iteration"]]
+    rows += [{"of": of, "tasks": one["tasks"], "different": one["patterns"]} for of, one in found]
+    per = [forms["per_1000"], *(one["per_1000"] for _, one in found)]
+    return (
+        [{**row, "per 1,000": None if value is None else f"{value:,.0f}"} for row, value in zip(rows, per, strict=True)]
+        if forms["accepted"]
+        else []
+    )
+
+
+def _rejected(rows: Sequence[Row], compared: str) -> list[Row]:
+    """By reason; how many were contaminated, and by what, is always said."""
+    held = {"contaminated": 0} | {str(row["reason"]): row["tasks"] for row in rows}
+    return [{"reason": r, "tasks": n, "measured": compared if r == "contaminated" else ""} for r, n in held.items()]

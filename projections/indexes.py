@@ -1,0 +1,54 @@
+"""One row a run: which benchmarks its tasks were compared with, so that none of them is trained on."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from events import benchmarks as facts
+from events.base import Recorded
+from projections.base import Row, as_json, projection, select, stamp
+
+
+@projection(
+    key=("run",),
+    columns={
+        "run": str,
+        "benchmarks": str,
+        "files": str,
+        "items": int,
+        "ngram": int,
+        "similarity": float,
+        "embedder": str,
+        "indexed": str,
+    },
+    events=(facts.BenchmarksIndexed,),
+)
+def indexes(e: Recorded) -> Iterator[Row]:
+    """The last index of a run: its benchmarks, the digests of their files, and what counts as an overlap."""
+    x = e.event
+    assert isinstance(x, facts.BenchmarksIndexed)  # noqa: S101 - declared above
+    yield {
+        "run": e.run,
+        "benchmarks": as_json(x.benchmarks),
+        "files": as_json(x.files),
+        "items": x.items,
+        "ngram": x.ngram,
+        "similarity": x.limit,
+        "embedder": x.embedder,
+        "indexed": stamp(e),
+    }
+
+
+def index_of(db: sqlite3.Connection, run: str) -> Row | None:
+    """What a run's tasks were compared with, None where it was nothing."""
+    found = select(db, "SELECT * FROM indexes WHERE run = ?", (run,), parse=("benchmarks", "files"))
+    return found[0] if found else None
+
+
+def rejections(db: sqlite3.Connection, run: str) -> list[Row]:
+    """Rejected tasks of a run by reason, most frequent first."""
+    return select(
+        db,
+        "SELECT reason, count(*) AS tasks FROM tasks WHERE run = ? AND status = 'rejected'"
+        " GROUP BY reason ORDER BY tasks DESC, reason",
+        (run,),
+    )
