@@ -5,6 +5,8 @@ from fractions import Fraction
 
 _LIMIT = 2000
 _NUMBER = re.compile(r"[+-]?\d{1,400}(?:\.\d{1,400})?(?:/\d{1,400})?")
+_LOOSE = re.compile(r"(?<!\d) | (?!\d)|(?<=\d) (?=\d{3}(?!\d))")
+"""A space that is no part of a number's meaning: ``1 1/2`` is not 11/2."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _WRAPPERS = (("$", "$"), (r"\(", r"\)"), (r"\text{", "}"), ("`", "`"), ('"', '"'), ("'", "'"))
 
@@ -17,7 +19,7 @@ def normal_form(answer: str) -> str:
     if len(answer) > _LIMIT:
         return answer.strip()
     text = _unwrap(answer.strip().rstrip("."))
-    number = _THOUSANDS.sub("", text.replace(" ", ""))
+    number = _THOUSANDS.sub("", _LOOSE.sub("", text))
     if _NUMBER.fullmatch(number):
         return _rational(number)
     return re.sub(r"\s*([,\[\](){}:])\s*", r"\1", re.sub(r"\s+", " ", text)).casefold()

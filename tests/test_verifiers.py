@@ -52,7 +52,7 @@ def mutants(answer: str) -> list[str]:
         f"{answer}1",
         f"not {answer}",
         "",
-        *([str(int(answer) + 1), f"{answer}.5", f"-{answer}x"] if number else []),
+        *([str(int(answer) + 1), f"{answer}.5", f"x-{answer}"] if number else []),
     ]
     return [one for one in made if normal_form(one) != normal_form(answer)]
 
@@ -95,11 +95,56 @@ async def test_a_program_is_run_once_and_its_output_is_the_answer() -> None:
     assert [call.code for call in sandbox.calls].count(PROGRAM.program) == 1
 
 
-async def test_forms_that_differ_are_compared_symbolically_in_the_sandbox() -> None:
-    sandbox = Printing("2*x + 2", equal="True")
-    (verdict,) = await judged(PROGRAM, "2*(x + 1)", sandbox=sandbox)
-    assert (verdict.correct, verdict.reason) == (True, "symbolically equal")
-    assert len(sandbox.calls) == 2
+async def test_forms_are_compared_exactly_and_only_what_needs_more_asks_the_sandbox() -> None:
+    sandbox = Printing("2*x + 2")
+    assert [v.correct for v in await judged(PROGRAM, "2*(x + 1)", "2x+3", sandbox=sandbox)] == [True, False]
+    assert len(sandbox.calls) == 1
+    for said, equal in (("true", True), ("false", False), ("Traceback", None)):
+        asked = Printing("cos(2*x)", equal=said)
+        (verdict,) = await judged(PROGRAM, "1 - 2*sin(x)**2", sandbox=asked)
+        assert (verdict.correct, len(asked.calls)) == (equal, 2)
+
+
+@pytest.mark.parametrize(
+    ("printed", "right", "wrong"),
+    [
+        ("tab", ["Tab", '"tab"', r"\text{tab}", "tab\u200b"], ["bat", "tab tab", "t*a*b", "table"]),
+        ("K", ["k", "K."], ["K1", "1K", "2K/2"]),
+        ("a1b2", ["A1B2"], ["b2a1", "2ab"]),
+        ("['b', 'a']", ["b, a", "[b, a]", '["b","a"]'], ["a, b", "b", "b, a, a"]),
+        ("[1, 2]", ["(1, 2)", "1,2.0"], ["2, 1", "12", "[1, 2"]),
+        ("{1, 2}", ["2, 1", r"\{1, 2\}"], ["1", "1, 2, 3", "1, 1"]),
+        ("[[1, 2], [3]]", ["[1,2],[3]"], ["[1], [2, 3]", "1, 2, 3"]),
+        ("{'a': 1, 'b': 2}", ["b: 2, a: 1", "a = 1; b = 2", "a is 1 and b is 2"], ["a: 2, b: 1", "a: 1", "1, 2"]),
+        ("True", ["true", "Yes", "yes."], ["False", "no", "true or false", "I say yes", "1"]),
+        ("3.3333333333333335", ["10/3", r"3\frac13", "3.3333333333333335"], ["3.33", "3", "10/3 + 1/10^9"]),
+        ("1.4142135623730951", [r"\sqrt{2}", "2**(1/2)"], ["1.41421", r"\sqrt{3}"]),
+        ("0.30000000000000004", ["0.3", "3/10"], ["0.30001"]),
+        ("2024-02-29", ["2024-02-29"], ["1993", "2024-29-02"]),
+        ("10:30", ["10:30"], ["1/3", "30:10"]),
+        ("Ann < Bob < Cid", ["Cid > Bob > Ann", "ann<bob<cid"], ["Ann > Bob > Cid", "Ann < Cid < Bob", "Ann < Bob"]),
+        ("p -> q", ["~p | q", r"\neg p \lor q", "not q implies not p"], ["q -> p", "p & q", "p", "p ^ q"]),
+    ],
+)
+async def test_what_a_program_prints_says_how_it_is_compared(printed: str, right: list[str], wrong: list[str]) -> None:
+    sandbox = Printing(printed)
+    verdicts = await judged(PROGRAM, printed, *right, *wrong, sandbox=sandbox)
+    assert [v.correct for v in verdicts] == [True] * (1 + len(right)) + [False] * len(wrong)
+    assert len(sandbox.calls) == 1
+
+
+async def test_a_task_may_say_what_kind_of_answer_it_wants() -> None:
+    chosen = PROGRAM.model_copy(update={"params": {"answer_kind": "choice"}})
+    said = ("B", "(b)", "B) the second", "C", "A or B", "B, C", "the second")
+    verdicts = await judged(chosen, *said, sandbox=Printing("B"))
+    assert [v.correct for v in verdicts] == [True, True, True, False, False, False, False]
+    ordered = PROGRAM.model_copy(update={"params": {"answer_kind": "ordering"}})
+    verdicts = await judged(
+        ordered, "Ann, Bob, Cid", "Ann < Bob < Cid", "Bob, Ann, Cid", sandbox=Printing("Ann, Bob, Cid")
+    )
+    assert [v.correct for v in verdicts] == [True, True, False]
+    (unread,) = await judged(chosen, "B", sandbox=Printing("the second of them"))
+    assert unread.correct is None, "what is expected is no letter"
 
 
 @pytest.mark.parametrize("state", [state for state in ToolState if state is not ToolState.OK])
@@ -224,10 +269,9 @@ OPEN_LONG = OPEN.model_copy(
 
 async def test_steps_of_an_open_task_are_judged_by_their_programs() -> None:
     sandbox = Echoing()
-    assert await steps_of(OPEN_LONG, ["7.0", "14", "2*(x + 1)"], "196", sandbox) == (True, None, False, True)
+    assert await steps_of(OPEN_LONG, ["7.0", "14", "2*(x + 2)"], "196", sandbox) == (True, None, False, True)
     assert [call.code for call in sandbox.calls if "GIVEN" not in call.code] == ["print(196)", *PROGRAMS[:3]]
-    symbolic = Echoing(equal="True")
-    assert await steps_of(OPEN_LONG, [None, None, "2*(x + 1)"], None, symbolic) == (False, None, True, False)
+    assert await steps_of(OPEN_LONG, [None, None, "2*(x + 1)"], None, Echoing()) == (False, None, True, False)
     assert credit_of((False, None, True, False)) == pytest.approx(1 / 3)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from agent0.errors import ConfigError
+from agent0.grading.pairs import read_pairs
 from tests.terminal import Said, agent0
 
 GOOD = {"pair_id": "a", "gold": "1/2", "candidate": "0.5", "form": "answer", "label": "accept", "policy": False}
@@ -37,19 +39,33 @@ def test_answers_and_programs_are_counted(tmp_path: Path) -> None:
     assert 0 < found["lower95"] < found["accuracy"]
 
 
-@pytest.mark.parametrize(
-    ("rows", "told"),
-    [
-        ((GOOD, "{broken"), "line 2: no JSON"),
-        (({**GOOD, "candidate": 5},), "line 1: candidate is missing or no text"),
-        (({**GOOD, "label": "maybe"},), "neither accept nor reject"),
-        ((GOOD, GOOD), "'a' occurs twice"),
-        (("",), "has no rows"),
-        (("[1]",), "pair_id is missing"),
-        (({"pair_id": "x"},), "setup is missing"),
-    ],
-)
-def test_rows_that_are_none_are_named(tmp_path: Path, rows: tuple[Any, ...], told: str) -> None:
-    said = decide(tmp_path, *rows)
-    assert said.code == 2
-    assert told in said.err
+BROKEN = [
+    ((GOOD, "{broken"), "line 2: no JSON"),
+    (("[" * 100_000,), "line 1: no JSON"),
+    (({**GOOD, "candidate": 5},), "line 1: candidate is missing or no text"),
+    (({**GOOD, "gold": None},), "line 1: gold is missing or no text"),
+    ((GOOD, {**GOOD, "pair_id": "b", "gold": " "}), "line 2: gold is empty"),
+    (({**GOOD, "pair_id": ""},), "line 1: pair_id is empty"),
+    (({**GOOD, "label": "maybe"},), "line 1: label 'maybe' is none of accept, reject"),
+    (({**GOOD, "form": "essay"},), "line 1: form 'essay' is none of answer, response"),
+    (({**GOOD, "policy": "no"},), "line 1: policy is neither true nor false"),
+    (({**GOOD, "kind": "poem"},), "line 1: kind 'poem' is none of binary, truth, choice"),
+    ((GOOD, GOOD), "'a' occurs twice"),
+    (("",), "has no rows"),
+    (("[1]",), "line 1: no JSON object"),
+    (({"pair_id": "x"},), "line 1: setup is missing"),
+    (({**CODE, "candidate": "", "test": 1},), "line 1: test is missing or no text"),
+]
+
+
+@pytest.mark.parametrize(("rows", "told"), BROKEN)
+def test_rows_that_are_none_are_named_with_file_line_and_field(rows: tuple[Any, ...], told: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        read_pairs("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows), "pairs.jsonl")
+    assert f"pairs.jsonl{', ' if 'line' in told else ''}" in str(error.value)
+    assert told in str(error.value)
+
+
+def test_the_command_says_so_and_ends_with_2(tmp_path: Path) -> None:
+    said = decide(tmp_path, GOOD, "{broken")
+    assert (said.code, "line 2: no JSON" in said.err) == (2, True)

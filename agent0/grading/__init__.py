@@ -15,7 +15,7 @@ from agent0.grading.extraction import extract
 from agent0.grading.forms import Expression, Form, Words, fold, form_of
 from agent0.grading.reading import FUNCTIONS
 
-__all__ = ["Grade", "extract", "grade"]
+__all__ = ["Grade", "extract", "grade", "guard"]
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
 _choice = re.compile(r"^\(?\s*([A-Ja-j])\s*[).:]?$")
@@ -31,6 +31,7 @@ _COSTLY = [
         r".{200}",
     )
 ]
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _WORDS_GOLD = re.compile(r"^\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{\s*[A-Za-z][A-Za-z' -]+\}\.?$")
 
 
@@ -50,7 +51,7 @@ def grade(gold: str, candidate: str | None) -> Grade:
     """Whether ``candidate``, an answer and nothing around it, says what ``gold`` says. Total; bounded in time."""
     if candidate is None or not candidate.strip():
         return Grade(False, "no answer", gold[:200])
-    if problem := _guard(gold, candidate):
+    if problem := guard(gold, candidate):
         return Grade(False, problem, gold[:200], candidate[:200])
     wanted, said = clean(gold), clean(candidate)
     expected, got = wanted.text[:200], said.text[:200]
@@ -97,10 +98,12 @@ def _costly(wanted: str, said: str) -> bool:
     return any(pattern.search(said) and not pattern.search(wanted) for pattern in _COSTLY)
 
 
-def _guard(gold: str, candidate: str) -> str:
+def guard(gold: str, candidate: str) -> str:
     """Why ``candidate`` is not looked at, empty where it is."""
     if len(candidate) > max(LONGEST, 4 * len(gold)):
         return "too long for an answer"
+    if _CONTROL.search(candidate) and not _CONTROL.search(gold):
+        return "control characters"
     depth = deepest = 0
     for letter in candidate:
         depth += (letter in "([{") - (letter in ")]}")

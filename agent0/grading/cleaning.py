@@ -4,6 +4,9 @@
 import re
 from dataclasses import dataclass
 
+_UNSEEN = (
+    "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2066\u2067\u2068\u2069\ufeff"
+)
 _UNICODE = str.maketrans(
     {
         "−": "-", "–": "-", "—": "-", "π": r"\pi ", "√": r"\sqrt ", "∞": r"\infty ", "°": " degrees ", "×": r"\times ",
@@ -11,6 +14,8 @@ _UNICODE = str.maketrans(
         "∩": r"\cap ", "±": r"\pm ", "∓": r"\mp ", "∈": r"\in ", "²": "^2", "³": "^3", "½": r"\frac{1}{2}",
         "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}", "θ": r"\theta ", "′": "'", "’": "'", "\u00a0": " ", "\u2009": " ",
         "\u202f": " ", "（": "(", "）": ")", "，": ",",
+        "\u2062": "*", "\u2063": ",", "\u2064": "+",
+        **dict.fromkeys(_UNSEEN, ""),
     }
 )  # fmt: skip
 _NOISE = re.compile(

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agent0.errors import ConfigError
+from agent0.grading.kinds import VALUE, kinds
 from agent0.grading.symbolic import decide
 from agent0.ports import Sandbox
 from agent0.programs import Problem, check
@@ -14,6 +16,7 @@ from agent0.statistics import wilson
 
 AT_ONCE = 4
 _MATHS = ("pair_id", "gold", "candidate", "form", "label")
+_WORDS = {"label": ("accept", "reject"), "form": ("answer", "response")}
 _CODE = ("pair_id", "setup", "test", "entry_point", "candidate", "label")
 
 
@@ -38,8 +41,7 @@ def read_pairs(text: str, name: str) -> list[dict[str, Any]]:
     rows = list(_rows(text, name))
     if not rows:
         raise ConfigError(f"{name} has no rows.", "It is read as one JSON object a line.")
-    ids = [str(row["pair_id"]) for row in rows]
-    if twice := next((one for one in ids if ids.count(one) > 1), ""):
+    if twice := next((one for one, times in Counter(row["pair_id"] for row in rows).items() if times > 1), ""):
         raise ConfigError(f"{name}: pair_id {twice!r} occurs twice.")
     return rows
 
@@ -50,17 +52,28 @@ def _rows(text: str, name: str) -> Iterator[dict[str, Any]]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{name}, line {number}: no JSON.", f"{error}.") from error
-        wanted = _MATHS if isinstance(row, dict) and "gold" in row else _CODE
-        missing = [key for key in wanted if not isinstance(row, dict) or not isinstance(row.get(key), str)]
-        if missing:
-            raise ConfigError(
-                f"{name}, line {number}: {missing[0]} is missing or no text.", f"Wanted: {', '.join(wanted)}."
-            )
-        if row["label"] not in ("accept", "reject"):
-            raise ConfigError(f"{name}, line {number}: label {row['label']!r} is neither accept nor reject.")
+        if not isinstance(row, dict):
+            raise ConfigError(f"{name}, line {number}: no JSON object.")
+        _check(row, f"{name}, line {number}")
         yield row
+
+
+def _check(row: Mapping[str, Any], place: str) -> None:
+    wanted = _MATHS if "gold" in row else _CODE
+    for field in wanted:
+        if not isinstance(row.get(field), str):
+            raise ConfigError(f"{place}: {field} is missing or no text.", f"Wanted: {', '.join(wanted)}.")
+    if not row["pair_id"] or ("gold" in row and not row["gold"].strip()):
+        raise ConfigError(f"{place}: {'gold' if row['pair_id'] else 'pair_id'} is empty.")
+    for field, known in _WORDS.items():
+        if field in row and row[field] not in known:
+            raise ConfigError(f"{place}: {field} {str(row[field])[:80]!r} is none of {', '.join(known)}.")
+    if not isinstance(row.get("policy", False), bool):
+        raise ConfigError(f"{place}: policy is neither true nor false.")
+    if row.get("kind", VALUE) not in kinds():
+        raise ConfigError(f"{place}: kind {str(row['kind'])[:80]!r} is none of {', '.join(kinds())}.")
 
 
 async def decide_pairs(rows: Sequence[Mapping[str, Any]], sandbox: Sandbox) -> list[Decided]:
@@ -80,7 +93,8 @@ async def decide_pairs(rows: Sequence[Mapping[str, Any]], sandbox: Sandbox) -> l
 
 async def _verdict(row: Mapping[str, Any], sandbox: Sandbox) -> tuple[bool | None, str]:
     if "gold" in row:
-        found = await decide(row["gold"], row["candidate"], sandbox, reply=row["form"] == "response")
+        kind = str(row.get("kind", VALUE))
+        found = await decide(row["gold"], row["candidate"], sandbox, reply=row["form"] == "response", kind=kind)
         return found.correct, found.reason
     outcome = await check(Problem(row["test"], row["setup"], row["entry_point"]), row["candidate"], sandbox)
     return outcome.passed, outcome.reason

@@ -3,7 +3,8 @@
 import json
 from dataclasses import replace
 
-from agent0.grading import Grade, extract, grade
+from agent0.grading import Grade, extract
+from agent0.grading.kinds import VALUE, grade_as
 from agent0.ports import Root, Sandbox, SandboxCall
 from events.values import ToolState
 
@@ -20,13 +21,14 @@ print(json.dumps(bool(gold and said and verify(gold, said, timeout_seconds=None)
 """
 
 
-async def decide(gold: str, said: str | None, sandbox: Sandbox, *, reply: bool = False) -> Grade:
-    """Grade an answer, or the answer in a whole ``reply``, asking the symbolic engine where it may know more.
+async def decide(gold: str, said: str | None, sandbox: Sandbox, *, reply: bool = False, kind: str = VALUE) -> Grade:
+    """Grade an answer of a ``kind`` (empty: as ``gold`` reads), or the answer in a whole ``reply``, asking the symbolic
+    engine where it may know more.
 
     Raises:
         SandboxUnavailableError: it would have to be asked, and there is no sandbox.
     """
-    found = grade(gold, extract(said) if reply and said is not None else said)
+    found = grade_as(kind, gold, extract(said) if reply and said is not None else said)
     return await settle(found, sandbox) if found.symbolic else found
 
 

@@ -9,6 +9,7 @@ import pkgutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from agent0.grading import Grade
 from agent0.ports import Sandbox
 from events.values import Task
 
@@ -23,8 +24,13 @@ class Verdict:
     got: str = ""
 
 
+def verdict_of(found: Grade) -> Verdict:
+    """A grade as a verdict, cut to what an event carries."""
+    return Verdict(found.correct, found.reason, found.expected[:200], found.got[:200])
+
+
 Judge = Callable[[Task, Sequence[str | None], Sandbox], Awaitable[list[Verdict]]]
-Grade = Callable[[Task, Sequence[str | None], Sandbox], Awaitable[Sequence[bool | None]]]
+GradeSteps = Callable[[Task, Sequence[str | None], Sandbox], Awaitable[Sequence[bool | None]]]
 
 
 @dataclass(frozen=True)
@@ -39,14 +45,14 @@ class Verifier:
     applies: Callable[[Task], bool]
     rank: int
     collective: bool
-    grade: Grade | None = None
+    grade: GradeSteps | None = None
 
 
 _verifiers: dict[str, Verifier] = {}
 
 
 def verifier(
-    name: str, *, applies: Callable[[Task], bool], rank: int, collective: bool = False, grade: Grade | None = None
+    name: str, *, applies: Callable[[Task], bool], rank: int, collective: bool = False, grade: GradeSteps | None = None
 ) -> Callable[[Judge], Judge]:
     """Register ``async judge(task, answers, sandbox) -> one verdict an answer``. Lower ranks are asked first.
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from agent0.answers import normal_form, same
 from agent0.families import families
+from agent0.grading.symbolic import decide
 from agent0.ports import Sandbox
-from agent0.verifiers import Verdict, verifier
+from agent0.verifiers import Verdict, verdict_of, verifier
 from events.values import Task
 
 
@@ -20,7 +21,7 @@ async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> l
     steps = family.steps(params) if family.steps and params is not None else ()
     if len(steps) != len(given) + 1:
         return [None for _ in given]
-    return [answer is not None and same(step.answer, answer) for step, answer in zip(steps, given, strict=False)]
+    return [(await _compare(step.answer, one, sandbox)).correct for step, one in zip(steps, given, strict=False)]
 
 
 @verifier("exact", applies=_known, rank=0, grade=_grade)
@@ -30,12 +31,11 @@ async def exact(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> 
     params = family.parse(task.question)
     if params is None:
         return [Verdict(None, "the question does not read as its family") for _ in answers]
-    expected = normal_form(family.solve(params))
-    return [_compare(expected, answer) for answer in answers]
+    expected = family.solve(params)
+    return [await _compare(expected, answer, sandbox) for answer in answers]
 
 
-def _compare(expected: str, answer: str | None) -> Verdict:
-    if answer is None:
-        return Verdict(False, "no answer", expected)
-    got = normal_form(answer)
-    return Verdict(got == expected, "computed from the question", expected, got[:200])
+async def _compare(expected: str, answer: str | None, sandbox: Sandbox) -> Verdict:
+    if answer is not None and same(expected, answer):
+        return Verdict(True, "computed from the question", normal_form(expected)[:200], normal_form(answer)[:200])
+    return verdict_of(await decide(expected, answer, sandbox, kind=""))

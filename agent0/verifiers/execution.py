@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from agent0.answers import normal_form
+from agent0.grading.symbolic import decide
 from agent0.ports import Sandbox, SandboxCall
-from agent0.tools import call_tool
-from agent0.tools.workspace import Workspace
-from agent0.verifiers import Verdict, verifier
-from events.values import Task, ToolCall, ToolState
+from agent0.verifiers import Verdict, verdict_of, verifier
+from events.values import Task, ToolState
+
+ANSWER_KIND = "answer_kind"
+"""Where a task's parameters say what kind of answer it wants (``agent0.grading.kinds``)."""
 
 
 async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
@@ -16,18 +17,18 @@ async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> l
         return [None for _ in given]
     outcomes = [await _printed(program, sandbox) for program in task.programs[:-1]]
     return [
-        None if printed is None else (await _compare(printed, answer, sandbox)).correct
+        None if printed is None else (await _compare(task, printed, answer, sandbox)).correct
         for (printed, _), answer in zip(outcomes, given, strict=True)
     ]
 
 
 @verifier("execution", applies=lambda task: bool(task.program), rank=1, grade=_grade)
 async def execution(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
-    """Run the program once; compare as text, then symbolically (also in the sandbox)."""
+    """Run the program once; compare as the task's kind of answer, or as what was printed reads."""
     printed, why = await _printed(task.program, sandbox)
     if printed is None:
         return [Verdict(None, why) for _ in answers]
-    return [await _compare(printed, answer, sandbox) for answer in answers]
+    return [await _compare(task, printed, answer, sandbox) for answer in answers]
 
 
 async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:
@@ -39,15 +40,5 @@ async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:
     return None, f"the checking program ended {result.state} and printed {len(printed)} characters"
 
 
-async def _compare(printed: str, answer: str | None, sandbox: Sandbox) -> Verdict:
-    expected = normal_form(printed)
-    if answer is None:
-        return Verdict(False, "no answer", expected[:200])
-    got = normal_form(answer)
-    if got == expected:
-        return Verdict(True, "equals the checking program's output", expected[:200], got[:200])
-    call = ToolCall(name="sympy", arguments={"operation": "equal", "expression": printed, "other": answer})
-    symbolic = await call_tool(call, Workspace(sandbox, ("sympy",)))
-    equal = symbolic.state is ToolState.OK and symbolic.output.strip() == "True"
-    reason = "symbolically equal" if equal else "differs from the checking program's output"
-    return Verdict(equal, reason, expected[:200], got[:200])
+async def _compare(task: Task, printed: str, answer: str | None, sandbox: Sandbox) -> Verdict:
+    return verdict_of(await decide(printed, answer, sandbox, kind=str(task.params.get(ANSWER_KIND, ""))))

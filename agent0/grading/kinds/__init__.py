@@ -1,0 +1,99 @@
+"""Kinds of answers that are compared as what they are: a letter, a truth value, a formula, an order, a listing, words.
+
+One file a kind. A task or a labelled pair may name its kind; where it does not, the expected answer's own form tells,
+and what fits no kind is a value, compared by algebra. No kind ever accepts what is merely near.
+"""
+
+import functools
+import importlib
+import pkgutil
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent0.answers import normal_form
+from agent0.errors import ConfigError
+from agent0.grading import Grade, guard
+
+VALUE = "value"
+"""The kind of whatever is compared by algebra (``agent0.grading.grade``)."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``grade`` gets an expected answer and one that was given, neither empty nor out of bounds. ``applies`` says
+    whether an expected answer is of this kind although nobody said so; lower ranks are asked first."""
+
+    name: str
+    grade: Callable[[str, str], Grade]
+    applies: Callable[[str], bool]
+    rank: int
+
+
+_kinds: dict[str, Kind] = {}
+_Grader = Callable[[str, str], Grade]
+
+
+def kind(name: str, *, applies: Callable[[str], bool], rank: int) -> Callable[[_Grader], _Grader]:
+    """Register ``grade(expected, given) -> Grade``."""
+
+    def register(grade: _Grader) -> _Grader:
+        _kinds[name] = Kind(name, grade, applies, rank)
+        return grade
+
+    return register
+
+
+def kinds() -> dict[str, Kind]:
+    """Every kind by name, in the order in which they are asked."""
+    _import_all()
+    return dict(sorted(_kinds.items(), key=lambda item: item[1].rank))
+
+
+def kind_of(expected: str) -> str:
+    """The kind of an answer that a program printed or a family computed."""
+    return next(entry.name for entry in kinds().values() if entry.applies(expected))
+
+
+def grade_as(name: str, expected: str, given: str | None) -> Grade:
+    """Whether ``given`` says what ``expected`` says, both of kind ``name`` (empty: as ``expected`` reads). Total and
+    bounded in time.
+
+    Raises:
+        ConfigError: there is no such kind.
+    """
+    if given is None or not plain(given).strip():
+        return Grade(False, "no answer", expected[:200])
+    if problem := guard(expected, given):
+        return Grade(False, problem, expected[:200], given[:200])
+    return named(name or kind_of(expected)).grade(expected, given)
+
+
+def named(name: str) -> Kind:
+    """The kind of this name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    known = kinds()
+    if name not in known:
+        raise ConfigError(f"There is no kind of answer {name[:80]!r}.", f"Kinds: {', '.join(known)}.")
+    return known[name]
+
+
+def plain(text: str) -> str:
+    """``text`` without characters that nobody sees: zero-width ones, marks of direction."""
+    return text if text.isascii() else "".join(c for c in text if unicodedata.category(c) != "Cf")
+
+
+def words(text: str) -> str:
+    """One spelling of a text: case, spaces, forms of letters, quotes and markup do not count, all else does."""
+    folded = unicodedata.normalize("NFKC", plain(text)).strip()
+    return normal_form(re.sub(r"^\\(?:text|mathrm|mbox)(?:bf|rm|it)?\s*\{(.*)\}$", r"\1", folded))
+
+
+@functools.cache
+def _import_all() -> None:
+    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+        importlib.import_module(f"{__name__}.{found}")
