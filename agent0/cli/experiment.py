@@ -13,9 +13,26 @@ app = typer.Typer(help="Experiments on the past: other rewards, other verdicts, 
 Name = Annotated[str, typer.Option("--name", "-n", help="Its name; run again with the same one, it goes on.")]
 
 
-@app.callback()
-def _noun() -> None:
-    """A noun with verbs."""
+@app.command("list")
+def list_(
+    run: Annotated[str, typer.Option(help="Those of one run.")] = "",
+    limit: terminal.Limit = 100,
+    as_json: terminal.Json = False,
+) -> None:
+    """Experiments, newest first."""
+    from projections.experiments import list_experiments
+
+    with terminal.tables() as db:
+        terminal.table(list_experiments(db, run, limit), as_json)
+
+
+@app.command()
+def show(experiment: str, as_json: terminal.Json = False) -> None:
+    """One experiment: what it asked, under which rules, and what it found."""
+    from projections.experiments import show_experiment
+
+    with terminal.tables() as db:
+        terminal.record(show_experiment(db, experiment), as_json)
 
 
 @app.command()
