@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from agent0.decontamination import digest_of
 from agent0.requests import wanted_ids
-from agent0.state import BASE, AttemptState, Checkpoint, RunState, Status, TaskState, attempt_id
-from events import alarms, checkpoints, runs, tasks
+from agent0.state import AttemptState, Checkpoint, RunState, Score, Status, TaskState, attempt_id
+from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event
 
 
@@ -118,22 +119,29 @@ def _evaluated(state: RunState, event: checkpoints.CheckpointEvaluated) -> RunSt
     after = replace(state, pending=state.pending - {event.evaluation})
     if event.split != "validation" or event.forced_tool:
         return after
+    score = Score(event.accuracy, event.outcomes)
     if state.phase == "baseline":
-        return replace(after, accuracy=event.accuracy)
-    return replace(after, evaluated=event.accuracy)
+        return replace(after, promoted=(*state.promoted[:-1], replace(state.student, score=score)))
+    return replace(after, candidate=state.candidate and replace(state.candidate, score=score))
 
 
 def _judged(state: RunState, event: checkpoints.CheckpointPromoted | checkpoints.CheckpointRejected) -> RunState:
     if state.phase != "judging" or event.iteration != state.iteration:
         return state
-    after = replace(state, candidate=None, evaluated=None, pending=frozenset())
+    after = replace(state, candidate=None, pending=frozenset())
     if isinstance(event, checkpoints.CheckpointRejected) or state.candidate is None:
         return after
-    return replace(after, student=state.candidate, accuracy=event.accuracy)
+    return replace(after, promoted=(*state.promoted, state.candidate))
 
 
 def _rolled_back(state: RunState, event: checkpoints.CheckpointRolledBack) -> RunState:
-    return replace(state, student=Checkpoint()) if event.to == BASE else state
+    """What was promoted after the checkpoint that a person wants back is no longer compared with either."""
+    places = [place for place, one in enumerate(state.promoted, 1) if one.id == event.to]
+    return replace(state, promoted=state.promoted[: places[0]]) if places else state
+
+
+def _indexed(state: RunState, event: benchmarks.BenchmarksIndexed) -> RunState:
+    return replace(state, indexed=digest_of(event))
 
 
 def _failed(state: RunState, event: alarms.ReactionFailed) -> RunState:
@@ -198,6 +206,7 @@ FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     checkpoints.CheckpointPromoted: _judged,
     checkpoints.CheckpointRejected: _judged,
     checkpoints.CheckpointRolledBack: _rolled_back,
+    benchmarks.BenchmarksIndexed: _indexed,
     alarms.ReactionFailed: _failed,
     alarms.ReactionRetried: _retried,
     alarms.ReactionDropped: _dropped,

@@ -70,7 +70,7 @@ def _advance(state: RunState) -> RunState:
             return _next(state)
         case "training" if not state.pending:
             return _enter(state, "evaluating") if state.candidate else _next(state)
-        case "evaluating" if not state.pending and state.evaluated is None:
+        case "evaluating" if not state.pending and not state.evaluated:
             return _next(state)  # its evaluation was given up: the former student goes on
         case "evaluating" if not state.pending:
             return replace(state, phase="judging", entered=state.seq, pending=frozenset({"verdict"}))
@@ -80,7 +80,7 @@ def _advance(state: RunState) -> RunState:
 
 
 def _next(state: RunState) -> RunState:
-    state = replace(state, candidate=None, evaluated=None)
+    state = replace(state, candidate=None)
     if state.iteration + 1 == state.config.iterations:
         return _enter(state, "final")
     following = replace(state, iteration=state.iteration + 1, tasks={}, starts=(*state.starts, state.seq))

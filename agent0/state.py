@@ -83,11 +83,20 @@ class Arm:
 
 
 @dataclass(frozen=True)
+class Score:
+    """How a checkpoint did on validation. ``outcomes`` has one character an item, in set order: 1, 0 or ?."""
+
+    accuracy: float
+    outcomes: str = ""
+
+
+@dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint by id with its adapter (None: the base)."""
+    """A checkpoint by id with its adapter (None: the base), and its score where it has one."""
 
     id: str = BASE
     adapter: Artifact | None = None
+    score: Score | None = None
 
 
 @dataclass(frozen=True)
@@ -105,13 +114,12 @@ class RunState:
     """Stream sequence at which each iteration began."""
     tasks: dict[str, TaskState] = field(default_factory=dict)
     arms: dict[str, Arm] = field(default_factory=dict)
-    student: Checkpoint = Checkpoint()
+    promoted: tuple[Checkpoint, ...] = (Checkpoint(),)
+    """The base, and what was promoted since and not gone back from; the last is the present student."""
     teacher: Checkpoint = Checkpoint()
     candidate: Checkpoint | None = None
-    accuracy: float | None = None
-    """Validation accuracy of ``student``."""
-    evaluated: float | None = None
-    """Validation accuracy of ``candidate``."""
+    indexed: str = ""
+    """Digest of what tasks are compared with for contamination; empty: with nothing."""
     pending: frozenset[str] = frozenset()
     """Evaluations or trainings that the phase waits for."""
     task_count: int = 0
@@ -121,6 +129,16 @@ class RunState:
     """The task whose last attempt was settled by the last event itself."""
     entered: int = 0
     """Stream sequence of the event that began the present phase."""
+
+    @property
+    def student(self) -> Checkpoint:
+        """Who attempts tasks now."""
+        return self.promoted[-1]
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether the candidate has its score."""
+        return self.candidate is not None and self.candidate.score is not None
 
     @property
     def digest(self) -> str:

@@ -1,6 +1,8 @@
-"""The promotion gate: a candidate goes on unless validation accuracy fell by more than the margin."""
+"""The promotion gate: a candidate goes on as far as paired tests on the same held-out items let it."""
 
+from agent0.gate import judge
 from agent0.run import RunState
+from agent0.state import Score
 from events.base import Event
 from events.checkpoints import CheckpointEvaluated, CheckpointPromoted, CheckpointRejected
 from handlers import on
@@ -12,12 +14,7 @@ async def judge_checkpoint(event: CheckpointEvaluated, run: RunState) -> list[Ev
     candidate = run.candidate
     if run.phase != "judging" or run.entered != run.seq or candidate is None or event.checkpoint != candidate.id:
         return []
-    held, margin = run.accuracy, run.config.evaluation.margin
-    if held is None or event.accuracy >= held - margin:
-        reason = "first score" if held is None else f"{event.accuracy:.3f} is not below {held:.3f} - {margin}"
-        verdict: type[CheckpointPromoted] | type[CheckpointRejected] = CheckpointPromoted
-    else:
-        reason, verdict = f"{event.accuracy:.3f} is below {held:.3f} - {margin}", CheckpointRejected
-    return [
-        verdict(checkpoint=candidate.id, iteration=run.iteration, accuracy=event.accuracy, against=held, reason=reason)
-    ]
+    found = judge(Score(event.accuracy, event.outcomes), run.promoted, run.config.evaluation)
+    told = {"checkpoint": candidate.id, "iteration": run.iteration, "accuracy": event.accuracy}
+    told |= {"against": found.against, "reason": found.reason, "test": found.test}
+    return [CheckpointPromoted(**told, improved=found.improved) if found.promoted else CheckpointRejected(**told)]

@@ -13,7 +13,7 @@ from agent0.assembly import check_names, known_handlers
 from agent0.errors import OperationError
 from agent0.ports import Trained, TrainJob
 from agent0.run import RunState, evolve
-from agent0.state import Checkpoint
+from agent0.state import Checkpoint, Score
 from events import alarms, checkpoints, runs, tasks
 from events.base import Event, Recorded, event_types, record
 from events.values import Artifact
@@ -117,7 +117,7 @@ def judging(held: float | None, candidate: str | None = "student-0") -> RunState
         phase="judging",
         iteration=0,
         entered=first.seq,
-        accuracy=held,
+        promoted=(Checkpoint(score=Score(held) if held is not None else None),),
         candidate=Checkpoint(candidate, ARTIFACT) if candidate else None,
     )
 

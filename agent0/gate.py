@@ -1,0 +1,103 @@
+"""The promotion gate: what a candidate's validation score proves, beside the present student's and the best one's.
+
+The best is held beside the present student because small steps down, none of which is a proven loss, add up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent0.comparison import Difference, compare, outcomes
+from agent0.settings import EvaluationConfig
+from agent0.state import Checkpoint, Score
+from events.values import PairedTest
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``against`` is the accuracy of the checkpoint compared with, None for a first score; ``test`` the paired test
+    against it, None where there was nothing to pair. ``improved``: a gain over the best is proven."""
+
+    promoted: bool
+    reason: str
+    against: float | None = None
+    test: PairedTest | None = None
+    improved: bool = False
+
+
+@dataclass(frozen=True)
+class _Rival:
+    """Whom the candidate is compared with. ``difference`` None: their scores are not of the same items."""
+
+    id: str
+    role: str
+    accuracy: float
+    difference: Difference | None
+
+
+def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConfig) -> Verdict:
+    """Whether the student goes on with a candidate of this score. ``promoted`` ends with the present student.
+
+    ``no_worse`` refuses a proven loss against the present student or the best, and an accuracy more than ``margin``
+    below the best's; ``better`` asks for a proven gain over the best. Undecided items count as wrong.
+    """
+    rivals = _rivals(candidate, promoted)
+    if not rivals:
+        return Verdict(True, f"first score, nothing to compare with{_undecided(candidate)}")
+    best = rivals[0]
+    improved = best.difference is not None and best.difference.improved
+    lost = next((one for one in rivals if one.difference and one.difference.worsened), None)
+    if plan.gate == "better":
+        return _verdict(improved, best, candidate, "a proven gain" if improved else "no gain is proven")
+    if lost:
+        return _verdict(False, lost, candidate, "a proven loss")
+    if candidate.accuracy < best.accuracy - plan.margin:
+        return _verdict(False, best, candidate, f"more than the margin of {plan.margin:g} below it")
+    return _verdict(True, best, candidate, "a proven gain" if improved else "no loss is proven, nor a gain")
+
+
+def _rivals(candidate: Score, promoted: Sequence[Checkpoint]) -> list[_Rival]:
+    """The best so far, the latest of equals; and the present student where that is another."""
+    scored = [(one.score.accuracy, place, one) for place, one in enumerate(promoted) if one.score]
+    if not scored:
+        return []
+    best = max(scored)[-1]
+    both = {"the best so far": best} if best is promoted[-1] else {"the best so far": best, "the student": promoted[-1]}
+    return [
+        _Rival(one.id, role, one.score.accuracy, _difference(one.score, candidate))
+        for role, one in both.items()
+        if one.score
+    ]
+
+
+def _difference(before: Score, after: Score) -> Difference | None:
+    if not before.outcomes or len(before.outcomes) != len(after.outcomes):
+        return None
+    return compare(outcomes(before.outcomes), outcomes(after.outcomes))
+
+
+def _verdict(promoted: bool, rival: _Rival, candidate: Score, finding: str) -> Verdict:
+    told = rival.difference
+    about = f"{candidate.accuracy:.3f} against {rival.accuracy:.3f} of {rival.id}, {rival.role}: {finding}"
+    reason = f"{about}; {_evidence(told)}{_undecided(candidate)}"
+    test = PairedTest(against=rival.id, **_numbers(told)) if told else None
+    return Verdict(promoted, reason, rival.accuracy, test, promoted and told is not None and told.improved)
+
+
+def _numbers(told: Difference) -> dict[str, Any]:
+    return {name: getattr(told, name) for name in PairedTest.model_fields if name != "against"}
+
+
+def _evidence(told: Difference | None) -> str:
+    if told is None:
+        return "not scored on the same items, so nothing can be tested"
+    return (
+        f"{told.gained} of {told.items} items gained, {told.lost} lost, {100 * told.mean:+.1f} points "
+        f"({100 * told.lower95:+.1f} to {100 * told.upper95:+.1f}), p {told.p:.2g}; "
+        f"a difference below {100 * told.detectable:.1f} points would mostly stay unseen"
+    )
+
+
+def _undecided(candidate: Score) -> str:
+    number = candidate.outcomes.count("?")
+    return f"; {number} undecided {'item counts' if number == 1 else 'items count'} as wrong" if number else ""

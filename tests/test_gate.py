@@ -1,0 +1,232 @@
+"""The promotion gate: what it lets through and says, how often it is wrong, and that small losses do not add up."""
+
+import asyncio
+import random
+from itertools import accumulate
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from agent0.gate import Verdict, judge
+from agent0.run import RunState, evolve
+from agent0.settings import EvaluationConfig
+from agent0.state import Checkpoint, Score
+from events.base import Event, record
+from events.checkpoints import (
+    CheckpointEvaluated,
+    CheckpointPromoted,
+    CheckpointRejected,
+    CheckpointRolledBack,
+    CheckpointTrained,
+)
+from handlers.play import play
+from tests.world import NOON, ports, small, started
+
+NO_WORSE = EvaluationConfig(gate="no_worse", margin=0.05)
+BETTER = EvaluationConfig(gate="better")
+
+
+def scored(outcomes: str) -> Score:
+    return Score(outcomes.count("1") / len(outcomes), outcomes)
+
+
+def row(*outcomes: str) -> tuple[Checkpoint, ...]:
+    """The base and what was promoted after it."""
+    names = ("base", *(f"student-{n}" for n in range(len(outcomes))))
+    return tuple(Checkpoint(name, None, scored(one)) for name, one in zip(names, outcomes, strict=False))
+
+
+def test_a_first_score_has_nothing_to_be_tested_against() -> None:
+    for plan in (NO_WORSE, BETTER):
+        found = judge(scored("01?0"), (Checkpoint(),), plan)
+        assert (found.promoted, found.against, found.test, found.improved) == (True, None, None, False)
+        assert found.reason == "first score, nothing to compare with; 1 undecided item counts as wrong"
+
+
+def test_a_proven_gain_is_called_one() -> None:
+    for plan in (NO_WORSE, BETTER):
+        found = judge(scored("1" * 60 + "0" * 40), row("1" * 40 + "0" * 60), plan)
+        assert found.promoted and found.improved and found.test
+        assert (found.against, found.test.against, found.test.gained, found.test.lost) == (0.4, "base", 20, 0)
+        assert "a proven gain; 20 of 100 items gained, 0 lost, +20.0 points (" in found.reason
+
+
+def test_a_gain_by_chance_is_no_improvement() -> None:
+    before, after = "1" * 50 + "0" * 50, "0" * 4 + "1" * 56 + "0" * 40
+    kept, refused = judge(scored(after), row(before), NO_WORSE), judge(scored(after), row(before), BETTER)
+    assert (kept.promoted, kept.improved, refused.promoted, refused.improved) == (True, False, False, False)
+    assert kept.test == refused.test and kept.test and kept.test.p > 0.05
+    assert "no loss is proven, nor a gain" in kept.reason and "no gain is proven" in refused.reason
+    assert f"a difference below {100 * kept.test.detectable:.1f} points would mostly stay unseen" in kept.reason
+
+
+def test_undecided_items_count_as_wrong_and_are_told() -> None:
+    found = judge(scored("1" * 40 + "?" * 20 + "0" * 40), row("1" * 60 + "0" * 40), NO_WORSE)
+    assert not found.promoted and found.test and found.test.lost == 20
+    assert "a proven loss" in found.reason and found.reason.endswith("; 20 undecided items count as wrong")
+
+
+def test_a_proven_loss_is_refused_however_wide_the_margin() -> None:
+    wide = EvaluationConfig(margin=1)
+    assert not judge(scored("1" * 50 + "0" * 50), row("1" * 60 + "0" * 40), wide).promoted
+    assert judge(scored("0" * 5 + "1" * 55 + "0" * 40), row("1" * 60 + "0" * 40), wide).promoted
+
+
+def test_a_large_loss_is_refused_though_nothing_proves_it() -> None:
+    """Four of twenty: p is 0.125, but 20 points are more than the margin."""
+    found = judge(scored("0" * 4 + "1" * 6 + "0" * 10), row("1" * 10 + "0" * 10), NO_WORSE)
+    assert not found.promoted and found.test and found.test.p == pytest.approx(0.125)
+    assert "more than the margin of 0.05 below it" in found.reason
+
+
+def test_a_loss_to_the_student_is_told_of_the_student() -> None:
+    """The best was right about other items, so only against the student is the loss proven."""
+    best, student = "0" * 49 + "1" * 51, "1" * 50 + "0" * 50
+    found = judge(scored("0" * 8 + "1" * 42 + "0" * 50), row(best, student), EvaluationConfig(margin=1))
+    assert not found.promoted and found.test and (found.test.against, found.test.lost) == ("student-0", 8)
+    assert "0.420 against 0.500 of student-0, the student: a proven loss" in found.reason
+
+
+def test_the_best_is_remembered() -> None:
+    """A student that slipped once is no licence to slip again."""
+    best, slipped = "1" * 80 + "0" * 20, "1" * 76 + "0" * 24
+    found = judge(scored("1" * 72 + "0" * 28), row(best, slipped), NO_WORSE)
+    assert not found.promoted and found.test and found.test.against == "base"
+    assert judge(scored("1" * 72 + "0" * 28), row(slipped), NO_WORSE).promoted, "the student alone would let it pass"
+
+
+@pytest.mark.parametrize("other", ["", "1" * 99])
+def test_scores_of_other_items_are_told_apart(other: str) -> None:
+    """Logs of an older version have no outcomes, and another version may draw other items."""
+    held = (Checkpoint("base", None, Score(0.5, other)),)
+    candidate = scored("1" * 70 + "0" * 30)
+    kept, refused = judge(candidate, held, NO_WORSE), judge(candidate, held, BETTER)
+    assert (kept.promoted, kept.test, kept.improved) == (True, None, False)
+    assert not refused.promoted and "nothing can be tested" in refused.reason
+    assert not judge(scored("1" * 44 + "0" * 56), held, NO_WORSE).promoted
+
+
+OUTCOMES = st.text("01?", min_size=12, max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(OUTCOMES, min_size=1, max_size=12), st.floats(0, 0.5))
+def test_whatever_comes_the_student_stays_within_the_margin_of_the_best(rounds: list[str], margin: float) -> None:
+    plan = EvaluationConfig(margin=margin)
+    promoted: tuple[Checkpoint, ...] = ()
+    for number, outcomes in enumerate(rounds):
+        if _kept(judge(scored(outcomes), promoted, plan)):
+            promoted = (*promoted, Checkpoint(f"student-{number}", None, scored(outcomes)))
+    held = [one.score.accuracy for one in promoted if one.score]
+    assert all(now >= best - margin for now, best in zip(held, accumulate(held, max), strict=True))
+
+
+def _kept(found: Verdict) -> bool:
+    """Consistent in itself, too."""
+    assert found.improved <= found.promoted
+    assert (found.test is None) == (found.against is None) and found.reason
+    return found.promoted
+
+
+# --- in a run ----------------------------------------------------------------------------------------------------
+
+RUN = small(iterations=3, evaluation={"validation": 6, "test": 6, "margin": 0.5})
+TOLD = asyncio.run(play(started(RUN), ports()))
+
+
+def _after(*events: Event) -> RunState:
+    """The state at the end of the run, and these events besides."""
+    state = None
+    for recorded in TOLD:
+        state = evolve(state, recorded)
+    for event in events:
+        assert state is not None
+        state = evolve(state, record(event, run="r1", time=NOON).model_copy(update={"seq": state.seq + 1}))
+    assert state is not None
+    return state
+
+
+def test_verdicts_of_a_run_carry_their_tests() -> None:
+    """Recomputed from what the log holds: outcomes of the candidate and of every student promoted before."""
+    base, *candidates = [
+        r.event for r in TOLD if isinstance(r.event, CheckpointEvaluated) and r.event.split == "validation"
+    ]
+    verdicts = [r.event for r in TOLD if isinstance(r.event, CheckpointPromoted | CheckpointRejected)]
+    held = [Checkpoint("base", None, Score(base.accuracy, base.outcomes))]
+    assert len(verdicts) == len(candidates) == 3
+    for told, score in zip(verdicts, candidates, strict=True):
+        found = judge(Score(score.accuracy, score.outcomes), held, RUN.evaluation)
+        assert (told.test, told.reason, told.against) == (found.test, found.reason, found.against)
+        assert told.test and told.test.items == 6
+        if isinstance(told, CheckpointPromoted):
+            held.append(Checkpoint(score.checkpoint, None, Score(score.accuracy, score.outcomes)))
+    assert [(one.id, one.score) for one in _after().promoted] == [(one.id, one.score) for one in held]
+
+
+def test_going_back_brings_back_adapter_and_score() -> None:
+    made = {r.event.checkpoint: r.event.adapter for r in TOLD if isinstance(r.event, CheckpointTrained)}
+    before = _after()
+    assert len(before.promoted) > 2
+    for place, wanted in enumerate(before.promoted):
+        back = CheckpointRolledBack(checkpoint=before.student.id, to=wanted.id, reason="a look back")
+        after = _after(back)
+        assert after.student == wanted and after.student.adapter == made.get(wanted.id)
+        assert after.promoted == before.promoted[: place + 1], "what came later is no longer the best of anything"
+        assert _after(back, back).digest == after.digest
+        assert (after.digest == before.digest) == (wanted == before.student)
+
+
+@pytest.mark.parametrize("to", ["student-99", "teacher-0", ""])
+def test_nobody_goes_back_to_what_was_never_promoted(to: str) -> None:
+    back = CheckpointRolledBack(checkpoint="student-1", to=to, reason="a mistake")
+    assert _after(back).promoted == _after().promoted
+
+
+# --- how often it is wrong -----------------------------------------------------------------------------------------
+
+
+def _draws(rng: random.Random, n: int, *shifts: float) -> list[Score]:
+    """Scores of students on the same ``n`` items, easy and hard ones, each student better by its shift."""
+    ease = [rng.betavariate(1, 1) for _ in range(n)]
+    return [scored("".join("01"[rng.random() < e + shift] for e in ease)) for shift in shifts]
+
+
+def test_equals_are_rarely_called_worse_and_more_rarely_better() -> None:
+    """Type I errors by simulation: 5 % two-sided, so at most 2.5 % each way."""
+    rng, rounds, lost, improved, better = random.Random(3), 300, 0, 0, 0
+    for _ in range(rounds):
+        before, after = _draws(rng, 100, 0, 0)
+        held = (Checkpoint(score=before),)
+        found = judge(after, held, EvaluationConfig(margin=1))
+        lost, improved = lost + (not found.promoted), improved + found.improved
+        better += judge(after, held, BETTER).promoted
+    assert better == improved
+    for wrong in (lost, improved):
+        assert stats.binomtest(wrong, rounds, 0.025, alternative="greater").pvalue > 1e-3, wrong
+
+
+def test_a_loss_as_large_as_can_be_detected_is_mostly_refused() -> None:
+    rng, rounds, refused = random.Random(5), 200, 0
+    for _ in range(rounds):
+        before, after = _draws(rng, 150, 0.1, -0.1)
+        refused += not judge(after, (Checkpoint(score=before),), EvaluationConfig(margin=1)).promoted
+    assert refused / rounds > 0.8
+
+
+def test_a_run_that_learns_nothing_claims_nothing() -> None:
+    """Ten iterations of equals, each compared with the best so far: the luckiest score is the hardest to beat, so the
+    chance of any false claim in a run stays near that of a single test."""
+    rng, rounds, claimed = random.Random(7), 60, 0
+    for _ in range(rounds):
+        first, *later = _draws(rng, 100, *[0.0] * 11)
+        promoted: tuple[Checkpoint, ...] = (Checkpoint(score=first),)
+        claims = False
+        for number, score in enumerate(later):
+            found = judge(score, promoted, NO_WORSE)
+            claims |= found.improved
+            if found.promoted:
+                promoted = (*promoted, Checkpoint(f"student-{number}", None, score))
+        claimed += claims
+    assert claimed / rounds <= 0.12, claimed
