@@ -36,11 +36,12 @@ _COPIED = {
         "metrics": str,
         "signals": str,
         "scored": str,
+        "scored_seq": int,
     },
     events=(facts.ItemScored,),
 )
 def benchmark_items(e: Recorded) -> Iterator[Row]:
-    """``correct`` NULL means undecided, which is not false."""
+    """``correct`` NULL means undecided, which is not false. ``scored_seq`` leads to the reply."""
     x = e.event
     assert isinstance(x, facts.ItemScored)  # noqa: S101 - declared above
     yield {
@@ -52,6 +53,7 @@ def benchmark_items(e: Recorded) -> Iterator[Row]:
         "metrics": as_json(x.metrics),
         "signals": as_json(x.signals),
         "scored": stamp(e),
+        "scored_seq": e.seq,
     }
 
 
@@ -70,3 +72,25 @@ def failure_reasons(db: sqlite3.Connection, run: str) -> list[Row]:
         " ORDER BY items DESC, benchmark, mode",
         (run,),
     )
+
+
+def scored_items(db: sqlite3.Connection, run: str) -> list[Row]:
+    """Every sample of a run in one order, whichever came first."""
+    return select(
+        db,
+        "SELECT * FROM benchmark_items WHERE run = ? ORDER BY benchmark, mode, item, sample",
+        (run,),
+        parse=("facts", "metrics", "signals"),
+    )
+
+
+def reply_of(db: sqlite3.Connection, seq: int) -> Row:
+    """What the student wrote: ``reply``, or ``reply_artifact`` where it is long."""
+    found = select(
+        db,
+        "SELECT json_extract(body, '$.data.reply') AS reply, json_extract(body, '$.data.reply_artifact') AS"
+        " reply_artifact FROM events WHERE seq = ?",
+        (seq,),
+        parse=("reply_artifact",),
+    )
+    return found[0] if found else {"reply": "", "reply_artifact": None}

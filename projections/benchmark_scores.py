@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 
+from agent0.errors import NotFoundError
 from events import benchmarks as facts
 from events.base import Recorded
 from projections.base import Row, as_json, projection, select, stamp
@@ -56,3 +57,22 @@ def list_benchmark_runs(db: sqlite3.Connection) -> list[Row]:
         " ORDER BY time, run",
         (),
     )
+
+
+def show_benchmark_run(db: sqlite3.Connection, run: str) -> Row:
+    """A benchmark run as it was asked for, ``settings`` parsed; ``LAST`` is the newest.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    found = select(
+        db,
+        "SELECT run, status, checkpoint, samples, settings, results, time FROM benchmark_scores WHERE benchmark = ''"
+        " AND settings IS NOT NULL AND (run = ? OR ? = 'LAST') ORDER BY time DESC, run DESC LIMIT 1",
+        (run, run),
+        parse=("settings",),
+    )
+    if not found:
+        what = "There is no benchmark run yet." if run == "LAST" else f"There is no benchmark run {run[:80]!r}."
+        raise NotFoundError(what, fix="Make one: agent0 bench run all --data FOLDER")
+    return found[0]

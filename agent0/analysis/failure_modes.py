@@ -1,7 +1,7 @@
 """Where accuracy is lost, in the order in which mending would pay."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,6 +16,10 @@ answer; ``near_value``: within a tenth; ``order``: the right parts otherwise arr
 other; ``wrong_value``: none of these."""
 
 _number = re.compile(r"[+-]?\d+(?:/\d+)?")
+
+
+ERROR = "error"
+"""The dimension of mistakes."""
 
 
 @dataclass(frozen=True)
@@ -46,29 +50,22 @@ class FailureMode:
 
 def failure_modes(outcomes: Sequence[Outcome]) -> list[FailureMode]:
     """Every mark under which something failed, the most to gain first; a dimension with one value only says nothing
-    and is left out. Modes of one dimension add up to all failures, those of different dimensions overlap."""
+    and is left out, mistakes excepted. Modes of one dimension add up to all failures, those of several overlap."""
     failed = sum(outcome.correct is not True for outcome in outcomes)
     groups: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for outcome in outcomes:
         for by, mode in outcome.marks.items():
             if mode:
                 groups[by, mode].append(outcome.correct is True)
-    telling = _telling(groups, failed)
+    telling = _telling(groups)
     found = [_mode(key, rights, len(outcomes), failed) for key, rights in groups.items() if key in telling]
     return sorted(found, key=lambda mode: (-mode.gain, mode.accuracy, mode.by, mode.mode))
 
 
-def _telling(groups: Mapping[tuple[str, str], Sequence[bool]], failed: int) -> set[tuple[str, str]]:
-    """Groups with a failure in dimensions that tell some failures from others; what is marked on failures only, as
-    mistakes are, tells them apart from what went right even with one value."""
-    values: dict[str, set[str]] = defaultdict(set)
-    for by, mode in groups:
-        values[by].add(mode)
-    return {
-        (by, mode)
-        for (by, mode), rights in groups.items()
-        if not all(rights) and failed and (len(values[by]) > 1 or not any(rights))
-    }
+def _telling(groups: Mapping[tuple[str, str], Sequence[bool]]) -> set[tuple[str, str]]:
+    """Groups with a failure, of dimensions with several values; mistakes tell something by themselves."""
+    values = Counter(by for by, _ in groups)
+    return {key for key, rights in groups.items() if not all(rights) and (values[key[0]] > 1 or key[0] == ERROR)}
 
 
 def _mode(key: tuple[str, str], rights: Sequence[bool], total: int, failed: int) -> FailureMode:

@@ -107,3 +107,38 @@ def _rejected(rows: Sequence[Row], compared: str) -> list[Row]:
     """By reason; how many were contaminated, and by what, is always said."""
     held = {"contaminated": 0} | {str(row["reason"]): row["tasks"] for row in rows}
     return [{"reason": r, "tasks": n, "measured": compared if r == "contaminated" else ""} for r, n in held.items()]
+
+
+def told_scores(scores: Sequence[Row]) -> list[Row]:
+    """Scores of benchmarks, a row a mode, with what they took."""
+    return [
+        {
+            "benchmark": score["benchmark"],
+            "mode": score["mode"],
+            "n": score["n"],
+            "accuracy": share(score["accuracy"]),
+            "95 %": f"{share(score['lower95'])} to {share(score['upper95'])}",
+            "undecided": score["undecided"],
+            **{f"pass@{k}": share(value) for k, value in score["pass_at"].items() if k != "1"},
+            "median s": score["metrics"]["latency_p50_s"],
+            "cost": score["cost"],
+        }
+        for score in scores
+    ]
+
+
+def told_tools(compared: Sequence[Row]) -> list[Row]:
+    """With tools against without, each with the paired test that allows its last word."""
+    return [
+        {
+            "benchmark": one["benchmark"],
+            "without": share(one["without"]),
+            "with": share(one["with"]),
+            **{name: value for name, value in _claim("", {**one, "against": ""}).items() if name in _TESTED},
+            "tools are": one["word"],
+        }
+        for one in compared
+    ]
+
+
+_TESTED = ("points", "95 %", "p (Holm)", "detectable")

@@ -1,0 +1,186 @@
+"""What a benchmark run came to: scores with their intervals, with tools beside without, where it fails, what it took,
+what its confidence was worth. Read models are all it reads; who has the rows may add what was asked."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from agent0.analysis.failure_modes import Outcome, counted, failure_modes, mistake
+from agent0.benchmarks import Item, benchmarks
+from agent0.calibration import brier, ece, ece_interval, reliability
+from agent0.errors import Agent0Error
+from agent0.ports import Artifacts
+from agent0.scorecards import grouped, modes_compared, tally
+from events.benchmarks import BenchmarkScored, ItemScored
+from events.values import Artifact, Usage
+from projections.benchmark_items import reply_of, scored_items
+from projections.benchmark_scores import show_benchmark_run
+
+Row = dict[str, Any]
+Asked = Mapping[str, Mapping[str, Item]]
+"""Benchmark -> id -> item, for benchmarks whose rows are there as they were."""
+
+MODES = 20
+SAMPLES = 3
+"""Wrong items of a benchmark and mode that are shown."""
+FEWEST = 20
+"""Items with a confidence, below which nothing is said of it."""
+LONG = 1500
+"""Items above which fewer rounds make the interval of the calibration error."""
+
+
+def bench_findings(db: sqlite3.Connection, artifacts: Artifacts, run: str, asked: Asked) -> Row:
+    """Everything about ``run``, or about the newest, as JSON would have it.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    held = show_benchmark_run(db, run)
+    rows = scored_items(db, held["run"])
+    items = [_item(row) for row in rows]
+    price = held["settings"]["actor"].get("price") or (0, 0)
+    return {
+        **{name: held[name] for name in ("run", "status", "time", "checkpoint", "samples")},
+        "settings": held["settings"],
+        "scores": [_score(tally(part), price) for part in grouped(items).values()],
+        "tools_against_plain": _compared(items),
+        "failures": [_failures(mode, part) for mode, part in _by_mode(items)],
+        "calibration": [told for mode, part in _by_mode(items) for told in _calibration(mode, part)],
+        "wrong": _wrong(db, artifacts, rows, asked),
+    }
+
+
+def _item(row: Row) -> ItemScored:
+    told = {name: row[name] for name in ItemScored.model_fields if name in row}
+    tokens = Usage(prompt_tokens=row["prompt_tokens"] or 0, completion_tokens=row["completion_tokens"] or 0)
+    return ItemScored(**{**told, "correct": _truth(row["correct"]), "usage": tokens})
+
+
+def _truth(stored: int | None) -> bool | None:
+    return None if stored is None else bool(stored)
+
+
+def _score(scored: BenchmarkScored, price: Sequence[float]) -> Row:
+    """``cost`` is None where the student has no price."""
+    told = scored.model_dump()
+    tokens = (told["metrics"].get("prompt_tokens", 0.0), told["metrics"].get("completion_tokens", 0.0))
+    cost = sum(t * p for t, p in zip(tokens, price, strict=False)) / 1e6
+    return {**told, "cost": cost if any(price) else None, "domain": _domain(scored.benchmark)}
+
+
+def _domain(name: str) -> str:
+    """Of a benchmark, or of the one it is a part of; empty where it is gone."""
+    entry = benchmarks().get(name.partition(":")[0])
+    return entry.domain if entry else ""
+
+
+def _compared(items: Sequence[ItemScored]) -> list[Row]:
+    return [
+        {
+            "benchmark": one.benchmark,
+            "without": one.before,
+            "with": one.after,
+            **asdict(one.difference),
+            "adjusted_p": one.adjusted,
+            "word": one.verdict,
+        }
+        for one in modes_compared(items)
+    ]
+
+
+def _by_mode(items: Sequence[ItemScored]) -> list[tuple[str, list[ItemScored]]]:
+    found: dict[str, list[ItemScored]] = defaultdict(list)
+    for item in items:
+        found[item.mode].append(item)
+    return sorted(found.items(), reverse=True)
+
+
+def _failures(mode: str, items: Sequence[ItemScored]) -> Row:
+    outcomes = [_outcome(item) for item in items]
+    return {"mode": mode, **counted(outcomes), "modes": [asdict(one) for one in failure_modes(outcomes)[:MODES]]}
+
+
+def _outcome(item: ItemScored) -> Outcome:
+    used = "a call went well" if item.tool_ok else "no call went well" if item.tool_calls else "no call"
+    marks = {
+        "benchmark": item.benchmark,
+        "domain": _domain(item.benchmark),
+        "error": item.error or mistake(item.answer, item.correct, "", item.end),
+        "tool": used if item.mode == "tools" else "",
+        **{name: f"{item.benchmark}: {value}" for name, value in item.facts.items()},
+    }
+    return Outcome(item.correct, marks, item.item)
+
+
+def _calibration(mode: str, items: Sequence[ItemScored]) -> Iterator[Row]:
+    """Each signal that says how sure the student was, as it is, on items that were decided."""
+    held: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for item in items:
+        signals = {"token_confidence": item.confidence, **item.signals}
+        for name, value in signals.items():
+            if value is not None and item.correct is not None:
+                held[name].append((min(max(value, 0.0), 1.0), item.correct))
+    for name, pairs in sorted(held.items()):
+        if len(pairs) >= FEWEST:
+            yield {"mode": mode, "signal": name, **_worth([c for c, _ in pairs], [o for _, o in pairs])}
+
+
+def _worth(confidences: list[float], outcomes: list[bool]) -> Row:
+    low, high = ece_interval(confidences, outcomes, rounds=1000 if len(outcomes) <= LONG else 200)
+    bins = [(b.confidence, b.accuracy, b.n) for b in reliability(confidences, outcomes) if b.n]
+    error = ece(confidences, outcomes)
+    return {
+        "n": len(outcomes),
+        "ece": error,
+        "lower95": low,
+        "upper95": high,
+        "brier": brier(confidences, outcomes),
+        "bins": bins,
+    }
+
+
+def _wrong(db: sqlite3.Connection, artifacts: Artifacts, rows: Sequence[Row], asked: Asked) -> list[Row]:
+    """Some wrong items of each benchmark and mode: of different mistakes first."""
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["correct"] != 1:
+            groups[row["benchmark"], row["mode"]].append(row)
+    return [
+        {**_told(row, asked), "reply": _reply(db, artifacts, row["scored_seq"])}
+        for held in groups.values()
+        for row in _various(held)
+    ]
+
+
+def _various(rows: Sequence[Row]) -> list[Row]:
+    kinds: dict[tuple[str, str], int] = defaultdict(int)
+    ordered = []
+    for place, row in enumerate(rows):
+        kind = (row["error"] or "", row["reason"] or "")
+        ordered.append((kinds[kind], place, row))
+        kinds[kind] += 1
+    return [row for *_, row in sorted(ordered, key=lambda held: held[:2])[:SAMPLES]]
+
+
+def _told(row: Row, asked: Asked) -> Row:
+    names = ("benchmark", "mode", "item", "sample", "answer", "reason", "error", "end", "tool_calls", "tool_ok")
+    item = asked.get(row["benchmark"], {}).get(row["item"])
+    error = row["error"] or mistake(row["answer"], _truth(row["correct"]), item.gold if item else "", row["end"])
+    return {
+        **{name: row[name] for name in names},
+        "error": error,
+        "question": item.question if item else None,
+        "gold": item.gold if item else None,
+    }
+
+
+def _reply(db: sqlite3.Connection, artifacts: Artifacts, seq: int) -> str:
+    held = reply_of(db, seq)
+    if not held["reply_artifact"]:
+        return str(held["reply"] or "")
+    try:
+        return artifacts.get(Artifact(**held["reply_artifact"])).decode("utf-8", "replace")
+    except Agent0Error as error:
+        return f"({error})"
