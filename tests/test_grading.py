@@ -14,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.grading import extract, grade
+from agent0.grading.kinds import grade_as
+from agent0.grading.pairs import read_pairs
 from agent0.grading.reading import UnreadableError, read
+from agent0.grading.units import cut_unit
 
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
 needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")
@@ -111,6 +114,57 @@ def test_arithmetic_is_that_of_fractions(tree: tuple[str, Fraction], off: Fracti
         return
     assert grade(str(value), text).correct is True
     assert grade(str(value + off), text).correct is False
+
+
+OWN = Path(__file__).parent / "data" / "answer_pairs.jsonl"
+
+
+def test_pairs_of_other_sources_fare_the_same() -> None:
+    """Kinds, not cases: what exact comparison leaves to the symbolic engine is undecided here, and nothing else is."""
+    pairs = read_pairs(OWN.read_text(encoding="utf-8"), OWN.name)
+    core = [row for row in pairs if not row.get("policy")]
+    assert len(core) > 200
+    wrong, asked = [], 0
+    for row in core:
+        said = extract(row["candidate"]) if row["form"] == "response" else row["candidate"]
+        found = grade_as(row.get("kind", "value"), row["gold"], said)
+        asked += found.symbolic
+        if not found.symbolic and (found.correct is True) != (row["label"] == "accept"):
+            wrong.append((row["pair_id"], row["gold"][:40], row["candidate"][:40], found.reason))
+    assert wrong == []
+    assert asked < len(core) // 20
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "1 " + "ab " * 120 + "!",
+        "1" + "a" * 380 + "!",
+        "7 " + "per " * 95,
+        "3 cm / " * 50,
+        "2" + " a.b" * 90,
+        "5 m^" * 90,
+    ],
+)
+def test_units_take_no_time(said: str) -> None:
+    before = time.process_time()
+    assert grade("17", said).correct is not True
+    assert time.process_time() - before < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("15 cm", "15", "centimeter"), ("15cm", "15", "centimeter"), ("60 km / h", "60", "kmh"),
+        ("96 cm ^ 2", "96", "centimeter^2"), ("96 square inches", "96", "inch^2"), ("17 units", "17", ""),
+        ("3 apples each", "3", "apple each"), ("2ab", "2ab", ""), ("3i units", "3i", ""), ("5 xy", "5 xy", ""),
+        ("12 or maybe not", "12 or maybe not", ""), ("6 million", "6 million", ""), ("eventually", "eventually", ""),
+        ("teachers", "teachers", ""), ("3a^2b - 2ab^2", "3a^2b - 2ab^2", ""), (r"48\pi cm", r"48\pi", "centimeter"),
+        (r"\emptyset", r"\emptyset", ""), ("12 is not it", "12 is not it", ""), ("4:35 pm", "4:35", "pm"),
+    ],
+)  # fmt: skip
+def test_a_unit_is_words_behind_a_value(text: str, value: str, unit: str) -> None:
+    assert cut_unit(text) == (value, unit)
 
 
 def test_what_cannot_be_read_says_why() -> None:

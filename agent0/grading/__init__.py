@@ -9,16 +9,17 @@ import re
 from dataclasses import dataclass
 
 from agent0.grading.algebra import TooLargeError
-from agent0.grading.cleaning import Clean, clean
+from agent0.grading.cleaning import clean
 from agent0.grading.comparing import equal
 from agent0.grading.extraction import extract
 from agent0.grading.forms import Expression, Form, Words, fold, form_of
+from agent0.grading.letters import letter_of
 from agent0.grading.reading import FUNCTIONS
+from agent0.grading.units import one_unit
 
 __all__ = ["Grade", "extract", "grade", "guard"]
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
-_choice = re.compile(r"^\(?\s*([A-Ja-j])\s*[).:]?$")
 _CHOICE_GOLD = re.compile(r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$|^\\text\{([A-J])\}$")
 _COSTLY = [
     re.compile(pattern)
@@ -61,7 +62,7 @@ def grade(gold: str, candidate: str | None) -> Grade:
         return _chosen(letter[1] or letter[2], said.text)
     if _WORDS_GOLD.match(gold.strip()):
         return Grade(fold(wanted.text) == fold(said.text), "words", expected, got)
-    if wanted.unit and said.unit and not _one_unit(wanted, said):
+    if wanted.unit and said.unit and not one_unit(wanted.unit, said.unit):
         return Grade(False, f"{said.unit} for {wanted.unit}", expected, got)
     if wanted == said:
         return Grade(True, "the same text", expected, got)
@@ -69,14 +70,14 @@ def grade(gold: str, candidate: str | None) -> Grade:
 
 
 def _compared(wanted: str, said: str, expected: str, got: str) -> Grade:
-    aim = form_of(wanted)
-    letters = aim.value.bases if isinstance(aim, Expression) else set(re.findall(r"[A-Za-z]", wanted))
-    found = form_of(said, letters)
     try:
+        aim = form_of(wanted)
+        letters = aim.value.bases if isinstance(aim, Expression) else set(re.findall(r"[A-Za-z]", wanted))
+        found = form_of(said, letters)
         if equal(aim, found):
             return Grade(True, "equal by exact comparison", expected, got)
     except TooLargeError as error:
-        return Grade(None, f"too large to compare: {error}", expected, got)
+        return Grade(False if _costly(wanted, said) else None, f"too large to compare: {error}", expected, got)
     if _settled(aim, found) or _costly(wanted, said):
         return Grade(False, "different", expected, got)
     return Grade(None, "exact comparison cannot tell", wanted, said, symbolic=True)
@@ -88,7 +89,7 @@ def _settled(aim: Form, found: Form) -> bool:
         return not re.search(r"[\\^_=+*/\d]", aim.text) or not isinstance(found, Words)
     if isinstance(found, Words):
         prose = set(re.findall(r"[a-z]{3,}", found.text)) - FUNCTIONS - {"sqrt", "frac", "left", "right", "pmatrix"}
-        return bool(prose) or not re.search(r"[\\^+*/=\d]|sqrt|frac", found.text)
+        return bool(prose) or not re.search(r"\w", found.text) or not re.search(r"[\\^+*/=\d]|sqrt|frac", found.text)
     functions = (form.value.bases for form in (aim, found) if isinstance(form, Expression))
     return not any("(" in base for bases in functions for base in bases)
 
@@ -115,10 +116,5 @@ def guard(gold: str, candidate: str) -> str:
 
 
 def _chosen(wanted: str, said: str) -> Grade:
-    found = _choice.match(said)
-    letter = found[1].upper() if found else fold(said)[:20]
+    letter = letter_of(said) or fold(said)[:20]
     return Grade(letter == wanted, "choice", wanted, letter)
-
-
-def _one_unit(wanted: Clean, said: Clean) -> bool:
-    return wanted.unit == said.unit or said.unit.startswith(wanted.unit) or wanted.unit.startswith(said.unit)

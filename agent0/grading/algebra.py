@@ -21,6 +21,10 @@ class TooLargeError(ValueError):
     """Beyond what is compared here."""
 
 
+class UndefinedError(ValueError):
+    """No number, or one of several."""
+
+
 @dataclass(frozen=True)
 class Quotient:
     """``above / below``, neither reduced nor expanded further than needed; use ``same`` to compare."""
@@ -68,10 +72,10 @@ def inverse(value: Quotient) -> Quotient:
     """1 / value.
 
     Raises:
-        TooLargeError: value is 0.
+        UndefinedError: value is 0.
     """
     if not value.above:
-        raise TooLargeError("division by zero")
+        raise UndefinedError("division by zero")
     return _folded(value.below, value.above)
 
 
@@ -214,7 +218,7 @@ def _number_power(value: Fraction, exponent: Fraction) -> list[tuple[str, Fracti
     out += [(str(p), -exponent * k) for p, k in _primes(value.denominator)]
     if value < 0:
         if exponent.denominator not in (1, 2):
-            raise TooLargeError("an odd root of a negative number")
+            raise UndefinedError("an odd root of a negative number")
         out.append(("i", 2 * exponent))
     return out
 

@@ -4,15 +4,26 @@
 import re
 from dataclasses import dataclass
 
+from agent0.grading.units import cut_unit, spelt
+
 _UNSEEN = (
     "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2066\u2067\u2068\u2069\ufeff"
 )
+_FRACTIONS = [
+    ("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4), ("⅕", 1, 5), ("⅖", 2, 5), ("⅗", 3, 5), ("⅘", 4, 5),
+    ("⅙", 1, 6), ("⅚", 5, 6), ("⅛", 1, 8), ("⅜", 3, 8), ("⅝", 5, 8), ("⅞", 7, 8),
+]  # fmt: skip
+_RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "₀₁₂₃₄₅₆₇₈₉"
+_raised, _lowered = re.compile(f"[{_RAISED}]+"), re.compile(f"[{_LOWERED}]+")
+_plain_digits = str.maketrans(_RAISED + _LOWERED, "0123456789+-0123456789")
 _UNICODE = str.maketrans(
     {
         "−": "-", "–": "-", "—": "-", "π": r"\pi ", "√": r"\sqrt ", "∞": r"\infty ", "°": " degrees ", "×": r"\times ",
         "·": r"\cdot ", "⋅": r"\cdot ", "÷": "/", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ", "∪": r"\cup ",
-        "∩": r"\cap ", "±": r"\pm ", "∓": r"\mp ", "∈": r"\in ", "²": "^2", "³": "^3", "½": r"\frac{1}{2}",
-        "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}", "θ": r"\theta ", "′": "'", "’": "'", "\u00a0": " ", "\u2009": " ",
+        "∩": r"\cap ", "±": r"\pm ", "∓": r"\mp ", "∈": r"\in ",
+        **{sign: rf"\frac{{{above}}}{{{below}}}" for sign, above, below in _FRACTIONS}, "∅": r"\emptyset ",
+        "⟨": "(", "⟩": ")", "€": " euros ", "£": " pounds ", "⁄": "/", "ℓ": "l", "∠": r"\angle ", "θ": r"\theta ",
+        "′": "'", "’": "'", "\u00a0": " ", "\u2009": " ",
         "\u202f": " ", "（": "(", "）": ")", "，": ",",
         "\u2062": "*", "\u2063": ",", "\u2064": "+",
         **dict.fromkeys(_UNSEEN, ""),
@@ -35,45 +46,28 @@ _SIMPLE = (
     (r"\\(?:leq|leqslant)(?![A-Za-z])", r"\\le "),
     (r"\\(?:geq|geqslant)(?![A-Za-z])", r"\\ge "),
     (r"\\neq(?![A-Za-z])", r"\\ne "),
+    (r"\\langle(?![A-Za-z])", "("),
+    (r"\\rangle(?![A-Za-z])", ")"),
+    (r"\\varnothing(?![A-Za-z])", r"\\emptyset "),
+    (r"\\(?:colon|mathbin:)(?![A-Za-z])", ":"),
     (r"\\lt(?![A-Za-z])", "<"),
     (r"\\gt(?![A-Za-z])", ">"),
     (r"\\(?:lbrace)(?![A-Za-z])", r"\\{"),
     (r"\\(?:rbrace)(?![A-Za-z])", r"\\}"),
     (r"\*\*", "^"),
     (r"\\mathrm\{e\}", "e"),
+    (r"\\[dt]binom(?![A-Za-z])", r"\\binom"),
+    (r"\\(?:[lr]?vert|mid)(?![A-Za-z])", "|"),
 )
 _simple = [(re.compile(pattern), text) for pattern, text in _SIMPLE]
 _DISPLAY = re.compile(r"^\s*(?:\\\[(.*)\\\]|\\\((.*)\\\)|\$\$?(.*?)\$\$?)\s*\.?\s*$", re.S)
-_DIGIT_GAP = re.compile(r"(?<=\d)\\[,! ]\s*(?=\d{3}(?!\d))")
-_WORD = r"(?:square|cubic|sq\.?|cu\.?|per)?\s*[A-Za-z]{2,}\.?"
-_UNIT = re.compile(
-    rf"^(?P<value>.*?(?:[\d)}}\]]|(?<![A-Za-z])[ie]|\\pi))\s*(?P<unit>(?:{_WORD}(?:\s*/\s*|\s+)?)+)(?:\s*\^\s*\{{?(?P<power>[-\d]+)\}}?)?\s*$",
-    re.S,
-)
-_FUNCTIONS = {
-    "sin",
-    "cos",
-    "tan",
-    "cot",
-    "sec",
-    "csc",
-    "log",
-    "ln",
-    "exp",
-    "sqrt",
-    "pi",
-    "and",
-    "or",
-    "to",
-    "in",
-    "infty",
-}
-_GENERIC = {"unit", "units", "square units", "cubic units"}
+_DIGIT_GAP = re.compile(r"(?<=\d)(?:\\[,;:! ]|~)\s*(?=\d{3}(?!\d))")
+_GROUPED = re.compile(r"-?\d{1,3}(?: \d{3})+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
 class Clean:
-    """``text`` without its unit; ``unit`` in lower case without plural, ``percent`` and ``degrees`` are units too."""
+    """``text`` without its unit; ``unit`` in one spelling, ``percent`` and ``degrees`` are units too."""
 
     text: str
     unit: str = ""
@@ -81,9 +75,9 @@ class Clean:
 
 def clean(raw: str) -> Clean:
     """One spelling of ``raw``."""
-    text = _unwrapped(raw.strip().translate(_UNICODE))
+    text = _unwrapped((raw if raw.isascii() else _ascii(raw)).strip())
     dollars = "\\$" in text or bool(re.match(r"^\s*\$\s*[-\d.]", text))
-    text = _FRACTION.sub(r"\\frac", _NOISE.sub(" ", text))
+    text = spelt(_FRACTION.sub(r"\\frac", _NOISE.sub(" ", text)))
     text = _DIGIT_GAP.sub("", text)
     for pattern, replacement in _simple:
         text = pattern.sub(replacement, text)
@@ -93,7 +87,18 @@ def clean(raw: str) -> Clean:
     text = re.sub(r"\\?%", " percent ", text)
     text = re.sub(r"\s+", " ", text).strip()
     text = text.rstrip(".,; ") if not text.endswith("\\.") else text
-    return _without_unit(text, "dollar" if dollars else "")
+    text = text.removeprefix("=").lstrip()
+    if _GROUPED.fullmatch(text):
+        return Clean(text.replace(" ", ""))
+    value, unit = cut_unit(text)
+    return Clean(value, unit or ("dollar" if dollars else ""))
+
+
+def _ascii(raw: str) -> str:
+    """Signs in the spelling of LaTeX; runs of raised and lowered digits in braces."""
+    raw = _raised.sub(lambda found: f"^{{{found[0].translate(_plain_digits)}}}", raw)
+    raw = _lowered.sub(lambda found: f"_{{{found[0].translate(_plain_digits)}}}", raw)
+    return raw.translate(_UNICODE)
 
 
 def _unwrapped(text: str) -> str:
@@ -132,22 +137,3 @@ def closing(text: str, start: int) -> int:
         if depth == 0:
             return place
     return -1
-
-
-def _without_unit(text: str, unit: str) -> Clean:
-    found = _UNIT.match(text)
-    if found and not _FUNCTIONS & set(re.findall(r"[a-z]+", found["unit"].lower())):
-        words = " ".join(found["unit"].lower().replace("/", " per ").split()).rstrip(".")
-        if not found["value"].rstrip().endswith("\\"):
-            return Clean(found["value"].strip(), _unit(words, found["power"] or "") or unit)
-    return Clean(text, unit)
-
-
-def _unit(words: str, power: str) -> str:
-    """Without plural; ``square inches`` and ``inches^2`` alike."""
-    if words in _GENERIC:
-        return ""
-    for word, meant in (("square ", "2"), ("sq ", "2"), ("cubic ", "3")):
-        if words.startswith(word):
-            words, power = words.removeprefix(word), meant
-    return f"{words.removesuffix('s')}{'^' if power else ''}{power}"

@@ -93,7 +93,7 @@ def _relation(gold: Relation, candidate: Form) -> bool:
         direct = gold.sign == candidate.sign and equal(gold.left, candidate.left) and equal(gold.right, candidate.right)
         turned = _TURNED.get(gold.sign) == candidate.sign
         return direct or (turned and equal(gold.left, candidate.right) and equal(gold.right, candidate.left))
-    return gold.sign == "=" and bool(gold.variable) and equal(gold.right, candidate)
+    return gold.sign in ("=", r"\in") and bool(gold.variable) and equal(gold.right, candidate)
 
 
 def _equation(gold: Relation, candidate: Relation) -> bool:

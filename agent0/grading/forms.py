@@ -59,7 +59,13 @@ class Words:
 Form = Expression | Group | Relation | Based | Words
 
 _MATRIX = re.compile(r"^\(?\s*\\begin\{([bpvBV]?matrix|array)\}(?:\s*\{[clr|]+\})?(.*)\\end\{\1\}\s*\)?$", re.S)
-_BASED = re.compile(r"^\(?\s*([0-9A-Fa-f]+)\s*\)?\s*_\s*\{?\s*(\d{1,2})\s*\}?$")
+_BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_BASED = re.compile(rf"^\(?\s*([0-9A-Fa-f]+)\s*\)?\s*_\s*\{{?\s*(\d{{1,2}}|{'|'.join(_BASES)})\s*\}}?$")
+_GREEK = "theta|alpha|beta|gamma|delta|lambda|mu|phi|omega|sigma|rho"
+_VARIABLE = re.compile(
+    rf"(?:m\s*)?(?:\\angle\s*[A-Z]{{1,3}}|[A-Za-z]|[A-Z]{{2,3}}|\\(?:{_GREEK}))(?:_\{{?\w+\}}?)?'{{0,2}}(?:\([a-z]\))?"
+    r"|\(\s*[a-z](\s*,\s*[a-z])+\s*\)"
+)
 _NUMBER = re.compile(r"^[-+]?\s*\d{1,3}(,\d{3})+(\.\d+)?$")
 _SIGNS = (r"\le", r"\ge", r"\ne", "<", ">", "=")
 _sign = re.compile(r"\\le(?![A-Za-z])|\\ge(?![A-Za-z])|\\ne(?![A-Za-z])|\\in(?![A-Za-z])|<=|>=|!=|[<>=]")
@@ -85,10 +91,13 @@ def _form(text: str, letters: set[str] | None, depth: int) -> Form:
     if depth > 8 or not text:
         raise UnreadableError("nothing" if not text else "nested too deeply")
     if found := _BASED.match(text):
-        return Based(found[1].upper().lstrip("0") or "0", int(found[2]))
+        base = found[2]
+        return Based(found[1].upper().lstrip("0") or "0", _BASES.get(base) or int(base))
+    if text == r"\emptyset":
+        return Group("set", ())
     if found := _MATRIX.match(text):
         return _matrix(found[2], letters, depth)
-    for reader in (_relation, _joined, _bracketed, _listed, _plus_minus):
+    for reader in (_relation, _joined, _bracketed, _listed, _plus_minus, _ratio):
         if (form := reader(text, letters, depth)) is not None:
             return form
     return _expression(text, letters)
@@ -135,20 +144,45 @@ def _relation(text: str, letters: set[str] | None, depth: int) -> Form | None:
         return _several(text, signs, letters, depth)
     sign = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne"}.get(signs[0][0], signs[0][0])
     left, right = text[: signs[0].start()].strip(), text[signs[0].end() :].strip()
-    variable = (
-        left.replace(" ", "") if re.fullmatch(r"[A-Za-z](\([a-z]\))?|\(\s*[a-z](\s*,\s*[a-z])+\s*\)", left) else ""
-    )
+    variable = left.replace(" ", "") if _VARIABLE.fullmatch(left) else ""
     inside = _form(right, letters, depth + 1)
-    before = Words(variable) if variable.startswith("(") or sign == r"\in" else _form(left, letters, depth + 1)
+    named = variable and (sign == r"\in" or not variable.isalpha() or len(variable) > 1)
+    before = Words(variable) if named else _form(left, letters, depth + 1)
     return Relation(sign, before, inside, variable)
 
 
 def _several(text: str, signs: list[re.Match[str]], letters: set[str] | None, depth: int) -> Form:
-    """``x = 1, x = 2`` is a list; ``a < x < b`` and chains of equations are not read."""
+    """``x = 1, x = 2`` is a list, ``a < x < b`` an interval; chains of equations are not read."""
+    if len(signs) == 2 and (chain := _chain(text, signs, letters, depth)):
+        return chain
     parts = _parts(text)
     if len(parts) == len(signs) and len(parts) > 1:
         return Group("list", tuple(_form(part, letters, depth + 1) for part in parts))
     raise UnreadableError("several relations")
+
+
+def _chain(text: str, signs: list[re.Match[str]], letters: set[str] | None, depth: int) -> Form | None:
+    first, second = ({"<=": r"\le", ">=": r"\ge"}.get(sign[0], sign[0]) for sign in signs)
+    low, middle, high = (
+        part.strip()
+        for part in (text[: signs[0].start()], text[signs[0].end() : signs[1].start()], text[signs[1].end() :])
+    )
+    if not _VARIABLE.fullmatch(middle) or not ({first, second} <= {"<", r"\le"} or {first, second} <= {">", r"\ge"}):
+        return None
+    ends = [(low, first), (high, second)]
+    (left, opening), (right, closing) = ends if first in ("<", r"\le") else ends[::-1]
+    brackets = ("(" if opening in "<>" else "[") + (")" if closing in "<>" else "]")
+    interval = Group("tuple", (_form(left, letters, depth + 1), _form(right, letters, depth + 1)), brackets)
+    variable = middle.replace(" ", "")
+    return Relation(r"\in", Words(variable), interval, variable)
+
+
+def _ratio(text: str, letters: set[str] | None, depth: int) -> Form | None:
+    """``3:4`` and ``1:2:3``; times of day too."""
+    parts = text.split(":") if ":" in text and "{" not in text else []
+    if not 2 <= len(parts) <= 6:
+        return None
+    return Group("tuple", tuple(_form(part.strip(), letters, depth + 1) for part in parts), "::")
 
 
 def _joined(text: str, letters: set[str] | None, depth: int) -> Form | None:

@@ -4,10 +4,12 @@ What cannot be read is ``Unreadable``, which says nothing about being right. Dep
 """
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from math import ceil, comb, floor
 
 from agent0.grading import algebra
-from agent0.grading.algebra import Quotient, TooLargeError
+from agent0.grading.algebra import Quotient
 
 DEEPEST, LONGEST, MOST_DIGITS = 24, 400, 60
 
@@ -41,6 +43,7 @@ _GREEK = {
     "epsilon",
 }
 _PLAIN = {"pi": "pi", "sqrt": "sqrt", **{name: name for name in FUNCTIONS}}
+_NO_FACTORS = {"cdot", "times", "div", "over", "pm", "mp", "cup", "cap", "rfloor", "rceil"}
 Token = tuple[str, str]
 
 
@@ -48,14 +51,15 @@ def read(text: str, letters: set[str] | None = None) -> Quotient:
     """The value of ``text``. Runs of letters are products of variables; ``letters`` are those that may form one.
 
     Raises:
-        UnreadableError: it is no expression, or too large to be compared.
+        UnreadableError: it is no expression.
+        TooLargeError: it is one that is not computed.
     """
     if len(text) > LONGEST:
         raise UnreadableError("too long")
     reader = _Reader(_tokens(text, letters))
     try:
         value = reader.sum(0)
-    except (TooLargeError, ZeroDivisionError) as error:
+    except (algebra.UndefinedError, ZeroDivisionError) as error:
         raise UnreadableError(str(error)) from error
     if reader.left:
         raise UnreadableError(f"{reader.left[0][1]!r} is out of place")
@@ -152,7 +156,7 @@ class _Reader:
         if kind in ("number", "sci", "letter"):
             return True
         if kind == "name":
-            return word not in ("cdot", "times", "div", "over", "pm", "mp", "cup", "cap")
+            return word not in _NO_FACTORS
         return word in ("(", "{", "[") and kind == "sign"
 
     def _mixed(self) -> Quotient | None:
@@ -178,19 +182,35 @@ class _Reader:
     def _atom(self, depth: int) -> Quotient:
         kind, word = self._take()
         if kind in ("number", "sci"):
-            return algebra.number(Fraction(word.replace(",", "")))
+            return algebra.number(Fraction(word.replace(",", "")) + self._repeating(word))
         if kind == "letter":
             return algebra.symbol(self._indexed(word, depth))
         if kind == "name":
             return self._named(word, depth)
         if word == "{":
             return self._group(depth)
+        if word == "|":
+            value = self.sum(depth + 1)
+            self._expect("|")
+            return _magnitude(value)
         closing = {"(": ")", "[": "]"}.get(word)
         if closing is None:
             raise UnreadableError(f"{word!r} is out of place")
         value = self.sum(depth + 1)
         self._expect(closing)
         return value
+
+    def _repeating(self, before: str) -> Fraction:
+        r"""What ``\overline{27}`` adds behind the decimals of ``0.\overline{27}``."""
+        if "." not in before or not self._accept("overline", "bar"):
+            return Fraction(0)
+        self._expect("{")
+        digits = self._take()[1]
+        self._expect("}")
+        if not digits.isdigit():
+            raise UnreadableError("no digits repeat")
+        place = 10 ** len(before.partition(".")[2])
+        return Fraction(int(digits), place * (10 ** len(digits) - 1))
 
     def _group(self, depth: int) -> Quotient:
         r"""The inside of braces; ``{a \over b}`` too."""
@@ -212,6 +232,12 @@ class _Reader:
             return algebra.multiply(above, algebra.inverse(self._argument(depth)))
         if word == "sqrt":
             return self._sqrt(depth)
+        if word == "binom":
+            return _binomial(self._argument(depth), self._argument(depth))
+        if word in ("lfloor", "lceil"):
+            value = self.sum(depth + 1)
+            self._expect(f"r{word[1:]}")
+            return _whole(value, floor if word == "lfloor" else ceil)
         if word in FUNCTIONS:
             return self._function(word, depth)
         if word in ("pi", "infty") or word in _GREEK:
@@ -274,6 +300,28 @@ def _function(name: str, inside: Quotient) -> Quotient:
         "csc": lambda: algebra.inverse(sine),
     }
     return forms[name]() if name in forms else algebra.symbol(f"{name}({algebra.key(inside)})")
+
+
+def _binomial(above: Quotient, below: Quotient) -> Quotient:
+    n, k = algebra.rational(above), algebra.rational(below)
+    if n is None or k is None or n.denominator * k.denominator != 1 or not 0 <= k <= n <= 200:
+        raise UnreadableError("a binomial that is not computed")
+    return algebra.number(comb(int(n), int(k)))
+
+
+def _whole(value: Quotient, to: Callable[[Fraction], int]) -> Quotient:
+    inside = algebra.rational(value)
+    if inside is None:
+        raise UnreadableError("the whole part of what is no rational")
+    return algebra.number(to(inside))
+
+
+def _magnitude(value: Quotient) -> Quotient:
+    """Of a number; ``|x|`` is a base of its own, and so is its square root."""
+    inside = algebra.rational(value)
+    if inside is not None:
+        return algebra.number(abs(inside))
+    return algebra.symbol(f"abs({min(algebra.key(value), algebra.key(algebra.negative(value)))})")
 
 
 def _factorial(base: Quotient) -> Quotient:

@@ -14,7 +14,7 @@ from agent0.grading.kinds import kind, plain
 MOST_VARIABLES, MOST_TOKENS, DEEPEST = 10, 400, 60
 _SPELLINGS = (
     (r"\\(?:leftrightarrow|Leftrightarrow|iff)(?![A-Za-z])|<->|<=>|↔|⇔|≡|\biff\b", " <-> "),
-    (r"\\(?:rightarrow|Rightarrow|to|implies)(?![A-Za-z])|->|=>|→|⇒|⊃|\bimplies\b", " -> "),
+    (r"\\(?:rightarrow|Rightarrow|to|implies)(?![A-Za-z])|(?<!<)->|=>|→|⇒|⊃|\bimplies\b", " -> "),
     (r"\\(?:land|wedge)(?![A-Za-z])|&&?|∧|\band\b", " & "),
     (r"\\(?:lor|vee)(?![A-Za-z])|\|\|?|∨|\bor\b", " | "),
     (r"\\(?:oplus)(?![A-Za-z])|⊕|\bxor\b", " % "),
