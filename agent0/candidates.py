@@ -165,7 +165,7 @@ def measured(candidate: Candidate, items: Sequence[Item], seed: int = 0) -> Meas
         ece_interval(before, came, seed=seed),
         ece(after, came),
         ece_interval(after, came, seed=seed),
-        ece_floor(after, seed=seed) if held else 0.0,
+        ece_floor(after, seed=seed),
         brier(before, came),
         brier(after, came),
         auroc(after, came),

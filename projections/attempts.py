@@ -9,6 +9,7 @@ from events import alarms
 from events import tasks as facts
 from events.base import Recorded
 from projections.base import Row, as_json, find, projection, select, stamp
+from projections.calibrators import confidence
 
 _COPIED = {
     "answer", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "grounded", "mean_logprob", "prompt", "model",
@@ -119,7 +120,7 @@ def list_attempts(
 
 def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
     """One attempt with question, transcript (as recorded), tool calls, verdicts and receipts. ``wanted`` are the
-    subgoals of a long task.
+    subgoals of a long task; ``confidence`` is calibrated, None where nothing was fitted for this student.
 
     Raises:
         NotFoundError: the run has no such attempt.
@@ -128,11 +129,12 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
         db,
         "SELECT attempts.*, question, domain, family, level,"
         " json_extract(body, '$.data.transcript') AS transcript,"
-        " json_extract(body, '$.data.transcript_artifact') AS transcript_artifact"
+        " json_extract(body, '$.data.transcript_artifact') AS transcript_artifact,"
+        " json_extract(body, '$.data.signals') AS signals"
         " FROM attempts LEFT JOIN tasks USING (run, task) LEFT JOIN events ON seq = attempted_seq"
         " WHERE attempts.run = ? AND attempts.attempt = ?",
         (run, attempt),
-        parse=("transcript", "transcript_artifact", "subgoals", "progress"),
+        parse=("transcript", "transcript_artifact", "signals", "subgoals", "progress"),
     )
     if not found:
         raise NotFoundError(f"Run {run} has no attempt {attempt!r}.", fix=f"`agent0 trajectory list {run}` shows them.")
@@ -140,10 +142,19 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
     calls = "SELECT * FROM tool_calls WHERE run = ? AND attempt = ? ORDER BY number"
     return {
         **found[0],
+        "confidence": _confidence(db, found[0]),
         "wanted": _wanted(db, run, found[0]["task"], attempt),
         "calls": select(db, calls, key, parse=("arguments",)),
         "verdicts": _verdicts(db, key),
     }
+
+
+def _confidence(db: sqlite3.Connection, row: Row) -> Row | None:
+    """How likely the answer is right, where this student's confidence was calibrated."""
+    if row["answer"] is None or not row["signals"]:
+        return None
+    student = row["student"] if row["student"] == "base" else f"{row['run']}/{row['student']}"
+    return confidence(db, row["signals"], row["model"], student)
 
 
 def _wanted(db: sqlite3.Connection, run: str, task: str, attempt: str) -> list[str]:

@@ -1,10 +1,12 @@
 """One row a fitted calibrator: what a confidence was worth before and after."""
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterator, Mapping
 
+from agent0.candidates import Candidate
 from events import benchmarks as facts
 from events.base import Recorded
-from projections.base import Row, as_json, projection, stamp
+from projections.base import Row, as_json, find, projection, select, stamp
 
 
 @projection(
@@ -42,3 +44,33 @@ def calibrators(e: Recorded) -> Iterator[Row]:
     assert isinstance(x, facts.CalibratorFitted)  # noqa: S101 - declared above
     lists = {"parameters": as_json(x.parameters), "reliability": as_json([each.model_dump() for each in x.reliability])}
     yield {"run": e.run, **x.model_dump(), **lists, "fitted": stamp(e)}
+
+
+def list_calibrators(db: sqlite3.Connection, name: str = "", checkpoint: str = "", limit: int = -1) -> list[Row]:
+    """The newest measurement first, best first within it: by cross-validated log loss, not by how they scored."""
+    wanted = {"name": name, "checkpoint": checkpoint}
+    order = "fitted DESC, log_loss IS NULL, log_loss, signal"
+    return find(db, "SELECT * FROM calibrators", wanted, order, limit, parse=("parameters", "reliability"))
+
+
+def confidence(db: sqlite3.Connection, signals: Mapping[str, float], name: str, checkpoint: str) -> Row | None:
+    """How likely an answer with these signals is right, by the best calibrator of the newest measurement of model
+    ``name`` at ``checkpoint`` (``base``, or RUN/CHECKPOINT) that can read them: ``probability``, and which it was.
+
+    None where there is none: a calibrator of another student says nothing about this one. Calibrators are fitted on
+    greedy answers; how they do on sampled ones is on the page that ``agent0 calibrate --page`` writes.
+    """
+    newest = "SELECT run FROM calibrators WHERE name = ? AND checkpoint = ? ORDER BY fitted DESC LIMIT 1"
+    rows = select(
+        db,
+        f"SELECT * FROM calibrators WHERE run = ({newest}) AND name = ? AND checkpoint = ?"  # noqa: S608 - ours
+        " ORDER BY log_loss IS NULL, log_loss, signal",
+        (name, checkpoint, name, checkpoint),
+        parse=("parameters",),
+    )
+    for row in rows:
+        found = Candidate(row["signal"], row["method"], tuple(row["parameters"]), row["fitted_on"])
+        if found.fits(signals):
+            told = {key: row[key] for key in ("signal", "method", "run", "revision", "ece_after", "lower95", "upper95")}
+            return {"probability": found.apply(signals), **told}
+    return None

@@ -45,6 +45,7 @@ OUTSIDERS = {
     "nats": ("infra/bus*.py", "infra/log*.py", "infra/topology.py"),
     "numpy": (
         "agent0/novelty.py",
+        "agent0/calibration.py",
         "agent0/comparison.py",
         "agent0/decontamination.py",
         "infra/contamination*.py",

@@ -1,0 +1,161 @@
+"""The page that tells a measurement of confidences, so that anybody can repeat it and nobody need believe it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agent0.confidence import MEANING
+from agent0.reliability import ENOUGH, FITTING, SCORING, TARGET, Found, picture, row, span
+
+MADE = "<!-- Written by `agent0 calibrate --page`; not by hand. -->\n"
+
+
+def page(found: Sequence[Found], command: str, note: str = "") -> str:
+    """Markdown. One part for each student, its seeds side by side; ``note`` is a person's."""
+    by_student: dict[tuple[str, str], list[Found]] = {}
+    for one in found:
+        by_student.setdefault((one.name, one.checkpoint), []).append(one)
+    lines = [MADE, "# How sure is it, and how right?\n", *_method(found, command), *([f"{note}\n"] if note else [])]
+    for (name, checkpoint), seeds in by_student.items():
+        lines += _student(name, checkpoint, seeds)
+    return "\n".join([*lines, *_signals()])
+
+
+def _method(found: Sequence[Found], command: str) -> list[str]:
+    first = found[0]
+    return [
+        "A confidence is a promise: of the answers given with 0.7, seven in ten should be right. This page says how "
+        "far that holds for answers of small models to held-out tasks, before and after calibration.\n",
+        "```",
+        command,
+        "```\n",
+        f"Seeds {', '.join(sorted({str(one.seed) for one in found}))}: each draws {first.asked} tasks, and asks each "
+        f"once greedily with its tools, and {first.samples} times at the configured temperature. The greedy answer is "
+        "the one whose confidence is meant. Calibrators are fitted on tasks of the "
+        f"{FITTING} split and scored on tasks of the {SCORING} split; no task can be in both. Signal and method are "
+        "chosen by five-fold cross-validated log loss on the fitting half alone. Answers that were not given, or that "
+        "cannot be decided, have no confidence or no truth: they are left out and counted.\n",
+        "ECE is the expected calibration error over ten bins of equal width, with a 95 % bootstrap interval over "
+        "items. It is biased upwards: *floor* is what a perfect predictor with the same confidences would show on as "
+        "many items, by chance. *Before* is the signal as it is, of several signals their mean. A constant is "
+        "calibrated too and tells nothing, so *AUROC* says how often a right answer has the higher confidence (0.5: a "
+        "coin), and a table says what a constant gets.\n",
+        f"The aim is an ECE below {TARGET:.2f} on at least {ENOUGH} items.\n",
+    ]
+
+
+def _student(name: str, checkpoint: str, seeds: Sequence[Found]) -> list[str]:
+    lines = [f"## {name}, {checkpoint}\n", "What is best by the fitting half, on the other half:\n"]
+    lines += _table([_best(one) for one in seeds])
+    lines += ["Always saying the fitting half's share of right answers:\n"]
+    lines += _table(
+        {
+            "seed": one.seed,
+            "says": one.fitting_accuracy,
+            "right": one.accuracy,
+            "ECE": one.constant[0],
+            "Brier": one.constant[1],
+        }
+        for one in seeds
+    )
+    lines += _sampled(seeds)
+    shown = seeds[0]
+    best = shown.measured[0]
+    lines += [
+        f"Seed {shown.seed}, right answers (#) by confidence; the mark is where they should end.\n",
+        "```",
+        "before: the mean of its signals as they are",
+        *picture(best.before),
+        "",
+        f"after: {best.candidate.method}",
+        *picture(best.bins),
+        "```\n",
+    ]
+    for one in seeds:
+        lines += [f"### Every signal, seed {one.seed}\n", *_table(_named(row(each)) for each in one.measured)]
+    return lines
+
+
+def _sampled(seeds: Sequence[Found]) -> list[str]:
+    rows = [
+        {
+            "seed": one.seed,
+            "signals": ", ".join(one.sampled.candidate.names),
+            "answers": one.sampled.scored_on,
+            "ECE before": one.sampled.ece_before,
+            "ECE after": one.sampled.ece_after,
+            "floor": one.sampled.floor,
+            "Brier": f"{one.sampled.brier_before:.3f} to {one.sampled.brier_after:.3f}",
+            "AUROC": one.sampled.auroc,
+        }
+        for one in seeds
+        if one.sampled
+    ]
+    if not rows:
+        return []
+    told = (
+        "Attempts of a run are sampled, not greedy. The best calibrator that needs one attempt alone, fitted on greedy "
+        "answers as above, on the sampled answers to the same scoring tasks (several a task, so no intervals):\n"
+    )
+    return [told, *_table(rows)]
+
+
+def _best(one: Found) -> dict[str, Any]:
+    best = one.measured[0]
+    return {
+        "seed": one.seed,
+        "fitted on": one.fitted_on,
+        "scored on": best.scored_on,
+        "unanswered": one.unanswered,
+        "undecided": one.undecided,
+        "right": one.accuracy,
+        "ECE before": f"{best.ece_before:.3f} ({span(best.before95)})",
+        "ECE after": f"{best.ece_after:.3f} ({span(best.after95)})",
+        "floor": best.floor,
+        "Brier": f"{best.brier_before:.3f} to {best.brier_after:.3f}",
+        "AUROC": best.auroc,
+        "aim": one.verdict,
+    }
+
+
+def _named(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of the table of all signals."""
+    return {
+        "signal": ", ".join(values["signal"].split("+")),
+        "method": values["method"],
+        "n": values["n"],
+        "ECE before": f"{values['ece_before']:.3f} ({values['before_95']})",
+        "ECE after": f"{values['ece_after']:.3f} ({values['after_95']})",
+        "floor": values["floor"],
+        "Brier before": values["brier_before"],
+        "Brier after": values["brier_after"],
+        "AUROC": values["auroc"],
+        "log loss, fitting half": values["log_loss"],
+    }
+
+
+def _table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    held = list(rows)
+    names = list(held[0])
+    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+    lines += [f"| {' | '.join(_cell(one[name]) for name in names)} |" for one in held]
+    return [*lines, ""]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _signals() -> list[str]:
+    return [
+        "## The signals\n",
+        *(f"- `{name}`: {meaning}" for name, meaning in MEANING.items()),
+        "",
+        "Of each token only the log-probability of what was chosen is kept, so there is no entropy of a distribution "
+        "and no margin to the second best. A provider without log-probabilities has none of the first five; one that "
+        "does not say where its tokens end has the first alone. Several signals together are a ridge logistic "
+        "regression over their log-odds (`agent0/fusion.py`). Every calibrator is an event, `CalibratorFitted`, and a "
+        "row of the table `calibrators`.",
+        "",
+    ]

@@ -1,0 +1,163 @@
+"""What a measurement of confidences found: fitted on held-out tasks of one split, scored on those of another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from agent0.calibration import Bin, brier, ece
+from agent0.candidates import Candidate, Item, Measured, fitted, measured
+from agent0.confidence import SEVERAL
+from events.benchmarks import CalibratorFitted, ItemScored
+from events.values import ReliabilityBin, Split
+
+FITTING: Split = "validation"
+SCORING: Split = "test"
+"""No task is in both, whatever the seed: the split is a property of the task."""
+
+TARGET = 0.10
+"""Expected calibration error to stay below, on at least ``ENOUGH`` items."""
+
+ENOUGH = 300
+WIDTH = 40
+
+
+@dataclass(frozen=True)
+class Found:
+    """One student (``checkpoint`` of model ``name``), one ``seed``. ``measured`` is best first, by the fitting half.
+
+    ``unanswered`` and ``undecided`` items have no confidence or no truth, and are left out. ``constant`` is what always
+    saying the fitting half's share of right answers is worth on the other half: (ECE, Brier). ``sampled`` is the best
+    calibrator that reads one attempt alone, on the sampled answers to the scoring half, which are no greedy ones; its
+    intervals take the samples of a task for independent, which they are not.
+    """
+
+    run: str
+    name: str
+    checkpoint: str
+    seed: int
+    samples: int
+    asked: int
+    unanswered: int
+    undecided: int
+    fitted_on: int
+    scored_on: int
+    fitting_accuracy: float
+    accuracy: float
+    constant: tuple[float, float]
+    measured: tuple[Measured, ...]
+    sampled: Measured | None = None
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of the best one."""
+        best = self.measured[0]
+        if best.scored_on < ENOUGH:
+            return f"not shown: only {best.scored_on} items"
+        if best.after95[1] < TARGET:
+            return "below 0.10, its whole interval"
+        return "below 0.10, not its whole interval" if best.ece_after < TARGET else "missed: 0.10 or more"
+
+
+def judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[ItemScored]) -> Found:
+    """What the first samples among ``scored`` show; ``benchmark`` of each is its split.
+
+    Raises:
+        ValueError: too few right or too few wrong answers to fit anything.
+    """
+    first = [one for one in scored if one.sample == 0]
+    fitting, scoring = _items(first, FITTING), _items(first, SCORING)
+    candidates = fitted(fitting)
+    rights = [item.right for item in scoring]
+    share = fmean(item.right for item in fitting)
+    said = [share] * len(scoring)
+    return Found(
+        run,
+        name,
+        checkpoint,
+        seed,
+        samples=max((one.sample for one in scored), default=0),
+        asked=len(first),
+        unanswered=sum(one.answer is None for one in first),
+        undecided=sum(one.answer is not None and one.correct is None for one in first),
+        fitted_on=len(fitting),
+        scored_on=len(scoring),
+        fitting_accuracy=share,
+        accuracy=fmean(rights) if rights else 0.0,
+        constant=(ece(said, rights), brier(said, rights)),
+        measured=tuple(measured(one, scoring) for one in candidates),
+        sampled=_sampled(candidates, _items([one for one in scored if one.sample], SCORING)),
+    )
+
+
+def _items(scored: Sequence[ItemScored], split: Split) -> list[Item]:
+    """Those of ``split`` that have an answer and a truth."""
+    kept = [one for one in scored if one.benchmark == split and one.answer is not None and one.correct is not None]
+    return [Item(one.signals, one.correct is True) for one in kept]
+
+
+def _sampled(candidates: Sequence[Candidate], items: Sequence[Item]) -> Measured | None:
+    alone = next((one for one in candidates if not set(one.names) & set(SEVERAL)), None)
+    return measured(alone, items) if alone and items else None
+
+
+def event(found: Found, one: Measured, revision: int) -> CalibratorFitted:
+    """``one`` of ``found``, to be stored."""
+    made = one.candidate
+    return CalibratorFitted(
+        name=found.name,
+        signal=made.signal,
+        method=made.method,
+        parameters=made.parameters,
+        fitted_on=made.fitted_on,
+        scored_on=one.scored_on,
+        ece_before=one.ece_before,
+        ece_after=one.ece_after,
+        lower95=one.after95[0],
+        upper95=one.after95[1],
+        brier_before=one.brier_before,
+        brier_after=one.brier_after,
+        source=found.run,
+        revision=revision,
+        checkpoint=found.checkpoint,
+        before_lower95=one.before95[0],
+        before_upper95=one.before95[1],
+        reliability=tuple(ReliabilityBin(confidence=b.confidence, accuracy=b.accuracy, items=b.n) for b in one.bins),
+        log_loss=made.loss,
+        auroc=one.auroc,
+        ece_floor=one.floor,
+    )
+
+
+def picture(bins: Sequence[Bin]) -> list[str]:
+    """A line a bin: right answers as a bar, and a mark where the bar would end if the confidence were exact."""
+    lines = []
+    for one in bins:
+        bar, mark = round(one.accuracy * WIDTH), min(round(one.confidence * WIDTH), WIDTH - 1)
+        drawn = "".join("|" if n == mark else "#" if n < bar else " " for n in range(WIDTH))
+        told = f"said {one.confidence:.2f}  right {one.accuracy:.2f}  items {one.n:>4}"
+        lines.append(f"{one.low:.1f} to {one.high:.1f}  [{drawn}]  {told}")
+    return lines
+
+
+def row(one: Measured) -> dict[str, Any]:
+    """For a table."""
+    return {
+        "signal": one.candidate.signal,
+        "method": one.candidate.method,
+        "n": one.scored_on,
+        "ece_before": one.ece_before,
+        "before_95": span(one.before95),
+        "ece_after": one.ece_after,
+        "after_95": span(one.after95),
+        "floor": one.floor,
+        "brier_before": one.brier_before,
+        "brier_after": one.brier_after,
+        "auroc": one.auroc,
+        "log_loss": one.candidate.loss,
+    }
+
+
+def span(interval: tuple[float, float]) -> str:
+    """An interval in words."""
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"

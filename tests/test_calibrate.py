@@ -1,0 +1,131 @@
+"""``agent0 calibrate``: fitted on one split and scored on another, stored as revisions, taken up where it was, told."""
+
+import functools
+import json
+import random
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from agent0.calibration import Bin, sigmoid
+from agent0.calibration_page import page
+from agent0.confidence import MEANING
+from agent0.reliability import Found, event, judged, picture
+from events.base import record
+from events.benchmarks import ItemScored
+from projections import Projector, tables
+from projections.calibrators import confidence, list_calibrators
+from tests.story import bodies, renumbered
+from tests.terminal import agent0
+from tests.world import NOON
+
+
+def scored(n: int, seed: int) -> list[ItemScored]:
+    """Items of both splits, each asked twice, whose ``answer`` signal is half as far from even as it should be."""
+    rng, out = random.Random(seed), []
+    for number in range(n):
+        for sample in (0, 1):
+            odds = rng.gauss(0, 2)
+            signals = {"answer": sigmoid(odds / 2), "grounded": float(rng.random() < 0.5)}
+            more = {} if sample else {"agreement": rng.random()}
+            out.append(
+                ItemScored(
+                    benchmark="test" if number % 2 else "validation", item=str(number), mode="tools", sample=sample,
+                    answer="1", correct=rng.random() < sigmoid(odds), reason="", end="answered", signals=signals | more,
+                )
+            )  # fmt: skip
+    return out
+
+
+@functools.cache
+def found(seed: int = 1, checkpoint: str = "base") -> Found:
+    return judged(f"c-{seed}", "tiny", checkpoint, seed, scored(600 if seed == 1 else 100, seed))
+
+
+def test_it_is_fitted_on_one_split_and_scored_on_the_other() -> None:
+    one, best = found(), found().measured[0]
+    assert (one.asked, one.fitted_on, one.scored_on, one.unanswered, one.undecided) == (600, 300, 300, 0, 0)
+    assert best.ece_after < best.ece_before
+    assert (best.candidate.fitted_on, best.scored_on) == (300, 300)
+    assert one.verdict.startswith("below 0.10")
+    assert one.sampled is not None and one.sampled.scored_on == 300
+    assert "agreement" not in one.sampled.candidate.names
+
+
+def test_what_the_scoring_half_holds_changes_no_calibrator() -> None:
+    turned = [
+        one if one.benchmark == "validation" else one.model_copy(update={"correct": not one.correct})
+        for one in scored(600, 1)
+    ]
+    other = judged("c", "tiny", "base", 1, turned)
+    assert [one.candidate for one in other.measured] == [one.candidate for one in found().measured]
+    assert other.measured[0].ece_after > 0.2 and other.verdict == "missed: 0.10 or more"
+
+
+def test_answers_that_are_missing_or_undecided_are_left_out_and_counted() -> None:
+    items = scored(60, 1)
+    items[0] = items[0].model_copy(update={"answer": None, "correct": False})
+    items[2] = items[2].model_copy(update={"correct": None})
+    one = judged("c", "tiny", "base", 1, items)
+    assert (one.unanswered, one.undecided, one.fitted_on, one.scored_on) == (1, 1, 29, 29)
+    assert one.verdict == "not shown: only 29 items"
+
+
+def test_the_page_tells_every_seed_signal_and_number() -> None:
+    told = [found(1), found(2), found(3, "r/c1")]
+    text = page(told, "agent0 calibrate --provider tiny")
+    assert "\nagent0 calibrate --provider tiny\n" in text and "Seeds 1, 2, 3:" in text
+    assert "## tiny, base" in text and "## tiny, r/c1" in text
+    for one in told:
+        for each in one.measured:
+            assert f"| {each.ece_before:.3f} ({each.before95[0]:.3f} to" in text
+            assert f"| {each.ece_after:.3f} ({each.after95[0]:.3f} to" in text
+    assert all(f"- `{name}`" in text for name in MEANING)
+
+
+def test_the_picture_shows_where_bars_should_end() -> None:
+    low, high = picture([Bin(0.0, 0.1, 3, 0.05, 0.0), Bin(0.9, 1.0, 2, 1.0, 1.0)])
+    assert "#" not in low and low.index("|") == low.index("[") + 3
+    assert high.count("#") == 39 and high.endswith("items    2")
+
+
+def test_a_confidence_is_that_of_its_own_student_by_its_newest_calibrators() -> None:
+    events = [
+        record(event(one, each, 1), run=one.run, time=NOON + timedelta(seconds=number))
+        for number, one in enumerate((found(1), found(2), found(3, "r/c1")))
+        for each in one.measured
+    ]
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        Projector(Path("memory"), lambda _: db, tables(), "stream").apply(bodies(renumbered(events)))
+        best = found(2).measured[0].candidate
+        assert [row["signal"] for row in list_calibrators(db, "tiny", "base", limit=1)] == [best.signal]
+        signals = {"answer": 0.7, "grounded": 1.0, "agreement": 0.5}
+        told = confidence(db, signals, "tiny", "base")
+        assert told and (told["run"], told["signal"]) == ("c-2", best.signal)
+        assert told["probability"] == pytest.approx(best.apply(signals))
+        alone = confidence(db, {"answer": 0.7, "grounded": 1.0}, "tiny", "base")
+        assert alone and "agreement" not in alone["signal"]
+        assert confidence(db, {"mean_token": 0.7}, "tiny", "base") is None
+        assert confidence(db, signals, "tiny", "r/c2") is None is confidence(db, signals, "other", "base")
+
+
+def test_the_command_asks_nothing_twice_and_counts_revisions(tmp_path: Path) -> None:
+    words = ("calibrate", "--provider", "scripted", "--items", "20", "--samples", "1", "--json")
+    wanted = tmp_path / "pages" / "calibration.md"
+    first = agent0(*words, "--resume", "cal", "--page", str(wanted), home=tmp_path)
+    assert first.code == 0, first.err
+    (one,) = first.json
+    assert (one["asked"], one["samples"], one["seed"], one["name"]) == (20, 1, 0, "scripted")
+    assert {each["signal"] for each in one["calibrators"]} >= {"mean_token", "agreement"}
+    assert "cal" in one["run"] and "## scripted, base" in wanted.read_text()
+    assert agent0(*words, "--resume", "cal", home=tmp_path).json == first.json
+    query = (
+        "SELECT (SELECT count(*) FROM benchmark_items) AS items, count(*) AS n, max(revision) AS last FROM calibrators"
+    )
+    counted = json.loads(agent0("projections", "query", query, "--json", home=tmp_path).out)
+    assert counted == [{"items": 40, "n": len(one["calibrators"]), "last": 1}]
+    other = agent0(*words, "--resume", "cal", "--set", "run.student.temperature=0.5", home=tmp_path)
+    assert other.code and "was begun otherwise" in other.err and "actor" in other.err
