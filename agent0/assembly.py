@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly_models import OpenEmbedders, OpenModels, OpenTrainers, embedders, load_plugins, provider_of
 from agent0.assembly_tools import MCP, mcp_tools
+from agent0.branches import Branches
 from agent0.configuration import config_of, nearest
 from agent0.errors import ConfigError
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
@@ -125,7 +126,7 @@ async def open_world(settings: Settings, names: Sequence[str] = ()) -> AsyncIter
         await check_log(settings, log, chosen.values())
         artifacts = FileArtifacts(settings.home)
         wanted = sorted({port for handler in chosen.values() for port in handler.ports})
-        ports: dict[str, Any] = {"artifacts": artifacts, "history": log}
+        ports: dict[str, Any] = {"artifacts": artifacts, "history": Branches(log)}
         for name in wanted:
             if name not in ports:
                 ports[name] = await open_port(name, settings, artifacts)

@@ -1,7 +1,7 @@
 """A fork is a run that begins in the middle of another: what happened in it is its parent's past and then its own."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent0.errors import LogError
 from agent0.ports import History
@@ -14,10 +14,11 @@ DEEPEST = 100
 
 @dataclass(frozen=True)
 class Stretch:
-    """A run's own events up to ``until`` (0: to its present end)."""
+    """A run's own events up to ``until`` (0: its present end), but for those of tasks that a fork asked for again."""
 
     run: str
     until: int = 0
+    without: frozenset[str] = frozenset()
 
 
 async def ancestry(history: History, run: str) -> tuple[Stretch, ...]:
@@ -31,7 +32,8 @@ async def ancestry(history: History, run: str) -> tuple[Stretch, ...]:
         start = await _start(history, found[0].run)
         if start is None or not start.parent:
             return tuple(found)
-        found.insert(0, Stretch(start.parent, start.parent_seq))
+        again = found[0].without | set(start.redone)
+        found.insert(0, Stretch(start.parent, start.parent_seq, again))
     raise LogError(f"Run {run} has more than {DEEPEST} parents.", "No fork does that.", "Was the log altered?")
 
 
@@ -40,10 +42,44 @@ async def read_branch(
 ) -> AsyncIterator[Recorded]:
     """Events of ``run`` and of the past it shares with its parents, in stream order, with after < seq <= until."""
     for stretch in await ancestry(history, run):
-        end = min((n for n in (stretch.until, until) if n), default=0)
-        if end and end <= after:
-            continue
-        async for recorded in history.read(stretch.run, types, after, end):
+        async for recorded in read_stretch(history, stretch, types, after, until):
+            yield recorded
+
+
+async def read_stretch(
+    history: History, stretch: Stretch, types: Sequence[str] = (), after: int = 0, until: int = 0
+) -> AsyncIterator[Recorded]:
+    """The part of ``stretch`` with after < seq <= until."""
+    end = min((n for n in (stretch.until, until) if n), default=0)
+    if end and end <= after:
+        return
+    async for recorded in history.read(stretch.run, types, after, end):
+        if recorded.task not in stretch.without:
+            yield recorded
+
+
+class Branches:
+    """Plays ``agent0.ports.History``: a fork's past is part of it."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._known: dict[str, tuple[Stretch, ...]] = {}
+
+    async def read(
+        self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0
+    ) -> AsyncIterator[Recorded]:
+        """As ``History.read``; ancestry is looked up once a run, since it never changes."""
+        if run not in self._known:
+            self._known[run] = await ancestry(self._history, run)
+        for stretch in self._known[run]:
+            async for recorded in read_stretch(self._history, stretch, types, after, until):
+                yield recorded
+
+
+async def past_of(history: History, run: str) -> AsyncIterator[Recorded]:
+    """What happened to ``run`` before it began: all of its parents' events, since it begins with their state."""
+    for stretch in (await ancestry(history, run))[:-1]:
+        async for recorded in read_stretch(history, replace(stretch, without=frozenset())):
             yield recorded
 
 

@@ -66,6 +66,7 @@ def _ask_evaluations(state: RunState) -> list[Event]:
             state_sha=state.digest,
         )
         for split, forced in _evaluations(state)
+        if evaluation_id(state, split, forced) in state.pending
     ]
 
 
@@ -85,6 +86,7 @@ def _ask_tasks(state: RunState) -> list[Event]:
             state_sha=digest,
         )
         for slot, (domain, family, level) in enumerate(curriculum.allocate(state))
+        if task_id(state.iteration, slot) not in state.tasks
     ]
 
 
@@ -123,6 +125,7 @@ def _ask_trainings(state: RunState) -> list[Event]:
             state_sha=state.digest,
         )
         for role in _trained_roles(state)
+        if checkpoint_id(role, state.iteration) in state.pending
     ]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from agent0.curriculum import remember
 from agent0.folds import FOLDS
+from agent0.forking import adopt
 from agent0.requests import REQUESTS, attempts_of, drop, wanted_ids
 from agent0.settings import RunConfig
 from agent0.state import BASE, Phase, RunState
@@ -23,6 +24,8 @@ def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
     """
     if state is None:
         return _initial(recorded) if isinstance(recorded.event, runs.RunStarted) else None
+    if _forks(state, recorded):
+        return _resumed(adopt(state, recorded))
     if recorded.run != state.run or recorded.seq <= state.seq:
         return state
     state = replace(state, just_settled="") if state.just_settled else state
@@ -59,6 +62,19 @@ def _initial(recorded: Recorded) -> RunState:
     assert isinstance(event, runs.RunStarted)  # noqa: S101 - the caller matched the type
     config = RunConfig.model_validate(event.config)
     return _enter(RunState(run=recorded.run, seq=recorded.seq, config=config, config_sha=event.config_sha), "baseline")
+
+
+def _forks(state: RunState, recorded: Recorded) -> bool:
+    """Whether this begins a run in the middle of the one that ``state`` is of."""
+    event = recorded.event
+    return isinstance(event, runs.RunStarted) and event.parent == state.run and recorded.run != state.run
+
+
+def _resumed(state: RunState) -> RunState:
+    """A fork goes on from where it began: a longer one from its parent's end, too."""
+    if state.phase in ("final", "done") and state.iteration + 1 < state.config.iterations:
+        return _next(state)
+    return state if state.phase in ("tasks", "done") or state.pending else _advance(state)
 
 
 def _advance(state: RunState) -> RunState:

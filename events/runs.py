@@ -21,6 +21,8 @@ class RunStarted(Event):
     parent_seq: int = 0
     changes: dict[str, Any] = Field(default_factory=dict)
     """Of a fork: settings that differ from its parent's, by dotted key."""
+    redone: tuple[str, ...] = ()
+    """Of a fork: tasks under way at ``parent_seq``, which it asks for again; their past is its parent's alone."""
 
 
 class RunPaused(Event):

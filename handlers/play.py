@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from agent0.branches import Branches, past_of
 from agent0.run import RunState, evolve
 from events.base import Recorded, effect_id, record
 from handlers import Handler
@@ -31,8 +32,8 @@ class Reaction:
 class Played:
     """What was told so far, in stream order. Plays ``agent0.ports.History``."""
 
-    def __init__(self) -> None:
-        self.told: list[Recorded] = []
+    def __init__(self, past: Sequence[Recorded] = ()) -> None:
+        self.told: list[Recorded] = [*past]
 
     async def read(
         self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0
@@ -49,17 +50,21 @@ async def play(
     handlers: Mapping[str, Handler] | None = None,
     clock: Callable[[], datetime] = lambda: EPOCH,
     pick: Pick = lambda _: 0,
+    past: Sequence[Recorded] = (),
 ) -> list[Recorded]:
     """React to ``started`` and to whatever follows until nothing is owed; all events in stream order, seq from 1.
 
     ``handlers`` None: every registered one. ``ports`` needs no ``history``: what was played so far is it. The order is
     that of the stream unless ``pick`` chooses another; handlers with one in flight keep the stream's order always.
+    ``past`` is what the stream holds already: of other runs, or of the one that ``started`` forks from.
     """
     chosen = registered() if handlers is None else handlers
-    played = Played()
-    ports = {"history": played, **ports}
+    played = Played(past)
+    ports = {"history": Branches(played), **ports}
     owed: list[Reaction] = []
     state: RunState | None = None
+    async for recorded in past_of(Played([*past, started]), started.run):
+        state = evolve(state, recorded)
     new = [started]
     while new or owed:
         for recorded in new:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
+from agent0.branches import past_of
 from agent0.errors import TransientError
 from events.alarms import DependencyLost, DependencyRestored, ReactionRetried
 from events.base import Recorded
@@ -45,7 +46,9 @@ class RunView:
         """Those that were ended so, until they noticed."""
         self._log, self._evolve = log, evolve
         self._recent: OrderedDict[int, Any] = OrderedDict()
-        self._marks: list[tuple[int, Any]] = [(0, None)]
+        self._base: Any = None
+        """What the run began with: a fork's is the state of its parent there."""
+        self._marks: list[tuple[int, Any]] = []
         self._blocks: OrderedDict[int, dict[int, Any]] = OrderedDict()
         self._folding = asyncio.Lock()
         self._count = 0
@@ -113,6 +116,10 @@ class RunView:
 
     async def _follow(self) -> None:
         try:
+            async with aclosing(past_of(self._log, self.run)) as past:  # type: ignore[type-var]
+                async for recorded in past:
+                    self._base = self._evolve(self._base, recorded)
+            self._marks.append((0, self._base))
             async for recorded in self._log.tail(0, self.run):
                 self._fold(recorded)
                 self._moved.set()
@@ -120,7 +127,8 @@ class RunView:
             self._moved.set()  # waiters find the reader done and raise what ended it
 
     def _fold(self, recorded: Recorded) -> None:
-        self.seq, self.state = recorded.seq, self._evolve(self.state, recorded)
+        state = self._base if self.state is None else self.state
+        self.seq, self.state = recorded.seq, self._evolve(state, recorded)
         (self.stopped.clear if self.status == "running" else self.stopped.set)()
         self._recent[recorded.seq] = self.state
         if len(self._recent) > RECENT:

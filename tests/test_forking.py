@@ -1,0 +1,122 @@
+"""A fork begins in the middle of another run: it shares that past, and asks again for what was under way."""
+
+import asyncio
+import random
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from agent0.branches import Branches, ancestry
+from agent0.forking import redone
+from agent0.run import RunState, evolve
+from agent0.settings import RunConfig
+from events import checkpoints, runs, tasks
+from events.base import Recorded
+from handlers.play import Played, play
+from tests.world import ports, small, started
+
+CONFIG = small(iterations=3, tasks=6, attempts=3, seed=5)
+WORLD = ports()
+TOLD = asyncio.run(play(started(CONFIG), WORLD))
+PLACES = [*sorted(random.Random(3).sample(range(2, len(TOLD)), 10)), len(TOLD)]
+
+
+def state_at(seq: int, told: list[Recorded], run: str = "r1") -> RunState:
+    state = None
+    for recorded in told[:seq]:
+        state = evolve(state, recorded)
+    assert state is not None
+    return state
+
+
+def begin(parent: RunState, seq: int, config: RunConfig, run: str = "f1") -> Recorded:
+    plain = started(config, run)
+    assert isinstance(plain.event, runs.RunStarted)
+    event = plain.event.model_copy(
+        update={"parent": parent.run, "parent_seq": seq, "redone": redone(parent, config), "changes": {}}
+    )
+    return plain.model_copy(update={"event": event})
+
+
+@cache
+def forked(seq: int) -> tuple[Recorded, ...]:
+    start = begin(state_at(seq, TOLD), seq, CONFIG)
+    return tuple(asyncio.run(play(start, WORLD, past=TOLD)))
+
+
+def branch(told: list[Recorded], run: str) -> list[Recorded]:
+    async def read() -> list[Recorded]:
+        return [recorded async for recorded in Branches(Played(told)).read(run)]
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize("seq", PLACES)
+def test_a_fork_goes_on_to_the_end_and_shares_its_past(seq: int) -> None:
+    told = list(forked(seq))
+    assert told[: len(TOLD)] == TOLD
+    own = told[len(TOLD) :]
+    assert {recorded.run for recorded in own} == {"f1"}
+    assert isinstance(own[-1].event, runs.RunFinished)
+    last = TOLD[-1].event
+    assert isinstance(last, runs.RunFinished)
+    assert (own[-1].event.tasks, own[-1].event.iterations) == (last.tasks, last.iterations)
+
+
+@pytest.mark.parametrize("seq", PLACES)
+def test_every_task_of_a_branch_is_closed_once(seq: int) -> None:
+    events = branch(list(forked(seq)), "f1")
+    asked = Counter(r.task for r in events if isinstance(r.event, tasks.TaskRequested))
+    closed = Counter(r.task for r in events if isinstance(r.event, tasks.RewardAssigned) and r.event.role == "teacher")
+    assert asked == closed
+    assert set(asked.values()) == {1}
+    assert len(asked) == CONFIG.iterations * CONFIG.tasks
+    trained = Counter(r.event.checkpoint for r in events if isinstance(r.event, checkpoints.CheckpointTrained))
+    assert set(trained.values()) == {1}
+
+
+def test_nothing_that_was_done_is_asked_for_again() -> None:
+    for seq in PLACES:
+        before = state_at(seq, TOLD)
+        done = {name for name, task in before.tasks.items() if task.done}
+        asked = {r.task for r in forked(seq)[len(TOLD) :] if isinstance(r.event, tasks.TaskRequested)}
+        assert not asked & done
+
+
+def test_a_fork_of_a_fork_reads_all_three_pasts() -> None:
+    seq = PLACES[3]
+    told = list(forked(seq))
+    middle = (len(TOLD) + len(told)) // 2
+    parent = None
+    for recorded in [*TOLD[:seq], *told[len(TOLD) : middle]]:
+        parent = evolve(parent, recorded)
+    assert parent is not None and parent.run == "f1"
+    start = begin(parent, middle, CONFIG, "f2")
+    again = asyncio.run(play(start, WORLD, past=told))
+    assert isinstance(again[-1].event, runs.RunFinished)
+    assert [s.run for s in asyncio.run(ancestry(Played(again), "f2"))] == ["r1", "f1", "f2"]
+    events = branch(again, "f2")
+    asked = Counter(r.task for r in events if isinstance(r.event, tasks.TaskRequested))
+    assert set(asked.values()) == {1} and len(asked) == CONFIG.iterations * CONFIG.tasks
+
+
+def test_a_finished_run_can_be_gone_on_with() -> None:
+    longer = CONFIG.model_copy(update={"iterations": 4})
+    start = begin(state_at(len(TOLD), TOLD), len(TOLD), longer, "f3")
+    told = asyncio.run(play(start, WORLD, past=TOLD))
+    last = told[-1].event
+    assert isinstance(last, runs.RunFinished)
+    assert last.iterations == 4
+    assert {r.event.iteration for r in told[len(TOLD) :] if isinstance(r.event, tasks.TaskRequested)} == {3}
+
+
+def test_other_settings_ask_for_the_whole_iteration_again() -> None:
+    seq = next(r.seq for r in TOLD if isinstance(r.event, tasks.RewardAssigned) and r.event.role == "teacher")
+    parent = state_at(seq, TOLD)
+    wider = CONFIG.model_copy(update={"tasks": 8})
+    start = begin(parent, seq, wider, "f4")
+    told = asyncio.run(play(start, WORLD, past=TOLD))
+    assert isinstance(told[-1].event, runs.RunFinished)
+    first = [r for r in told[len(TOLD) :] if isinstance(r.event, tasks.TaskRequested) and r.event.iteration == 0]
+    assert len(first) == 8
