@@ -6,6 +6,7 @@ import re
 import sys
 import textwrap
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,10 +21,10 @@ _BUILTINS = set(dir(builtins))
 def program_of(reply: str, setup: str, entry: str) -> str:
     """The program that ``reply`` is meant to be, with what the prompt (``setup``) defines before it.
 
-    Fenced blocks that define ``entry``, else all Python blocks, else the reply itself; a body without its ``def`` is
-    put behind the prompt that it completes.
+    The last fenced block that defines ``entry`` after those that define what it uses, else all Python blocks, else the
+    reply itself; a body without its ``def`` is put behind the prompt that it completes.
     """
-    code = _code(reply[:LONGEST], entry).lstrip("\r\n")
+    code = _code(reply[:LONGEST].replace("\r\n", "\n"), entry).lstrip("\n")
     if entry and not defines(code, entry) and defines(f"{setup}\n    pass\n", entry):
         body = setup + code if code[:1] in (" ", "\t") else f"{setup.rstrip()}\n{textwrap.indent(code, '    ')}"
         return body
@@ -33,10 +34,25 @@ def program_of(reply: str, setup: str, entry: str) -> str:
 def _code(reply: str, entry: str) -> str:
     blocks = [found[3] for found in _fence.finditer(reply) if found[2].lower() in ("", "python", "py", "python3")]
     if blocks:
-        chosen = [textwrap.dedent(block) for block in blocks if defines(textwrap.dedent(block), entry)]
-        return chosen[-1] if entry and chosen else "\n".join(map(textwrap.dedent, blocks))
+        return _chosen([textwrap.dedent(block) for block in blocks], entry)
     opened = _open_fence.search(reply)
     return opened[1] if opened else reply
+
+
+def _chosen(blocks: list[str], entry: str) -> str:
+    """The last of ``blocks`` that defines ``entry``, after those that define names which it uses and does not."""
+    place = max((n for n, block in enumerate(blocks) if entry and defines(block, entry)), default=-1)
+    if place < 0:
+        return "\n".join(blocks)
+    main = blocks[place]
+    wanted = _used(main) - top_level(main) - _BUILTINS
+    helpers = [block for n, block in enumerate(blocks) if n != place and wanted & top_level(block)]
+    return "\n".join([*(block for block in helpers if not defines(block, entry)), main])
+
+
+def _used(code: str) -> set[str]:
+    tree = _tree(code)
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else set()
 
 
 def defines(code: str, name: str) -> bool:
@@ -104,19 +120,20 @@ def modules(test: str) -> list[str]:
 
 
 def foreseen(test: str, names: list[str], entry: str) -> list[str]:
-    """Calls with literal arguments that ``test`` makes, as ``values.pack`` writes them: a guess that saves a round."""
+    """Calls with literal arguments that ``test`` makes, as ``values.numbered`` writes them; saves a round."""
     tree = _tree(test)
     stood = {name: name for name in names} | ({_parameter(tree): entry} if tree and entry else {})
-    found: dict[str, None] = {}
+    times: Counter[str] = Counter()
+    found: list[str] = []
     for node in _calls(tree):
         if isinstance(node.func, ast.Name) and node.func.id in stood:
             try:
                 positional: list[Any] = [ast.literal_eval(arg) for arg in node.args]
                 named = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
-                found[values.pack([stood[node.func.id], positional, named])] = None
+                found.append(values.numbered([stood[node.func.id], positional, named], times))
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, values.OpaqueError):
                 continue
-    return list(found)[:500]
+    return found[:500]
 
 
 def _calls(tree: ast.Module | None) -> Iterator[ast.Call]:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.grading.pairs import read_pairs
 from agent0.programs import Outcome, Problem, check
 from agent0.programs.inside import values
 from agent0.programs.source import foreseen, program_of, stands, top_level
@@ -183,6 +184,19 @@ async def test_reference_programs_pass(sandbox: Bubblewrap, suite: Any) -> None:
 async def test_every_reference_program_passes(sandbox: Bubblewrap, suite: Any) -> None:
     outcomes = await _all(sandbox, suite())
     assert [o for o in outcomes if o.passed is not True] == []
+
+
+@in_the_sandbox
+async def test_programs_of_other_sources_fare_the_same(sandbox: Bubblewrap) -> None:
+    """Right ones in every dress pass; mutants and attacks do not, and what cannot cross is undecided, not right."""
+    path = Path(__file__).parents[1] / "data" / "program_pairs.jsonl"
+    chosen = read_pairs(path.read_text(encoding="utf-8"), path.name)
+    problems = [(Problem(r["test"], r["setup"], r["entry_point"]), r["candidate"]) for r in chosen]
+    outcomes = await _all(sandbox, problems)
+    told = {r["category"]: (o.passed, r["label"]) for r, o in zip(chosen, outcomes, strict=True)}
+    assert {name: passed for name, (passed, label) in told.items() if (passed is True) != (label == "accept")} == {}
+    undecided = {name for name, (passed, _) in told.items() if passed is None}
+    assert undecided == {"attack.eq_str_metaclass", "attack.reflected", "attack.deep_value", "attack.endless_generator"}
 
 
 @needs_rows

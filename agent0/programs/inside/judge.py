@@ -73,12 +73,14 @@ class Opaque:
 class Stand:
     """Stands for one function of the candidate; ``unknown`` None: an unknown result ends the telling."""
 
-    def __init__(self, name: str, known: dict[str, Any], unknown: "dict[str, None] | None") -> None:
-        self._name, self._known, self._unknown = name, known, unknown
+    def __init__(
+        self, name: str, known: dict[str, Any], unknown: "dict[str, None] | None", times: dict[str, int]
+    ) -> None:
+        self._name, self._known, self._unknown, self._times = name, known, unknown, times
 
     def __call__(self, *positional: Any, **named: Any) -> Any:
         try:
-            asked = values.pack([self._name, list(positional), named])
+            asked = values.numbered([self._name, list(positional), named], self._times)
         except values.OpaqueError:
             if self._unknown is None:
                 raise
@@ -148,8 +150,9 @@ def _tell(request: dict[str, Any], unknown: "dict[str, None] | None") -> None:
     names: dict[str, Any] = {"__name__": "tests"}
     random.setstate(_BEGINNING)  # what is told twice draws the same numbers
     exec(compile(request["setup"], "setup.py", "exec"), names)  # noqa: S102 (the purpose of this room)
+    times: dict[str, int] = {}
     for name in request["names"]:
-        names[name] = Stand(name, request["known"], unknown)
+        names[name] = Stand(name, request["known"], unknown, times)
     tests = ast.parse(request["test"])
     if unknown is not None:
         tests = ast.fix_missing_locations(_Unasserted().visit(tests))

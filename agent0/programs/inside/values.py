@@ -8,7 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 DEEPEST, LONGEST, MOST = 60, 2_000_000, 100_000
-TEXTS: dict[str, Any] = {"int": int, "float": float, "complex": complex, "fraction": Fraction, "decimal": Decimal}
+_SHORT = 10**1000
+"""Longer numbers are written in hexadecimal: Python refuses thousands of decimal digits, which take it long."""
+TEXTS: dict[str, Any] = {"float": float, "complex": complex, "fraction": Fraction, "decimal": Decimal}
 LISTS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque, "iter": iter}
 
 
@@ -31,6 +33,19 @@ def pack(value: Any) -> str:
     return text
 
 
+def numbered(call: list[Any], times: dict[str, int]) -> str:
+    """``pack`` of a call; what was asked for in the same words before has its number behind it, since a program may
+    answer otherwise the second time. ``times`` counts."""
+    text = pack(call)
+    times[text] = times.get(text, 0) + 1
+    return text if times[text] == 1 else f"{text}\n{times[text]}"
+
+
+def asked(numbered_call: str) -> Any:
+    """The call that ``numbered`` was given."""
+    return unpack(numbered_call.partition("\n")[0])
+
+
 def unpack(text: str) -> Any:
     """What ``pack`` was given."""
     return decode(json.loads(text))
@@ -43,6 +58,8 @@ def encode(value: Any, depth: int) -> Any:
         raise OpaqueError("nested too deeply")
     if value is None or type(value) in (bool, str):
         return value
+    if type(value) is int:
+        return ["int", str(value) if -_SHORT < value < _SHORT else hex(value)]
     for name, kind in TEXTS.items():
         if type(value) is kind:
             return [name, str(value)]
@@ -83,6 +100,8 @@ def decode(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     kind, content = value
+    if kind == "int":
+        return int(content, 0)
     if kind in TEXTS:
         return TEXTS[kind](content)
     if kind == "bytes":
