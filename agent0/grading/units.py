@@ -25,7 +25,7 @@ _NO_UNIT = frozenset(
     and or to is are was not no nor if then else but because since maybe perhaps except unless more less most
     least than plus minus times over about around approximately nearly wrong false hundred thousand million
     billion trillion dozen half third thirds quarter quarters fourths fifths tenths cup cap choose mod base le
-    ge ne pm mp circ cdot div
+    ge ne circ cdot div
     """.split()  # noqa: SIM905 (a list would fill a page)
 )
 _SOUNDS = re.compile(r"[aeiou]")
