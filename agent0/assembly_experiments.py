@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from agent0.assembly import open_log, recorded
-from agent0.branches import read_branch
+from agent0.branches import read_whole
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.experiments import Repaid, digest, experiment_id, summary, told_id
 from agent0.rescoring import Rescored, Rescoring, Trouble
@@ -145,7 +145,7 @@ async def _recompute(
     if not found.until:
         raise NotFoundError(f"There is no run {asked.run!r}.", fix="See: agent0 run list")
     fold = Rescoring(asked.policy, verdicts)
-    async with aclosing(read_branch(log, asked.run, until=found.until)) as events:  # type: ignore[type-var]
+    async with aclosing(read_whole(log, asked.run, found.until)) as events:  # type: ignore[type-var]
         async for told in events:
             _take(found, fold, told, asked.run)
             found.read += 1

@@ -83,6 +83,15 @@ async def past_of(history: History, run: str) -> AsyncIterator[Recorded]:
             yield recorded
 
 
+async def read_whole(history: History, run: str, until: int = 0) -> AsyncIterator[Recorded]:
+    """Everything that made ``run`` what it is, to be folded: all of its parents' events, then its own up to
+    ``until`` (0: its present end)."""
+    async for recorded in past_of(history, run):
+        yield recorded
+    async for recorded in history.read(run, until=until):
+        yield recorded
+
+
 async def _start(history: History, run: str) -> RunStarted | None:
     async for recorded in history.read(run, ["RunStarted"]):
         if isinstance(recorded.event, RunStarted):

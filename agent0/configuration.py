@@ -82,6 +82,22 @@ def resolve(
     return Loaded(_validated(tree, winners), {entry.key: entry.origin for entry in winners.values()})
 
 
+def amended(run: RunConfig, changes: Mapping[str, str]) -> RunConfig:
+    """``run`` with ``changes`` (dotted key below ``run``, with or without it -> text), typed as any setting.
+
+    Raises:
+        ConfigError: a key that is none, or a value that does not fit.
+    """
+    entries = sources.flags({key if key.startswith("run.") else f"run.{key}": text for key, text in changes.items()})
+    tree: dict[str, Any] = {}
+    for entry in entries:
+        _check_key(entry)
+        _plant(tree, entry.key.split("."), _typed(entry), entry)
+    for key, value in leaves(run.model_dump(mode="json"), "run."):
+        _plant(tree, key.split("."), value, Entry(key, value, "the parent run"))
+    return _validated(tree, {entry.key: entry for entry in entries}).run
+
+
 def profiles() -> list[str]:
     """Names of the packaged profiles."""
     return sorted(file.stem for file in PROFILES.glob("*.toml"))

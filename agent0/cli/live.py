@@ -3,9 +3,10 @@
 import asyncio
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from agent0.branches import past_of
 from agent0.cli import terminal
 from agent0.cli.progress import Pace, Progress, duration, told, trouble
 
@@ -47,6 +48,9 @@ async def follow(log: "Log", run: str, *, quiet: bool = False) -> Progress:
     with _display(quiet) as display:
         shown = asyncio.create_task(_refresh(progress, display)) if display else None
         try:
+            async with aclosing(past_of(log, run)) as past:  # type: ignore[type-var]
+                async for recorded in past:
+                    progress.begin_with(recorded)
             async for recorded in log.tail(0, run):
                 milestone = progress.feed(recorded)
                 if display is None or progress.state is None:

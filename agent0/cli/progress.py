@@ -58,7 +58,11 @@ class Progress:
     @property
     def over(self) -> bool:
         """Nothing more will happen."""
-        return self.state is not None and self.state.status in OVER
+        return self.state is not None and self._since is not None and self.state.status in OVER
+
+    def begin_with(self, recorded: Recorded) -> None:
+        """Take in an event of what a fork's run shares with its parent: its state begins there, its clock does not."""
+        self.state = evolve(self.state, recorded)
 
     def feed(self, recorded: Recorded) -> Milestone | None:
         """Take one event in; the milestone it completes, if it does."""

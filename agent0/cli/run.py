@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.cli import terminal
+from agent0.cli import branching, terminal
 
 if TYPE_CHECKING:
     from agent0.assembly import World
@@ -55,7 +55,7 @@ def start(
         terminal.record({"run": begin.run, "profile": held.profile, "config_sha": held_sha(begin)}, as_json)
         return
     news = f"Run {begin.run}: profile {held.profile}, seed {held.run.seed}, data in {held.home}"
-    _carry(held, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json)
+    carry(held, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json)
 
 
 @app.command()
@@ -86,28 +86,41 @@ def resume(
         terminal.record({"run": name, "status": "running"}, as_json)
         return
     news = f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}"
-    _carry(held, name, begin, news, with_handlers=not no_handlers, as_json=as_json)
+    carry(held, name, begin, news, with_handlers=not no_handlers, as_json=as_json)
 
 
 @app.command("list")
-def list_(limit: terminal.Limit = 20, as_json: terminal.Json = False) -> None:
+def list_(
+    limit: terminal.Limit = 20,
+    forks: Annotated[bool, typer.Option("--forks", help="Only forks, with what they began from.")] = False,
+    as_json: terminal.Json = False,
+) -> None:
     """Runs, newest first."""
     from agent0.errors import NotFoundError
     from projections.runs import list_runs
 
     try:
         with terminal.tables() as db:
-            rows = list_runs(db, limit)
+            rows = list_runs(db, 100_000 if forks else limit)
     except NotFoundError:
         rows = []
-    seen = ("run", "status", "iteration", "validation", "heldout_first", "heldout_last", "events", "wall_s", "started")
-    terminal.table(rows, as_json, seen)
+    first = ("run", "parent", "parent_seq") if forks else ("run",)
+    seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "events", "wall_s", "started")
+    terminal.table([r for r in rows if r["parent"] or not forks][:limit], as_json, (*first, *seen))
 
 
 @app.command()
-def show(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
-    """What a run came to: held-out scores, learning curve, targets."""
+def show(
+    run: terminal.Run = "LAST",
+    at: Annotated[int, typer.Option(min=0, metavar="SEQ", help="Its whole state as of this event instead.")] = 0,
+    as_json: terminal.Json = False,
+) -> None:
+    """What a run came to: held-out scores, learning curve, targets; or its state at any event."""
     from agent0.cli.overview import overview
+
+    if at:
+        branching.show_at(run, at, as_json)
+        return
 
     with terminal.tables() as db:
         found = overview(db, run)
@@ -117,11 +130,16 @@ def show(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
         _tell(found)
 
 
+app.command("fork")(branching.fork)
+app.command("diff")(branching.diff)
+app.command("check")(branching.check)
+
+
 @app.command()
 def watch(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
     """Follow a run that other processes carry, to its end."""
     held = terminal.settings()
-    _carry(held, str(_row(run)["run"]), None, "", with_handlers=False, as_json=as_json)
+    carry(held, str(_row(run)["run"]), None, "", with_handlers=False, as_json=as_json)
 
 
 @app.command()
@@ -168,7 +186,7 @@ def cancel(
     _decide(run, RunCancelled(reason=reason), ("running", "paused"), as_json)
 
 
-def _carry(
+def carry(
     held: "Settings", run: str, begin: "Recorded | None", news: str, *, with_handlers: bool, as_json: bool
 ) -> None:
     """Follow ``run`` to its end, with all handlers and the projector in this process where wanted. ``news`` is said
