@@ -6,6 +6,9 @@ from typing import Any
 from agent0.confidence import MEANING
 from agent0.reliability import ENOUGH, FITTING, SCORING, TARGET, Found, picture, row, span
 
+NAIVE = "mean_token"
+"""What is usually shown as a confidence."""
+
 MADE = "<!-- Written by `agent0 calibrate --page`; not by hand. -->\n"
 
 
@@ -36,8 +39,9 @@ def _method(found: Sequence[Found], command: str) -> list[str]:
         "cannot be decided, have no confidence or no truth: they are left out and counted.\n",
         "ECE is the expected calibration error over ten bins of equal width, with a 95 % bootstrap interval over "
         "items. It is biased upwards: *floor* is what a perfect predictor with the same confidences would show on as "
-        "many items, by chance. *Before* is the signal as it is, of several signals their mean. A constant is "
-        "calibrated too and tells nothing, so *AUROC* says how often a right answer has the higher confidence (0.5: a "
+        "many items, by chance; resampling adds the same bias once more, so an error at the floor may lie below its "
+        "own interval. *Before* is the signal as it is, of several signals their mean. A constant is calibrated "
+        "too and tells nothing, so *AUROC* says how often a right answer has the higher confidence (0.5: a "
         "coin), and a table says what a constant gets.\n",
         f"The aim is an ECE below {TARGET:.2f} on at least {ENOUGH} items.\n",
     ]
@@ -108,6 +112,7 @@ def _best(one: Found) -> dict[str, Any]:
         "unanswered": one.unanswered,
         "undecided": one.undecided,
         "right": one.accuracy,
+        "ECE of mean_token as it is": next((m.ece_before for m in one.measured if m.candidate.signal == NAIVE), None),
         "ECE before": f"{best.ece_before:.3f} ({span(best.before95)})",
         "ECE after": f"{best.ece_after:.3f} ({span(best.after95)})",
         "floor": best.floor,
