@@ -6,81 +6,58 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly import open_log, open_port, recorded
-from agent0.benchmarks import Benchmark, Item, chosen, read_items
-from agent0.confidence import token_confidence
+from agent0.assembly_bench_items import Bench, Plan, ask
+from agent0.benchmarks import Benchmark, Item, chosen, make_items, read_items
 from agent0.errors import ConfigError, NotFoundError
-from agent0.ports import Artifacts, Model, Sandbox
+from agent0.ports import Model
 from agent0.prompts import prompt
-from agent0.scorecards import grouped, results, tally
-from agent0.settings import PolicyConfig, Settings, StudentConfig
-from agent0.student import Conditions, solve
-from agent0.tools.cache import ToolCache
+from agent0.scorecards import cost, grouped, results, tally
+from agent0.settings import Settings, StudentConfig
+from agent0.statistics import quantile
 from events.base import Recorded, effect_id, sha256
 from events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStarted, ItemScored, Mode
-from events.values import Artifact, Task
+from events.values import Artifact
 
 if TYPE_CHECKING:
     from infra.log import Log
 
-INLINE = 8_000
-"""Characters of a reply that stand inside its event."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to score, how. ``limit`` 0 is every item; fewer are drawn with ``seed``, the same for every student."""
-
-    benchmarks: tuple[str, ...]
-    folder: Path
-    modes: tuple[Mode, ...] = ("tools", "plain")
-    samples: int = 1
-    limit: int = 0
-    seed: int = 0
-    at_once: int = 64
-    checkpoint: str = "base"
-    adapter: Artifact | None = None
+__all__ = ["Plan", "Progress", "adapter_of", "read_plan", "run_benchmarks", "scored_items"]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: items done of all, right ones among them, in ``benchmark`` and ``mode``."""
+    """How far a run is: items done of all, right ones among them, in ``benchmark`` and ``mode``; ``scored`` are those,
+    ``price`` that of a million tokens read and written."""
 
     benchmark: str
     mode: Mode
     done: int
     all: int
     right: int
+    scored: Sequence[ItemScored] = ()
+    price: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def cost(self) -> float:
+        """What the tokens so far cost."""
+        return cost(self.scored, self.price)
+
+    def latency_s(self, share: float) -> float:
+        """Seconds of one item: the quantile ``share``."""
+        return quantile([one.wall_s for one in self.scored], share) if self.scored else 0.0
 
 
 Tell = Callable[[Progress], None]
 Held = tuple[Benchmark, list[Item]]
 
 
-@dataclass
-class _Bench:
-    """Everything a run needs."""
-
-    run: str
-    plan: Plan
-    actor: StudentConfig
-    models: Any
-    log: "Log"
-    artifacts: Artifacts
-    sandbox: Sandbox
-    verifier: Sandbox
-    cache: ToolCache
-    policy: PolicyConfig
-    model: Model | None = None
-    scored: list[ItemScored] = field(default_factory=list)
-
-
 def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
-    """Items of every benchmark of ``plan``, and the digests of their files.
+    """Items of every benchmark of ``plan``, and the digests of their files, or of the items where they are made.
 
     Raises:
         ConfigError, NotFoundError: no such benchmark, no such file, or a row that is none.
@@ -90,13 +67,21 @@ def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
     found: dict[str, Held] = {}
     files: dict[str, str] = {}
     for entry in chosen(plan.benchmarks):
-        held = find(plan.folder, entry.files, entry.name)
-        items = read_items(entry, held.text, held.name)
-        if plan.limit and plan.limit < len(items):
-            kept = set(random.Random(f"{plan.seed} {entry.name}").sample(range(len(items)), plan.limit))
-            items = [item for place, item in enumerate(items) if place in kept]
-        found[entry.name], files[held.name] = (entry, items), held.sha256
+        if entry.make:
+            items, digest = make_items(entry, plan.limit, plan.seed)
+            name = f"{entry.name}, {len(items)} items of seed {plan.seed}"
+        else:
+            held = find(plan.folder, entry.files, entry.name)
+            items, digest, name = _drawn(read_items(entry, held.text, held.name), plan, entry), held.sha256, held.name
+        found[entry.name], files[name] = (entry, items), digest
     return found, files
+
+
+def _drawn(items: list[Item], plan: Plan, entry: Benchmark) -> list[Item]:
+    if not 0 < plan.limit < len(items):
+        return items
+    kept = set(random.Random(f"{plan.seed} {entry.name}").sample(range(len(items)), plan.limit))
+    return [item for place, item in enumerate(items) if place in kept]
 
 
 async def run_benchmarks(settings: Settings, plan: Plan, run: str, tell: Tell = lambda _: None) -> dict[str, Any]:
@@ -132,11 +117,14 @@ def _began(settings: Settings, plan: Plan, found: Mapping[str, Held], files: dic
         adapter=plan.adapter,
         checkpoint=plan.checkpoint,
         files=files,
-        versions={name: version(entry, actor) for name, (entry, _) in found.items()},
+        versions={
+            **{name: version(entry, actor) for name, (entry, _) in found.items()},
+            **{entry.package: installed(entry.package) for entry, _ in found.values() if entry.package},
+        },
     )
 
 
-async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: AsyncExitStack) -> _Bench:
+async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: AsyncExitStack) -> Bench:
     from infra.artifacts import FileArtifacts
 
     artifacts = FileArtifacts(settings.home)
@@ -145,7 +133,7 @@ async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: Asy
         ports[name] = await open_port(name, settings, artifacts)
         if close := getattr(ports[name], "close", None):
             stack.push_async_callback(close)
-    return _Bench(
+    return Bench(
         run=run,
         plan=plan,
         actor=settings.run.student,
@@ -187,23 +175,26 @@ async def _taken_up(log: "Log", run: str, began: BenchmarkStarted) -> list[ItemS
     return [event for event in held if isinstance(event, ItemScored)]
 
 
-async def _score(bench: _Bench, entry: Benchmark, items: Sequence[Item], mode: Mode, tell: Tell) -> None:
+async def _score(bench: Bench, entry: Benchmark, items: Sequence[Item], mode: Mode, tell: Tell) -> None:
     """Every sample of every item that is not scored yet, some at once."""
     held = [one for one in bench.scored if (one.benchmark, one.mode) == (entry.name, mode)]
     known = {(one.item, one.sample) for one in held}
     todo = [(i, s) for s in range(bench.plan.samples) for i in items if (i.id, s) not in known]
-    room, right, done = asyncio.Semaphore(bench.plan.at_once), sum(one.correct is True for one in held), len(held)
-    tell(Progress(entry.name, mode, done, done + len(todo), right))
+    room, whole = asyncio.Semaphore(bench.plan.at_once), len(held) + len(todo)
+
+    def say() -> None:
+        right = sum(one.correct is True for one in held)
+        tell(Progress(entry.name, mode, len(held), whole, right, held, bench.actor.price))
 
     async def one(item: Item, sample: int) -> None:
-        nonlocal right, done
         async with room:
-            scored = await _ask(bench, entry, item, mode, sample)
+            scored = await ask(bench, entry, item, mode, sample)
             await bench.log.append([_named(bench.run, scored)])
         bench.scored.append(scored)
-        right, done = right + (scored.correct is True), done + 1
-        tell(Progress(entry.name, mode, done, len(known) + len(todo), right))
+        held.append(scored)
+        say()
 
+    say()
     async with asyncio.TaskGroup() as group:
         for item, sample in todo:
             group.create_task(one(item, sample))
@@ -215,51 +206,11 @@ def _named(run: str, scored: ItemScored) -> Recorded:
     return recorded(run, scored).model_copy(update={"id": name})
 
 
-async def _ask(bench: _Bench, entry: Benchmark, item: Item, mode: Mode, sample: int) -> ItemScored:
-    limits: dict[str, Any] = {} if mode == "tools" else {"tools": (), "max_calls": 0, "max_turns": 1}
-    config = bench.actor.model_copy(update=limits)
-    task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
-    assert bench.model is not None  # noqa: S101 (opened before anything is asked)
-    given = Conditions(
-        bench.model,
-        config,
-        bench.sandbox,
-        bench.artifacts,
-        seed=int(sha256(f"{bench.plan.seed} {entry.name} {item.id} {sample}")[:12], 16),
-        adapter=bench.plan.adapter,
-        group=bench.run,
-        temperature=0.0 if bench.plan.samples == 1 else None,
-        cache=bench.cache,
-        policy=bench.policy,
-    )
-    solved = await solve(task, prompt(config.prompts, entry.domain, "student"), given)
-    reply = next((turn.content for turn in reversed(solved.transcript) if turn.role == "assistant"), "")
-    verdict = await entry.judge(item, reply, solved.answer, bench.verifier)
-    long = len(reply) > INLINE
-    return ItemScored(
-        benchmark=entry.name,
-        item=item.id,
-        mode=mode,
-        sample=sample,
-        answer=solved.answer,
-        correct=verdict.correct,
-        reason=verdict.reason[:300],
-        end=solved.end,
-        tool_calls=len(solved.tool_calls),
-        tool_ok=solved.tool_ok,
-        confidence=token_confidence(solved.mean_logprob),
-        reply="" if long else reply,
-        reply_artifact=bench.artifacts.put(reply.encode(errors="replace"), "text/plain") if long else None,
-        usage=solved.usage,
-        wall_s=solved.wall_s,
-    )
-
-
-async def _finish(bench: _Bench, began: BenchmarkStarted) -> dict[str, Any]:
+async def _finish(bench: Bench, began: BenchmarkStarted) -> dict[str, Any]:
     """Scores and the results file; stored once."""
     from agent0.assembly import now
 
-    scores = [tally(items) for items in grouped(bench.scored).values()]
+    scores = [tally(items, bench.actor.price) for items in grouped(bench.scored).values()]
     held = [r.event async for r in bench.log.read(bench.run, ["BenchmarkFinished"])]
     finished = next((event for event in held if isinstance(event, BenchmarkFinished)), None)
     if finished is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from agent0.settings import ActorConfig, PolicyConfig
 from events.base import Recorded
@@ -81,6 +81,31 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Give everything back."""
+        ...
+
+
+@dataclass(frozen=True)
+class Likely:
+    """How likely a text is: the sum of the log-probabilities (natural) of its tokens, and its size."""
+
+    logprob: float
+    tokens: int
+    characters: int
+
+
+@runtime_checkable
+class Likelihood(Protocol):
+    """What a model may do besides: say how likely texts are that it did not write. Ollama's cannot."""
+
+    async def likelihood(
+        self, turns: Sequence[Turn], continuations: Sequence[str], adapter: Artifact | None = None
+    ) -> Sequence[Likely]:
+        """How likely each continuation is as the beginning of the assistant's next turn after ``turns``; the end of the
+        turn does not count.
+
+        Raises:
+            OperationError: a continuation is empty, or does not fit into the model's context.
+        """
         ...
 
 

@@ -10,6 +10,8 @@ from agent0.statistics import quantile, wilson
 from events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 
 Key = tuple[str, Mode]
+LIKELY = ("acc", "acc_norm")
+"""By the likelihood of given choices: never to be compared with the accuracy of replies."""
 NAMES: Mapping[str, str] = {"tools": "with tools", "plain": "without tools"}
 
 
@@ -48,7 +50,15 @@ def by_item(items: Iterable[ItemScored]) -> dict[str, float]:
     return {name: fmean(found) for name, found in shares.items()}
 
 
-def tally(items: Sequence[ItemScored]) -> BenchmarkScored:
+def cost(items: Iterable[ItemScored], price: tuple[float, float]) -> float:
+    """What the tokens of ``items`` cost, at ``price`` for a million tokens read and written."""
+    read, written = price
+    used = [item.usage for item in items]
+    told = read * sum(one.prompt_tokens for one in used) + written * sum(one.completion_tokens for one in used)
+    return told / 1_000_000
+
+
+def tally(items: Sequence[ItemScored], price: tuple[float, float] = (0.0, 0.0)) -> BenchmarkScored:
     """The score of items of one benchmark and mode.
 
     The interval is Wilson's over items: several samples of one item are one observation, their mean rounded to the
@@ -76,9 +86,17 @@ def tally(items: Sequence[ItemScored]) -> BenchmarkScored:
             "prompt_tokens": float(sum(item.usage.prompt_tokens for item in items)),
             "completion_tokens": float(sum(item.usage.completion_tokens for item in items)),
             "tool_use": fmean(item.tool_ok > 0 for item in items),
+            "cost": cost(items, price),
+            **_measured(items),
         },
         wall_s=sum(seconds),
     )
+
+
+def _measured(items: Sequence[ItemScored]) -> dict[str, float]:
+    """Means of the items' own metrics, each over those that have it."""
+    names = sorted({name for item in items for name in item.metrics})
+    return {name: fmean(item.metrics[name] for item in items if name in item.metrics) for name in names}
 
 
 def _pass_at(items: Sequence[ItemScored], samples: int) -> dict[str, float]:
@@ -99,10 +117,15 @@ def results(started: BenchmarkStarted, scores: Sequence[BenchmarkScored], run: s
         entry |= {f"acc,{score.mode}": score.accuracy, f"acc_stderr,{score.mode}": error}
         entry |= {f"acc_lower95,{score.mode}": score.lower95, f"acc_upper95,{score.mode}": score.upper95}
         entry |= {f"pass@{k},{score.mode}": value for k, value in score.pass_at.items()}
+        spent = ("cost", "latency_p50_s", "latency_p95_s")
+        entry |= {f"{name},{score.mode}": score.metrics[name] for name in spent if name in score.metrics}
+        entry |= {f"{name},likelihood": score.metrics[name] for name in LIKELY if name in score.metrics}
     sizes = {score.benchmark: {"original": score.n, "effective": score.n} for score in scores}
     return {
         "results": found,
-        "configs": {name: {"task": name, "num_fewshot": 0, "version": v} for name, v in started.versions.items()},
+        "configs": {
+            name: {"task": name, "num_fewshot": 0, "version": started.versions.get(name, "")} for name in found
+        },
         "versions": started.versions,
         "n-shot": dict.fromkeys(found, 0),
         "n-samples": sizes,

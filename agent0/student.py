@@ -33,8 +33,9 @@ _FRAMES = ("plan", "submit_answer")
 
 @dataclass(frozen=True)
 class Conditions:
-    """What stays the same throughout an attempt. ``artifacts`` hold its work folders, ``prefill`` begins its first turn
-    only, ``temperature`` None is the configured one."""
+    """What stays the same throughout an attempt. ``artifacts`` hold its work folders, ``start`` is the manifest of the
+    one it begins with (None: an empty one), ``prefill`` begins its first turn only, ``temperature`` None is the
+    configured one."""
 
     model: Model
     config: StudentConfig
@@ -48,11 +49,12 @@ class Conditions:
     cache: ToolCache | None = None
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     web: Web | None = None
+    start: Artifact | None = None
 
 
 async def solve(task: Task, prompt: Prompt, given: Conditions) -> Solved:
     """Attempt ``task`` from beginning to end; errors as for ``step``."""
-    now = begin(task, prompt, given.config)
+    now = begin(task, prompt, given.config).but(work=given.start)
     while now.end is None:
         now = await step(now, given)
     return conclude(now)
@@ -183,7 +185,7 @@ async def _workspace(now: Progress, given: Conditions) -> Workspace:
         seconds=now.seconds,
         characters=now.characters,
         files=await opened(now.work, given.artifacts),
-        start={},
+        start=Stored(given.start, given.artifacts),
         journal=journal,
         subgoals=list(now.subgoals),
     )

@@ -1,17 +1,26 @@
 """``agent0 bench``: plumbing that gets everything right with references, taking up what was begun, fair comparisons."""
 
 import json
+import os
 import random
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent0.assembly import open_log
+from agent0.assembly_bench import Plan, Progress, run_benchmarks
+from agent0.configuration import load
 from agent0.scorecards import compared, grouped, modes_compared, results, tally
 from events.benchmarks import BenchmarkStarted, ItemScored
+from events.values import Usage
 from tests.terminal import agent0
 
-ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
+ROOT = Path(__file__).parents[1]
+ROWS = ROOT.parent / "shared" / "benchmarks"
 needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")
 
 
@@ -49,13 +58,15 @@ def test_comparisons_are_paired_and_corrected() -> None:
     assert [one.difference.mean for one in modes_compared([*old, *plain])] == [0.0, 0.0]
 
 
+BEGAN = BenchmarkStarted(
+    name="tiny", benchmarks=("gsm8k",), modes=("tools", "plain"), samples=1, limit=0, seed=0,
+    actor={"provider": "tiny"}, files={"gsm8k_test.jsonl": "0" * 64}, versions={"gsm8k": "abc"},
+)  # fmt: skip
+
+
 def test_results_are_shaped_as_lm_eval_shapes_them() -> None:
-    began = BenchmarkStarted(
-        name="tiny", benchmarks=("gsm8k",), modes=("tools", "plain"), samples=1, limit=0, seed=0,
-        actor={"provider": "tiny"}, files={"gsm8k_test.jsonl": "0" * 64}, versions={"gsm8k": "abc"},
-    )  # fmt: skip
     items = [item("a", True), item("b", False), item("a", True, "plain"), item("b", True, "plain")]
-    told = results(began, [tally(part) for part in grouped(items).values()], "bench-1", "2026-01-01")
+    told = results(BEGAN, [tally(part) for part in grouped(items).values()], "bench-1", "2026-01-01")
     entry = told["results"]["gsm8k"]
     assert (entry["acc,tools"], entry["acc,plain"]) == (0.5, 1.0)
     assert {"acc_stderr,tools", "pass@1,plain", "acc_lower95,tools"} <= set(entry)
@@ -94,4 +105,61 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     assert (missing.code, "agent0 bench fetch gsm8k" in missing.err) == (1, True), missing
     unknown = fails("run", "gsm9k", "--provider", "scripted")
     assert (unknown.code, "Known:" in unknown.err) == (2, True)
-    assert [row["rows"] for row in fails("list", "--json").json] == [None] * len(fails("list", "--json").json)
+    listed = fails("list", "--json").json
+    assert all(row["rows"] is None or row["made"] for row in listed)
+    assert all(row["rows"] for row in listed if row["made"] and row["benchmark"] != "gym")
+
+
+def test_what_a_run_costs_and_takes_is_in_its_results() -> None:
+    usage = Usage(prompt_tokens=1000, completion_tokens=500)
+    items = [item(str(n), True).model_copy(update={"usage": usage, "wall_s": float(n)}) for n in range(20)]
+    found = tally(items, (2.0, 8.0))
+    assert found.metrics["cost"] == pytest.approx(20 * (1000 * 2 + 500 * 8) / 1e6)
+    assert (found.metrics["latency_p50_s"], found.metrics["latency_p95_s"]) == pytest.approx((10.0, 19.0))
+    entry = results(BEGAN, [found], "bench-1", "2026-01-01")["results"]["gsm8k"]
+    assert (entry["cost,tools"], entry["latency_p95_s,tools"]) == pytest.approx((0.12, 19.0))
+    now = Progress("gsm8k", "tools", 20, 40, 20, items, (2.0, 8.0))
+    assert (now.cost, now.latency_s(0.5)) == pytest.approx((0.12, 10.0))
+    assert Progress("gsm8k", "tools", 0, 40, 0).latency_s(0.5) == 0.0
+
+
+def test_likelihoods_stand_beside_the_accuracy_of_replies() -> None:
+    told = [{"acc": 1.0, "acc_norm": 0.0}, {"acc": 1.0, "acc_norm": 1.0}, {}]
+    items = [item(str(n), False, "plain").model_copy(update={"metrics": found}) for n, found in enumerate(told)]
+    found = tally(items)
+    assert (found.accuracy, found.metrics["acc"], found.metrics["acc_norm"]) == (0.0, 1.0, 0.5)
+    entry = results(BEGAN, [found], "bench-1", "2026-01-01")["results"]["gsm8k"]
+    assert (entry["acc,plain"], entry["acc,likelihood"], entry["acc_norm,likelihood"]) == (0.0, 1.0, 0.5)
+
+
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+from agent0.assembly_bench import Plan, run_benchmarks
+from agent0.configuration import load
+
+def tell(now):
+    print(now.mode, now.done, flush=True)
+
+plan = Plan(("adversarial",), Path(), limit=30, at_once=2)
+asyncio.run(run_benchmarks(load("scripted"), plan, "bench-killed", tell))
+"""
+
+
+async def test_what_was_scored_before_a_kill_is_not_asked_again(tmp_path: Path) -> None:
+    environment = {**os.environ, "AGENT0_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", CHILD], env=environment, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        next(line for line in child.stdout if line == "tools 10\n")
+        child.kill()
+    settings = load("scripted", env=environment)
+    told: list[Progress] = []
+    plan = Plan(("adversarial",), Path(), limit=30, at_once=2)
+    found = await run_benchmarks(settings, plan, "bench-killed", told.append)
+    assert 10 <= told[0].done <= 30
+    assert sum(now.mode == "tools" for now in told) == 1 + 30 - told[0].done, "each of the rest is asked once"
+    async with open_log(settings, "reader") as log:
+        events = [r.event async for r in log.read("bench-killed", ["ItemScored"])]
+    keys = Counter((one.item, one.mode, one.sample) for one in events if isinstance(one, ItemScored))
+    assert (len(keys), set(keys.values())) == (60, {1})
+    assert found["results"]["adversarial"]["acc,plain"] == 1.0

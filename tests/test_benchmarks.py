@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.benchmarks import Item, benchmarks, chosen, read_items
+from agent0.benchmarks import Item, benchmarks, chosen, make_items, read_items
 from agent0.errors import ConfigError, NotFoundError
 from agent0.grading import extract
 from agent0.ports import SandboxCall, SandboxResult
@@ -19,8 +19,11 @@ from infra.datasets import find, load
 
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
 needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")
-ALL = sorted(benchmarks())
-ANSWERED = [name for name in ALL if benchmarks()[name].domain != "code"]
+FILED = [name for name, entry in benchmarks().items() if any(any(ROWS.glob(f"{file}*")) for file in entry.files)]
+MADE = [name for name, entry in benchmarks().items() if entry.make and not entry.package]
+RUN = ("humaneval", "mbpp", "humanevalplus", "mbppplus", "coding", "gym")
+"""Judged by running programs, in the sandbox's own tests."""
+ANSWERED = [name for name in (*FILED, *MADE) if name not in RUN]
 
 
 class NoSandbox:
@@ -36,12 +39,14 @@ class NoSandbox:
 
 def items_of(name: str) -> list[Item]:
     entry = benchmarks()[name]
+    if entry.make:
+        return make_items(entry, 70, 1)[0]
     held = find(ROWS, entry.files, name)
     return read_items(entry, held.text, held.name)
 
 
 @needs_rows
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [*FILED, *MADE])
 def test_every_row_reads_and_tells_no_answer(name: str) -> None:
     items = items_of(name)
     assert len({item.id for item in items}) == len(items)
@@ -154,3 +159,46 @@ def test_files_that_cannot_be_read_say_so(tmp_path: Path, name: str, data: bytes
 def test_an_unknown_benchmark_gets_the_list() -> None:
     with pytest.raises(ConfigError, match="gsm8k"):
         chosen(["gsm9k"])
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_items_are_made_from_their_seed_alone(name: str) -> None:
+    entry = benchmarks()[name]
+    items, digest = make_items(entry, 40, 7)
+    assert make_items(entry, 40, 7) == (items, digest)
+    assert make_items(entry, 13, 7)[0] == items[:13]
+    others, other = make_items(entry, 40, 8)
+    assert other != digest
+    assert {item.question for item in items} != {item.question for item in others}
+    assert len({item.question for item in items}) == len({item.id for item in items}) == 40
+    assert entry.size >= 50
+
+
+@needs_rows
+def test_rows_tell_what_they_are_about() -> None:
+    (first, *_) = items_of("math500")
+    assert first.facts == {"subject": "Precalculus", "level": "2"}
+    assert items_of("hellaswag")[0].facts == {
+        "choices": "4", "split_type": "indomain", "activity_label": "Pole vault"
+    }  # fmt: skip
+    assert {item.facts["subject"] for item in items_of("bbh")} == {item.cluster for item in items_of("bbh")}
+    assert not any("[" in item.question.partition("\nA.")[0] for item in items_of("hellaswag"))
+
+
+@pytest.mark.parametrize("name", ["adversarial", "coding", "tool_scenarios"])
+def test_made_items_tell_what_they_are_about(name: str) -> None:
+    assert all(item.facts["subject"] == item.id.split("/")[1] for item in items_of(name))
+
+
+def test_a_scenario_s_answer_is_in_its_files_and_not_in_its_question() -> None:
+    for item in items_of("tool_scenarios"):
+        assert item.files, item.id
+        assert all(name in item.question for name in item.files)
+        assert not re.search(rf"(?<![\d-]){re.escape(item.gold)}(?!\d)", item.question.partition("holds")[0])
+
+
+def test_parts_are_those_of_benchmarks_that_have_some() -> None:
+    assert [entry.name for entry in chosen(["gym:chain_sum", "gsm8k"])] == ["gym:chain_sum", "gsm8k"]
+    for name, told in (("gsm8k:x", "has no parts"), ("gym:puzzle24", "the numbers"), ("jim:x", "Known: ")):
+        with pytest.raises(ConfigError, match=told):
+            chosen([name])

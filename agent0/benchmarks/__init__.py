@@ -1,7 +1,8 @@
-"""Benchmarks: rows of files that a user names, asked as they are and judged by what they say. One file each.
+"""Benchmarks: rows of files that a user names, or items made from a seed, asked as they are and judged by what they
+say. One file each.
 
-A benchmark never trains anybody. Rows are read strictly (file, line and field are named), and each file's digest goes
-into the log with the scores.
+A benchmark never trains anybody. Rows are read strictly (file, line and field are named), and the digest of each file,
+or of the items that were made, goes into the log with the scores.
 """
 
 import functools
@@ -9,13 +10,14 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from agent0.errors import ConfigError
 from agent0.grading import Grade
 from agent0.ports import Sandbox
 from agent0.programs import Problem
+from events.base import sha256
 
 Row = Mapping[str, Any]
 Domain = Literal["math", "logic", "code", "text"]
@@ -24,7 +26,11 @@ Domain = Literal["math", "logic", "code", "text"]
 @dataclass(frozen=True)
 class Item:
     """One thing to be asked. ``question`` is all that a model is told, ``reference`` a reply that is right, ``cluster``
-    what items that belong together share (empty: the item alone)."""
+    what items that belong together share (empty: the item alone).
+
+    ``stem`` is a question without its ``choices``; ``facts`` what the row says of itself, by name; ``files`` lie in the
+    work folder when an attempt begins; ``data`` is what the judge needs besides.
+    """
 
     id: str
     question: str
@@ -34,6 +40,10 @@ class Item:
     choices: tuple[str, ...] = ()
     problem: Problem | None = None
     cluster: str = ""
+    stem: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    data: str = ""
 
 
 Judge = Callable[[Item, str, str | None, Sandbox], Awaitable[Grade]]
@@ -42,19 +52,31 @@ Judge = Callable[[Item, str, str | None, Sandbox], Awaitable[Grade]]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """``files`` are names looked for in the user's folder, the first that is there is read. ``fields`` are those each
-    row must have, as text unless named in ``lists``; ``read`` may raise KeyError, TypeError or ValueError."""
+    """Either ``files``, names looked for in the user's folder, of which the first that is there is read, or ``make``.
+
+    ``fields`` are those each row must have, as text unless named in ``lists``; ``read`` may raise KeyError, TypeError
+    or ValueError; ``about`` are fields that become an item's facts.
+    """
 
     name: str
     title: str
     domain: Domain
-    files: tuple[str, ...]
-    fields: tuple[str, ...]
-    read: Callable[[Row], Item]
     judge: Judge
     licence: str
     source: str
+    files: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    read: Callable[[Row], Item] | None = None
     lists: tuple[str, ...] = ()
+    about: tuple[str, ...] = ("subject", "level")
+    make: Callable[[int, int], Sequence[Item]] | None = None
+    """(n, seed) to the first n of its items; raises ConfigError where what it is made with is not installed."""
+    size: int = 0
+    """Items that are made where nobody says how many."""
+    package: str = ""
+    """What makes the items, where that is not Agent0: its version is recorded."""
+    part: "Callable[[str], Benchmark] | None" = None
+    """The benchmark that ``name:part`` is. Raises ConfigError where there is no such part."""
     ships: bool = True
     """False: for evaluation only, never to be passed on."""
 
@@ -110,31 +132,56 @@ def _item(entry: Benchmark, line: str, where: str) -> Item:
         raise ConfigError(f"{where}: no JSON.", f"{error}.") from error
     if not isinstance(row, dict):
         raise ConfigError(f"{where}: no JSON object.")
-    for field in entry.fields:
-        if not isinstance(row.get(field), list if field in entry.lists else str):
-            kind = "a list" if field in entry.lists else "text"
+    for name in entry.fields:
+        if not isinstance(row.get(name), list if name in entry.lists else str):
+            kind = "a list" if name in entry.lists else "text"
             raise ConfigError(
-                f"{where}: field {field!r} is missing or not {kind}.", f"Wanted: {', '.join(entry.fields)}."
+                f"{where}: field {name!r} is missing or not {kind}.", f"Wanted: {', '.join(entry.fields)}."
             )
+    assert entry.read is not None  # noqa: S101 (it has fields, so it has rows)
     try:
         item = entry.read(row)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ConfigError(f"{where}: no row of {entry.name}.", f"{type(error).__name__}: {error}.") from error
     if not item.gold.strip():
         raise ConfigError(f"{where}: the gold answer is empty.")
-    return item
+    return replace(item, facts={**_told(row, entry.about), **item.facts})
+
+
+def _told(row: Row, names: Sequence[str]) -> dict[str, str]:
+    return {name: str(row[name])[:80] for name in names if isinstance(row.get(name), str | int)}
+
+
+def make_items(entry: Benchmark, n: int, seed: int) -> tuple[list[Item], str]:
+    """The first ``n`` items of a benchmark that is made (0: as many as it is worth), and their digest.
+
+    Raises:
+        ConfigError: what makes them is not installed.
+    """
+    assert entry.make is not None  # noqa: S101 (for those only)
+    items = list(entry.make(n or entry.size, seed))
+    told = [{**asdict(item), "files": {name: sha256(data) for name, data in item.files.items()}} for item in items]
+    return items, sha256(json.dumps(told, sort_keys=True))
 
 
 def chosen(names: Sequence[str]) -> list[Benchmark]:
-    """Benchmarks of these names, in their order.
+    """Benchmarks of these names, in their order; ``name:part`` is a part of one that has parts.
 
     Raises:
         ConfigError: there is no such benchmark.
     """
     known = benchmarks()
-    for name in names:
-        if name not in known:
-            raise ConfigError(
-                f"There is no benchmark {name[:80]!r}.", f"Known: {', '.join(known)}.", "See: agent0 bench list"
-            )
-    return [known[name] for name in names]
+    return [_chosen(name, known) for name in names]
+
+
+def _chosen(name: str, known: Mapping[str, Benchmark]) -> Benchmark:
+    whole, colon, part = name.partition(":")
+    if whole not in known:
+        raise ConfigError(
+            f"There is no benchmark {name[:80]!r}.", f"Known: {', '.join(known)}.", "See: agent0 bench list"
+        )
+    if not colon:
+        return known[whole]
+    if (choose := known[whole].part) is None:
+        raise ConfigError(f"The benchmark {whole} has no parts.", fix=f"Name it alone: {whole}")
+    return choose(part)

@@ -12,7 +12,9 @@ _option = re.compile(r"^\(?([A-R])\)?$")
 def _read(row: Row) -> Item:
     """``{"id": "bbh/boolean_expressions/46", "question": "( ( not True ) or True ) is", "answer": "True"}``"""
     identity, answer = str(row["id"]), str(row["answer"])
-    return Item(identity, str(row["question"]), answer, f"Answer: {answer}", cluster=identity.split("/")[1])
+    subset = identity.split("/")[1]
+    facts = {"subject": subset}
+    return Item(identity, str(row["question"]), answer, f"Answer: {answer}", cluster=subset, facts=facts)
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:

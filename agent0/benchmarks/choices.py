@@ -29,7 +29,31 @@ def _lettered(row: Row) -> Item:
     question = "\n".join([str(row["question"]), *lines, ASK])
     answer = str(row["answer"])
     cluster = str(row.get("source_id") or "")
-    return Item(str(row["id"]), question, answer, f"\\boxed{{{answer}}}", labels, choices, cluster=cluster)
+    return Item(
+        str(row["id"]),
+        question,
+        answer,
+        f"\\boxed{{{answer}}}",
+        labels,
+        choices,
+        cluster=cluster,
+        stem=str(row["question"]),
+        facts={"choices": str(len(choices))},
+    )
+
+
+_title, _mark = re.compile(r"\s*\[title\]"), re.compile(r"\[(?:header|step|substeps)\]")
+
+
+def _story(row: Row) -> Item:
+    """As above. Articles on how to do things keep marks of their page, which are read as lm-eval reads them."""
+    return _lettered(
+        {**row, "question": _unmarked(str(row["question"])), "choices": [_unmarked(str(one)) for one in row["choices"]]}
+    )
+
+
+def _unmarked(text: str) -> str:
+    return " ".join(_mark.sub("", _title.sub(". ", text)).split())
 
 
 def letter(item: Item, reply: str, answer: str | None) -> str | None:
@@ -63,7 +87,15 @@ async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) ->
     return Grade(got == item.gold, "letter", item.gold, got)
 
 
-_lettered_ones = partial(Benchmark, domain="text", fields=_FIELDS, lists=_LISTS, read=_lettered, judge=judge)
+_lettered_ones = partial(
+    Benchmark,
+    domain="text",
+    fields=_FIELDS,
+    lists=_LISTS,
+    about=("split_type", "activity_label"),
+    read=_lettered,
+    judge=judge,
+)
 ARC_CHALLENGE = benchmark(
     _lettered_ones(
         name="arc_challenge",
@@ -85,6 +117,7 @@ ARC_EASY = benchmark(
 HELLASWAG = benchmark(
     _lettered_ones(
         name="hellaswag",
+        read=_story,
         title="HellaSwag, how a story goes on",
         files=("hellaswag_val.jsonl", "hellaswag_val500.jsonl"),
         licence="MIT (R. Zellers)",

@@ -11,6 +11,7 @@ from agent0.cli import terminal
 
 if TYPE_CHECKING:
     from agent0.assembly_bench import Progress
+    from agent0.benchmarks import Benchmark
     from agent0.scorecards import Compared
 
 app = typer.Typer(help="Score a student on benchmarks: rows lie in a folder you name, every item is an event.")
@@ -20,7 +21,7 @@ HERE = Path("benchmarks-data")
 
 @app.command("list")
 def list_(data: Data = HERE, as_json: terminal.Json = False) -> None:
-    """Every benchmark: its rows where they are there, its licence and where it comes from."""
+    """Every benchmark: how many rows are there, or are made where nobody says how many, and its licence."""
     from agent0.benchmarks import benchmarks
 
     rows = [
@@ -28,23 +29,29 @@ def list_(data: Data = HERE, as_json: terminal.Json = False) -> None:
             "benchmark": name,
             "title": entry.title,
             "domain": entry.domain,
-            "rows": _count(data, entry.files),
+            "rows": _count(data, entry),
             "licence": entry.licence,
             "source": entry.source,
             "files": ", ".join(entry.files),
+            "made": entry.make is not None,
         }
         for name, entry in benchmarks().items()
     ]
     terminal.table(rows, as_json, ("benchmark", "title", "domain", "rows", "licence"))
 
 
-def _count(folder: Path, files: tuple[str, ...]) -> int | None:
-    """Rows of the first file that is there."""
+def _count(folder: Path, entry: "Benchmark") -> int | None:
+    """Rows of the first file that is there; items that are made, where what makes them is installed."""
+    from importlib.util import find_spec
+
     from agent0.errors import Agent0Error
     from infra.datasets import find
 
+    if entry.make:
+        there = not entry.package or find_spec(entry.package.replace("-", "_")) is not None
+        return entry.size if there else None
     try:
-        text = find(folder, files, "").text
+        text = find(folder, entry.files, "").text
     except Agent0Error:
         return None
     return sum(bool(line.strip()) for line in text.split("\n"))
@@ -52,14 +59,18 @@ def _count(folder: Path, files: tuple[str, ...]) -> int | None:
 
 @app.command()
 def run(
-    benchmarks: Annotated[str, typer.Argument(help="Names, comma-separated; all: every one whose rows are there.")],
+    benchmarks: Annotated[
+        str, typer.Argument(help="Names, comma-separated, parts as gym:chain_sum; all: every one that is there.")
+    ],
     data: Data = HERE,
     provider: Annotated[
         str | None, typer.Option(help="tiny, ollama, transformers…; scripted replays references.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model name or folder.")] = None,
     checkpoint: Annotated[str, typer.Option(help="RUN/CHECKPOINT of a trained student, as in `run show`.")] = "",
-    limit: Annotated[int, typer.Option(min=0, help="Items of each benchmark, drawn with the seed; 0: all.")] = 0,
+    limit: Annotated[
+        int, typer.Option(min=0, help="Items of each benchmark, drawn or made with the seed; 0: all.")
+    ] = 0,
     samples: Annotated[int, typer.Option(min=1, max=64, help="Samples an item; one is greedy.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Draws items and samples.")] = 0,
     resume: Annotated[str, typer.Option(help="Id of a benchmark run to go on with.")] = "",
@@ -89,7 +100,7 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
 
     if benchmarks != "all":
         return tuple(dict.fromkeys(name.strip() for name in benchmarks.split(",") if name.strip()))
-    return tuple(name for name, entry in known().items() if _count(data, entry.files))
+    return tuple(name for name, entry in known().items() if _count(data, entry))
 
 
 def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
@@ -127,8 +138,10 @@ class _Told:
         fresh = now.done - self._first
         left = (self._last - self._start) / fresh * (now.all - now.done) if fresh else 0.0
         share = f"{now.right / now.done:.3f}" if now.done else "-"
+        paid = f"  cost {now.cost:.4g}" if any(now.price) else ""
+        took = f"  {now.latency_s(0.5):.2f} s an item, 95 % within {now.latency_s(0.95):.2f} s" if now.done else ""
         more = "" if ended or not fresh else f"  {left:.0f} s left"
-        terminal.say(f"{now.benchmark:<14} {now.mode:<6} {now.done}/{now.all}  right {share}{more}")
+        terminal.say(f"{now.benchmark:<14} {now.mode:<6} {now.done}/{now.all}  right {share}{took}{paid}{more}")
 
 
 def show(found: dict[str, Any]) -> None:

@@ -13,9 +13,11 @@ import torch
 from safetensors import SafetensorError
 
 from agent0.errors import ConfigError, DependencyError, OperationError
-from agent0.ports import Sampling
+from agent0.ports import Likely, Sampling
+from events.values import Turn
 from infra.models.engine_adapter import unpack
 from infra.models.engine_chat import Chat
+from infra.models.engine_likelihood import likelihoods
 from infra.models.engine_turns import Wanted, Written
 
 ADAPTERS_KEPT = 4
@@ -114,6 +116,11 @@ class Engine:
             found.text, found.wall_s = wanted.prefill + self._chat.decode(found.ids), seconds
             found.ends = self._chat.ends(found.ids, len(wanted.prefill))
         return written
+
+    def likelihood(self, turns: Sequence[Turn], texts: Sequence[str], adapter: str = "") -> list[Likely]:
+        """How likely each of ``texts`` is after ``turns``, under ``adapter``; errors as for ``likelihoods``."""
+        with torch.inference_mode(), self._using(adapter):
+            return likelihoods(self._model, self._chat, self._context, self._device, turns, texts)
 
     def _encoded(self, wanted: Wanted) -> Written:
         try:

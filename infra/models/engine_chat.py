@@ -46,6 +46,10 @@ class Chat:
             ids += self._content(turn, after) + list(after)
         return ids + (self._ids(self._trusted, prefill) if prefill else [])
 
+    def written(self, text: str) -> list[int]:
+        """What an assistant writes, without the end of its turn."""
+        return self._ids(self._markup, text)
+
     def lesson(self, turns: Sequence[Turn]) -> tuple[list[int], list[int]]:
         """A finished conversation and its mask: 1 where the assistant writes, its end of turn included."""
         pieces = self._pieces(tuple(turn.role for turn in turns), "", False)

@@ -5,8 +5,8 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from agent0.errors import DependencyError, OperationError
-from agent0.ports import Artifacts, GenerateRequest, Generation, Model
-from events.values import Artifact, Usage
+from agent0.ports import Artifacts, GenerateRequest, Generation, Likely, Model
+from events.values import Artifact, Turn, Usage
 from infra.models.batching import Batcher
 from infra.models.engine_turns import Wanted, Written
 from infra.models.engine_worker import Worker
@@ -48,18 +48,32 @@ class Transformers(Model):
         size = sum(len(turn.content) for turn in request.turns)
         return await self._batcher.ask(request, key=request.adapter, group=request.group, size=size)
 
+    async def likelihood(
+        self, turns: Sequence[Turn], continuations: Sequence[str], adapter: Artifact | None = None
+    ) -> Sequence[Likely]:
+        """How likely each continuation is after ``turns`` (``agent0.ports.Likelihood``)."""
+        name = await self._loaded(adapter)
+        found: Sequence[Likely] = await self._worker.call("likelihood", tuple(turns), tuple(continuations), name)
+        return found
+
     async def close(self) -> None:
         """End the worker."""
         await self._batcher.close()
         await self._worker.close()
 
     async def _run(self, key: Hashable, batch: Sequence[GenerateRequest]) -> Sequence[Generation | Exception]:
-        adapter = key if isinstance(key, Artifact) else None
-        if adapter and not await self._worker.call("has_adapter", adapter.sha256):
-            await self._worker.call("load_adapter", adapter.sha256, self._artifacts.get(adapter))
+        adapter = await self._loaded(key if isinstance(key, Artifact) else None)
         wanted = [Wanted(r.turns, r.sampling, r.tools, r.prefill) for r in batch]
-        written = await self._worker.call("generate", wanted, adapter.sha256 if adapter else "")
+        written = await self._worker.call("generate", wanted, adapter)
         return [self._generation(found) for found in written]
+
+    async def _loaded(self, adapter: Artifact | None) -> str:
+        """The worker's name of ``adapter``, which it has loaded then."""
+        if adapter is None:
+            return ""
+        if not await self._worker.call("has_adapter", adapter.sha256):
+            await self._worker.call("load_adapter", adapter.sha256, self._artifacts.get(adapter))
+        return adapter.sha256
 
     def _generation(self, found: Written) -> Generation | Exception:
         if found.error:

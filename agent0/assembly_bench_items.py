@@ -1,0 +1,126 @@
+"""Part of the rim: one item of a benchmark is asked, answered, judged, and becomes the event that says so."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent0.benchmarks import Benchmark, Item
+from agent0.benchmarks.likelihoods import chosen_by
+from agent0.confidence import token_confidence
+from agent0.errors import OperationError
+from agent0.mistakes import mistake
+from agent0.ports import Artifacts, Likelihood, Model, Sandbox
+from agent0.prompts import Prompt, prompt, render
+from agent0.settings import PolicyConfig, StudentConfig
+from agent0.snapshots import save
+from agent0.student import Conditions, solve
+from agent0.tools.cache import ToolCache
+from events.base import sha256
+from events.benchmarks import ItemScored, Mode
+from events.values import Artifact, Task
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+INLINE = 8_000
+"""Characters of a reply that stand inside its event."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to score, how. ``limit`` 0 is every item; fewer are drawn with ``seed``, the same for every student. Items
+    that are made from a seed are made from that one."""
+
+    benchmarks: tuple[str, ...]
+    folder: Path
+    modes: tuple[Mode, ...] = ("tools", "plain")
+    samples: int = 1
+    limit: int = 0
+    seed: int = 0
+    at_once: int = 64
+    checkpoint: str = "base"
+    adapter: Artifact | None = None
+
+
+@dataclass
+class Bench:
+    """Everything a run needs."""
+
+    run: str
+    plan: Plan
+    actor: StudentConfig
+    models: Any
+    log: "Log"
+    artifacts: Artifacts
+    sandbox: Sandbox
+    verifier: Sandbox
+    cache: ToolCache
+    policy: PolicyConfig
+    model: Model | None = None
+    scored: list[ItemScored] = field(default_factory=list)
+
+
+async def ask(bench: Bench, entry: Benchmark, item: Item, mode: Mode, sample: int) -> ItemScored:
+    """One sample of one item."""
+    limits: dict[str, Any] = {} if mode == "tools" else {"tools": (), "max_calls": 0, "max_turns": 1}
+    config = bench.actor.model_copy(update=limits)
+    told = prompt(config.prompts, entry.domain, "student")
+    task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
+    solved = await solve(task, told, await _conditions(bench, entry, item, config, sample))
+    reply = next((turn.content for turn in reversed(solved.transcript) if turn.role == "assistant"), "")
+    verdict = await entry.judge(item, reply, solved.answer, bench.verifier)
+    long = len(reply) > INLINE
+    return ItemScored(
+        benchmark=entry.name,
+        item=item.id,
+        mode=mode,
+        sample=sample,
+        answer=solved.answer,
+        correct=verdict.correct,
+        reason=verdict.reason[:300],
+        end=solved.end,
+        tool_calls=len(solved.tool_calls),
+        tool_ok=solved.tool_ok,
+        confidence=token_confidence(solved.mean_logprob),
+        reply="" if long else reply,
+        reply_artifact=bench.artifacts.put(reply.encode(errors="replace"), "text/plain") if long else None,
+        usage=solved.usage,
+        wall_s=solved.wall_s,
+        facts=dict(item.facts),
+        metrics=await _likely(bench, entry, item, told) if (mode, sample) == ("plain", 0) else {},
+        signals=solved.signals,
+        error=mistake(verdict.correct, verdict.reason, solved.end, solved.answer),
+    )
+
+
+async def _conditions(bench: Bench, entry: Benchmark, item: Item, config: StudentConfig, sample: int) -> Conditions:
+    assert bench.model is not None  # noqa: S101 (opened before anything is asked)
+    files = item.files if config.max_calls else {}
+    return Conditions(
+        bench.model,
+        config,
+        bench.sandbox,
+        bench.artifacts,
+        seed=int(sha256(f"{bench.plan.seed} {entry.name} {item.id} {sample}")[:12], 16),
+        adapter=bench.plan.adapter,
+        group=bench.run,
+        temperature=0.0 if bench.plan.samples == 1 else None,
+        cache=bench.cache,
+        policy=bench.policy,
+        start=await asyncio.to_thread(save, files, bench.artifacts) if files else None,
+    )
+
+
+async def _likely(bench: Bench, entry: Benchmark, item: Item, told: Prompt) -> Mapping[str, float]:
+    """``acc`` and ``acc_norm`` of an item with choices, where the model tells how likely each is as a reply to the
+    question alone; nothing where it does not, or where they do not fit."""
+    if not item.stem or not isinstance(bench.model, Likelihood):
+        return {}
+    turns = render(told, {"question": item.stem, "domain": entry.domain})
+    try:
+        likely = await bench.model.likelihood(turns, item.choices, adapter=bench.plan.adapter)
+    except OperationError:
+        return {}
+    return chosen_by(likely, item.labels.index(item.gold))

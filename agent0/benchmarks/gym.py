@@ -1,0 +1,214 @@
+"""reasoning-gym: puzzles and exercises made from a seed, which no model has seen, each judged by its family's own
+scorer. A scorer reads what a stranger wrote, so it runs in the sandbox, and what it would evaluate is checked first.
+"""
+
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from importlib import resources, util
+from typing import Any
+
+from agent0.benchmarks import Benchmark, Item, benchmark
+from agent0.errors import ConfigError
+from agent0.grading import Grade, extract
+from agent0.ports import Root, Sandbox, SandboxCall
+from agent0.programs.inside import values
+from events.values import ToolState
+
+PACKAGE = "reasoning-gym"
+WALL_S, MEM_MIB, LONGEST = 10.0, 768, 20_000
+ROOT = Root((), ("reasoning_gym", "bfi", "dateutil", "mpmath", "numpy", "pycosat", "pyfiglet", "pytz", "six", "sympy",
+                 "tabulate", "yaml", "zss"))  # fmt: skip
+_unrepeatable, _open = "the same seed gives other items in another process", "it gives no answer to check its scorer by"
+EXCLUDED: Mapping[str, str] = {
+    "arc_agi": "its items are the public ones of ARC, not made from a seed",
+    "boxnet": _open,
+    "coin_flip": "its scorer takes 0 for any small probability",
+    "complex_arithmetic": "its scorer takes nan for any number",
+    "composite": "a mixture of the others",
+    "game_of_life": "its scorer takes what has more cells than asked for, and needs a plotting library",
+    "game_of_life_halting": "its scorer takes any answer",
+    "graph_color": _open,
+    "isomorphic_strings": _unrepeatable,
+    "knight_swap": _unrepeatable,
+    "number_sorting": "its scorer takes numbers that are off by one",
+    "polynomial_equations": "no real solution is an empty answer, and its scorer takes any words for it",
+    "polynomial_multiplication": _unrepeatable,
+    "propositional_logic": _open,
+    "puzzle24": "its scorer does not look whether the numbers are those given",
+    "ransom_note": _unrepeatable,
+    "rubiks_cube": _open,
+    "rush_hour": _open,
+    "word_ladder": _unrepeatable,
+}
+"""Families that are not asked, and why."""
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_FUNCTIONS = {"exp", "log", "sqrt", "Abs", "pi", "erf"} | {
+    f"{inverse}{name}{hyperbolic}"
+    for inverse in ("", "a")
+    for name in ("sin", "cos", "tan")
+    for hyperbolic in ("", "h")
+}
+_EVALUATED: Mapping[str, frozenset[str]] = {
+    "countdown": frozenset(),
+    "simple_integration": _LETTERS,
+    "intermediate_integration": _LETTERS | _FUNCTIONS,
+}
+"""Families whose scorer evaluates an answer as a formula, and the names that such an answer may hold."""
+_formula = re.compile(r"[0-9A-Za-z.+\-*/() ]{1,400}")
+_costly = re.compile(r"[0-9]{10}|\.(?![0-9])|(?<![0-9])\.|\*\*[^-+]*\*\*|\*\*\s*\(?\s*-?\s*[0-9]{4}")
+_SCORE = """
+import builtins, importlib, importlib.util, json, sys, types
+from pathlib import Path
+from judged import values
+
+def refused(*_):
+    raise ValueError("an answer is never run")
+
+request = json.loads(Path("request.json").read_text())
+home = list(importlib.util.find_spec("reasoning_gym").submodule_search_locations)
+category = ".".join(request["module"].split(".")[:2])
+for name, paths in (("reasoning_gym", home), (category, [f"{home[0]}/{category.split('.')[1]}"])):
+    sys.modules[name] = types.ModuleType(name)  # its own imports every family there is
+    sys.modules[name].__path__ = paths
+import reasoning_gym.coaching
+module = importlib.import_module(request["module"])
+from reasoning_gym.factory import create_dataset
+asked = create_dataset(request["family"], size=1, seed=0)
+if request["family"] != "bitwise_arithmetic":
+    module.eval = refused
+try:
+    score = float(asked.score_answer(request["answer"], values.unpack(request["entry"])))
+except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+    score = 0.0  # what it cannot read is not what was asked for
+print(json.dumps(score))
+"""
+_inside = resources.files("agent0.programs") / "inside"
+_FILES = {"judged/__init__.py": b"", "judged/values.py": (_inside / "values.py").read_bytes()}
+
+
+def families() -> dict[str, tuple[Any, Any]]:
+    """Family -> its classes of items and of settings, without those that are excluded.
+
+    Raises:
+        ConfigError: the package is not installed.
+    """
+    if util.find_spec("reasoning_gym") is None:
+        fix = 'pip install "agent0[gym]"'
+        raise ConfigError("The benchmark gym needs the package reasoning-gym.", "It is not installed.", fix)
+    import reasoning_gym.factory
+
+    known: dict[str, tuple[Any, Any]] = reasoning_gym.factory.DATASETS
+    return {name: known[name] for name in sorted(known) if name not in EXCLUDED}
+
+
+def make(n: int, seed: int, only: str = "") -> list[Item]:
+    """Item i is of family i modulo their number; the first n are the same however many are made.
+
+    Raises:
+        ConfigError: the package is not installed, or there is no family ``only``.
+    """
+    known = families()
+    if only and only not in known:
+        why = f"{EXCLUDED[only]}." if only in EXCLUDED else f"Known: {', '.join(known)}."
+        raise ConfigError(f"There is no benchmark gym:{only[:80]}.", why.capitalize())
+    names = [only] if only else list(known)
+    counts = {name: len(range(place, n, len(names))) for place, name in enumerate(names)}
+    with redirect_stdout(io.StringIO()):  # some families talk while they think
+        made = {name: _family(name, known[name], counts[name], seed) for name in names}
+    return [made[names[place % len(names)]][place // len(names)] for place in range(n)]
+
+
+def _family(name: str, classes: tuple[Any, Any], n: int, seed: int) -> list[Item]:
+    """Everything but how many stays the family's own."""
+    if not n:
+        return []
+    kind, settings = classes
+    asked = kind(settings(size=n, seed=seed))
+    return [_item(name, kind.__module__, seed, place, asked[place]) for place in range(n)]
+
+
+def _item(family: str, module: str, seed: int, place: int, entry: dict[str, Any]) -> Item:
+    """``{"question": "State the final answer to the following arithmetic problem: 48 - 56 =", "answer": "-8",
+    "metadata": {…}}``"""
+    gold = str(entry["answer"])
+    question = f"{entry['question'].strip()}\n\nPut the final answer, and nothing else, into \\boxed{{}}."
+    data = json.dumps({"family": family, "module": module, "entry": values.pack(entry)})
+    facts = {"subject": family, "category": module.split(".")[1]}
+    return Item(f"gym/{family}/{seed}/{place}", question, gold, f"\\boxed{{{gold}}}", facts=facts, data=data)
+
+
+async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
+    """Right is what the family's scorer gives its full score; a scorer that does not end leaves it undecided."""
+    said = answer if answer is not None else extract(reply)
+    if said is None or not said.strip():
+        return Grade(False, "no answer", item.gold)
+    said = _bare(said)
+    asked = json.loads(item.data)
+    if problem := guarded(asked["family"], said):
+        return Grade(False, problem, item.gold, said[:200])
+    request = json.dumps({**asked, "answer": said}).encode()
+    files = {**_FILES, "request.json": request}
+    result = await sandbox.call(SandboxCall("python", _SCORE, files, WALL_S, MEM_MIB, ROOT))
+    score = _score(result.stdout) if result.state is ToolState.OK else None
+    if score is None:
+        return Grade(None, f"the scorer ended {result.state.value} {result.reason}".strip(), item.gold, said[:200])
+    return Grade(score >= 1.0, f"scored {score:.3g}", item.gold, said[:200])
+
+
+def _bare(said: str) -> str:
+    r"""Without the ``\text{}`` and dollars that LaTeX puts around words."""
+    found = re.fullmatch(r"\$*\s*\\text\{(.*)\}\s*\$*", said.strip(), re.DOTALL)
+    return (found[1] if found else said).strip("\n $")
+
+
+def guarded(family: str, said: str) -> str:
+    """Why an answer is not shown to the scorer, empty where it is."""
+    if len(said) > LONGEST:
+        return "too long for an answer"
+    names = _EVALUATED.get(family)
+    if names is None:
+        return ""
+    sound = _formula.fullmatch(said) and not _costly.search(said) and names >= set(re.findall("[A-Za-z]+", said))
+    return "" if sound else "not of the form that is asked for"
+
+
+def _score(printed: str) -> float | None:
+    try:
+        return float(json.loads(printed.strip().rpartition("\n")[2]))
+    except (ValueError, TypeError):
+        return None
+
+
+def part(family: str) -> Benchmark:
+    """The benchmark of one family.
+
+    Raises:
+        ConfigError: it is excluded.
+    """
+    if family in EXCLUDED:
+        raise ConfigError(f"There is no benchmark gym:{family}.", f"Left out: {EXCLUDED[family]}.")
+
+    def of_one(n: int, seed: int) -> Sequence[Item]:
+        return make(n, seed, family)
+
+    return replace(GYM, name=f"gym:{family}", title=f"reasoning-gym, {family}", make=of_one, size=100)
+
+
+GYM = benchmark(
+    Benchmark(
+        name="gym",
+        title="reasoning-gym, puzzles made from a seed",
+        domain="logic",
+        make=make,
+        size=348,
+        package=PACKAGE,
+        part=part,
+        judge=judge,
+        licence="Apache-2.0 (the package)",
+        source="open-thought/reasoning-gym",
+    )
+)

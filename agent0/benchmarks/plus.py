@@ -1,0 +1,242 @@
+"""EvalPlus: the functions of HumanEval and MBPP under many more inputs. A row holds inputs only, so the canonical
+solution says in a sandbox of its own what comes of them, and both results are compared where neither program runs.
+"""
+
+import ast
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from agent0.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.grading import Grade
+from agent0.ports import Sandbox
+from agent0.programs import Outcome, Problem, check, perform
+from agent0.programs.inside import values
+from agent0.programs.source import program_of
+
+WALL_S, MEM_MIB = 60.0, 4096
+_ABOUT_ZERO = 1e-6
+"""Tolerance of floating-point results where a row names none, as EvalPlus has it."""
+
+_COMPARED = """
+from judged import values as _values
+
+def _close(got, wanted, atol):
+    if isinstance(wanted, (list, tuple)):
+        same = isinstance(got, (list, tuple)) and len(got) == len(wanted)
+        return same and all(_close(a, b, atol) for a, b in zip(got, wanted))
+    if got == wanted or (got != got and wanted != wanted):
+        return True
+    return isinstance(got, (int, float, complex)) and abs(got - wanted) <= atol + 1e-7 * abs(wanted)
+
+def _floats(wanted):
+    return isinstance(wanted, float) or bool(wanted) and isinstance(wanted, (list, tuple)) and all(
+        isinstance(one, float) for one in wanted)
+
+def _agrees(got, wanted, given, rule, atol):
+    if rule == "zero":
+        return abs(poly(*given, got)) <= atol
+    if rule == "set":
+        got, wanted = set(got), set(wanted)
+    if rule == "truth":
+        got, wanted = bool(got), bool(wanted)
+    if got == wanted:
+        return True
+    atol = atol or (ABOUT_ZERO if _floats(wanted) else 0)
+    return bool(atol) and _close(got, wanted, atol)
+
+for _number, (_asked, _wanted) in enumerate(CASES, 1):
+    _got = ENTRY(*_values.unpack(_asked)[1])
+    _given = _values.unpack(_asked)[1]
+    assert _agrees(_got, _values.unpack(_wanted), _given, RULE, ATOL), f"input {_number} of {len(CASES)}"
+"""
+
+
+def _read(row: Row, prompt: str, asked: str, shapes: Sequence[Any], rule: str) -> Item:
+    entry = str(row["entry_point"])
+    inputs = [*_listed(row["base_input"]), *_listed(row["plus_input"])]
+    calls = [values.pack([entry, [_argument(value, shape) for value, shape in _paired(given, shapes)], {}])
+             for given in inputs]  # fmt: skip
+    calls = list(dict.fromkeys(calls))
+    if not calls:
+        raise ValueError("there are no inputs")
+    data = {"calls": calls, "rule": rule, "atol": float(row["atol"] or 0)}
+    problem = Problem("", prompt, entry, WALL_S, MEM_MIB)
+    reference = str(row["canonical_solution"])
+    return Item(str(row["task_id"]), asked, entry, reference, problem=problem, data=json.dumps(data))
+
+
+def _listed(inputs: Any) -> list[Any]:
+    """MBPP+ writes its further inputs as text, and none as an empty object."""
+    found = (json.loads(inputs) if isinstance(inputs, str) else inputs) or []
+    if not isinstance(found, list) or not all(isinstance(given, list) for given in found):
+        raise ValueError("inputs are no lists of arguments")
+    return found
+
+
+def _humaneval(row: Row) -> Item:
+    r"""``{"task_id": "HumanEval/0", "prompt": "from typing import List\n\n\ndef has_close_elements(…", "entry_point":
+    "has_close_elements", "canonical_solution": "…", "base_input": [[[1.0, 2.0], 0.3]], "plus_input": […], "atol": 0}``
+
+    HumanEval/32 asks for any zero of a polynomial: its result is put into the prompt's own ``poly``.
+    """
+    prompt = str(row["prompt"])
+    asked = f"Complete this Python function. Reply with the whole function.\n```python\n{prompt.rstrip()}\n```"
+    return _read(row, prompt, asked, (), "zero" if row["task_id"] == "HumanEval/32" else "equal")
+
+
+def _mbpp(row: Row) -> Item:
+    r"""``{"task_id": "Mbpp/2", "prompt": "\"\"\"\nWrite a function to find … assert set(similar_elements((3, 4, 5, 6),
+    (5, 7, 4, 10))) == set((4, 5))\n\"\"\"\n", "entry_point": "similar_elements", "canonical_solution": "…",
+    "base_input": [[[3, 4, 5, 6], [5, 7, 4, 10]]], "plus_input": "[[[], []]]", "assertion": "assert …", "atol": 0}``
+
+    JSON knows neither tuples nor sets: what an argument is made of is read off the row's own assertions.
+    """
+    entry, prompt = str(row["entry_point"]), str(row["prompt"])
+    told = f"{ast.literal_eval(prompt.strip())}"
+    tests = list(_calls(f"{told[told.find('assert') :] if 'assert' in told else ''}\n{row['assertion']}", entry))
+    shapes = [call.args for call, _ in tests]
+    rule = next((rule for _, rule in tests if rule != "equal"), "equal")
+    return _read(row, "", f"{told.strip()}\nReply with the whole Python function.", _merged(shapes), rule)
+
+
+def _calls(code: str, entry: str) -> Iterator[tuple[ast.Call, str]]:
+    """(call of ``entry``, how its result is compared) in each assertion; lines that are no program are left out."""
+    for line in _statements(code):
+        found = [node for node in ast.walk(line.test) if isinstance(node, ast.Call) and _named(node, entry)]
+        sets = [
+            node.args[0]
+            for node in ast.walk(line.test)
+            if isinstance(node, ast.Call) and _named(node, "set") and node.args
+        ]
+        for call in found[:1]:
+            yield call, "set" if call in sets else "truth" if call is line.test else "equal"
+
+
+def _named(call: ast.Call, name: str) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == name
+
+
+def _statements(code: str) -> Iterator[ast.Assert]:
+    try:
+        yield from (node for node in ast.parse(code).body if isinstance(node, ast.Assert))
+    except SyntaxError:
+        return
+
+
+def _merged(calls: Iterable[Sequence[ast.expr]]) -> list[Any]:
+    """One shape an argument position, from literal arguments."""
+    found: list[Any] = []
+    for arguments in calls:
+        for place, argument in enumerate(arguments):
+            found += [None] * (place + 1 - len(found))
+            found[place] = _joined(found[place], _shape_of(argument))
+    return found
+
+
+def _shape_of(argument: ast.expr) -> Any:
+    try:
+        return _shape(ast.literal_eval(argument))
+    except (ValueError, TypeError, SyntaxError):
+        return None
+
+
+def _shape(value: Any) -> Any:
+    """(kind, shape of what it holds) of a collection, "number", or "text"."""
+    if isinstance(value, dict):
+        return "dict", _together(map(_shape, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return type(value).__name__, _together(map(_shape, value))
+    return "number" if isinstance(value, int | float | complex) else "text"
+
+
+def _together(shapes: Iterable[Any]) -> Any:
+    whole: Any = None
+    for shape in shapes:
+        whole = _joined(whole, shape)
+    return whole
+
+
+def _joined(left: Any, right: Any) -> Any:
+    """The shape of both; text where numbers are among text, collections where they are among either."""
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return left[0], _joined(left[1], right[1])
+    for one, other in ((left, right), (right, left)):
+        if one is None or (isinstance(other, tuple) and not isinstance(one, tuple)):
+            return other
+    return left if left == right else "text"
+
+
+def _paired(given: Sequence[Any], shapes: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    return ((value, shapes[place] if place < len(shapes) else None) for place, value in enumerate(given))
+
+
+_KINDS: dict[str, Callable[[Iterable[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset, "list": list}
+
+
+def _shaped(value: Any, shape: Any, above: str = "list") -> Any:
+    """``value``, as JSON has it, made of what ``shape`` says; deeper than that, of what it lies in (``above``)."""
+    kind, inner = shape if isinstance(shape, tuple) else (above, None)
+    if isinstance(value, dict):
+        return {key: _shaped(one, inner) for key, one in value.items()}
+    if isinstance(value, list):
+        below = "tuple" if kind in ("set", "frozenset") else kind
+        return _KINDS.get(kind, list)(_shaped(one, inner, below) for one in value)
+    return value
+
+
+def _argument(value: Any, shape: Any) -> Any:
+    """A whole argument. Complex numbers, and numbers that stand beside them, are written as text."""
+    for kind in (float, complex):
+        with suppress(ValueError):
+            return kind(value) if shape == "number" and isinstance(value, str) else _shaped(value, shape)
+    return value
+
+
+async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
+    """By agreement with the canonical solution on every input; undecided where that gives no result to compare."""
+    if item.problem is None or not reply.strip():
+        return Grade(False, "no program", item.gold)
+    problem, data = item.problem, json.loads(item.data)
+    canonical = program_of(item.reference, problem.setup, problem.entry)
+    told = await perform(canonical, data["calls"], problem, sandbox)
+    if isinstance(told, Outcome):
+        return Grade(None, f"the canonical solution: {told.reason}", item.gold)
+    cases = [(asked, one["value"]) for asked, one in told.items() if "value" in one]
+    if not cases or any("raised" in one for one in told.values()):
+        return Grade(None, "the canonical solution gives nothing to compare with", item.gold)
+    facts = f"ABOUT_ZERO, CASES, RULE, ATOL = {_ABOUT_ZERO!r}, {cases!r}, {data['rule']!r}, {data['atol']!r}\n"
+    test = facts + _COMPARED.replace("ENTRY", problem.entry)
+    tested = Problem(test, problem.setup, problem.entry, WALL_S, MEM_MIB, tuple(asked for asked, _ in cases))
+    outcome = await check(tested, reply, sandbox)
+    beyond = f"; {len(told) - len(cases)} results are too large to compare" if len(cases) < len(told) else ""
+    return Grade(outcome.passed, f"{outcome.reason}{beyond}", item.gold, f"{outcome.calls} calls")
+
+
+_plus = partial(
+    Benchmark,
+    domain="code",
+    fields=("task_id", "prompt", "entry_point", "canonical_solution"),
+    judge=judge,
+    licence="Apache-2.0 (EvalPlus)",
+)
+HUMANEVAL_PLUS = benchmark(
+    _plus(
+        name="humanevalplus",
+        title="HumanEval+, functions from docstrings under more inputs",
+        files=("HumanEvalPlus.jsonl", "HumanEvalPlus-NoExtreme.jsonl", "HumanEvalPlus-Mini.jsonl"),
+        read=_humaneval,
+        source="evalplus/humanevalplus_release",
+    )
+)
+MBPP_PLUS = benchmark(
+    _plus(
+        name="mbppplus",
+        title="MBPP+, basic Python functions under more inputs",
+        files=("MbppPlus.jsonl", "MbppPlus-NoExtreme.jsonl"),
+        read=_mbpp,
+        source="evalplus/mbppplus_release",
+    )
+)

@@ -1,0 +1,44 @@
+"""Suites of our own that are made from a seed: item i has a random source of its own and is of kind i modulo their
+number, so the first n items are the same however many are made, and no question is asked twice."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from agent0.benchmarks import Item
+from agent0.grading import Grade, extract, grade
+from agent0.grading.forms import fold
+from agent0.ports import Sandbox
+
+TRIES = 200
+Kind = Callable[[random.Random], Item]
+"""An item from a random source; its id is given later."""
+
+
+def seeded(name: str, kinds: Mapping[str, Kind], n: int, seed: int) -> list[Item]:
+    """The first ``n`` items of suite ``name``."""
+    names, out, asked = list(kinds), list[Item](), set[str]()
+    for place in range(n):
+        kind = names[place % len(names)]
+        item = next(item for item in _tries(name, kinds[kind], kind, seed, place) if item.question not in asked)
+        asked.add(item.question)
+        facts = {"subject": kind, **item.facts}
+        out.append(replace(item, id=f"{name}/{kind}/{seed}/{place}", facts=facts))
+    return out
+
+
+def _tries(name: str, make: Kind, kind: str, seed: int, place: int) -> Iterator[Item]:
+    """The item of a place, and others in its stead where its question was asked already."""
+    for again in range(TRIES):
+        yield make(random.Random(f"{name} {kind} {seed} {place} {again}"))
+
+
+async def exactly(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
+    """By value where the gold is a number, else by the words themselves, but for case and spaces."""
+    said = answer if answer is not None else extract(reply)
+    if said is None or not said.strip():
+        return Grade(False, "no answer", item.gold)
+    if item.gold.replace(".", "", 1).replace("-", "", 1).isdigit():
+        found = grade(item.gold, said)
+        return replace(found, correct=bool(found.correct), symbolic=False)
+    return Grade(fold(item.gold) == fold(said), "words", item.gold, said[:200])
