@@ -10,14 +10,15 @@ from projections.base import Row, each, select
 
 def list_traces(db: sqlite3.Connection, run: str) -> list[Row]:
     """Ended attempts of a run in the order they were asked for. ``calls`` are (tool, state, arguments) in order,
-    ``expected`` the right answer where a verifier said it."""
+    ``expected`` and ``reason`` are what a verifier said."""
     calls = _calls(db, run)
     rows = select(
         db,
         "SELECT attempt, task, attempts.iteration, number, correct, answer, end, domain, family, level,"
-        " (SELECT expected FROM verdicts WHERE verdicts.run = attempts.run AND verdicts.attempt = attempts.attempt"
-        " ORDER BY verifier LIMIT 1) AS expected"
-        " FROM attempts LEFT JOIN tasks USING (run, task) WHERE attempts.run = ? AND end IS NOT NULL"
+        " first.expected, first.reason FROM attempts LEFT JOIN tasks USING (run, task)"
+        " LEFT JOIN (SELECT run, attempt, expected, reason, min(verifier) FROM verdicts WHERE run = ?1"
+        " GROUP BY run, attempt) AS first USING (run, attempt)"
+        " WHERE attempts.run = ?1 AND end IS NOT NULL"
         " ORDER BY attempts.iteration, task, number",
         (run,),
     )

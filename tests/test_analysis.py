@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.analysis.diversity import expected_patterns, signature, variety
-from agent0.analysis.failure_modes import Outcome, failure_modes, mistake
+from agent0.analysis.failure_modes import Outcome, error_class, failure_modes
 from agent0.analysis.improvement import Scored, claims, step_by_step
 from agent0.analysis.tool_patterns import ANSWER, START, Call, Trace, tool_shares, transitions, used, with_and_without
 
@@ -39,7 +39,7 @@ def test_modes_of_a_dimension_add_up_to_all_failures(held: list[Outcome]) -> Non
     ("answer", "correct", "right", "end", "told"),
     [
         ("4", True, "4", "answered", ""),
-        (None, False, "4", "turn_limit", "turn_limit"),
+        (None, False, "4", "turn_limit", "out_of_turns"),
         (" ", False, "4", "answered", "no_answer"),
         ("4", None, "", "answered", "undecided"),
         ("four", False, "4", "answered", "format"),
@@ -54,12 +54,12 @@ def test_modes_of_a_dimension_add_up_to_all_failures(held: list[Outcome]) -> Non
     ],
 )
 def test_mistakes_have_a_class(answer: str | None, correct: bool | None, right: str, end: str, told: str) -> None:
-    assert mistake(answer, correct, right, end) == told
+    assert error_class(answer, correct, right=right, end=end) == told
 
 
 @given(st.none() | st.text(max_size=30), st.sampled_from([False, None]), st.text(max_size=30))
 def test_every_failure_has_a_class(answer: str | None, correct: bool | None, right: str) -> None:
-    assert mistake(answer, correct, right)
+    assert error_class(answer, correct, right=right)
 
 
 def python(code: str) -> str:

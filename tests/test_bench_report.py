@@ -36,8 +36,8 @@ def scored(mode: str, number: int, correct: bool | None, **more: object) -> Item
 def started(**more: object) -> BenchmarkStarted:
     held = {
         "name": NASTY, "benchmarks": ("gsm8k", "gone"), "modes": ("tools", "plain"), "samples": 1, "limit": 0,
-        "seed": 0, "actor": {"provider": "tiny", "model": NASTY, "price": [2.0, 10.0]}, "files": {NASTY: sha256("rows")},
-        "versions": {"gsm8k": NASTY},
+        "seed": 0, "actor": {"provider": "tiny", "model": NASTY, "price": [2.0, 10.0]},
+        "files": {NASTY: sha256("rows")}, "versions": {"gsm8k": NASTY},
     }  # fmt: skip
     return BenchmarkStarted.model_validate(held | more)
 

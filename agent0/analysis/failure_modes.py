@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from agent0.answers import normal_form
+from agent0.mistakes import mistake
 from agent0.statistics import wilson
 
-NO_ANSWER, UNDECIDED, FORMAT, WRONG_VALUE = "no_answer", "undecided", "format", "wrong_value"
 SIGN, OFF_BY_ONE, NEAR, ORDER, PART = "sign", "off_by_one", "near_value", "order", "part_of_answer"
-"""The classes of mistakes that can be told from an answer and the right one. ``format``: of another kind than the right
-answer; ``near_value``: within a tenth; ``order``: the right parts otherwise arranged; ``part_of_answer``: one holds the
-other; ``wrong_value``: none of these."""
+"""Classes of wrong values beside those of ``agent0.mistakes``, told from the right answer. ``near_value``: within a
+tenth; ``order``: the right parts otherwise arranged; ``part_of_answer``: one holds the other."""
 
+NO_ANSWER, FORMAT, WRONG_VALUE = "no_answer", "format", "wrong_value"
 _number = re.compile(r"[+-]?\d+(?:/\d+)?")
 
 
@@ -84,15 +84,14 @@ def _mode(key: tuple[str, str], rights: Sequence[bool], total: int, failed: int)
     )
 
 
-def mistake(answer: str | None, correct: bool | None, right: str = "", end: str = "") -> str:
-    """The class of a mistake, empty where there is none. ``right`` is the right answer where it is known, ``end`` how
-    the attempt ended: what stopped it is what went wrong, if it left no answer."""
-    if correct is True:
-        return ""
+def error_class(answer: str | None, correct: bool | None, *, reason: str = "", end: str = "", right: str = "") -> str:
+    """The class of a mistake, empty where there is none. ``reason`` is the verdict's, ``end`` how the attempt ended,
+    ``right`` the right answer; what is not known is empty."""
+    told = mistake(correct, reason, end, answer)
+    if told != WRONG_VALUE:
+        return told
     if answer is None or not answer.strip():
-        return end if end not in ("", "answered") else NO_ANSWER
-    if correct is None:
-        return UNDECIDED
+        return NO_ANSWER
     if not right:
         return WRONG_VALUE
     kind = kind_of_answer(right)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent0.analysis.failure_modes import Outcome, counted, failure_modes, mistake
+from agent0.analysis.failure_modes import Outcome, counted, error_class, failure_modes
 from agent0.benchmarks import Item, benchmarks
 from agent0.calibration import brier, ece, ece_interval, reliability
 from agent0.errors import Agent0Error
@@ -45,6 +45,7 @@ def bench_findings(db: sqlite3.Connection, artifacts: Artifacts, run: str, asked
         **{name: held[name] for name in ("run", "status", "time", "checkpoint", "samples")},
         "settings": held["settings"],
         "scores": [_score(tally(part), price) for part in grouped(items).values()],
+        "domains": _domains(items),
         "tools_against_plain": _compared(items),
         "failures": [_failures(mode, part) for mode, part in _by_mode(items)],
         "calibration": [told for mode, part in _by_mode(items) for told in _calibration(mode, part)],
@@ -68,6 +69,17 @@ def _score(scored: BenchmarkScored, price: Sequence[float]) -> Row:
     tokens = (told["metrics"].get("prompt_tokens", 0.0), told["metrics"].get("completion_tokens", 0.0))
     cost = sum(t * p for t, p in zip(tokens, price, strict=False)) / 1e6
     return {**told, "cost": cost if any(price) else None, "domain": _domain(scored.benchmark)}
+
+
+def _domains(items: Sequence[ItemScored]) -> list[Row]:
+    """Scores over all items of a domain, of whichever benchmark."""
+    told = [
+        item.model_copy(update={"benchmark": _domain(item.benchmark), "item": f"{item.benchmark} {item.item}"})
+        for item in items
+    ]
+    names = ("mode", "n", "accuracy", "lower95", "upper95", "undecided")
+    found = [tally(part) for part in grouped(told).values()]
+    return [{"domain": one.benchmark, **{name: getattr(one, name) for name in names}} for one in found]
 
 
 def _domain(name: str) -> str:
@@ -107,7 +119,7 @@ def _outcome(item: ItemScored) -> Outcome:
     marks = {
         "benchmark": item.benchmark,
         "domain": _domain(item.benchmark),
-        "error": item.error or mistake(item.answer, item.correct, "", item.end),
+        "error": item.error or error_class(item.answer, item.correct, reason=item.reason, end=item.end),
         "tool": used if item.mode == "tools" else "",
         **{name: f"{item.benchmark}: {value}" for name, value in item.facts.items()},
     }
@@ -167,7 +179,8 @@ def _various(rows: Sequence[Row]) -> list[Row]:
 def _told(row: Row, asked: Asked) -> Row:
     names = ("benchmark", "mode", "item", "sample", "answer", "reason", "error", "end", "tool_calls", "tool_ok")
     item = asked.get(row["benchmark"], {}).get(row["item"])
-    error = row["error"] or mistake(row["answer"], _truth(row["correct"]), item.gold if item else "", row["end"])
+    known = {"reason": row["reason"] or "", "end": row["end"] or "", "right": item.gold if item else ""}
+    error = row["error"] or error_class(row["answer"], _truth(row["correct"]), **known)
     return {
         **{name: row[name] for name in names},
         "error": error,

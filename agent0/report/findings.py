@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from agent0.analysis.diversity import signature, variety
-from agent0.analysis.failure_modes import Outcome, counted, failure_modes, mistake
+from agent0.analysis.failure_modes import Outcome, counted, error_class, failure_modes
 from agent0.analysis.improvement import Claim, Scored, claims, step_by_step
 from agent0.analysis.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
 from agent0.ports import Artifacts
@@ -108,10 +108,15 @@ def _outcome(row: Row) -> Outcome:
         "domain": row["domain"] or "",
         "level": str(row["level"] or ""),
         "family": row["family"] or "",
-        "error": mistake(row["answer"], row["correct"], row["expected"] or "", row["end"]),
+        "error": _error(row),
         "tool": used(_trace(row).calls),
     }
     return Outcome(row["correct"], marks, row["task"])
+
+
+def _error(row: Row) -> str:
+    known = {"reason": row["reason"] or "", "end": row["end"], "right": row["expected"] or ""}
+    return error_class(row["answer"], row["correct"], **known)
 
 
 def _trace(row: Row) -> Trace:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agent0.analysis.failure_modes import Outcome, mistake
+from agent0.analysis.failure_modes import Outcome, error_class
 from agent0.errors import Agent0Error
 from agent0.families import families
 from agent0.heldout import task_of
@@ -39,7 +39,7 @@ def outcome_of(item: Row) -> Outcome:
         "domain": str(item.get("domain", "")),
         "level": str(item.get("level", "")),
         "family": task.family if task else "",
-        "error": str(item.get("error") or mistake(answer, correct, right)),
+        "error": str(item.get("error") or error_class(answer, correct, right=right)),
         "tool": TOOLS[bool(item.get("tool_ok"))],
     }
     return Outcome(correct, marks, item["task"])

@@ -1,0 +1,129 @@
+"""The page that says where a student stands before anything is done about it: ``docs/baseline.md``."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agent0.report.rendering import NOTHING, number, p_value, points, share
+from agent0.report.telling import told_modes
+from agent0.scorecards import NAMES
+
+Row = dict[str, Any]
+
+MENDED_FIRST = 12
+"""Failure modes that are listed."""
+
+
+def baseline_page(found: Mapping[str, Any], verified: Mapping[str, Row], skipped: Mapping[str, str], made: Row) -> str:
+    """Markdown from ``bench_findings``. ``verified`` are verifiers' summaries by file of pairs, ``skipped`` says why a
+    benchmark was not scored, ``made`` has ``command``, ``date``, ``student`` and ``version``."""
+    return "\n".join(_lines(found, verified, skipped, made)) + "\n"
+
+
+def _lines(
+    found: Mapping[str, Any], verified: Mapping[str, Row], skipped: Mapping[str, str], made: Row
+) -> Iterator[str]:
+    limit = found["settings"]["limit"]
+    yield from ("# Baseline\n", f"Where {made['student']} stands, untrained. One command makes this page:\n")
+    yield from ("```", f".venv/bin/{made['command']}", "```\n")
+    size = f"{limit} items of each suite at most, drawn with seed {found['settings']['seed']}" if limit else "all items"
+    yield f"Made on {made['date']} with version {made['version']}: {size}, one sample each, zero-shot.\n"
+    yield "Intervals are Wilson's, 95 %, over items; what is undecided counts as not right.\n"
+    yield from ("## By domain\n", *_table(_scores(found["domains"], "domain")))
+    yield from ("## By suite\n", *_table(_scores(found["scores"], "benchmark", "domain")))
+    yield from _tools(found["tools_against_plain"])
+    yield from _verifiers(verified)
+    yield from _to_mend(found["failures"])
+    yield from _depends(found["settings"], skipped)
+
+
+def _scores(scores: Sequence[Row], *names: str) -> list[Row]:
+    """One row a suite or domain: with tools beside without."""
+    rows: dict[str, Row] = {}
+    for score in scores:
+        row = rows.setdefault(score[names[0]], {name: score[name] or "other" for name in names} | {"n": score["n"]})
+        row[NAMES[score["mode"]]] = (
+            f"{share(score['accuracy'])} ({share(score['lower95'])} to {share(score['upper95'])})"
+        )
+    order = [*names, "n", *NAMES.values()]
+    return [{name: row.get(name) for name in order} for row in rows.values()]
+
+
+def _tools(compared: Sequence[Row]) -> Iterator[str]:
+    yield "## With tools against without\n"
+    yield (
+        "The same items, paired: exact McNemar test, Holm's correction over the suites. Detectable is the smallest "
+        "true difference that would have shown in four of five cases.\n"
+    )
+    yield from _table(
+        [
+            {
+                "suite": one["benchmark"],
+                "points": f"{points(one['mean'])} ({points(one['lower95'])} to {points(one['upper95'])})",
+                "p (Holm)": p_value(one["adjusted_p"]).removeprefix("p ").removeprefix("= "),
+                "detectable": f"{100 * one['detectable']:.1f}",
+                "with tools": one["word"],
+            }
+            for one in compared
+        ]
+    )
+
+
+def _verifiers(verified: Mapping[str, Row]) -> Iterator[str]:
+    yield "## Verifiers\n"
+    yield (
+        "Labelled pairs, decided as attempts are; what is undecided counts as refused. Pairs on which graders may "
+        "differ are in a row of their own.\n"
+    )
+    rows = [_verifier(name, told) for name, told in verified.items()]
+    rows += [_verifier(f"{name}, policy", told["policy"]) for name, told in verified.items() if told["policy"]["n"]]
+    yield from _table(rows) if rows else ("There were no pairs in the folder.\n",)
+
+
+def _verifier(name: str, told: Row) -> Row:
+    return {
+        "pairs": name,
+        "n": told["n"],
+        "accuracy": number(told["accuracy"]),
+        "at least (95 %)": number(told["lower95"]),
+        "right ones accepted": share(told["tpr"]),
+        "wrong ones accepted": share(told["fpr"]),
+        "undecided": told["undecided"],
+        "slowest, s": number(told["slowest_s"]),
+    }
+
+
+def _to_mend(failures: Sequence[Row]) -> Iterator[str]:
+    """The prioritised list; with tools, which is how a student works."""
+    yield "## What to mend first\n"
+    yield (
+        "Failure modes of the student with its tools, the most to gain first: by how many points accuracy over all "
+        "items above would rise if every one of the kind were right. Kinds of one sort add up, those of different "
+        "sorts overlap.\n"
+    )
+    for one in failures:
+        if one["mode"] == "tools" and one["modes"]:
+            rows = told_modes(one["modes"][:MENDED_FIRST])
+            yield from _table([{"": place, **row} for place, row in enumerate(rows, 1)])
+
+
+def _depends(settings: Mapping[str, Any], skipped: Mapping[str, str]) -> Iterator[str]:
+    yield "## What the numbers depend on\n"
+    yield from _table([{"file": name, "sha256": digest} for name, digest in sorted(settings["files"].items())])
+    if skipped:
+        yield "Not scored:\n"
+        yield from _table([{"suite": name, "why": why} for name, why in skipped.items()])
+
+
+def _table(rows: Sequence[Row]) -> Iterator[str]:
+    """Nothing for no row; an empty line behind."""
+    if rows:
+        yield f"| {' | '.join(rows[0])} |"
+        yield f"|{'---|' * len(rows[0])}"
+        yield from (f"| {' | '.join(_cell(value) for value in row.values())} |" for row in rows)
+        yield ""
+
+
+def _cell(value: Any) -> str:
+    """Rows of a benchmark may hold what Markdown would obey."""
+    text = " ".join(str(NOTHING if value is None else value).split())
+    return "".join(f"\\{c}" if c in "|<>`*[]\\" else c for c in text)
