@@ -7,6 +7,8 @@ from agent0.shrinking import difference, shrunk
 from events.base import Recorded
 from events.runs import RunStarted
 
+_LACKING = "`agent0 sandbox check` says what a warm sandbox lacks."
+
 
 def fitted(world: World, begin: Recorded) -> tuple[Recorded, str]:
     """``begin`` as this machine can carry it, and what a person is told about that (nothing where nothing changed)."""
@@ -15,10 +17,12 @@ def fitted(world: World, begin: Recorded) -> tuple[Recorded, str]:
         return begin, ""
     asked = RunConfig.model_validate(begin.event.config)
     config, digest = config_of(shrunk(asked))
+    chosen = world.settings.sandbox.backend == backend
     notice = (
-        f"Only {backend} works here: every tool call starts a process of its own, and imports what it needs. "
-        "`agent0 sandbox check` says what a warm sandbox lacks."
+        f"{f'sandbox.backend is {backend}' if chosen else f'Only {backend} works here'}: every tool call starts a "
+        "process of its own, and imports what it needs. "
     )
+    notice += "With auto a warm sandbox is tried first." if chosen else _LACKING
     if changed := difference(asked, shrunk(asked)):
         notice += f" This run is made smaller: {changed}."
     event = begin.event.model_copy(update={"config": config, "config_sha": digest})

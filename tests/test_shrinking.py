@@ -39,8 +39,9 @@ def test_every_profile_is_still_a_run(profile: str) -> None:
     check_names(shrunk(load(profile, {}, {}).run))
 
 
-def _world(backend: str) -> SimpleNamespace:
-    return SimpleNamespace(ports={"sandbox": SimpleNamespace(backend=backend)})
+def _world(backend: str, wanted: str = "auto") -> SimpleNamespace:
+    settings = SimpleNamespace(sandbox=SimpleNamespace(backend=wanted))
+    return SimpleNamespace(ports={"sandbox": SimpleNamespace(backend=backend)}, settings=settings)
 
 
 @pytest.mark.parametrize("backend", ["bwrap-cold", "docker-cold"])
@@ -50,7 +51,9 @@ def test_a_run_that_begins_cold_says_what_was_shrunk(backend: str) -> None:
     config, digest = config_of(shrunk(RunConfig.model_validate(begin.event.config)))
     assert (smaller.event.config, smaller.event.config_sha) == (config, digest)
     assert (smaller.run, smaller.id, smaller.event.prompts) == (begin.run, begin.id, begin.event.prompts)
-    assert backend in notice
+    assert f"Only {backend} works here" in notice
+    (_, asked_for) = fitted(_world(backend, backend), begin)
+    assert asked_for.startswith(f"sandbox.backend is {backend}: ") and "Only" not in asked_for
     assert "tasks an iteration 64 -> 16, validation 150 -> 30, test 300 -> 60" in notice
 
 
