@@ -1,0 +1,131 @@
+"""The past through the command line: any state again, forks, the same decisions, other rewards."""
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent0.assembly import open_log
+from agent0.assembly_branches import state_at
+from agent0.configuration import load
+from events.base import Recorded
+from tests.terminal import agent0 as call
+
+SMALL = (
+    *("--profile", "scripted", "--iterations", "3", "--tasks", "6", "--attempts", "2"),
+    *("-s", "run.evaluation.validation=12", "-s", "run.evaluation.test=12", "-s", "sandbox.workers=1"),
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with a finished run."""
+    folder = tmp_path_factory.mktemp("past")
+    said = call("run", "start", *SMALL, "--name", "first", home=folder)
+    assert said.code == 0, said.err
+    return folder
+
+
+def reading(home: Path, work: Any) -> Any:
+    async def run() -> Any:
+        async with open_log(load("scripted", {"home": str(home)}, {}), "reader") as log:
+            return await work(log)
+
+    return asyncio.run(run())
+
+
+def name_of(home: Path) -> str:
+    return str(call("run", "list", "--json", home=home).json[-1]["run"])
+
+
+def test_a_state_rebuilt_from_zero_is_the_one_that_was_recorded_then(home: Path) -> None:
+    run = name_of(home)
+
+    async def look(log: Any) -> list[tuple[Recorded, int, str]]:
+        told = [r async for r in log.read(run)]
+        at = {r.id: r.seq for r in told}
+        asked = [r for r in told if hasattr(r.event, "state_sha") and r.cause]
+        chosen = random.Random(0).sample(asked, 20)
+        return [(r, at[r.cause], (await state_at(log, run, at[r.cause])).digest) for r in chosen]
+
+    for recorded, seq, rebuilt in reading(home, look):
+        assert rebuilt == recorded.event.state_sha, (recorded.type, seq)
+
+
+def test_its_own_rules_give_its_own_rewards(home: Path) -> None:
+    said = call("experiment", "rescore", name_of(home), "--rewards", "as-run", "--json", home=home)
+    assert said.code == 0
+    assert (said.json["identical"], said.json["changed"], said.json["committed"]) == (True, 0, False)
+    assert said.json["receipts"] > 0
+
+
+def test_other_rules_are_shown_first_and_written_down_once(home: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "bold.toml"
+    rules.write_text('set = "agent0"\n[weights]\nnovelty = 0.4\n')
+    asked = ("experiment", "rescore", name_of(home), "--rewards", str(rules), "--name", "bold")
+    assert call(*asked, "--json", home=home).json["committed"] is False
+    assert call("experiment", "list", "--json", home=home).json == []
+    first = call(*asked, "--commit", "--json", home=home).json
+    again = call(*asked, "--commit", "--json", home=home).json
+    assert first == again and first["teacher"]["changed"] > 0 == first["student"]["changed"]
+    count = "SELECT count(*) AS n, count(DISTINCT id) AS ids FROM events WHERE run = 'exp-bold'"
+    rows = call("projections", "query", count, "--json", home=home).json
+    assert rows == [{"n": first["receipts"] + 2, "ids": first["receipts"] + 2}]
+    shown = call("experiment", "show", "bold", "--json", home=home).json
+    assert (shown["status"], shown["run"], shown["events"]) == ("finished", name_of(home), first["receipts"])
+    other = call("experiment", "rescore", name_of(home), "--name", "bold", "--commit", home=home)
+    assert other.code != 0 and "another name" in other.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[weights]\nnovel = 1.0\n", "Did you mean novelty"),
+        ("weights = 3\n", "weights"),
+        ("[weights\n", "no TOML"),
+        ("knob = 1\n", "knob"),
+    ],
+)
+def test_rules_that_are_none_are_refused_by_name(home: Path, tmp_path: Path, text: str, words: str) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text(text)
+    said = call("experiment", "rescore", name_of(home), "--rewards", str(rules), home=home)
+    assert said.code == 2 and words in said.err
+
+
+def test_a_fork_goes_on_from_the_middle_under_other_settings(home: Path) -> None:
+    first = name_of(home)
+    events = call("run", "show", first, "--json", home=home).json["events"]
+    changes = ("-s", "training.student.lr=0.01", "-s", "iterations=4")
+    said = call("run", "fork", first, "--at", str(events // 2), *changes, "--name", "second", home=home)
+    assert said.code == 0, said.err
+    row = call("run", "list", "--forks", "--json", home=home).json[0]
+    assert (row["parent"], row["parent_seq"], row["status"]) == (first, events // 2, "finished")
+    again = call("run", "fork", row["run"], "--at", "0", "-s", "iterations=5", "--name", "third", home=home)
+    assert again.code == 0, again.err
+    third = call("run", "list", "--forks", "--json", home=home).json[0]
+    assert (third["parent"], third["iteration"]) == (row["run"], 4)
+    for run in (first, row["run"], third["run"]):
+        told = call("run", "check", run, "--json", home=home).json
+        assert told["same"] and told["decisions"] > 20, told
+        assert call("experiment", "rescore", run, "--json", home=home).json["identical"]
+    parted = call("run", "diff", first, row["run"], "--json", home=home).json
+    assert parted["common_until"] == events // 2
+    assert parted["settings"] == {"iterations": [3, 4], "training.student.lr": [0.0025, 0.01]}
+    shared = "SELECT count(*) AS n FROM events WHERE run = 'RUN' AND type = 'TaskRequested'".replace("RUN", row["run"])
+    assert 0 < call("projections", "query", shared, "--json", home=home).json[0]["n"] < 4 * 6
+
+
+def test_what_cannot_be_forked_is_refused_by_name(home: Path) -> None:
+    first = name_of(home)
+    for arguments, words in (
+        (("--at", "999999"), "no event 999999"),
+        (("-s", "nonsense=1"), "nonsense"),
+        (("-s", "iterations=x"), "iterations"),
+        (("-s", "iterations"), "KEY=VALUE"),
+    ):
+        said = call("run", "fork", first, *arguments, home=home)
+        assert said.code != 0 and words in said.err, said.err
+    assert call("run", "show", "nobody", "--at", "3", home=home).code != 0
