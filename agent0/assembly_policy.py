@@ -60,4 +60,9 @@ def rows(configured: PolicyConfig, resolved: PolicyConfig) -> list[dict[str, obj
         for name in dict.fromkeys([*before, *now]):
             origin = "settings" if (name in before) == (name in now) else "changed"
             out.append({"kind": kind, "name": name, "allowed": name in now, "origin": origin})
+    for name in dict.fromkeys([*configured.withheld, *resolved.withheld]):
+        kept, told = name in resolved.withheld, name in configured.withheld
+        out.append(
+            {"kind": "module", "name": name, "allowed": not kept, "origin": "settings" if kept == told else "changed"}
+        )
     return out

@@ -36,6 +36,9 @@ _STARTERS = (
 STARTERS = frozenset(_STARTERS.split())
 """Programs that start others when asked to: each hands on whatever else exists in the sandbox."""
 
+BROUGHT = ("pytest",)
+"""Packages that a tool brings with it: on no list, and there for that tool unless they are withheld."""
+
 _SHELL_NEEDS = ("bash", "sh")
 _executable = re.compile(r"(?![.-])[A-Za-z0-9_.+@\[-]{1,64}")
 _label = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
@@ -59,10 +62,18 @@ def resolve(policy: PolicyConfig, changes: Iterable[PolicyChanged], profile: str
     """``policy``, the settings of ``profile``, with every change of that profile in the order in which they were made.
     An entry that stays keeps its place; one that is new comes last."""
     lists = {kind: list(getattr(policy, field)) for kind, field in FIELDS.items()}
+    withheld = list(policy.withheld)
     for change in changes:
-        if change.profile == profile:
-            lists[change.kind] = _changed(lists[change.kind], change)
-    return policy.model_copy(update={FIELDS[kind]: tuple(entries) for kind, entries in lists.items()})
+        if change.profile != profile:
+            continue
+        if change.kind == "module" and change.name in BROUGHT:
+            given_back = change.allowed and change.name in withheld
+            withheld = [name for name in withheld if name != change.name] + [change.name] * (not change.allowed)
+            if given_back:
+                continue
+        lists[change.kind] = _changed(lists[change.kind], change)
+    changed = {FIELDS[kind]: tuple(entries) for kind, entries in lists.items()}
+    return policy.model_copy(update={**changed, "withheld": tuple(withheld)})
 
 
 def _changed(entries: list[str], change: PolicyChanged) -> list[str]:
@@ -91,6 +102,24 @@ def verdict(policy: PolicyConfig, kind: PolicyKind, name: str) -> Verdict:
     if kind == "module" and name in sys.stdlib_module_names:
         by = "the standard library"
     return Verdict(kind, name, bool(by), by)
+
+
+def denial(policy: PolicyConfig, needs: Iterable[tuple[PolicyKind, str]]) -> str:
+    """Why what needs all of ``needs`` is refused, naming the setting and how a person changes it; empty where it is
+    not. The name ``*`` stands for any of its kind."""
+    for kind, name in needs:
+        if not _has(policy, kind, name):
+            field = "withheld" if name in BROUGHT else FIELDS[kind]
+            what, word = (f"any {kind}", "NAME") if name == "*" else (f"the {kind} {name}", name)
+            fix = f"a person allows it with: agent0 sandbox allow {kind} {word}"
+            return f"the policy (run.policy.{field}) does not allow {what}, which this tool needs; {fix}"
+    return ""
+
+
+def _has(policy: PolicyConfig, kind: PolicyKind, name: str) -> bool:
+    if name == "*":
+        return bool(getattr(policy, FIELDS[kind]))
+    return name not in policy.withheld if name in BROUGHT else verdict(policy, kind, name).allowed
 
 
 def _covers(kind: PolicyKind, entry: str, name: str) -> bool:

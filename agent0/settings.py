@@ -71,6 +71,7 @@ class PolicyConfig(Frozen):
         description="first words of statements for sqlite_query",
     )
     paths: tuple[str, ...] = Field(("*",), description="work files that file tools may write, as patterns")
+    withheld: tuple[str, ...] = Field((), description="packages that tools bring along (pytest) and may not use")
 
 
 class CurriculumConfig(Frozen):

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agent0.assembly import open_log, recorded, started
-from agent0.assembly_policy import change, changes, with_policy
+from agent0.assembly_policy import change, changes, rows, with_policy
 from agent0.assembly_tables import catch_up, reading
 from agent0.configuration import load
 from agent0.errors import ConfigError
@@ -60,6 +60,16 @@ def test_the_last_word_on_each_thing_holds_and_nothing_else_moves(told: list[Pol
 @given(st.lists(changed, max_size=6))
 def test_another_profile_is_not_touched(told: list[PolicyChanged]) -> None:
     assert resolve(POLICY, told, "third") == POLICY
+
+
+def test_what_a_tool_brings_is_withheld_and_given_back() -> None:
+    deny, allow = (PolicyChanged(profile="tiny", kind="module", name="pytest", allowed=said) for said in (False, True))
+    denied = resolve(POLICY, [deny, deny], "tiny")
+    assert (denied.withheld, denied.modules) == (("pytest",), POLICY.modules)
+    assert resolve(denied, [allow], "tiny") == POLICY, "it is there for its tool again, and for no other"
+    assert resolve(POLICY, [deny], "other") == POLICY
+    listed = [row for row in rows(POLICY, denied) if row["name"] == "pytest"]
+    assert listed == [{"kind": "module", "name": "pytest", "allowed": False, "origin": "changed"}]
 
 
 @given(changed)

@@ -123,6 +123,19 @@ STATES = {
 }
 
 
+CALLS = (
+    "Calls of an attempt are events, `ToolCalled`, steps of plans included; tables, metrics and `agent0 sandbox "
+    "top` count these. An evaluation's calls belong to no attempt and are no events of their own: "
+    "`CheckpointEvaluated` says what share of items used a tool with success, its `items` artifact how often each did, "
+    "and `ItemScored` counts those of a benchmark's item. What a verifier runs is part of its verdict. `agent0 tool "
+    "call` and `tool serve` belong to no run and leave no event.\n\n"
+    "Calls are counted from 1, by the student (`rollback`) and on the command line (`ATTEMPT#CALL`, for example "
+    "`t3-a0#2`): failed ones count, the steps of a plan that is the third call are 3.1, 3.2 and so on, and 0 is the "
+    "work folder before the first call. Only the event's own `number`, which puts all of them in one order, begins "
+    "at 0.\n"
+)
+
+
 def tools_page() -> str:
     """Every tool of the package: what the model reads, its arguments, how it can end, examples with their output."""
     from agent0.tools import tools
@@ -133,7 +146,9 @@ def tools_page() -> str:
         "# Tools\n",
         "What a student may call, where `run.student.tools` names it. The text of a tool is what the model reads. An "
         "attempt has a work folder, empty at first and kept from call to call. `agent0 tool list` has the tools of "
-        "plugins too.\n",
+        "plugins too. A tool that needs what the policy does not allow (`agent0 sandbox list`) is `refused`, and the "
+        "reason names the policy.\n",
+        CALLS,
         "| state | how a call ended |\n|---|---|",
         *(f"| `{state}` | {meaning} |" for state, meaning in STATES.items()),
         "",

@@ -14,17 +14,23 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from agent0.policy import denial
 from agent0.ports import ToolSpec
+from agent0.settings import PolicyConfig
 from agent0.snapshots import Files
-from agent0.tools.answer import shorten
+from agent0.tools.answer import refused, shorten
 from agent0.tools.workspace import Done, Workspace
+from events.policies import PolicyKind
 from events.values import ToolCall, ToolResult, ToolState
 
 Run = Callable[..., Awaitable[ToolResult]]
+Need = tuple[PolicyKind, str]
 _LEAST = 200
 """Characters of output that an attempt may always read, or it could not see why its budget is used up."""
 _SHARING_S = 10.0
 """Tool time an attempt must have left to share executions: others must not meet its short limits."""
+_KINDS = ("str", "int", "float", "bool")
+"""What stands behind the name of an argument that may be of several kinds."""
 _LONGEST_EXAMPLE = 400
 """Characters of an example that a wrong call is told."""
 
@@ -61,7 +67,8 @@ class Foreign:
 class Tool:
     """A registered tool. ``pure``: same arguments, same work folder, same policy: same result and same folder after it,
     whatever was called before, so results may be cached by content. ``states``: how it can end.
-    ``untrusted``: what it says is text of strangers."""
+    ``untrusted``: what it says is text of strangers. ``needs``: what the policy must allow (a name, or ``*`` for any of
+    that kind), or every call is refused."""
 
     name: str
     run: Run
@@ -71,6 +78,11 @@ class Tool:
     states: tuple[ToolState, ...] = SANDBOXED
     untrusted: bool = False
     foreign: Foreign | None = None
+    needs: tuple[Need, ...] = ()
+
+    def denial(self, policy: PolicyConfig) -> str:
+        """Why ``policy`` has every call refused, empty where it does not."""
+        return denial(policy, self.needs)
 
     @functools.cached_property
     def spec(self) -> ToolSpec:
@@ -105,6 +117,7 @@ def tool(
     examples: Sequence[Example | Mapping[str, Any]] = (),
     states: Sequence[ToolState] = SANDBOXED,
     untrusted: bool = False,
+    needs: Sequence[Need] = (),
 ) -> Callable[[Run], Run]:
     """Register the decorated ``async def name(work, *arguments) -> ToolResult`` under its own name.
 
@@ -122,7 +135,7 @@ def tool(
         if not inspect.getdoc(run):
             raise TypeError(f"tool {name} has no docstring for the model to read")
         shown = tuple(one if isinstance(one, Example) else Example(one) for one in examples)
-        _tools[name] = Tool(name, run, _arguments(run), pure, shown, tuple(states), untrusted)
+        _tools[name] = Tool(name, run, _arguments(run), pure, shown, tuple(states), untrusted, needs=tuple(needs))
         return run
 
     return register
@@ -190,12 +203,14 @@ async def _answer(call: ToolCall, work: Workspace) -> ToolResult:
     chosen = known.get(call.name)
     if chosen is None:
         return _mistake(_unknown(call.name, sorted(known)))
+    if reason := chosen.denial(work.policy):
+        return refused(reason)
     try:
         values = chosen.arguments.model_validate(call.arguments).model_dump()
     except ValidationError as error:
-        return _mistake(_misfit(chosen, _problems(error)))
-    if chosen.foreign and (problems := chosen.foreign.check(values)):
-        return _mistake(_misfit(chosen, problems))
+        return _mistake(_misfit(chosen, problems(error, chosen.spec.parameters)))
+    if chosen.foreign and (found := chosen.foreign.check(values)):
+        return _mistake(_misfit(chosen, found))
     if work.cache is None or not chosen.pure or work.seconds < _SHARING_S:
         return await chosen.run(work, **values)
     key = [chosen.name, values, work.fingerprint, work.policy.model_dump()]
@@ -232,14 +247,35 @@ def _unknown(name: str, known: list[str]) -> str:
     return f"There is no tool named {name[:64]!r}.{hint} The tools are: {', '.join(known) or 'none'}."
 
 
-def _problems(error: ValidationError) -> list[str]:
-    return [
-        f"{'.'.join(str(part)[:64] for part in item['loc']) or 'arguments'}: {item['msg']}"
-        for item in error.errors(include_url=False, include_input=False, include_context=False)[:5]
-    ]
+def problems(error: ValidationError, schema: Mapping[str, Any], *, names_only: bool = False) -> list[str]:
+    """What does not fit ``schema``: up to five arguments, each with what it should be, or what its name may mean.
+    ``names_only``: values are not known yet."""
+    told: dict[str, str] = {}
+    for item in error.errors(include_url=False, include_input=False, include_context=False):
+        if names_only and item["type"] not in ("missing", "extra_forbidden"):
+            continue
+        place = item["loc"][:-1] if len(item["loc"]) > 1 and item["loc"][-1] in _KINDS else item["loc"]
+        name = ".".join(str(part)[:64] for part in place) or "arguments"
+        words = _words(item["type"], item["msg"], place, schema)
+        told[name] = f"{told[name]} or {words.removeprefix('Input should be ')}" if name in told else words
+    return [f"{name}: {words}" for name, words in list(told.items())[:5]]
 
 
-def _misfit(chosen: Tool, problems: list[str]) -> str:
+def _words(kind: str, message: str, place: Sequence[int | str], schema: Mapping[str, Any]) -> str:
+    if kind == "extra_forbidden":
+        near = difflib.get_close_matches(str(place[-1])[:64], _names(place, schema), n=1)
+        return f"there is no such argument{f' (did you mean {near[0]}?)' if near else ''}"
+    return "Input should be an object" if kind in ("dict_type", "model_type") else message
+
+
+def _names(place: Sequence[int | str], schema: Mapping[str, Any]) -> list[str]:
+    """Arguments there are beside ``place``."""
+    for part in place[:-1]:
+        schema = schema.get("items", {}) if isinstance(part, int) else schema.get("properties", {}).get(part, {})
+    return list(schema.get("properties", {}))
+
+
+def _misfit(chosen: Tool, wrong: list[str]) -> str:
     schema = chosen.spec.parameters
     required = schema.get("required", [])
     fields = [f"{name}{'' if name in required else ' (optional)'}" for name in schema.get("properties", {})]
@@ -247,4 +283,4 @@ def _misfit(chosen: Tool, problems: list[str]) -> str:
     example = next((one.arguments for one in chosen.examples if one.arguments), None)
     shown = json.dumps(example, ensure_ascii=False) if example else ""
     like = f" Example: {shown}" if 0 < len(shown) <= _LONGEST_EXAMPLE else ""
-    return f"{chosen.name} was called with wrong arguments. {'; '.join(problems)}. {takes}{like}"
+    return f"{chosen.name} was called with wrong arguments. {'; '.join(wrong)}. {takes}{like}"

@@ -31,6 +31,11 @@ def shorten(text: str, limit: int = LIMIT) -> str:
     return f"{text[:head]}\n[{len(text) - limit} characters left out]\n{text[-tail:]}"
 
 
+def refused(reason: str) -> ToolResult:
+    """A call that was not made."""
+    return ToolResult(state=ToolState.REFUSED, output=f"[refused: {reason}]", reason=reason)
+
+
 def answer(result: SandboxResult, output: str | None = None) -> ToolResult:
     """``result`` as the model reads it: standard output, then standard error where it failed, then the limit hit."""
     parts = [result.stdout if output is None else output]

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from agent0.ports import WebRequest, WebResponse
 from agent0.tools import tool
+from agent0.tools.answer import refused
 from agent0.tools.strangers import marked, visible
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
@@ -55,11 +56,6 @@ def refusal(work: Workspace) -> str:
     if work.seconds <= 0:
         return SPENT
     return "" if work.policy.hosts else NO_HOST
-
-
-def refused(reason: str) -> ToolResult:
-    """A call that was not made."""
-    return ToolResult(state=ToolState.REFUSED, output=f"[refused: {reason}]", reason=reason)
 
 
 def _written(url: str, told: WebResponse) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from agent0.ports import SandboxResult
 from agent0.tools import Example, tool
-from agent0.tools.answer import answer
+from agent0.tools.answer import answer, refused
 from agent0.tools.paths import listed, missing, mistaken, plain
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
@@ -18,6 +18,7 @@ _FOUND, _FAILED, _ABSENT = 1, 2, 127
 
 @tool(
     pure=True,
+    needs=[("executable", "bash"), ("executable", "ruff")],
     examples=[
         Example(
             {"path": "a.py"},
@@ -45,7 +46,7 @@ async def lint(
 def _told(result: SandboxResult) -> ToolResult:
     read = answer(result)
     if result.rc == _ABSENT:
-        return mistaken("ruff is not among the programs this run allows, so nothing can be checked.")
+        return refused("ruff is not installed on this machine; a person installs it with: pip install ruff")
     if result.state is ToolState.OK and not read.output:
         return read.model_copy(update={"output": "No problems found."})
     if result.state is ToolState.ERROR and result.rc == _FOUND:

@@ -25,6 +25,8 @@ def printable(name: str) -> str:
 
 def misnamed(path: str) -> str:
     """Why ``path`` names no file inside a work folder, empty where it does."""
+    if not path:
+        return "path: that is the work folder itself. Name a file in it, like data/a.txt"
     if is_inside(path) and printable(path) == path:
         return ""
     return (
@@ -36,6 +38,8 @@ def missing(path: str, files: Files) -> str:
     """Why there is no file ``path``, with those there are; empty where it is."""
     if path in files:
         return ""
+    if not path:
+        return f"{misnamed(path)}. {listed(path, files)}"
     return misnamed(path) or f"path: there is no file {path[:200]}. {listed(path, files)}"
 
 

@@ -1,13 +1,15 @@
 """Several calls at once, where a later one may use what an earlier one printed."""
 
 import difflib
+import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent0.tools import VALUES, Example, call_tool, tool, tools
+from agent0.tools import VALUES, Example, call_tool, problems, tool, tools
 from agent0.tools.answer import LIMIT, shorten
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
@@ -42,7 +44,17 @@ class PlanStep(BaseModel):
                 ]
             },
             "1. python, saved as product: ok\n42\n2. python: ok\n43",
-        )
+        ),
+        Example(
+            {
+                "steps": [
+                    {"tool": "python", "args": {"code": "print(1 + 1)"}, "save_as": "line"},
+                    {"tool": "read_file", "args": {"path": "notes.txt", "start": "{{line}}"}},
+                ]
+            },
+            "1. python, saved as line: ok\n2\n2. read_file: ok\nb\n[line 2 of 2]",
+            after=(("write_file", {"path": "notes.txt", "content": "a\nb\n"}),),
+        ),
     ],
 )
 async def plan(
@@ -50,49 +62,95 @@ async def plan(
     steps: Annotated[list[PlanStep], Field(min_length=1, max_length=MOST_STEPS), "calls, made in order"],
 ) -> ToolResult:
     """Make several calls in order. Each step is {"tool": name, "args": its arguments, "save_as": a name (optional)}.
-    {{name}} anywhere in a later step's args is replaced by the output of the step that was saved under this name; it is
-    text, nothing is computed. The work folder is kept from step to step. The plan is checked before its first step, at
-    the first step that fails it stops, and you get every output so far. At most 16 steps; no plan inside a plan.
-    Example: {"steps": [{"tool": "python", "args": {"code": "print(6 * 7)"}, "save_as": "product"},
-    {"tool": "python", "args": {"code": "print({{product}} + 1)"}}]}
+    {{name}} in a later step's args stands for the output saved under this name: as text inside other text, or as the
+    number, list or object that it is where it is a whole argument, as in "start": "{{n}}". The work folder is kept from
+    step to step. The plan is checked before its first step and stops at the first that fails; you get every output so
+    far. At most 16 steps; no plan inside a plan.
+    Example: {"steps": [{"tool": "python", "args": {"code": "print(6 * 7)"}, "save_as": "n"},
+    {"tool": "python", "args": {"code": "print({{n}} + 1)"}}]}
     """
     wanted = [PlanStep.model_validate(one) for one in steps]
     if problem := _problem(wanted, work.allowed):
         return ToolResult(state=ToolState.ERROR, output=f"{problem} Nothing was run.")
     told: list[str] = []
     saved: dict[str, str] = {}
-    spent, share = 0.0, max(_LEAST, LIMIT // len(wanted))
+    made: list[ToolResult] = []
+    share = max(_LEAST, LIMIT // len(wanted))
     for number, one in enumerate(wanted, 1):
         result = await _make(one, saved, work)
-        spent += result.wall_s
+        made.append(result)
         name = f", saved as {one.save_as}" if one.save_as else ""
         told.append(f"{number}. {one.tool}{name}: {result.state.value}\n{shorten(result.output, share)}".rstrip())
         if result.state is not ToolState.OK:
             left = len(wanted) - number
             told.append(f"[stopped: step {number} failed; {left} of {len(wanted)} steps were not made]")
-            return ToolResult(state=ToolState.ERROR, output="\n".join(told), wall_s=spent)
+            return _summed(ToolState.ERROR, told, made)
         saved |= {one.save_as: result.output} if one.save_as else {}
         if work.answer is not None:
             break
-    return ToolResult(state=ToolState.OK, output="\n".join(told), wall_s=spent)
+    return _summed(ToolState.OK, told, made)
+
+
+def _summed(state: ToolState, told: Sequence[str], made: Sequence[ToolResult]) -> ToolResult:
+    """What the steps ``made`` took together: sums, and the highest memory of any."""
+    return ToolResult(
+        state=state,
+        output="\n".join(told),
+        wall_s=sum(one.wall_s for one in made),
+        cpu_s=sum(one.cpu_s for one in made),
+        peak_mem_mib=max(one.peak_mem_mib for one in made),
+        tier=", ".join(dict.fromkeys(one.tier for one in made if one.tier)),
+        backend=", ".join(dict.fromkeys(one.backend for one in made if one.backend)),
+        output_bytes=sum(one.output_bytes for one in made),
+    )
 
 
 async def _make(one: PlanStep, saved: Mapping[str, str], work: Workspace) -> ToolResult:
     """One step, its references filled in."""
-    arguments = _filled(one.args, saved)
-    size = sum(map(len, _texts(arguments)))
+    arguments = _filled(one.args, saved, tools()[one.tool].spec.parameters)
+    size = len(json.dumps(arguments, ensure_ascii=False))
     error = f"with its references filled in it has {size} characters, more than {_LONGEST}" if size > _LONGEST else ""
     call = ToolCall(name=one.tool, arguments=one.args if error else arguments, error=error)
     return await call_tool(call, work, inner=True)
 
 
-def _filled(value: Any, saved: Mapping[str, str]) -> Any:
-    """``value`` with every reference replaced once; what is filled in is never read again."""
+def _filled(value: Any, saved: Mapping[str, str], schema: Any) -> Any:
+    """``value``, which ``schema`` describes, with every reference replaced once; what is filled in is never read
+    again."""
+    known = schema if isinstance(schema, dict) else {}
     if isinstance(value, str):
+        whole = _reference.fullmatch(value)
+        if whole and not _takes_text(known):
+            return _meant(saved[whole[1]])
         return _reference.sub(lambda found: saved[found[1]], value)
     if isinstance(value, dict):
-        return {key: _filled(inner, saved) for key, inner in value.items()}
-    return [_filled(inner, saved) for inner in value] if isinstance(value, list) else value
+        fields, others = known.get("properties", {}), known.get("additionalProperties")
+        return {key: _filled(inner, saved, fields.get(key, others)) for key, inner in value.items()}
+    return [_filled(inner, saved, known.get("items")) for inner in value] if isinstance(value, list) else value
+
+
+def _takes_text(schema: Any) -> bool:
+    """Whether text fits, so that an output may stay as it was printed."""
+    if not isinstance(schema, dict):
+        return False
+    kinds, choices = schema.get("type", ()), (*schema.get("anyOf", ()), *schema.get("oneOf", ()))
+    return "string" in ((kinds,) if isinstance(kinds, str) else kinds) or any(map(_takes_text, choices))
+
+
+def _meant(text: str) -> Any:
+    """An output as the number, list, object, true, false or null that it is as JSON; text otherwise."""
+    try:
+        found = json.loads(text, parse_constant=_number, parse_float=_number)
+        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair can be in no event
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(found, str) else found
+
+
+def _number(word: str) -> float:
+    if not math.isfinite(float(word)):
+        raise ValueError(f"{word} is no number of JSON")
+    return float(word)
 
 
 def _texts(value: Any) -> list[str]:
@@ -127,15 +185,15 @@ def _misfit(one: PlanStep, known: Sequence[str], allowed: Sequence[str]) -> str:
     referred = [name for text in _texts(one.args) for name in _reference.findall(text)]
     if unknown := next((name for name in referred if name not in known), ""):
         return f"{{{{{unknown}}}}} is saved by no step before it. Saved before it: {', '.join(known) or 'nothing'}."
-    return "" if referred else _wrong_arguments(one)
+    return _wrong_arguments(one, bool(referred))
 
 
-def _wrong_arguments(one: PlanStep) -> str:
-    """Told before anything is run; where references stand in for values, when they are filled in."""
+def _wrong_arguments(one: PlanStep, refers: bool) -> str:
+    """Told before anything is run; of values that references stand for, when they are filled in."""
+    entry = tools()[one.tool]
     try:
-        tools()[one.tool].arguments.model_validate(one.args)
+        entry.arguments.model_validate(one.args)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part)[:64] for part in first["loc"]) or "arguments"
-        return f"{one.tool} was called with wrong arguments. {where}: {first['msg']}."
+        wrong = "; ".join(problems(error, entry.spec.parameters, names_only=refers))
+        return f"{one.tool} was called with wrong arguments. {wrong}." if wrong else ""
     return ""

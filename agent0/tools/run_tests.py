@@ -157,6 +157,7 @@ _MENDED = ("edit_file", {"path": "double.py", "old": "x + 2", "new": "2 * x"})
 
 @tool(
     pure=True,
+    needs=[("module", "pytest")],
     examples=[
         Example(
             {},

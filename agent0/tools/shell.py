@@ -17,6 +17,7 @@ _BIN = ("/usr/bin/", "/bin/")
 
 @tool(
     pure=False,
+    needs=[("executable", "bash")],
     examples=[
         Example({"command": "echo '3 1 2' | tr ' ' '\\n' | sort -n | tail -1"}, "3"),
         Example(

@@ -85,6 +85,7 @@ _MADE = (
 
 @tool(
     pure=False,
+    needs=[("sql", "*")],
     examples=[
         Example({"database": "shop.db", "sql": "SELECT * FROM t"}, "name | price\ntea | 3\n(1 row)", after=_MADE),
         Example(

@@ -28,9 +28,14 @@ def read(text):
         stop('too large: at most 500 characters, 20 nested brackets and 39 digits in a row')
     if not re.fullmatch(r'[\w\s+\-*/^().,=\[\]!<>]+', text, re.ASCII) or re.search(r'__|\.\s*[A-Za-z_]', text):
         stop('not a mathematical expression: ' + text[:80])
+    sides = re.sub('[<>!]=', '', text).replace('==', '=').split('=')
+    if len(sides) > 2:
+        stop('an equation has one = sign; this has %d: %s' % (len(sides) - 1, text[:80]))
+    if any(not side.strip() for side in sides):
+        stop('nothing stands on one side of the = sign: ' + text[:80])
     try:
-        if text.count('=') == 1 and not re.search('[<>!]=', text):
-            left, right = text.split('=')
+        if len(sides) == 2 and not re.search('[<>!]=', text):
+            left, right = sides
             return sp.Eq(parse(left), parse(right), evaluate=False)
         return parse(text)
     except Exception as error:
@@ -52,7 +57,7 @@ def one(expression, wanted):
 
 def solve(expression, wanted, other):
     if not isinstance(expression, (sp.Eq, sp.Expr)):
-        stop('nothing to solve')
+        stop('solve takes an equation or an expression, which stands for = 0; this is neither')
     x = one(expression, wanted)
     found = sp.solve(expression, x)
     if found == [] and sp.simplify(sign(expression)) == 0:
@@ -106,6 +111,7 @@ except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
 
 @tool(
     pure=True,
+    needs=[("module", "mpmath"), ("module", "sympy")],
     examples=[
         Example({"operation": "solve", "expression": "x^2 = 9"}, "-3, 3"),
         Example({"operation": "simplify", "expression": "(x^2 - 1)/(x - 1)"}, "x + 1"),

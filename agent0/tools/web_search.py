@@ -6,7 +6,8 @@ from pydantic import Field
 
 from agent0.ports import Hit
 from agent0.tools import tool
-from agent0.tools.http_request import SPENT, STATES, refused
+from agent0.tools.answer import refused
+from agent0.tools.http_request import SPENT, STATES
 from agent0.tools.strangers import marked, visible
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState

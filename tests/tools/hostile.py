@@ -79,9 +79,14 @@ SYMPY = [
         ("\ud800", (S.ERROR,), "not a mathematical expression"),
         ("eval", CODE, ""),
         ("", (S.ERROR,), "not a mathematical expression"),
+        ("x = = 2", (S.ERROR,), "one = sign; this has 2"),
+        ("x = y = 2", (S.ERROR,), "one = sign; this has 2"),
+        ("= 2", (S.ERROR,), "one side of the = sign"),
+        ("2 == 2", (S.OK,), "True"),
     ]
 ] + [
     Hostile("sympy", {"operation": "evaluate", "expression": "9^9^9^9"}, (S.TIMEOUT, S.MEMORY, S.ERROR), seconds=1.0),
+    Hostile("sympy", {"operation": "solve", "expression": "x < 2"}, (S.ERROR,), "takes an equation or an expression"),
     Hostile("sympy", {"operation": "dance", "expression": "x"}, (S.ERROR,), "operation: Input should be 'solve'"),
 ]
 
@@ -173,6 +178,7 @@ ANALYZE = [
 
 _PLACES = ["../a.txt", "/etc/passwd", "a/../../b", "a//b", "a\0b", "a\nb", "", ".", "\ud800", "x" * 2000, "~/../.."]
 READ = [Hostile("read_file", {"path": path}, (S.ERROR,), files={"a.txt": b"x"}) for path in _PLACES] + [
+    Hostile("read_file", {"path": "."}, (S.ERROR,), "the work folder itself. Name a file in it", {"a": b"x"}),
     Hostile("read_file", {"path": "b"}, (S.ERROR,), "is no text: 4 bytes", {"b": b"\0\xff\x1b["}),
     Hostile("read_file", {"path": "b"}, (S.ERROR,), "too many to read", {"b": b"x" * (5 << 20)}),
     Hostile("read_file", {"path": "b", "start": 9}, (S.ERROR,), "only 1 lines", {"b": b"x"}),

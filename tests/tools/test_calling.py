@@ -185,12 +185,13 @@ async def test_a_call_that_was_not_run_changes_no_folder() -> None:
 
 async def test_the_policy_is_the_root_of_every_call() -> None:
     sandbox = Counting(replace(DONE, files={"a.py": b""}))
-    policy = PolicyConfig(executables=("cat",), modules=("numpy",))
+    programs = ("bash", "cat", "ruff")
+    policy = PolicyConfig(executables=programs, modules=("numpy",))
     place = work(sandbox, allowed=sorted(tools()), policy=policy, files={"a.py": b""})
     for name, arguments in [("python", {"code": "1"}), ("shell", {"command": "cat"}), ("lint", {}), ("run_tests", {})]:
         await call_tool(ToolCall(name=name, arguments=arguments), place)
-    assert [call.root for call in sandbox.calls[:3]] == [Root(("cat",), ("numpy",))] * 3
-    assert sandbox.calls[3].root.executables == ("cat",)
+    assert [call.root for call in sandbox.calls[:3]] == [Root(programs, ("numpy",))] * 3
+    assert sandbox.calls[3].root.executables == programs
     assert set(sandbox.calls[3].root.modules) > {"numpy", "pytest"}
 
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from agent0.ports import SandboxCall, SandboxResult
 from agent0.settings import PolicyConfig
 from agent0.tools import call_tool, tools
 from agent0.tools.answer import LIMIT
@@ -158,11 +159,20 @@ async def test_lint_reads_a_file_or_a_folder_and_changes_nothing(sandbox: Bubble
     assert work.files == files
 
 
-async def test_lint_says_where_ruff_is_not_allowed(sandbox: Bubblewrap) -> None:
-    work = Workspace(sandbox, ["lint"], PolicyConfig(executables=("bash", "cat")), files={"a.py": b""})
-    result = await _do(work, "lint")
-    assert result.state is ToolState.ERROR
-    assert "ruff is not among the programs" in result.output
+class WithoutRuff:
+    """A machine that lacks a program of the packaged list."""
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        return SandboxResult(ToolState.ERROR, 127, "", "ruff: command not found", 0.1, 0.1, 1.0, "", "", call.files)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def test_lint_says_where_ruff_is_not_installed() -> None:
+    result = await _do(Workspace(WithoutRuff(), ["lint"], files={"a.py": b""}), "lint")
+    assert (result.state, "not installed on this machine" in result.reason) == (ToolState.REFUSED, True)
+    assert result.reason in result.output
 
 
 CODE = b'''"""Words."""

@@ -10,11 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
+from agent0.policy import FIELDS, resolve
 from agent0.ports import SandboxCall, SandboxResult
+from agent0.settings import PolicyConfig
 from agent0.tools import Example, Tool, call_tool, tools
 from agent0.tools.answer import LIMIT
 from agent0.tools.cache import ToolCache
 from agent0.tools.workspace import Workspace
+from events.policies import PolicyChanged, PolicyKind
 from events.values import ToolCall, ToolResult, ToolState
 from infra.sandbox import Bubblewrap, Refusing
 
@@ -151,6 +154,56 @@ async def test_wrong_arguments_are_told_so_that_they_can_be_corrected(entry: Too
         assert f"{wrong}: " in result.output or f"{wrong}." in result.output, arguments
         assert all(name in result.output.partition("It takes: ")[2] for name in entry.arguments.model_fields)
         assert len(result.output) < 1500
+
+
+WITHOUT = [(entry, kind, name) for entry in tools().values() for kind, name in entry.needs]
+
+
+@session
+@pytest.mark.parametrize(("entry", "kind", "name"), WITHOUT, ids=[f"{entry.name}-{name}" for entry, _, name in WITHOUT])
+async def test_what_a_policy_denies_is_refused_by_its_name(entry: Tool, kind: PolicyKind, name: str) -> None:
+    """Before anything runs: the sandbox would raise. Allowed again, it is tried."""
+    names = getattr(PolicyConfig(), FIELDS[kind]) if name == "*" else (name,)
+    denied = [PolicyChanged(profile="", kind=kind, name=one, allowed=False) for one in names]
+    policy = resolve(PolicyConfig(), denied, "")
+    work = Workspace(Refusing("away."), tuple(tools()), policy, files=FILES)
+    result = await made(work, entry.name, {**entry.examples[0].arguments, **here(entry)})
+    assert (result.state, result.output) == (ToolState.REFUSED, f"[refused: {result.reason}]")
+    assert "the policy (run.policy." in result.reason and f"agent0 sandbox allow {kind} " in result.reason
+    assert name == "*" or name in result.reason
+    assert ToolState.REFUSED in entry.states and work.files == FILES
+    given_back = [PolicyChanged(profile="", kind=kind, name=one, allowed=True) for one in names]
+    again = resolve(policy, given_back, "")
+    assert entry.denial(again) == "" and again.withheld == ()
+
+
+def test_whoever_needs_something_says_so() -> None:
+    needy = {(entry.name, *need) for entry, *need in WITHOUT}
+    assert needy >= {
+        ("sympy", "module", "sympy"),
+        ("run_tests", "module", "pytest"),
+        ("lint", "executable", "ruff"),
+        ("shell", "executable", "bash"),
+        ("sqlite_query", "sql", "*"),
+    }
+    assert all(entry.denial(PolicyConfig()) == "" for entry in tools().values())
+
+
+def nearly(name: str) -> str:
+    return name[:-1] if len(name) > 4 else f"{name}s"
+
+
+@session
+@every_tool
+async def test_a_name_that_is_nearly_right_gets_the_right_one(entry: Tool) -> None:
+    work = Workspace(Refusing("away."), tuple(tools()))
+    unknown = await made(work, nearly(entry.name), {})
+    assert f"Did you mean {entry.name}?" in unknown.output and ", ".join(tools()) in unknown.output
+    good = dict(entry.examples[0].arguments) | {"path": "a.py"} if "path" in entry.arguments.model_fields else {}
+    for name in entry.arguments.model_fields:
+        mistyped = {**{one: value for one, value in good.items() if one != name}, nearly(name): good.get(name, 1)}
+        told = await made(work, entry.name, mistyped)
+        assert f"{nearly(name)}: there is no such argument (did you mean {name}?)" in told.output
 
 
 TEXT = st.text(max_size=40) | st.sampled_from(

@@ -1,14 +1,16 @@
 """Plans: what earlier steps print reaches later ones as text, a plan that cannot be right runs nothing, and one that
 fails keeps what was done."""
 
+import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent0.ports import SandboxCall, SandboxResult
-from agent0.tools import call_tool, tools
+from agent0.tools import call_tool, tool, tools, withdraw
 from agent0.tools.answer import clean, shorten
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
@@ -31,7 +33,10 @@ class Echo:
         self.codes.append(call.code)
         state = ToolState.ERROR if call.code == FAILING else ToolState.OK
         files = {**call.files, f"{len(call.files)}.txt": call.code.encode(errors="replace")}
-        return SandboxResult(state, 0, printed(call.code), "", self._wall_s, 0.0, 1.0, "none", "echo", files)
+        cpu_s, peak_mib = self._wall_s / 5, float(len(self.codes))
+        return SandboxResult(
+            state, 0, printed(call.code), "", self._wall_s, cpu_s, peak_mib, "none", "echo", files, output_bytes=3
+        )
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -91,6 +96,72 @@ async def test_time_is_counted_once_and_output_as_read() -> None:
     assert work.characters == 65_536 - len(result.output)
 
 
+@pytest.mark.parametrize("last", ["3", FAILING])
+async def test_a_plan_costs_what_its_steps_cost(last: str) -> None:
+    result, work = await planned(
+        python("1"), {"tool": "write_file", "args": {"path": "a", "content": ""}}, python(last)
+    )
+    steps = [done.result for done in work.journal[:-1]]
+    assert len(steps) == 3 and (result.tier, result.backend) == ("none", "echo")
+    assert result.cpu_s == sum(step.cpu_s for step in steps) == pytest.approx(0.2)
+    assert result.peak_mem_mib == max(step.peak_mem_mib for step in steps) == 2.0
+    assert (result.wall_s, result.output_bytes) == (1.0, 6)
+
+
+NOTHING: dict[str, list[Any]] = {}
+AS_IT_IS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@pytest.fixture
+def heard() -> Iterator[list[Any]]:
+    """A tool that takes anything, a number, or text, and what it was given."""
+    given: list[Any] = []
+
+    async def listen(
+        work: Workspace, anything: Any = 0, number: int = 0, text: str | int = "", deep: dict[str, list[Any]] = NOTHING
+    ) -> ToolResult:
+        """Listen."""
+        given.append((anything, number, text, deep))
+        return ToolResult(state=ToolState.OK)
+
+    tool(pure=False)(listen)
+    yield given
+    withdraw("listen")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=AS_IT_IS)
+async def test_a_reference_that_is_a_whole_argument_is_the_value_itself(value: Any, heard: list[Any]) -> None:
+    text, whole = (
+        json.dumps(value, indent=0),
+        {"anything": "{{a}}", "text": "{{a}}", "deep": {"x": ["{{a}}", "<{{a}}>"]}},
+    )
+    result, _ = await planned(python(text, "a"), {"tool": "listen", "args": whole})
+    assert result.state is ToolState.OK
+    assert heard.pop() == (value, 0, text, {"x": [value, f"<{text}>"]})
+
+
+@pytest.mark.parametrize(
+    "text", ["-3, 3", "NaN", "1e999", "[1e999]", '"x"', '["\\ud800"]', "[ " * 1500 + "[", "9" * 5000, "01"]
+)
+async def test_what_is_no_value_of_json_stays_text(text: str, heard: list[Any]) -> None:
+    result, _ = await planned(python(text, "a"), {"tool": "listen", "args": {"anything": "{{a}}"}})
+    assert heard == [(shorten(text), 0, "", {})]
+    assert ToolResult.model_validate_json(result.model_dump_json()) == result
+
+
+async def test_a_value_of_the_wrong_kind_is_told_as_ever(heard: list[Any]) -> None:
+    for text, state in [("7", ToolState.OK), ("[7]", ToolState.ERROR), ("seven", ToolState.ERROR)]:
+        result, _ = await planned(python(text, "a"), {"tool": "listen", "args": {"number": "{{a}}"}})
+        assert result.state is state
+        assert (state is ToolState.OK) or "number: Input should be a valid integer" in result.output
+    assert [number for _, number, _, _ in heard] == [7]
+
+
 async def test_steps_without_tool_time_left_are_refused() -> None:
     work = Workspace(Echo(wall_s=3.0), sorted(tools()), seconds=5.0)
     result, _ = await planned(*[python(str(n)) for n in range(5)], work=work)
@@ -121,7 +192,9 @@ async def test_a_plan_stops_at_the_first_failure_and_keeps_what_was_done(fails: 
         ([python("1"), {"tool": "plan", "args": {"steps": [python("1")]}}], "Step 2: a plan cannot hold a plan"),
         ([python("1"), {"tool": "python", "args": {"cod": "1"}}], "Step 2: python was called with wrong arguments."),
         ([python("1", "no name")], "steps.0.save_as"),
-        ([python("1", more="x")], "steps.0.more: Extra inputs are not permitted"),
+        ([python("1", more="x")], "steps.0.more: there is no such argument"),
+        ([{"tool": "python", "arguments": {}}], "steps.0.arguments: there is no such argument (did you mean args?)"),
+        ([python("1", "a"), {"tool": "python", "args": {"cod": "{{a}}"}}], "cod: there is no such argument (did you"),
         ([python("1"), "python"], "steps.1"),
         ([{"tool": "python", "args": ["1"]}], "steps.0.args"),
         ([{"tool": 3}], "steps.0.tool"),
@@ -142,7 +215,7 @@ async def test_only_tools_of_the_attempt_are_steps() -> None:
 
 async def test_a_step_that_grows_beyond_reading_is_not_made() -> None:
     result, work = await planned(python("x" * 4000, "a"), python("{{a}}" * 30))
-    assert result.state is ToolState.ERROR and "120000 characters, more than 100000" in result.output
+    assert result.state is ToolState.ERROR and "characters, more than 100000" in result.output
     assert len(ran(work)) == 1
 
 
