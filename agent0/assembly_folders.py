@@ -21,12 +21,13 @@ LONGEST_DIFF = 65_536
 """Bytes of a file whose lines are compared."""
 
 _digest = re.compile(r"[0-9a-f]{8,64}")
-_call = re.compile(r"([A-Za-z0-9_-]{1,64})#(\d{1,9})")
+_call = re.compile(r"([A-Za-z0-9_-]{1,64})#(\d{1,9}(?:\.\d{1,9})?)")
 
 
 def find(settings: Settings, word: str, run: str = "LAST") -> Artifact | None:
     """The manifest that a person means by ``word``: a digest, a beginning of one, ``ATTEMPT#CALL`` of ``run``, or
-    ``empty``. None: the empty folder.
+    ``empty``. Calls are counted as the student counts them, from 1; a plan's steps are 3.1, 3.2; 0 is the start. None:
+    the empty folder.
 
     Raises:
         ConfigError: it is none of these.
@@ -35,7 +36,7 @@ def find(settings: Settings, word: str, run: str = "LAST") -> Artifact | None:
     from infra.artifacts import FileArtifacts
 
     call = _call.fullmatch(word)
-    digest = _of_call(settings, call[1], int(call[2]), run) if call else word
+    digest = _of_call(settings, call[1], call[2], run) if call else word
     if digest in ("", EMPTY):
         return None
     if not _digest.fullmatch(digest):
@@ -49,13 +50,13 @@ def find(settings: Settings, word: str, run: str = "LAST") -> Artifact | None:
     return found[0]
 
 
-def _of_call(settings: Settings, attempt: str, number: int, run: str) -> str:
+def _of_call(settings: Settings, attempt: str, call: str, run: str) -> str:
     from agent0.assembly_tables import reading
     from projections.runs import resolve
     from projections.tool_calls import snapshot_after
 
     with reading(settings) as db:
-        return snapshot_after(db, resolve(db, run), attempt, number)
+        return snapshot_after(db, resolve(db, run), attempt, call)
 
 
 def _beginning(root: Path, digest: str) -> Iterator[Artifact]:

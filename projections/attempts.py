@@ -5,11 +5,13 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
+from agent0.reliability import SAMPLED
 from events import alarms
 from events import tasks as facts
 from events.base import Recorded
 from projections.base import Row, as_json, find, projection, select, stamp
 from projections.calibrators import confidence
+from projections.tool_calls import numbered
 
 _COPIED = {
     "answer", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "grounded", "mean_logprob", "prompt", "model",
@@ -139,7 +141,7 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
     if not found:
         raise NotFoundError(f"Run {run} has no attempt {attempt!r}.", fix=f"`agent0 trajectory list {run}` shows them.")
     key = (run, attempt)
-    calls = "SELECT * FROM tool_calls WHERE run = ? AND attempt = ? ORDER BY number"
+    calls = f"{numbered('*')} WHERE run = ? AND attempt = ? ORDER BY number"
     return {
         **found[0],
         "confidence": _confidence(db, found[0]),
@@ -154,7 +156,7 @@ def _confidence(db: sqlite3.Connection, row: Row) -> Row | None:
     if row["answer"] is None or not row["signals"]:
         return None
     student = row["student"] if row["student"] == "base" else f"{row['run']}/{row['student']}"
-    return confidence(db, row["signals"], row["model"], student)
+    return confidence(db, row["signals"], f"{row['model']} {SAMPLED}", student)
 
 
 def _wanted(db: sqlite3.Connection, run: str, task: str, attempt: str) -> list[str]:

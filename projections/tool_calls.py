@@ -88,28 +88,38 @@ def tool_stats(db: sqlite3.Connection, run: str) -> list[Row]:
     )
 
 
+def numbered(columns: str) -> str:
+    """A query of ``columns`` and ``call``: how the student counts its calls, from 1. Steps of a plan that is its third
+    call are 3.1, 3.2 and so on; ``number`` counts them all, in the order of the events."""
+    own = (
+        "FROM tool_calls AS one WHERE one.run = tool_calls.run AND one.attempt = tool_calls.attempt"
+        " AND one.number < tool_calls.number AND NOT one.inner"
+    )
+    call = (
+        f"(SELECT count(*) + 1 {own}) || CASE WHEN inner"
+        f" THEN '.' || (number - (SELECT coalesce(max(one.number), -1) {own})) ELSE '' END"
+    )
+    return f"SELECT {columns}, {call} AS call FROM tool_calls"  # noqa: S608 - columns are ours
+
+
 def list_snapshots(db: sqlite3.Connection, run: str, attempt: str = "", limit: int = 100) -> list[Row]:
     """Work folders of a run after each tool call, in the order of the calls. ``work`` None: it was empty."""
-    return find(
-        db,
-        "SELECT attempt, number, tool, state, files, file_bytes, work, time FROM tool_calls",
-        {"run": run, "attempt": attempt},
-        order="time, attempt, number",
-        limit=limit,
-    )
+    query = numbered("attempt, tool, state, files, file_bytes, work, time")
+    return find(db, query, {"run": run, "attempt": attempt}, order="time, attempt, number", limit=limit)
 
 
-def snapshot_after(db: sqlite3.Connection, run: str, attempt: str, number: int) -> str:
-    """Digest of the manifest after one call, empty where the folder was.
+def snapshot_after(db: sqlite3.Connection, run: str, attempt: str, call: str) -> str:
+    """Digest of the manifest after one call, as ``numbered`` names it, empty where the folder was; 0 is the start.
 
     Raises:
         NotFoundError: there was no such call.
     """
-    found = find(db, "SELECT work FROM tool_calls", {"run": run, "attempt": attempt, "number": number}, "number")
-    if not found:
+    found = find(db, numbered("work"), {"run": run, "attempt": attempt}, "number")
+    after = {"0": "" if found else None, **{row["call"]: row["work"] or "" for row in found}}
+    if (digest := after.get(call)) is None:
         fix = f"`agent0 sandbox snapshots {run}` lists them."
-        raise NotFoundError(f"Run {run} has no tool call {attempt[:64]}#{number}.", fix=fix)
-    return found[0]["work"] or ""
+        raise NotFoundError(f"Run {run} has no tool call {attempt[:64]}#{call}.", fix=fix)
+    return digest
 
 
 def recent_calls(db: sqlite3.Connection, since: str, run: str = "") -> dict[str, int]:

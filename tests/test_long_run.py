@@ -69,6 +69,8 @@ def test_a_long_task_is_solved_with_files_kept_and_a_mistake_undone(home: Path, 
         folders = [call["work"] for call in attempt["calls"]]
         assert all(folders) and len(set(folders)) >= 3
         assert back["work"] in folders[: back["number"] - 1] and back["work"] != folders[back["number"] - 1]
+        called = {call["call"]: call["work"] for call in attempt["calls"]}
+        assert back["work"] == called[str(back["arguments"]["call"])], "one numbering"
         kept = [load(Artifact(sha256=digest, size=0), store) for digest in folders]
         assert [len(files) for files in kept] == [call["files"] for call in attempt["calls"]]
         assert attempt["work"] == folders[-1]
@@ -100,6 +102,7 @@ def test_a_person_can_read_it(home: Path, attempts: list[dict[str, Any]]) -> Non
     for number in range(1, best["turns"] + 1):
         assert f"[assistant, turn {number}]" in text
     assert "[tool rollback: ok, rolled back, 1 file, " in text
+    assert [call["call"] for call in best["calls"]] == [str(n) for n, _ in enumerate(best["calls"], 1)]
     assert best["calls"][0]["work"][:12] in text and best["work"] in text
     assert "subgoals" in text and all(wanted in text for wanted in best["wanted"])
 

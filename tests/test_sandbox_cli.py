@@ -27,6 +27,8 @@ FOLDERS: list[dict[str, bytes]] = [
     {"a.txt": b"one\n\x1b[2Jthree\n", "data/x.bin": bytes(range(255)), "new.txt": b"hello\n"},
     {},
 ]
+CALLS = ("1", "2.1", "2")
+"""The second call is a plan of one step."""
 ENDS = (ToolState.OK, ToolState.TIMEOUT, ToolState.REFUSED)
 
 
@@ -61,7 +63,7 @@ async def _tell(held: Settings, saved: list[Artifact | None]) -> None:
         size = sum(map(len, files.values()))
         ended = ToolResult(state=state, wall_s=0.004 * 10**n, work=work, files=len(files), file_bytes=size)
         call = ToolCall(name="python" if n < 2 else "shell", arguments={"code": "1"})
-        events.append(ToolCalled(**at, turn=n, number=n, call=call, result=ended))
+        events.append(ToolCalled(**at, turn=n, number=n, call=call, result=ended, inner="." in CALLS[n]))
     async with open_log(held, make=True) as log:
         await log.append([begin, *(recorded(begin.run, event) for event in events)])
 
@@ -75,15 +77,15 @@ def sandbox(held: Settings, *words: str) -> Said:
 
 def test_folders_are_listed_compared_and_restored(held: Settings, manifests: list[str], tmp_path: Path) -> None:
     rows = sandbox(held, "snapshots", "--json").json
-    assert [(row["attempt"], row["number"], row["work"] or "") for row in rows] == [
-        ("t0-a0", n, digest) for n, digest in enumerate(manifests)
+    assert [(row["attempt"], row["call"], row["work"] or "") for row in rows] == [
+        ("t0-a0", f"t0-a0#{call}", digest) for call, digest in zip(CALLS, manifests, strict=True)
     ]
     assert [(row["files"], row["file_bytes"]) for row in rows] == [
         (len(files), sum(map(len, files.values()))) for files in FOLDERS
     ]
     assert sandbox(held, "snapshots", "--attempt", "other", "--json").json == []
-    assert "t0-a0#1" in sandbox(held, "snapshots").out
-    changed = sandbox(held, "diff", "t0-a0#0", manifests[1][:8], "--json").json
+    assert "t0-a0#2.1" in sandbox(held, "snapshots").out
+    changed = sandbox(held, "diff", "t0-a0#1", manifests[1][:8], "--json").json
     assert [(row["path"], row["kind"], row["before"], row["after"]) for row in changed] == [
         ("a.txt", "changed", 8, 14),
         ("data/x.bin", "changed", 256, 255),
@@ -91,7 +93,8 @@ def test_folders_are_listed_compared_and_restored(held: Settings, manifests: lis
         ("new.txt", "added", None, 6),
     ]
     assert sandbox(held, "diff", "t0-a0#2", "empty", "--json").json == []
-    for n, word in enumerate(("t0-a0#0", manifests[1], "t0-a0#2")):
+    assert sandbox(held, "diff", "t0-a0#0", "t0-a0#2", "--json").json == []
+    for n, word in enumerate(("t0-a0#1", manifests[1], "t0-a0#2")):
         place, files = tmp_path / "out" / str(n), FOLDERS[n]
         assert sandbox(held, "restore", word, str(place), "--json").json["files"] == len(files)
         assert read(place) == files
@@ -112,7 +115,11 @@ def test_lines_of_small_text_files_are_shown_cleaned(held: Settings, manifests: 
 @pytest.mark.parametrize(
     ("word", "problem"),
     [
-        ("t0-a0#9", "no tool call"),
+        ("t0-a0#3", "no tool call t0-a0#3"),
+        ("t0-a0#2.2", "no tool call t0-a0#2.2"),
+        ("t0-a0#1.1", "no tool call"),
+        ("t0-a0#01", "no tool call"),
+        ("t0-a0#-1", "names no work folder"),
         ("other#0", "no tool call"),
         ("abcdef0", "names no work folder"),
         ("../../etc/passwd", "names no work folder"),
@@ -302,7 +309,8 @@ def test_changes_are_recorded_once_and_listed(held: Settings) -> None:
     assert (again.code, "allowed already, by *.example.org" in again.err) == (0, True)
     covered = sandbox(held, "deny", "host", "a.example.org", "--profile", "scripted")
     assert (covered.code, "Deny *.example.org first" in covered.err) == (1, True)
-    assert sandbox(held, "deny", "module", "sympy", "--profile", "scripted", "--json").json["changed"] is True
+    denied = sandbox(held, "deny", "module", "sympy", "--profile", "scripted", "--json").json
+    assert (denied["changed"], denied["notes"]) == (True, ["Every call of sympy is then refused."])
     assert "not allowed anyway" in sandbox(held, "deny", "module", "sympy", "--profile", "scripted").err
     listed = sandbox(held, "list", "--profile", "scripted", "--json").json
     assert listed["policy"]["hosts"] == ["*.example.org"]
@@ -365,7 +373,8 @@ def test_a_command_is_judged_word_by_word(
     assert told.code == code, told.err
     assert {row["name"]: row["allowed"] for row in told.json["words"]} == rows
     assert all(row["why"] for row in told.json["words"])
-    assert told.json["allowed"] == (code == 0)
+    assert (told.json["allowed"], told.json["installed"]) == (code == 0, "no_such" not in rows)
+    assert all(row["installed"] in (True, None) for row in told.json["words"] if row["name"] not in ("git", "no_such"))
     assert sandbox(held, "test", *words).code == code
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import unicodedata
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.assembly_folders import content, find
-from agent0.assembly_sandbox import Asked, open_bench
+from agent0.assembly_sandbox import Asked, Bench, open_bench
+from agent0.cli import serving
 from agent0.cli.serving import LONGEST, Lines, serve
 from agent0.configuration import load
 from agent0.settings import Settings
 from events.values import ToolState
+from infra.artifacts import FileArtifacts
+from infra.sandbox import Refusing
 from tests.terminal import Said, agent0
 
 KEYS = {"tool", "state", "rc", "stdout", "stderr", "wall_s", "cpu_s", "peak_mem_mib", "tier", "backend", "files"}
@@ -100,13 +104,16 @@ def test_a_terminal_gets_no_control_characters(home: Path, tmp_path: Path) -> No
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(told.out + told.err)
     escaped = agent0("tool", "call", "python", "--code-file", "-", "--json", home=home, stdin=code)
     assert escaped.out.isascii() and "\x1b" not in escaped.out
-    assert escaped.json["stdout"].startswith(HOSTILE)
+    told = escaped.json
+    for text in (told["stdout"], told["stderr"], *told["files"]):
+        assert "owned" in text and not [sign for sign in text if sign != "\n" and unicodedata.category(sign) == "Cc"]
 
 
 def test_other_tools_take_arguments_and_say_what_a_model_would_read(home: Path) -> None:
     args = json.dumps({"code": "print(6 * 7)"})
     told = agent0("tool", "call", "python", "--args", args, "--json", home=home).json
-    assert (told["state"], told["output"].strip()) == ("ok", "42")
+    assert (told["state"], told["output"], told["stdout"], told["stderr"]) == ("ok", "42", "42\n", "")
+    assert set(told) == KEYS | {"output"} and told["tier"] and told["backend"] and told["rc"] == 0
 
 
 @pytest.mark.parametrize(
@@ -148,7 +155,7 @@ def test_without_a_sandbox_every_call_is_refused(home: Path, tmp_path: Path, mon
         assert set(told.json) == KEYS
         assert told.json["reason"]
     told = agent0("tool", "call", "python", "--args", '{"code": "1"}', "--json", home=home)
-    assert (told.code, told.json["state"]) == (0, "refused")
+    assert (told.code, told.json["state"], set(told.json)) == (0, "refused", KEYS | {"output"})
     assert agent0("tool", "call", "python", "--code", "1", home=home).code == 0
 
 
@@ -164,8 +171,24 @@ def test_what_a_profile_denies_is_gone_for_its_calls(home: Path) -> None:
     assert "not found" in told.json["stderr"]
 
 
+async def test_a_tool_without_what_it_needs_is_refused_and_says_by_what(home: Path) -> None:
+    policy = {"run__policy__modules": '["numpy"]', "run__policy__executables": '["cat"]'}
+    args = {"operation": "solve", "expression": "x = 2"}
+    bench = Bench(held(home, **policy), Refusing("nothing is run"), None, FileArtifacts(home))
+    symbolic = await bench.answer(Asked("sympy", args=args))
+    raw = await bench.answer(Asked("shell", "echo 1", files={"a": b"x"}))
+    assert (symbolic["state"], symbolic["output"]) == ("refused", f"[refused: {symbolic['reason']}]")
+    assert "the policy (run.policy.modules) does not allow the module mpmath" in symbolic["reason"]
+    assert (raw["state"], raw["files"]) == ("refused", {"a": 1})
+    assert "the policy (run.policy.executables) does not allow the executable bash" in raw["reason"]
+
+
 # --- a server of calls -----------------------------------------------------------------------------------------------
 
+STEPS = [
+    {"tool": "shell", "args": {"command": "echo a; echo b >&2; echo c > c"}},
+    {"tool": "python", "args": {"code": "print(open('c').read())"}},
+]
 CALLS: list[tuple[Any, dict[str, Any]]] = [
     ({"tool": "python", "code": "print(6 * 7)"}, {"state": "ok", "stdout": "42\n", "rc": 0}),
     ({"tool": "shell", "code": "echo hi; exit 4", "id": "a"}, {"state": "error", "rc": 4, "id": "a"}),
@@ -175,12 +198,14 @@ CALLS: list[tuple[Any, dict[str, Any]]] = [
     ({"tool": "sympy", "args": {"nonsense": 1}}, {"state": "error", "rc": None}),
     ({"tool": "python", "code": "print(open('a/b').read())", "files": {"a/b": "in"}}, {"stdout": "in\n"}),
     ({"tool": "python", "code": "open('c', 'w').write('x')", "keep": True}, {"files": {"c": 1}}),
-    ({"tool": "python", "code": "1", "files": {"../out": "x"}}, {"state": "refused"}),
+    ({"tool": "python", "code": "1", "files": {"../out": "x", "a": ""}}, {"state": "refused", "files": {}}),
+    ({"tool": "read_file", "args": {"path": "a"}, "files": {"a": "", "a/b": ""}}, {"state": "refused", "files": {}}),
     ({"tool": "python", "code": "a\0b"}, {"state": "refused"}),
     ({"tool": "python", "code": "\udcff\ud800 = 1"}, {"state": "error"}),
     ({"tool": "python", "code": "#" * (2 << 20)}, {"state": "refused"}),
     ({"tool": "pyton", "code": "1", "id": [1]}, {"state": "error", "id": [1]}),
     ({"tool": "sympy", "code": "1"}, {"state": "error"}),
+    ({"tool": "plan", "args": {"steps": STEPS}}, {"stdout": "a\nc\n\n", "stderr": "b\n", "files": {"c": 2}}),
     ({"tool": "python"}, {"state": "error"}),
     ({"tool": "python", "code": "1", "args": {}}, {"state": "error"}),
     ({"tool": "python", "code": 1}, {"state": "error"}),
@@ -220,16 +245,23 @@ async def test_every_line_is_answered_in_order_whatever_it_says(home: Path) -> N
         assert {name: answer.get(name) for name in wanted} == wanted, (str(asked)[:200], answer)
         assert ("id" in answer) == (isinstance(asked, dict) and "id" in asked)
         assert answer["state"] in set(ToolState)
-        assert "output" in answer or set(answer) - {"id"} == KEYS
+        assert set(answer) - {"id", "output"} == KEYS
         assert answer["reason"] or answer["state"] in ("ok", "error")
+        measured = answer["tier"] and answer["backend"] and min(answer["cpu_s"], answer["peak_mem_mib"]) > 0
+        assert measured or answer["state"] != "ok"
     kept = answers[7]["manifest"]
     assert kept and all(answer["manifest"] is None for n, answer in enumerate(answers) if n != 7)
     assert content(held(home), find(held(home), kept)) == {"c": b"x"}
 
 
-async def test_no_more_runs_at_once_than_the_sandbox_carries(home: Path) -> None:
+@pytest.mark.parametrize(("beyond", "held_bytes", "most"), [(2, 1 << 20, 7), (1000, 110, 3)])
+async def test_what_waits_to_be_told_is_bounded(
+    home: Path, monkeypatch: pytest.MonkeyPatch, beyond: int, held_bytes: int, most: int
+) -> None:
+    """By lines (one is being told, one is waiting for its place), and by bytes: a line has 33."""
+
     class Counting:
-        at_once, now, most = 3, 0, 0
+        room, now, most = 3, 0, 0
 
         async def answer(self, asked: Asked) -> dict[str, Any]:
             self.now += 1
@@ -239,13 +271,41 @@ async def test_no_more_runs_at_once_than_the_sandbox_carries(home: Path) -> None
             self.now -= 1
             return {"code": asked.code}
 
+    monkeypatch.setattr(serving, "BEYOND", beyond)
+    monkeypatch.setattr(serving, "HELD", held_bytes)
     bench: Any = Counting()
     codes = [str(n * 7 % 50) for n in range(60)]
     said: list[str] = []
     data = b"".join(json.dumps({"tool": "python", "code": code}).encode() + b"\n" for code in codes)
     await serve(held(home), bench, pieces(data, 100), said.append)
     assert [json.loads(line)["code"] for line in said] == codes
-    assert 1 < bench.most <= Counting.at_once + 2  # one is being told, one is waiting for its place
+    assert 1 < bench.most <= most
+
+
+async def test_lines_beyond_the_queue_are_told_busy_and_the_next_one_is_served(home: Path) -> None:
+    lines: list[dict[str, Any]] = [{"tool": "python", "code": "print(1)", "id": n} for n in range(5)]
+    lines.append({"tool": "python", "args": {"code": "print(1)"}, "id": 5})
+    said: list[dict[str, Any]] = []
+    answered = asyncio.Event()
+
+    async def source() -> AsyncIterator[bytes]:
+        yield b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        await answered.wait()
+        yield json.dumps({**lines[0], "id": 6}).encode()
+
+    def write(line: str) -> None:
+        said.append(json.loads(line))
+        if len(said) == len(lines):
+            loop.call_soon_threadsafe(answered.set)
+
+    loop = asyncio.get_running_loop()
+    small = held(home, sandbox__workers="1", sandbox__calls="1", sandbox__queue="2")
+    async with open_bench(small) as bench:
+        await serve(small, bench, source(), write)
+    assert [one["id"] for one in said] == list(range(7))
+    assert [one["state"] for one in said] == ["ok"] * 3 + ["busy"] * 3 + ["ok"]
+    assert all("2 calls are waiting already (sandbox.queue)" in one["reason"] for one in said[3:6])
+    assert all(set(one) - {"output"} == KEYS | {"id"} for one in said)
 
 
 async def test_a_defect_is_an_answer_too(
@@ -254,7 +314,7 @@ async def test_a_defect_is_an_answer_too(
     monkeypatch.setenv("AGENT0_HOME", str(home))
 
     class Broken:
-        at_once = 2
+        room = 2
 
         async def answer(self, asked: Asked) -> dict[str, Any]:
             raise KeyError("what nobody thought of")
@@ -271,7 +331,7 @@ async def test_a_defect_is_an_answer_too(
 
 async def test_a_reader_that_went_away_ends_the_server(home: Path) -> None:
     class Quick:
-        at_once = 2
+        room = 2
 
         async def answer(self, asked: Asked) -> dict[str, Any]:
             return {}

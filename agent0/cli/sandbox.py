@@ -15,7 +15,13 @@ app = typer.Typer(help="The sandbox: check it, watch it, allow and deny, look at
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="executable, module, host, method, sql or path.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What to allow or deny, for example git or *.example.org.")]
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
-Folder = Annotated[str, typer.Argument(help="Digest (8 digits or more), ATTEMPT#CALL, or the word empty.")]
+Folder = Annotated[
+    str,
+    typer.Argument(
+        help="Digest (8 digits or more), ATTEMPT#CALL, or the word empty. Calls are counted from 1, as rollback "
+        "counts them; steps of a plan are 3.1, 3.2; 0 is the start."
+    ),
+]
 Of = Annotated[str, typer.Option("--run", help="The run of ATTEMPT#CALL.")]
 
 
@@ -47,13 +53,15 @@ def snapshots(
     limit: terminal.Limit = 100,
     as_json: terminal.Json = False,
 ) -> None:
-    """Work folders after each tool call of a run: manifest, files, bytes."""
+    """Work folders after each tool call of a run: manifest, files, bytes. CALL is the student's own number, from 1; the
+    steps of a plan that is its third call are 3.1, 3.2."""
     from projections.runs import resolve
     from projections.tool_calls import list_snapshots
 
     with terminal.tables() as db:
         rows = list_snapshots(db, resolve(db, run), attempt, limit)
-    seen = [{**row, "call": f"{row['attempt']}#{row['number']}", "work": (row["work"] or "empty")[:16]} for row in rows]
+    rows = [{**row, "call": f"{row['attempt']}#{row['call']}"} for row in rows]
+    seen = [{**row, "work": (row["work"] or "empty")[:16]} for row in rows]
     terminal.table(rows if as_json else seen, as_json, ("call", "tool", "state", "files", "file_bytes", "work"))
 
 
@@ -175,34 +183,34 @@ def test_(
     pairs: terminal.Set = None,
     as_json: terminal.Json = False,
 ) -> None:
-    """Say word by word whether a profile allows a command, and whether it is here. Exit 3 where something is not."""
+    """Say word by word whether a profile allows a command, and whether what it names is installed on this machine.
+    Nothing is run. Exit 0: all of it is both; 3: something is denied or not installed; 2: it cannot be read."""
     from agent0.assembly_policy import with_policy
     from agent0.errors import ConfigError
     from agent0.policy import judge_python, judge_sql
 
     held = terminal.run_async(lambda: with_policy(terminal.settings(profile, pairs)))
     policy = held.run.policy
-    asked = [one for one in (command, code, url, sql) if one is not None and one != ""]
-    if len(asked) != 1:
+    if sum(one not in (None, "") for one in (command, code, url, sql)) != 1:
         raise ConfigError(
             "Give one of: a command, --python, --url, --sql.", fix='Example: agent0 sandbox test "ls | wc"'
         )
     if command:
         rows = _judged_command(policy, command)
     elif code is not None:
-        rows = [_row(one, _exists(one)) for one in judge_python(policy, code)]
+        rows = [_row(one, _installed(one)) for one in judge_python(policy, code)]
     elif url is not None:
         rows = _judged_url(policy, url, method)
     else:
         rows = [_row(one, None) for one in judge_sql(policy, sql or "")]
-    fits = all(row["allowed"] and row["exists"] is not False for row in rows)
+    fits = {name: all(row[name] is not False for row in rows) for name in ("allowed", "installed")}
     if as_json:
-        terminal.data({"profile": held.profile, "allowed": fits, "words": rows})
+        terminal.data({"profile": held.profile, **fits, "words": rows})
     else:
         marks = {True: "yes", False: "NO", None: "-"}
-        shown = [{**row, "allowed": marks[row["allowed"]], "exists": marks[row["exists"]]} for row in rows]
-        terminal.table(shown, False, ("kind", "name", "allowed", "exists", "why"))
-    if not fits:
+        shown = [{**row, **{name: marks[row[name]] for name in fits}} for row in rows]
+        terminal.table(shown, False, ("kind", "name", *fits, "why"))
+    if not all(fits.values()):
         raise typer.Exit(3)
 
 
@@ -227,13 +235,22 @@ def _change(kind: str, name: str, reason: str, profile: str | None, as_json: boo
         why = f"It is allowed by {found.by}, which is an entry of its own."
         raise OperationError(f"{what} {word} cannot be denied by itself.", why, f"Deny {found.by} first.")
     words = warning(before, what, word, allowed) if changed else ""
-    notes = [one for one in (words, _absent(what, word) if allowed else "") if one]
+    more = _absent(what, word) if allowed else _needed(what, word) if changed else ""
+    notes = [one for one in (words, more) if one]
     told = {"profile": held.profile, "kind": what, "name": word, "allowed": allowed, "changed": changed}
     if not changed:
         terminal.say(f"{what} {word} is {f'allowed already, by {found.by}' if allowed else 'not allowed anyway'}.")
     for note in notes:
         terminal.say(note, "yellow")
     terminal.record({**told, "notes": notes} if as_json else told, as_json)
+
+
+def _needed(kind: str, name: str) -> str:
+    """Which tools cannot do without it."""
+    from agent0.tools import tools
+
+    lost = [one.name for one in tools().values() if (kind, name) in one.needs]
+    return f"Every call of {' and '.join(lost)} is then refused." if lost else ""
 
 
 def _absent(kind: str, name: str) -> str:
@@ -251,8 +268,8 @@ def _absent(kind: str, name: str) -> str:
     return ""
 
 
-def _exists(one: "Verdict") -> bool | None:
-    """Whether it is on this machine; None where that is not looked at."""
+def _installed(one: "Verdict") -> bool | None:
+    """Whether it is on this machine, allowed or not; None where that is not looked at."""
     from agent0.ports import Root
     from infra.sandbox.roots import RootError, packages, programs
 
@@ -267,10 +284,11 @@ def _exists(one: "Verdict") -> bool | None:
         return False
 
 
-def _row(one: "Verdict", exists: bool | None, why: str = "") -> dict[str, Any]:
+def _row(one: "Verdict", installed: bool | None, why: str = "") -> dict[str, Any]:
     by = "it is on the list" if one.by == one.name else f"by {one.by}"
+    by = f"{by}, but not installed here" if installed is False else by
     why = why or (by if one.allowed else f"agent0 sandbox allow {one.kind} {one.name.rpartition('/')[2]}")
-    return {"kind": one.kind, "name": one.name, "allowed": one.allowed, "exists": exists, "why": why}
+    return {"kind": one.kind, "name": one.name, "allowed": one.allowed, "installed": installed, "why": why}
 
 
 def _judged_command(policy: "PolicyConfig", command: str) -> list[dict[str, Any]]:
@@ -281,7 +299,7 @@ def _judged_command(policy: "PolicyConfig", command: str) -> list[dict[str, Any]
     if found is None:
         why = "A quote or a bracket is not closed, or it is nested too deeply. bash alone would know."
         raise ConfigError("The command cannot be read word by word.", why)
-    return [_row(one, _exists(one)) for one in found]
+    return [_row(one, _installed(one)) for one in found]
 
 
 def _judged_url(policy: "PolicyConfig", url: str, method: str) -> list[dict[str, Any]]:

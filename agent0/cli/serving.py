@@ -1,15 +1,18 @@
 """Calls as lines: one JSON object a line comes in, one goes out for each, in the same order, while several run at once.
-Nothing that comes in can end the server, and nothing is held without a bound."""
+Nothing that comes in can end the server, and nothing is held without a bound: what the sandbox has no room for is told
+``busy``, and where too much waits to be told, no more is read."""
 
 import asyncio
 import json
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent0.cli import terminal
 from agent0.errors import Agent0Error, ConfigError
+from agent0.snapshots import MOST_BYTES
 
 if TYPE_CHECKING:
     from agent0.assembly_sandbox import Asked, Bench
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 LONGEST = 8 << 20
 """Bytes of a line: the longest code, escaped as JSON at its worst."""
 _AHEAD = 4
+BEYOND, HELD = 1024, 256 << 20
+"""Lines that may be told busy behind one that still runs; bytes of calls that are held at once."""
 _KEYS: dict[str, tuple[type, ...]] = {
     "tool": (str,),
     "code": (str,),
@@ -88,20 +93,47 @@ async def incoming(fd: int) -> AsyncIterator[bytes]:
 async def serve(
     settings: "Settings", bench: "Bench", source: AsyncIterator[bytes], write: Callable[[str], None]
 ) -> None:
-    """Answer every line of ``source``, in order, as many at once as the sandbox carries out, until it ends.
+    """Answer every line of ``source``, in order, until it ends. Each is given to the sandbox as it comes, which turns
+    away what its bounded queue has no place for.
 
     Raises:
         BrokenPipeError: nobody reads the answers.
     """
-    answers: asyncio.Queue[asyncio.Task[dict[str, Any]] | None] = asyncio.Queue(bench.at_once)
+    answers: asyncio.Queue[asyncio.Task[dict[str, Any]] | None] = asyncio.Queue(bench.room + BEYOND)
+    room = _Room(HELD)
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(_tell(answers, write))
             async for line in _lines(source):
-                await answers.put(group.create_task(respond(settings, bench, line)))
+                weight = await room.take(line)
+                task = group.create_task(respond(settings, bench, line))
+                task.add_done_callback(partial(room.give, weight))
+                await answers.put(task)
             await answers.put(None)
     except* BrokenPipeError as error:
         raise BrokenPipeError from error
+
+
+class _Room:
+    """Bytes of calls that are not yet answered. One call alone always has room."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._held = most, 0
+        self._freed = asyncio.Event()
+
+    async def take(self, line: bytes | None) -> int:
+        """Wait until ``line`` fits; what it weighs. A work folder that it starts from is read while it waits."""
+        weight = len(line or b"") + (MOST_BYTES if b'"from"' in (line or b"") else 0)
+        while self._held and self._held + weight > self._most:
+            self._freed.clear()
+            await self._freed.wait()
+        self._held += weight
+        return weight
+
+    def give(self, weight: int, answered: object) -> None:
+        """``answered`` is; what weighed so much is let go."""
+        self._held -= weight
+        self._freed.set()
 
 
 async def _tell(answers: "asyncio.Queue[asyncio.Task[dict[str, Any]] | None]", write: Callable[[str], None]) -> None:
@@ -127,7 +159,7 @@ async def respond(settings: "Settings", bench: "Bench", line: bytes | None) -> d
     raw: dict[str, Any] = {}
     try:
         raw = _object(line)
-        asked = await asyncio.to_thread(_asked, settings, raw)
+        asked = await asyncio.to_thread(_asked, settings, raw) if "from" in raw else _asked(settings, raw)
         told = await bench.answer(asked)
     except (Agent0Error, ValueError) as error:
         told = _failed(raw, nothing(ToolState.ERROR, str(error)[:1000]))
@@ -137,10 +169,9 @@ async def respond(settings: "Settings", bench: "Bench", line: bytes | None) -> d
 
 
 def _failed(raw: dict[str, Any], result: "SandboxResult") -> dict[str, Any]:
-    from agent0.assembly_sandbox import shown
+    from agent0.assembly_sandbox import told
 
-    tool = raw["tool"] if isinstance(raw.get("tool"), str) else ""
-    return {**shown(tool, result), "files": {}, "manifest": None}
+    return told(raw["tool"] if isinstance(raw.get("tool"), str) else "", result)
 
 
 def _object(line: bytes | None) -> dict[str, Any]:

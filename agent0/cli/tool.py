@@ -57,12 +57,17 @@ def call(
     wall: Annotated[float | None, typer.Option(min=0.01, help="Seconds at most, up to sandbox.wall_s.")] = None,
     mem: Annotated[int | None, typer.Option(min=1, help="MiB at most, up to sandbox.mem_mib.")] = None,
     files: Annotated[Path | None, typer.Option(help="A folder to lay into the work folder first.")] = None,
-    start: Annotated[str, typer.Option("--from", help="A work folder to start from: digest or ATTEMPT#CALL.")] = "",
+    start: Annotated[
+        str, typer.Option("--from", help="A work folder to start from: digest or ATTEMPT#CALL, calls counted from 1.")
+    ] = "",
     profile: terminal.Profile = None,
     pairs: terminal.Set = None,
     as_json: terminal.Json = False,
 ) -> None:
-    """Call one tool in a fresh sandbox. Exit 0 whatever the code did: `state` tells, also when it was refused."""
+    """Call one tool in a fresh sandbox. Exit 0 whatever the code did: `state` tells, also when it was refused. The JSON
+    object always has tool, state, rc, stdout, stderr, wall_s, cpu_s, peak_mem_mib, tier, backend, reason, output_bytes,
+    files (name and size) and manifest; with --args also output, which is what a model reads. All text is cleaned of
+    control characters."""
     from agent0.assembly_folders import content, find, read
     from agent0.assembly_sandbox import Asked, known_tool
 
@@ -88,7 +93,9 @@ def serve(
     pairs: terminal.Set = None,
 ) -> None:
     """Answer calls from standard input until it ends, several at once, in the order in which they came. A line is an
-    object with tool, code or args, and as wanted wall, mem, files, from, keep, id. The sandbox is started once."""
+    object with tool, code or args, and as wanted wall, mem, files, from, keep, id; the answer is the object of `tool
+    call`, with the id. Lines may come faster than they are carried out: what finds sandbox.queue calls waiting is
+    answered `busy`. The sandbox is started once."""
     from agent0.assembly_sandbox import open_bench
     from agent0.cli.serving import incoming
     from agent0.cli.serving import serve as answer_all

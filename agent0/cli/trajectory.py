@@ -82,7 +82,7 @@ def _tell(found: dict[str, Any]) -> None:
     for head, content in _conversation(lists["transcript"], lists["calls"], found["turns"] or 0):
         terminal.text(f"\n[{head}]\n{content}")
     terminal.text("")
-    seen = ("number", "turn", "tool", "arguments", "state", "output", "wall_s", "cached", "files", "work")
+    seen = ("call", "turn", "tool", "arguments", "state", "output", "wall_s", "cached", "files", "work")
     terminal.table([{**call, "turn": call["turn"] + 1, "work": _short(call)} for call in lists["calls"]], False, seen)
     if lists["wanted"]:
         terminal.table(_subgoals(lists["wanted"], answers or [], lists["verdicts"]), False, title="subgoals")
