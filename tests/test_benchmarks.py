@@ -94,6 +94,10 @@ async def test_letters_are_read_from_what_is_said_last(reply: str, letter: str |
 
 
 ROW = {"id": "a", "question": "1+1?", "answer": "2"}
+PLUS = {
+    "task_id": "a", "prompt": "?", "entry_point": "f", "canonical_solution": "def f(x):\n    return x\n",
+    "base_input": [[1]], "plus_input": [], "atol": 0,
+}  # fmt: skip
 CHOICE = {"id": "a", "question": "?", "choices": ["x", "y"], "labels": ["1", "2"], "answer": "2"}
 
 
@@ -108,6 +112,13 @@ CHOICE = {"id": "a", "question": "?", "choices": ["x", "y"], "labels": ["1", "2"
         ("gsm8k", [], "has no rows"),
         ("gsm8k", ["[1]"], "no JSON object"),
         ("aime24", [{**ROW, "answer": "x"}], "no row of aime24"),
+        ("humanevalplus", [{**PLUS, "plus_input": [1]}], "inputs are no lists of arguments"),
+        ("humanevalplus", [{**PLUS, "base_input": [], "plus_input": {}}], "there are no inputs"),
+        ("humanevalplus", [{**PLUS, "base_input": [["x" * 3_000_000]]}], "an argument is too large"),
+        ("humanevalplus", [{**PLUS, "entry_point": None}], "field 'entry_point' is missing or not text"),
+        ("mbppplus", [{**PLUS, "plus_input": "[[1]"}], "no row of mbppplus"),
+        ("mbppplus", [{**PLUS, "plus_input": "[" * 100_000}], "no row of mbppplus"),
+        ("mbppplus", [PLUS], "KeyError: 'assertion'"),
         ("arc_challenge", [{**CHOICE, "answer": "3"}], "is none of 1, 2"),
         ("arc_challenge", [{**CHOICE, "labels": ["1"]}], "1 labels for 2 choices"),
         ("arc_challenge", [{**CHOICE, "choices": "xy"}], "'choices' is missing or not a list"),

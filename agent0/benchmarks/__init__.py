@@ -141,7 +141,7 @@ def _item(entry: Benchmark, line: str, where: str) -> Item:
     assert entry.read is not None  # noqa: S101 (it has fields, so it has rows)
     try:
         item = entry.read(row)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
         raise ConfigError(f"{where}: no row of {entry.name}.", f"{type(error).__name__}: {error}.") from error
     if not item.gold.strip():
         raise ConfigError(f"{where}: the gold answer is empty.")

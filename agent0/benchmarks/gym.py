@@ -20,6 +20,8 @@ from events.values import ToolState
 
 PACKAGE = "reasoning-gym"
 WALL_S, MEM_MIB, LONGEST = 10.0, 768, 20_000
+SIZE = 500
+"""Items that a family is told to have."""
 ROOT = Root((), ("reasoning_gym", "bfi", "dateutil", "mpmath", "numpy", "pycosat", "pyfiglet", "pytz", "six", "sympy",
                  "tabulate", "yaml", "zss"))  # fmt: skip
 _unrepeatable, _open = "the same seed gives other items in another process", "it gives no answer to check its scorer by"
@@ -59,7 +61,7 @@ _EVALUATED: Mapping[str, frozenset[str]] = {
 }
 """Families whose scorer evaluates an answer as a formula, and the names that such an answer may hold."""
 _formula = re.compile(r"[0-9A-Za-z.+\-*/() ]{1,400}")
-_costly = re.compile(r"[0-9]{10}|\.(?![0-9])|(?<![0-9])\.|\*\*[^-+]*\*\*|\*\*\s*\(?\s*-?\s*[0-9]{4}")
+_costly = re.compile(r"[0-9]{10}|[0-9][eE][0-9]|\.(?![0-9])|(?<![0-9])\.|\*\*[^-+]*\*\*|\*\*\s*\(?\s*-?\s*[0-9]{4}")
 _SCORE = """
 import builtins, importlib, importlib.util, json, sys, types
 from pathlib import Path
@@ -123,11 +125,11 @@ def make(n: int, seed: int, only: str = "") -> list[Item]:
 
 
 def _family(name: str, classes: tuple[Any, Any], n: int, seed: int) -> list[Item]:
-    """Everything but how many stays the family's own."""
+    """Everything stays the family's own; a few draw otherwise where they are told of another size."""
     if not n:
         return []
     kind, settings = classes
-    asked = kind(settings(size=n, seed=seed))
+    asked = kind(settings(size=max(n, SIZE), seed=seed))
     return [_item(name, kind.__module__, seed, place, asked[place]) for place in range(n)]
 
 

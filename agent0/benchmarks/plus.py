@@ -56,16 +56,25 @@ for _number, (_asked, _wanted) in enumerate(CASES, 1):
 
 def _read(row: Row, prompt: str, asked: str, shapes: Sequence[Any], rule: str) -> Item:
     entry = str(row["entry_point"])
-    inputs = [*_listed(row["base_input"]), *_listed(row["plus_input"])]
-    calls = [values.pack([entry, [_argument(value, shape) for value, shape in _paired(given, shapes)], {}])
-             for given in inputs]  # fmt: skip
-    calls = list(dict.fromkeys(calls))
+    if not entry.isidentifier():
+        raise ValueError(f"{entry[:40]!r} is no name of a function")
+    calls = dict.fromkeys(
+        _call(entry, given, shapes) for field in ("base_input", "plus_input") for given in _listed(row[field])
+    )
     if not calls:
         raise ValueError("there are no inputs")
-    data = {"calls": calls, "rule": rule, "atol": float(row["atol"] or 0)}
+    data = {"calls": list(calls), "rule": rule, "atol": float(row["atol"] or 0)}
     problem = Problem("", prompt, entry, WALL_S, MEM_MIB)
     reference = str(row["canonical_solution"])
     return Item(str(row["task_id"]), asked, entry, reference, problem=problem, data=json.dumps(data))
+
+
+def _call(entry: str, given: Sequence[Any], shapes: Sequence[Any]) -> str:
+    arguments = [_argument(value, shape) for value, shape in _paired(given, shapes)]
+    try:
+        return values.pack([entry, arguments, {}])
+    except values.OpaqueError as error:
+        raise ValueError(f"an argument is {error}") from error
 
 
 def _listed(inputs: Any) -> list[Any]:
@@ -95,11 +104,11 @@ def _mbpp(row: Row) -> Item:
     JSON knows neither tuples nor sets: what an argument is made of is read off the row's own assertions.
     """
     entry, prompt = str(row["entry_point"]), str(row["prompt"])
-    told = f"{ast.literal_eval(prompt.strip())}"
+    told = prompt.strip().strip('"').strip()
     tests = list(_calls(f"{told[told.find('assert') :] if 'assert' in told else ''}\n{row['assertion']}", entry))
     shapes = [call.args for call, _ in tests]
     rule = next((rule for _, rule in tests if rule != "equal"), "equal")
-    return _read(row, "", f"{told.strip()}\nReply with the whole Python function.", _merged(shapes), rule)
+    return _read(row, "", f"{told}\nReply with the whole Python function.", _merged(shapes), rule)
 
 
 def _calls(code: str, entry: str) -> Iterator[tuple[ast.Call, str]]:

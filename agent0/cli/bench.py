@@ -145,7 +145,7 @@ class _Told:
 
 
 def show(found: dict[str, Any]) -> None:
-    """A results file as a table."""
+    """A results file as a table, and another one of what was told by likelihood."""
     rows = [
         {
             "benchmark": name,
@@ -153,12 +153,23 @@ def show(found: dict[str, Any]) -> None:
             "n": found["n-samples"][name]["effective"],
             "accuracy": f"{entry[f'acc,{mode}']:.3f}",
             "95 %": f"{entry[f'acc_lower95,{mode}']:.3f} to {entry[f'acc_upper95,{mode}']:.3f}",
+            "seconds": entry.get(f"latency_p50_s,{mode}"),
+            "cost": entry.get(f"cost,{mode}"),
         }
         for name, entry in found["results"].items()
         for mode in ("tools", "plain")
         if f"acc,{mode}" in entry
     ]
-    terminal.table(rows, False, ("benchmark", "mode", "n", "accuracy", "95 %"))
+    terminal.table(rows, False, ("benchmark", "mode", "n", "accuracy", "95 %", "seconds", "cost"))
+    likely = [
+        {"benchmark": name, "acc": entry["acc,likelihood"], "acc_norm": entry["acc_norm,likelihood"]}
+        for name, entry in found["results"].items()
+        if "acc,likelihood" in entry
+    ]
+    if likely:
+        terminal.table(
+            likely, False, title="\nLikeliest choice (nothing is generated: not to be compared with the above)"
+        )
 
 
 @app.command()
