@@ -220,12 +220,12 @@ def _item(
 async def _store(log: "Log", found: Found) -> None:
     """Every calibrator as the next revision of its name and signal; once a run."""
     held = [(r.run, r.event) async for r in log.read(types=["CalibratorFitted"])]
-    known = [(run, one) for run, one in held if isinstance(one, CalibratorFitted) and one.name == found.name]
+    known = [(run, one) for run, one in held if isinstance(one, CalibratorFitted)]
     fresh = []
-    for one in found.measured:
-        same = [(run, old) for run, old in known if old.signal == one.candidate.signal]
+    for part, one in [(whole, each) for whole in (found, found.sampled) if whole for each in whole.measured]:
+        same = [(run, old) for run, old in known if (old.name, old.signal) == (part.name, one.candidate.signal)]
         if any(run == found.run and old.checkpoint == found.checkpoint for run, old in same):
             continue
-        fresh.append(event(found, one, max((old.revision for _, old in same), default=0) + 1))
+        fresh.append(event(part, one, max((old.revision for _, old in same), default=0) + 1))
     if fresh:
         await log.append([recorded(found.run, one) for one in fresh])

@@ -9,10 +9,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 BINS = 10
 _NEAREST = 1e-6
@@ -95,6 +96,8 @@ def ece_interval(
     confidences: Sequence[float], outcomes: Sequence[bool], *, rounds: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
     """95 % bootstrap interval of ``ece`` over items."""
+    import numpy as np
+
     size = len(confidences)
     if not size:
         return 0.0, 1.0
@@ -104,8 +107,10 @@ def ece_interval(
     return float(found[int(0.025 * rounds)]), float(found[math.ceil(0.975 * rounds) - 1])
 
 
-def _places(confidences: Sequence[float]) -> npt.NDArray[np.float64]:
+def _places(confidences: Sequence[float]) -> "npt.NDArray[np.float64]":
     """[items, bins]: 1 where the item is in the bin."""
+    import numpy as np
+
     found = np.zeros((len(confidences), BINS))
     found[range(len(confidences)), [_place(c, BINS) for c in confidences]] = 1
     return found
@@ -137,6 +142,8 @@ def auroc(confidences: Sequence[float], outcomes: Sequence[bool]) -> float | Non
 
 def ece_floor(confidences: Sequence[float], *, rounds: int = 200, seed: int = 0) -> float:
     """Mean ``ece`` if these confidences were exactly right: what chance alone leaves of as many items."""
+    import numpy as np
+
     if not confidences:
         return 0.0
     said = np.asarray(confidences)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agent0.confidence import MEANING
-from agent0.reliability import ENOUGH, FITTING, SCORING, TARGET, Found, picture, row, span
+from agent0.reliability import ENOUGH, FITTING, SAMPLED, SCORING, TARGET, Found, picture, row, span
 
 NAIVE = "mean_token"
 """What is usually shown as a confidence."""
@@ -80,16 +80,13 @@ def _student(name: str, checkpoint: str, seeds: Sequence[Found]) -> list[str]:
 
 
 def _sampled(seeds: Sequence[Found]) -> list[str]:
+    """What holds for sampled answers, by their own calibrators and by the greedy ones."""
     rows = [
         {
-            "seed": one.seed,
-            "signals": ", ".join(one.sampled.candidate.names),
-            "answers": one.sampled.scored_on,
-            "ECE before": one.sampled.ece_before,
-            "ECE after": one.sampled.ece_after,
-            "floor": one.sampled.floor,
-            "Brier": f"{one.sampled.brier_before:.3f} to {one.sampled.brier_after:.3f}",
-            "AUROC": one.sampled.auroc,
+            **_best(one.sampled),
+            "ECE after, by the calibrator of greedy answers": "-"
+            if one.carried is None
+            else f"{one.carried.ece_after:.3f} ({span(one.carried.after95)})",
         }
         for one in seeds
         if one.sampled
@@ -97,8 +94,9 @@ def _sampled(seeds: Sequence[Found]) -> list[str]:
     if not rows:
         return []
     told = (
-        "Attempts of a run are sampled, not greedy. The best calibrator that needs one attempt alone, fitted on greedy "
-        "answers as above, on the sampled answers to the same scoring tasks (several a task, so no intervals):\n"
+        "Attempts of a run are sampled, and a sampled answer is another thing than a greedy one. The first sampled "
+        f"answer to each task, with calibrators of its own (under the model's name and `{SAMPLED}`) that read one "
+        "attempt alone:\n"
     )
     return [told, *_table(rows)]
 

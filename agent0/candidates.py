@@ -93,6 +93,12 @@ class Measured:
     bins: tuple[Bin, ...]
 
 
+def learnable(items: Sequence[Item]) -> bool:
+    """Whether there are two right and two wrong answers, so that each can be predicted without itself."""
+    rights = sum(item.right for item in items)
+    return min(rights, len(items) - rights) >= 2
+
+
 def fitted(items: Sequence[Item], seed: int = 0) -> list[Candidate]:
     """A candidate for each signal that every item has, by its best method; the signals of one attempt fused; all of
     them fused, where there are further samples. Best first.
@@ -101,7 +107,7 @@ def fitted(items: Sequence[Item], seed: int = 0) -> list[Candidate]:
         ValueError: fewer than two items of either outcome.
     """
     outcomes = [item.right for item in items]
-    if min(sum(outcomes), len(outcomes) - sum(outcomes)) < 2:
+    if not learnable(items):
         raise ValueError("calibration needs at least two right and two wrong answers")
     rows = [item.signals for item in items]
     known = [name for name in MEANING if sum(name in row for row in rows) >= min(FEWEST, len(rows))]

@@ -1,12 +1,12 @@
 """What a measurement of confidences found: fitted on held-out tasks of one split, scored on those of another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
 from agent0.calibration import Bin, brier, ece
-from agent0.candidates import Candidate, Item, Measured, fitted, measured
+from agent0.candidates import Item, Measured, fitted, learnable, measured
 from agent0.confidence import SEVERAL
 from events.benchmarks import CalibratorFitted, ItemScored
 from events.values import ReliabilityBin, Split
@@ -20,6 +20,8 @@ TARGET = 0.10
 
 ENOUGH = 300
 WIDTH = 40
+SAMPLED = "sampled"
+"""Behind a model's name: calibrators for answers that were sampled, as a run's attempts are, and not greedy."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,8 @@ class Found:
     """One student (``checkpoint`` of model ``name``), one ``seed``. ``measured`` is best first, by the fitting half.
 
     ``unanswered`` and ``undecided`` items have no confidence or no truth, and are left out. ``constant`` is what always
-    saying the fitting half's share of right answers is worth on the other half: (ECE, Brier). ``sampled`` is the best
-    calibrator that reads one attempt alone, on the sampled answers to the scoring half, which are no greedy ones; its
-    intervals take the samples of a task for independent, which they are not.
+    saying the fitting half's share of right answers is worth on the other half: (ECE, Brier). ``sampled`` is the same
+    of one sampled answer a task, as attempts of a run are, and ``carried`` the best greedy calibrator on those.
     """
 
     run: str
@@ -46,7 +47,8 @@ class Found:
     accuracy: float
     constant: tuple[float, float]
     measured: tuple[Measured, ...]
-    sampled: Measured | None = None
+    sampled: "Found | None" = None
+    carried: Measured | None = None
 
     @property
     def verdict(self) -> str:
@@ -60,13 +62,25 @@ class Found:
 
 
 def judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[ItemScored]) -> Found:
-    """What the first samples among ``scored`` show; ``benchmark`` of each is its split.
+    """What greedy answers (sample 0) among ``scored`` show, and sampled ones (sample 1) apart; ``benchmark`` of each is
+    its split.
 
     Raises:
         ValueError: too few right or too few wrong answers to fit anything.
     """
-    first = [one for one in scored if one.sample == 0]
-    fitting, scoring = _items(first, FITTING), _items(first, SCORING)
+    found = _judged(run, name, checkpoint, seed, [one for one in scored if one.sample == 0])
+    found = replace(found, samples=max((one.sample for one in scored), default=0))
+    drawn = [one for one in scored if one.sample == 1]
+    if not learnable(_items(drawn, FITTING)):
+        return found
+    alone = next((one.candidate for one in found.measured if not set(one.candidate.names) & set(SEVERAL)), None)
+    carried = measured(alone, _items(drawn, SCORING)) if alone else None
+    return replace(found, sampled=_judged(run, f"{name} {SAMPLED}", checkpoint, seed, drawn), carried=carried)
+
+
+def _judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[ItemScored]) -> Found:
+    """The same for one answer a task."""
+    fitting, scoring = _items(scored, FITTING), _items(scored, SCORING)
     candidates = fitted(fitting)
     rights = [item.right for item in scoring]
     share = fmean(item.right for item in fitting)
@@ -76,17 +90,16 @@ def judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[Ite
         name,
         checkpoint,
         seed,
-        samples=max((one.sample for one in scored), default=0),
-        asked=len(first),
-        unanswered=sum(one.answer is None for one in first),
-        undecided=sum(one.answer is not None and one.correct is None for one in first),
+        samples=0,
+        asked=len(scored),
+        unanswered=sum(one.answer is None for one in scored),
+        undecided=sum(one.answer is not None and one.correct is None for one in scored),
         fitted_on=len(fitting),
         scored_on=len(scoring),
         fitting_accuracy=share,
         accuracy=fmean(rights) if rights else 0.0,
         constant=(ece(said, rights), brier(said, rights)),
         measured=tuple(measured(one, scoring) for one in candidates),
-        sampled=_sampled(candidates, _items([one for one in scored if one.sample], SCORING)),
     )
 
 
@@ -94,11 +107,6 @@ def _items(scored: Sequence[ItemScored], split: Split) -> list[Item]:
     """Those of ``split`` that have an answer and a truth."""
     kept = [one for one in scored if one.benchmark == split and one.answer is not None and one.correct is not None]
     return [Item(one.signals, one.correct is True) for one in kept]
-
-
-def _sampled(candidates: Sequence[Candidate], items: Sequence[Item]) -> Measured | None:
-    alone = next((one for one in candidates if not set(one.names) & set(SEVERAL)), None)
-    return measured(alone, items) if alone and items else None
 
 
 def event(found: Found, one: Measured, revision: int) -> CalibratorFitted:

@@ -57,8 +57,8 @@ def confidence(db: sqlite3.Connection, signals: Mapping[str, float], name: str, 
     """How likely an answer with these signals is right, by the best calibrator of the newest measurement of model
     ``name`` at ``checkpoint`` (``base``, or RUN/CHECKPOINT) that can read them: ``probability``, and which it was.
 
-    None where there is none: a calibrator of another student says nothing about this one. Calibrators are fitted on
-    greedy answers; how they do on sampled ones is on the page that ``agent0 calibrate --page`` writes.
+    None where there is none: a calibrator of another student says nothing about this one. Answers that were sampled,
+    and are not greedy, have calibrators of their own: ``sampled`` behind the model's name.
     """
     newest = "SELECT run FROM calibrators WHERE name = ? AND checkpoint = ? ORDER BY fitted DESC LIMIT 1"
     rows = select(

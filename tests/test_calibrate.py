@@ -51,8 +51,18 @@ def test_it_is_fitted_on_one_split_and_scored_on_the_other() -> None:
     assert best.ece_after < best.ece_before
     assert (best.candidate.fitted_on, best.scored_on) == (300, 300)
     assert one.verdict.startswith("below 0.10")
-    assert one.sampled is not None and one.sampled.scored_on == 300
-    assert "agreement" not in one.sampled.candidate.names
+
+
+def test_sampled_answers_have_calibrators_of_their_own() -> None:
+    one = found()
+    assert one.sampled and one.carried and one.sampled.name == "tiny sampled"
+    assert one.sampled.asked == 600 and one.sampled.scored_on == one.carried.scored_on == 300
+    assert not {"agreement"} & {name for each in one.sampled.measured for name in each.candidate.names}
+    assert "agreement" not in one.carried.candidate.names and one.carried.candidate in [
+        m.candidate for m in one.measured
+    ]
+    greedy = [each for each in scored(60, 1) if each.sample == 0]
+    assert judged("c", "tiny", "base", 1, greedy).sampled is None
 
 
 def test_what_the_scoring_half_holds_changes_no_calibrator() -> None:
@@ -122,10 +132,11 @@ def test_the_command_asks_nothing_twice_and_counts_revisions(tmp_path: Path) -> 
     assert {each["signal"] for each in one["calibrators"]} >= {"mean_token", "agreement"}
     assert "cal" in one["run"] and "## scripted, base" in wanted.read_text()
     assert agent0(*words, "--resume", "cal", home=tmp_path).json == first.json
+    fitted = len(one["calibrators"]) + len(one.get("sampled", {}).get("calibrators", ()))
     query = (
         "SELECT (SELECT count(*) FROM benchmark_items) AS items, count(*) AS n, max(revision) AS last FROM calibrators"
     )
     counted = json.loads(agent0("projections", "query", query, "--json", home=tmp_path).out)
-    assert counted == [{"items": 40, "n": len(one["calibrators"]), "last": 1}]
+    assert counted == [{"items": 40, "n": fitted, "last": 1}]
     other = agent0(*words, "--resume", "cal", "--set", "run.student.temperature=0.5", home=tmp_path)
     assert other.code and "was begun otherwise" in other.err and "actor" in other.err

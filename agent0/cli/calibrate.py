@@ -126,8 +126,9 @@ def _plain(found: "Found") -> dict[str, Any]:
 
     from agent0.reliability import row
 
-    kept = {key: value for key, value in asdict(found).items() if key not in ("measured", "sampled")}
+    kept = {key: value for key, value in asdict(found).items() if key not in ("measured", "sampled", "carried")}
     bins = [asdict(one) for one in found.measured[0].bins]
+    kept |= {"sampled": _plain(found.sampled)} if found.sampled else {}
     return {**kept, "aim": found.verdict, "calibrators": [row(one) for one in found.measured], "reliability": bins}
 
 
