@@ -290,6 +290,7 @@ async def open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
         "models": lambda: OpenModels(settings, artifacts),
         "trainers": lambda: OpenTrainers(settings, artifacts),
         "embedders": lambda: OpenEmbedders(settings),
+        "contamination": lambda: _contamination(settings),
         "tool_cache": _tool_cache,
         "web": lambda: _web(settings),
     }
@@ -311,6 +312,12 @@ def _web(settings: Settings) -> Any:
     from infra.web import WebProxy
 
     return WebProxy(settings.web)
+
+
+def _contamination(settings: Settings) -> Any:
+    from infra.contamination import BenchmarkRows
+
+    return BenchmarkRows(settings.benchmarks.folder, settings.home / "cache")
 
 
 def _tool_cache() -> Any:

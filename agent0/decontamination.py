@@ -1,9 +1,172 @@
-"""Which generated tasks repeat an item of a benchmark, so that none of it is ever trained on."""
+"""Which generated tasks repeat an item of a benchmark, so that none of it is ever trained on.
 
-from events.base import sha256
-from events.benchmarks import BenchmarksIndexed
+Evidence is ``n`` words in a row that an item has too, unless they say little: fewer than ``telling(n)`` different ones
+are more than everyday words, single letters and digits, or words that the task's own family always uses; or five items
+and more have the phrase. A task that is a whole question is evidence always, symbols included; one that only holds it,
+where the question has no telling phrase but is ``n`` words and symbols long or tells enough as a whole. Besides, a
+question whose embedding is nearer to an item's than a limit repeats it in other words.
+"""
+
+import functools
+import random
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+
+from agent0.families import families
+from events.values import Task
+
+COMMON = 5
+"""Items that share a phrase before it is a common one: instructions, templates, turns of speech."""
+_SAMPLES = 16
+"""Tasks drawn at each level to learn which words a family always uses."""
+_FACTOR = 0x9E3779B97F4A7C15
+_word = re.compile(r"\w+")
+_token = re.compile(r"\w+|[^\w\s$\\.,:;?]")
+_EVERYDAY = """
+a about above after again all also altogether among an and another any are as ask at away be because been before below
+between both but by came can come could day days did do does done down during each either else end ever every few find
+first following for from gave get gets give given gives go goes going got had has have having he her here hers him his
+how however if in into is it its itself just keep know last least left less let like long made make makes many may mean
+means might more most much must my name need needs new next no none nor not now number numbers of off often on once one
+only or other others our out over own part per place please put rest s said same say says second see seen shall she
+should show shows so some still such t take takes taken tell than that the their them then there these they thing third
+this those through time times to together too took total two under until up us use used uses using value values was way
+we well went were what when where whether which while who whole whom whose why will with within without would year
+years yes yet you your answer answers calculate compute determine difference divided equal equals equation evaluate
+express expression function python program return returns integer integers list lists minus multiplied plus positive
+negative product question result results simplify string strings sum write word words zero three four five six ten
+"""
+EVERYDAY = frozenset(_EVERYDAY.split())
 
 
-def digest_of(facts: BenchmarksIndexed | None) -> str:
-    """Of what tasks are compared with; empty where that is nothing."""
-    return sha256(facts.model_dump_json()) if facts and facts.benchmarks else ""
+@dataclass(frozen=True)
+class Reference:
+    """An item that no task may repeat. ``text`` is all of it, ``stem`` its question without choices."""
+
+    benchmark: str
+    item: str
+    text: str
+    stem: str
+
+
+def words_of(text: str) -> list[str]:
+    """Words and numbers, in one spelling."""
+    return _word.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def tokens_of(text: str) -> str:
+    """Words and symbols, one space before and after each; punctuation and the marks of formulas are left out."""
+    return f" {' '.join(_token.findall(unicodedata.normalize('NFKC', text).casefold()))} "
+
+
+def telling(n: int) -> int:
+    """How many different words among ``n`` in a row must say something."""
+    return 1 + n // 4
+
+
+def _says(words: Sequence[str], own: AbstractSet[str], n: int) -> bool:
+    return len({word for word in words if len(word) > 1 and word not in EVERYDAY and word not in own}) >= telling(n)
+
+
+@functools.cache
+def own_words(name: str) -> frozenset[str]:
+    """Words, not numbers, that tasks of a family have in common; none of one that is not known."""
+    found = families(long=None).get(name)
+    if found is None:
+        return frozenset()
+    rng, seen = random.Random(f"words of {name}"), Counter[str]()
+    for level in range(1, found.levels + 1):
+        for _ in range(_SAMPLES):
+            seen.update(set(words_of(found.render(found.sample(level, rng), rng))))
+    return frozenset(word for word, count in seen.items() if count > 1 and not word.isdecimal())
+
+
+class Phrases:
+    """Every phrase of ``n`` words that fewer than ``COMMON`` of the texts have: about 12 bytes each."""
+
+    def __init__(self, texts: Sequence[str], n: int) -> None:
+        self._n = n
+        self._ids: dict[str, int] = {}
+        spelled = [[self._ids.setdefault(word, len(self._ids) + 1) for word in words_of(text)] for text in texts]
+        self._text = np.repeat(np.arange(len(texts)), [len(one) + 1 for one in spelled])
+        self._row = np.fromiter((i for one in spelled for i in (*one, 0)), dtype=np.uint64)
+        hashes, places = self._hashed()
+        order = np.lexsort((self._text[places], hashes))
+        hashes, places = hashes[order], places[order]
+        again = (hashes[1:] == hashes[:-1]) & (self._text[places[1:]] == self._text[places[:-1]])
+        kept = np.concatenate([[True], ~again]) if len(hashes) else np.zeros(0, dtype=bool)
+        unique, first, counts = np.unique(hashes[kept], return_index=True, return_counts=True)
+        rare = counts < COMMON
+        self._hashes, self._places = unique[rare], places[kept][first[rare]]
+
+    def _hashed(self) -> "tuple[np.ndarray, np.ndarray]":
+        """Hash and place of each phrase that lies within one text."""
+        size = max(0, len(self._row) - self._n + 1)
+        hashes, whole = np.zeros(size, dtype=np.uint64), np.ones(size, dtype=bool)
+        for offset in range(self._n):
+            part = self._row[offset : offset + size]
+            hashes, whole = hashes * np.uint64(_FACTOR) + part, whole & (part != 0)
+        return hashes[whole], np.flatnonzero(whole)
+
+    def shared(self, words: Sequence[str], own: AbstractSet[str] = frozenset()) -> Iterator[tuple[int, list[str]]]:
+        """(number of a text, words in a row) for each telling phrase that ``words`` have in common with it."""
+        for start in range(len(words) - self._n + 1):
+            phrase = list(words[start : start + self._n])
+            ids = [self._ids.get(word, 0) for word in phrase]
+            if not all(ids) or not _says(phrase, own, self._n):
+                continue
+            code = functools.reduce(lambda code, i: (code * _FACTOR + i) % 2**64, ids, 0)
+            at = int(np.searchsorted(self._hashes, np.uint64(code)))
+            if at < len(self._hashes) and self._hashes[at] == code:
+                place = int(self._places[at])
+                if list(self._row[place : place + self._n]) == ids:
+                    yield int(self._text[place]), phrase
+
+
+class Index:
+    """References, and the unit vectors of their stems (shape: references x dimensions)."""
+
+    def __init__(self, references: Sequence[Reference], vectors: "np.ndarray", n: int) -> None:
+        alike = {" ".join(words_of(one.text)): one for one in reversed(references)}
+        self._all, self._vectors, self._n = list(references), vectors, n
+        self._told = list(reversed(alike.values()))
+        self._phrases = Phrases([one.text for one in self._told], n)
+        self._stems: Mapping[str, Reference] = {tokens_of(one.stem): one for one in reversed(references)}
+        self._vague = {stem: one for stem, one in self._stems.items() if self._says_little(one)}
+
+    def _says_little(self, one: Reference) -> bool:
+        return next(self._phrases.shared(words_of(one.stem)), None) is None
+
+    def overlap(self, task: Task, vector: Sequence[float], limit: float) -> str:
+        """Benchmark, item and what ``task``, its question embedded as ``vector``, has in common with it; empty where
+        that is nothing."""
+        text = "\n".join((task.question, *task.subgoals))
+        own = own_words(task.family)
+        for number, phrase in self._phrases.shared(words_of(text), own):
+            return _told(self._told[number], f"{self._n} words in a row: {' '.join(phrase)!r}")
+        if one := self._repeated(tokens_of(text), own):
+            return _told(one, "the whole of it")
+        nearness = self._vectors @ np.asarray(vector, dtype=self._vectors.dtype) if len(self._vectors) else np.zeros(1)
+        if nearness.max() > limit:
+            return _told(self._all[int(nearness.argmax())], f"similarity {nearness.max():.4f} > {limit}")
+        return ""
+
+    def _repeated(self, tokens: str, own: AbstractSet[str]) -> Reference | None:
+        """The item whose question is all of a task, or part of it."""
+        if tokens in self._stems:
+            return self._stems[tokens]
+        parts = (one for held, one in self._vague.items() if held in tokens)
+        return next((one for one in parts if self._tells(one, own)), None)
+
+    def _tells(self, one: Reference, own: AbstractSet[str]) -> bool:
+        return tokens_of(one.stem).count(" ") > self._n or _says(words_of(one.stem), own, self._n)
+
+
+def _told(one: Reference, what: str) -> str:
+    return f"{one.benchmark} {one.item}: {what}"

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agent0.decontamination import digest_of
 from agent0.requests import wanted_ids
-from agent0.state import AttemptState, Checkpoint, RunState, Score, Status, TaskState, attempt_id
+from agent0.state import AttemptState, Checkpoint, RunState, Score, Status, TaskState, attempt_id, index_digest
 from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event
 
@@ -141,7 +140,7 @@ def _rolled_back(state: RunState, event: checkpoints.CheckpointRolledBack) -> Ru
 
 
 def _indexed(state: RunState, event: benchmarks.BenchmarksIndexed) -> RunState:
-    return replace(state, indexed=digest_of(event))
+    return replace(state, indexed=index_digest(event))
 
 
 def _failed(state: RunState, event: alarms.ReactionFailed) -> RunState:

@@ -11,7 +11,7 @@ import numpy as np
 from agent0.heldout import split_of
 from events.values import Task
 
-Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target"]
+Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target", "contaminated"]
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,24 @@ class _Sibling:
 
 
 def decide_batch(
-    proposals: Sequence[Proposed], archive: Archive, vectors: Mapping[str, Sequence[float]], limit: float
+    proposals: Sequence[Proposed],
+    archive: Archive,
+    vectors: Mapping[str, Sequence[float]],
+    limit: float,
+    overlaps: Mapping[str, str] | None = None,
 ) -> list[Decision]:
     """One decision a proposal, in slot order.
 
     ``vectors`` holds the question's unit vector of every proposal that is a task, by task id. ``limit`` is the
-    cosine similarity above which a proposal is too similar. A proposal whose identity (canonical form) was seen is a
+    cosine similarity above which a proposal is too similar. ``overlaps`` says by task id what a proposal has in common
+    with an item of a benchmark, which refuses it. A proposal whose identity (canonical form) was seen is a
     duplicate whatever its wording. Another family or level of the domain asked for is welcome; another domain or kind
     is not.
     """
     siblings: list[_Sibling] = []
     decisions = []
     for entry in sorted(proposals, key=lambda p: p.slot):
-        decision = _decide(entry, archive, siblings, vectors, limit)
+        decision = _decide(entry, archive, siblings, vectors, limit, (overlaps or {}).get(entry.task, ""))
         decisions.append(decision)
         if decision.reason is None and entry.proposal:
             siblings.append(_Sibling(entry.proposal.canonical, np.asarray(vectors[entry.task])))
@@ -78,13 +83,18 @@ def decide_batch(
 
 
 def _decide(
-    entry: Proposed, archive: Archive, siblings: list[_Sibling], vectors: Mapping[str, Sequence[float]], limit: float
+    entry: Proposed,
+    archive: Archive,
+    siblings: list[_Sibling],
+    vectors: Mapping[str, Sequence[float]],
+    limit: float,
+    overlap: str,
 ) -> Decision:
     if entry.proposal is None:
         return Decision(entry.task, entry.slot, "malformed", entry.problem)
     seen = any(s.canonical == entry.proposal.canonical for s in siblings)
     seen = seen or entry.proposal.canonical in archive.canonicals
-    if refusal := _refusal(entry, entry.proposal, seen):
+    if refusal := _refusal(entry, entry.proposal, seen, overlap):
         return Decision(entry.task, entry.slot, *refusal)
     against = archive.size + len(siblings)
     near = [archive.nearest[entry.task]] if archive.size else []
@@ -96,7 +106,7 @@ def _decide(
     return Decision(entry.task, entry.slot, None, "", novelty, against)
 
 
-def _refusal(entry: Proposed, proposal: Task, seen: bool) -> tuple[Reason, str] | None:
+def _refusal(entry: Proposed, proposal: Task, seen: bool, overlap: str) -> tuple[Reason, str] | None:
     """Why a well-formed proposal is refused whatever its wording."""
     if proposal.domain != entry.domain:
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
@@ -104,6 +114,8 @@ def _refusal(entry: Proposed, proposal: Task, seen: bool) -> tuple[Reason, str] 
         return "off_target", f"asked for a {entry.kind} task, got a {proposal.kind} one"
     if (split := split_of(proposal.canonical)) != "train":
         return "reserved", f"kept for {split}"
+    if overlap:
+        return "contaminated", overlap
     if seen:
         return "duplicate", proposal.canonical[:200]
     return None

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from agent0.settings import ActorConfig, PolicyConfig
+from agent0.settings import ActorConfig, CurriculumConfig, PolicyConfig
 from events.base import Recorded
-from events.values import Artifact, ToolState, Trajectory, Turn, Usage
+from events.benchmarks import BenchmarksIndexed
+from events.values import Artifact, Task, ToolState, Trajectory, Turn, Usage
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,21 @@ class Embedder(Protocol):
 
     async def nearest(self, queries: Sequence[Sequence[float]], archive: Sequence[Sequence[float]]) -> list[float]:
         """Highest cosine similarity of each query to ``archive`` (0.0 where it is empty)."""
+        ...
+
+
+class Contamination(Protocol):
+    """Items of benchmarks that no generated task may repeat; none where no folder with rows is named."""
+
+    async def facts(self, plan: CurriculumConfig, embedder: Embedder) -> BenchmarksIndexed | None:
+        """What tasks are compared with, None where that is nothing. The first call embeds all items (minutes, once)."""
+        ...
+
+    async def overlaps(
+        self, tasks: Sequence[Task], vectors: Sequence[Sequence[float]], plan: CurriculumConfig, embedder: Embedder
+    ) -> list[str]:
+        """What each task has in common with an item, the item named; empty where it repeats none. ``vectors`` are the
+        questions as ``embedder`` embeds them."""
         ...
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from agent0.settings import RunConfig
 from events.base import sha256
+from events.benchmarks import BenchmarksIndexed
 from events.values import Artifact, Task
 
 Phase = Literal["baseline", "tasks", "training", "evaluating", "judging", "final", "done"]
@@ -150,6 +151,11 @@ class RunState:
 def _plain(value: object) -> object:
     """One level of a state for JSON; ``asdict`` would copy everything deeply first (10 times slower)."""
     return sorted(value) if isinstance(value, frozenset) else vars(value)
+
+
+def index_digest(facts: BenchmarksIndexed | None) -> str:
+    """Of what tasks are compared with for contamination; empty where that is nothing."""
+    return sha256(facts.model_dump_json()) if facts and facts.benchmarks else ""
 
 
 def arm_key(domain: str, family: str, level: int) -> str:

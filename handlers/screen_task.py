@@ -1,11 +1,14 @@
-"""Lets through what is well-formed, not reserved for held-out sets, and new."""
+"""Lets through what is well-formed, not reserved for held-out sets, no item of a benchmark, and new."""
 
 from agent0.families import kind_of
 from agent0.novelty import Archive, Decision, Proposed, decide_batch
-from agent0.ports import Embedder, Embedders, History
+from agent0.ports import Contamination, Embedder, Embedders, History
 from agent0.run import RunState
+from agent0.settings import CurriculumConfig
+from agent0.state import index_digest
 from events.alarms import ReactionDropped
 from events.base import Event
+from events.benchmarks import BenchmarksIndexed
 from events.tasks import TaskAccepted, TaskProposed, TaskRejected
 from events.values import Task
 from handlers import on
@@ -13,7 +16,11 @@ from handlers import on
 
 @on(TaskProposed, ReactionDropped, long=True)
 async def screen_task(
-    event: TaskProposed | ReactionDropped, run: RunState, embedders: Embedders, history: History
+    event: TaskProposed | ReactionDropped,
+    run: RunState,
+    embedders: Embedders,
+    history: History,
+    contamination: Contamination,
 ) -> list[Event]:
     """Screens a whole batch when its last proposal is in, so that siblings are compared in slot order."""
     if isinstance(event, ReactionDropped) and event.failed_handler != "propose_task":
@@ -25,14 +32,31 @@ async def screen_task(
     batch = [Proposed(name, t.slot, t.domain, t.proposal, t.problem, kind_of(t.family)) for name, t in waiting.items()]
     plan = run.config.curriculum
     embedder = embedders.open(plan.embedder)
-    texts = {p.task: p.proposal.question for p in batch if p.proposal}
-    vectors = dict(zip(texts, await embedder.embed(list(texts.values())), strict=True)) if texts else {}
+    known = {p.task: p.proposal for p in batch if p.proposal}
+    texts = [proposal.question for proposal in known.values()]
+    vectors = dict(zip(known, await embedder.embed(texts), strict=True)) if texts else {}
     archive = await _archive(run, history, embedder, vectors)
-    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit)
-    known = {p.task: p.proposal for p in batch}
-    return [
-        _effect(run, d, known[d.task], archive.position, embedder.version, vectors.get(d.task, [])) for d in decisions
+    facts = await contamination.facts(plan, embedder)
+    found = await contamination.overlaps(list(known.values()), list(vectors.values()), plan, embedder)
+    overlaps = dict(zip(known, found, strict=True))
+    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps)
+    told = [
+        _effect(run, d, known.get(d.task), archive.position, embedder.version, vectors.get(d.task, []))
+        for d in decisions
     ]
+    return [facts or _nothing(plan, embedder), *told] if index_digest(facts) != run.indexed else told
+
+
+def _nothing(plan: CurriculumConfig, embedder: Embedder) -> BenchmarksIndexed:
+    """Tasks were compared with something before, and no longer are."""
+    return BenchmarksIndexed(
+        benchmarks=(),
+        files={},
+        items=0,
+        ngram=plan.overlap_ngram,
+        limit=plan.overlap_limit,
+        embedder=embedder.version,
+    )
 
 
 async def _archive(run: RunState, history: History, embedder: Embedder, vectors: dict[str, list[float]]) -> Archive:

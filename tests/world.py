@@ -8,6 +8,7 @@ import contextlib
 import io
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from agent0.configuration import config_of
@@ -22,6 +23,7 @@ from agent0.tools.workspace import Workspace
 from events.base import Recorded, record
 from events.runs import RunStarted
 from events.values import ToolState
+from infra.contamination import BenchmarkRows
 from infra.embedding import Ngram
 from infra.models.scripted import Scripted, ScriptedTrainer
 from tests.memory import MemoryArtifacts
@@ -131,6 +133,7 @@ def ports() -> dict[str, Any]:
         "models": Opened(TellingModel(Scripted(artifacts), sandbox)),
         "trainers": Opened(ScriptedTrainer(artifacts)),
         "embedders": Opened(Ngram()),
+        "contamination": BenchmarkRows(None, Path("nowhere")),
     }
 
 

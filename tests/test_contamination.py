@@ -1,0 +1,226 @@
+"""From files of rows to refused tasks: what a run compares with is read strictly, recorded, and never trained on."""
+
+import asyncio
+import json
+import random
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agent0.assembly import open_port
+from agent0.decontamination import Index
+from agent0.errors import ConfigError
+from agent0.families import families
+from agent0.run import evolve
+from agent0.settings import CurriculumConfig, Settings
+from agent0.state import index_digest
+from events.base import Recorded, record, sha256
+from events.benchmarks import BenchmarksIndexed
+from events.tasks import AttemptRequested, TaskAccepted, TaskRejected
+from events.values import Task
+from handlers import handlers
+from handlers.play import play
+from infra.contamination import BenchmarkRows
+from infra.embedding import Ngram
+from projections import Projector, tables
+from projections.indexes import contamination
+from tests.memory import MemoryArtifacts
+from tests.story import bodies
+from tests.world import NOON, ports, small, started
+
+PLAN = CurriculumConfig(embedder="ngram", overlap_limit=0.8)
+ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
+needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="the folder with the rows is not here")
+
+
+def folder(path: Path, *questions: str) -> Path:
+    """A folder with these questions as rows of one benchmark."""
+    path.mkdir(exist_ok=True)
+    rows = [{"id": f"gsm8k/test/{n}", "question": q, "answer": "18"} for n, q in enumerate(questions)]
+    (path / "gsm8k_test.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    return path
+
+
+class Counting(Ngram):
+    """Counts what it embeds."""
+
+    def __init__(self) -> None:
+        self.texts = 0
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        self.texts += len(texts)
+        return await super().embed(texts)
+
+
+def asked(question: str) -> Task:
+    return Task(question=question, domain="math", family="open", level=1, canonical=question)
+
+
+async def overlap(rows: BenchmarkRows, question: str) -> str:
+    (vector,) = await Ngram().embed([question])
+    return (await rows.overlaps([asked(question)], [vector], PLAN, Ngram()))[0]
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+async def test_without_a_folder_nothing_is_compared(tmp_path: Path) -> None:
+    rows = await open_port("contamination", Settings(home=tmp_path), MemoryArtifacts())
+    embedder = Counting()
+    assert await rows.facts(PLAN, embedder) is None
+    assert await rows.overlaps([asked("What is 1 + 1?")], [[1.0]], PLAN, embedder) == [""]
+    assert not embedder.texts and not list(tmp_path.iterdir())
+
+
+async def test_what_is_compared_with_is_recorded_by_digest(tmp_path: Path) -> None:
+    rows = BenchmarkRows(folder(tmp_path / "rows", "How many hens?", "How many geese?"), tmp_path)
+    found = await rows.facts(PLAN, Ngram())
+    digest = sha256((tmp_path / "rows" / "gsm8k_test.jsonl").read_bytes())
+    assert found == BenchmarksIndexed(
+        benchmarks=("gsm8k",), files={"gsm8k_test.jsonl": digest}, items=2, ngram=8, limit=0.8, embedder=Ngram.version
+    )
+    assert await overlap(rows, "How many geese?") == "gsm8k gsm8k/test/1: the whole of it"
+
+
+async def test_a_question_in_nearly_the_same_words_is_found_by_its_embedding(tmp_path: Path) -> None:
+    rows = BenchmarkRows(folder(tmp_path / "rows", "The quick grey hen lays seventeen speckled eggs"), tmp_path)
+    assert "similarity 0." in await overlap(rows, "The quick gray hen lays seventeen speckled egg")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"id": "a", "question": "q", "answer": "1"}\nnonsense', "gsm8k_test.jsonl, line 2: no JSON"),
+        ('{"id": "a", "question": "q"}', "line 1: field 'answer' is missing"),
+        (None, "of no use"),
+    ],
+)
+async def test_rows_that_are_none_are_told_at_once(tmp_path: Path, content: str | None, told: str) -> None:
+    if content is not None:
+        (tmp_path / "gsm8k_test.jsonl").write_text(content)
+    settings = Settings.model_validate({"home": tmp_path / "home", "benchmarks": {"folder": tmp_path}})
+    with pytest.raises(ConfigError, match=told):
+        await open_port("contamination", settings, MemoryArtifacts())
+
+
+async def test_items_are_embedded_once_for_all_processes(tmp_path: Path) -> None:
+    held, embedder = folder(tmp_path / "rows", "How many hens?", "How many geese?"), Counting()
+
+    async def process(embedder: Counting) -> str:
+        rows = BenchmarkRows(held, tmp_path / "cache")
+        await asyncio.gather(*(rows.facts(PLAN, embedder) for _ in range(3)))
+        (vector,) = await Ngram().embed(["how many hens"])
+        return (await rows.overlaps([asked("hens?")], [vector], PLAN, embedder))[0]
+
+    first = await process(embedder)
+    assert embedder.texts == 2 and "similarity" in first
+    assert await process(embedder) == first and embedder.texts == 2, "the second process embeds nothing"
+    (kept,) = (tmp_path / "cache").iterdir()
+    for damage in (kept.read_bytes()[:40], b"", np.zeros((2, 3)).tobytes()):
+        kept.write_bytes(damage)
+        again = Counting()
+        assert await process(again) == first and again.texts == 2, "what is damaged is made anew"
+    other = Counting()
+    folder(tmp_path / "rows", "How many hens?", "How many swans?")
+    await process(other)
+    assert other.texts == 2, "other rows have other vectors"
+
+
+async def test_a_disk_that_takes_nothing_costs_time_only(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    rows = BenchmarkRows(folder(tmp_path / "rows", "How many hens?"), tmp_path / "cache")
+    assert await rows.facts(PLAN, Ngram()) is not None
+
+
+# --- a run --------------------------------------------------------------------------------------------------------
+
+PLAIN = asyncio.run(play(started(small()), ports()))
+PLANTED = next(r.event.proposal.question for r in PLAIN if isinstance(r.event, TaskAccepted))
+
+
+def told_with(rows: BenchmarkRows) -> list[Recorded]:
+    return asyncio.run(play(started(small()), {**ports(), "contamination": rows}))
+
+
+def test_an_offender_is_refused_and_reaches_nobody(tmp_path: Path) -> None:
+    told = told_with(BenchmarkRows(folder(tmp_path / "rows", PLANTED, "How many hens?"), tmp_path))
+    (refused,) = [r.event for r in told if isinstance(r.event, TaskRejected) and r.event.reason == "contaminated"]
+    assert refused.detail.startswith("gsm8k gsm8k/test/0: ")
+    asked_of = {r.event.task for r in told if isinstance(r.event, AttemptRequested)}
+    assert refused.task not in asked_of and asked_of
+    assert PLANTED not in [r.event.proposal.question for r in told if isinstance(r.event, TaskAccepted)]
+    indexed = [r for r in told if isinstance(r.event, BenchmarksIndexed)]
+    assert len(indexed) == 1 and indexed[0].handler == "screen_task"
+    assert indexed[0].seq < min(r.seq for r in told if isinstance(r.event, TaskAccepted))
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        Projector(Path("memory"), lambda _: db, tables(), "stream").apply(bodies(told))
+        found = contamination(db, "r1")
+    assert (found["screened"], found["contaminated"]) == (12, 1)
+    assert found["benchmarks"] == [{"benchmark": "gsm8k", "tasks": 1}]
+    assert found["examples"] == [{"task": refused.task, "question": PLANTED, "detail": refused.detail}]
+    assert (found["index"]["items"], found["index"]["changes"]) == (2, 1)
+
+
+def test_a_run_without_a_folder_says_so() -> None:
+    assert not [r for r in PLAIN if isinstance(r.event, BenchmarksIndexed)]
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        Projector(Path("memory"), lambda _: db, tables(), "stream").apply(bodies(PLAIN))
+        assert contamination(db, "r1") == {
+            "index": None, "screened": 12, "contaminated": 0, "benchmarks": [], "examples": []
+        }  # fmt: skip
+
+
+async def test_what_is_compared_with_is_told_whenever_it_changes(tmp_path: Path) -> None:
+    """Once for a whole run, unless the folder changes, or is gone when the run goes on elsewhere."""
+    place = next(n for n, r in enumerate(PLAIN) if isinstance(r.event, TaskAccepted)) - 1
+    cause = next(r for r in PLAIN if r.id == PLAIN[place + 1].cause)
+    state = None
+    for recorded in PLAIN[: cause.seq]:
+        state = evolve(state, recorded)
+    assert state is not None
+
+    async def first(rows: BenchmarkRows, indexed: str) -> Any:
+        run = replace(state, indexed=indexed)
+        told = await handlers()["screen_task"](cause, run, {**ports(), "history": None, "contamination": rows})
+        return told[0]
+
+    rows = BenchmarkRows(folder(tmp_path / "rows", "How many hens?"), tmp_path)
+    index = await first(rows, "")
+    assert isinstance(index, BenchmarksIndexed) and index.benchmarks == ("gsm8k",)
+    after = evolve(state, record(index, run="r1", time=NOON).model_copy(update={"seq": state.seq + 1}))
+    assert after is not None and after.indexed == index_digest(index) != "" and after.digest != state.digest
+    assert not isinstance(await first(rows, after.indexed), BenchmarksIndexed)
+    other = BenchmarkRows(folder(tmp_path / "rows", "How many swans?"), tmp_path)
+    assert isinstance(await first(other, after.indexed), BenchmarksIndexed)
+    gone = await first(BenchmarkRows(None, tmp_path), after.indexed)
+    assert isinstance(gone, BenchmarksIndexed) and (gone.benchmarks, gone.items) == ((), 0)
+    assert index_digest(gone) == ""
+    assert not isinstance(await first(BenchmarkRows(None, tmp_path), ""), BenchmarksIndexed)
+
+
+# --- real rows ----------------------------------------------------------------------------------------------------
+
+
+@needs_rows
+def test_real_items_are_found_and_our_own_tasks_pass(tmp_path: Path) -> None:
+    """Without embeddings, which know no exact words."""
+    references = BenchmarkRows(ROWS, tmp_path).references
+    index = Index(references, np.zeros((0, 1), dtype=np.float32), 8)
+    rng = random.Random(1)
+    drawn = rng.sample(references, 150)
+    inside = [bool(index.overlap(asked(f"Tell me. {one.stem} Thanks."), [0.0], 0.95)) for one in drawn]
+    assert sum(inside) >= 147, "but for the shortest"
+    for one in drawn:
+        assert index.overlap(asked(one.stem), [0.0], 0.95), one.item
+    for name, family in families(long=None).items():
+        for level in range(1, family.levels + 1):
+            for _ in range(5):
+                question = family.render(family.sample(level, rng), rng)
+                task = asked(question).model_copy(update={"family": name})
+                assert index.overlap(task, [0.0], 0.95) == "", question
