@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from agent0.errors import SandboxUnavailableError
 from agent0.settings import SandboxSettings
 from benchmarks.layers import LAYERS, Layer
 from infra.sandbox import Bubblewrap, rootfs, selftest
+from infra.sandbox.inside import kernel
 from tests.sandbox import campaign as campaigns
 from tests.sandbox.attacks import ATTACKS
 from tests.sandbox.campaign import SECRET, VARIABLE, Campaign, canaries, through_engine
@@ -97,7 +99,8 @@ def _closed(found: Campaign) -> str:
 
 def alone(names: Sequence[str], only: Sequence[str] = ()) -> dict[str, Any]:
     """``attacked`` without the layers of ``names``, in a process of its own."""
-    words = [sys.executable, "-m", "benchmarks.knockout", "--inner", json.dumps([list(names), list(only)])]
+    asked = json.dumps([list(names), list(only), os.getpid()])
+    words = [sys.executable, "-m", "benchmarks.knockout", "--inner", asked]
     done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, cwd=Path(__file__).parents[1])
     if done.returncode:
         raise RuntimeError(f"without {', '.join(names)}: {done.stderr[-2000:]}")
@@ -106,7 +109,10 @@ def alone(names: Sequence[str], only: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def _inner(text: str) -> int:
-    names, only = json.loads(text)
+    names, only, owner = json.loads(text)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != owner:
+        return 1  # it ended before that was in force
     layers = [NAMES[name] for name in names]
     with tempfile.TemporaryDirectory(prefix="agent0-knockout-", dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)

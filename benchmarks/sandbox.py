@@ -110,10 +110,12 @@ def done(result: SandboxResult) -> SandboxResult:
 
 
 def outside(name: str, *words: str) -> Subject:
-    """A process of its own."""
+    """A process of its own. In a session of its own, too: a bubblewrap that ``timeout`` ends while it prepares its
+    child leaves that child waiting for ever, one that nobody ends is over in a moment."""
+    null = subprocess.DEVNULL
 
     async def call() -> float:
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        subprocess.run(words, check=True, stdout=null, stdin=null, start_new_session=True)
         return 0.0
 
     return Subject(name, call)

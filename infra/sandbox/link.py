@@ -4,8 +4,6 @@ broker or one single call behind it."""
 import asyncio
 import contextlib
 import itertools
-import os
-import signal
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +11,7 @@ from agent0.ports import Root
 from infra.sandbox import roots
 from infra.sandbox.inside import asking, calling, frames
 from infra.sandbox.inside.calling import GRACE_S, SLACK_S, Ended, Request, WorldError
+from infra.sandbox.process import Process
 
 START_S = 60.0
 ANSWER_S = 20.0
@@ -27,30 +26,21 @@ def _named(root: Root) -> dict[str, list[str]]:
     return {"executables": list(root.executables), "modules": list(root.modules), "preloaded": preloaded}
 
 
-def _hold(pid: int) -> int | None:
-    """A descriptor of the process, -1 where it is gone already; None where the system has none such."""
-    if not hasattr(os, "pidfd_open"):
-        return None
-    try:
-        return os.pidfd_open(pid)
-    except ProcessLookupError:
-        return -1
-
-
 class Link:
     """One such process. Use ``await Link.open(...)``."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self._pidfd = _hold(process.pid)
+    def __init__(
+        self, process: Process, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader, stderr: asyncio.StreamReader
+    ) -> None:
+        self._process, self._stdin = process, stdin
         self._waiting: dict[int, asyncio.Future[Ended]] = {}
         self._numbers = itertools.count()
         self._turn = asyncio.Lock()
         self._complaints = bytearray()
-        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._overhear())]
+        self._tasks = [asyncio.create_task(self._listen(stdout)), asyncio.create_task(self._overhear(stderr))]
         self._greeting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.greeting: dict[str, Any] = {}
-        self.dead = False
+        self.dead = self._greeted = False
 
     @classmethod
     async def open(cls, words: Sequence[str], environment: dict[str, str]) -> "Link":
@@ -59,9 +49,13 @@ class Link:
         Raises:
             WorldError: none came, or one of another version. The message is what was said instead.
         """
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(*words, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
-        link = cls(process)
+        process = Process(words, environment, talks=True)
+        try:
+            link = cls(process, *await process.streams())
+        except BaseException:
+            process.hush()
+            await process.end(now=False)
+            raise
         try:
             async with asyncio.timeout(START_S):
                 link.greeting = await link._greeting
@@ -98,24 +92,23 @@ class Link:
                 answer.exception()  # seen, whoever stopped waiting
 
     async def _send(self, message: bytes) -> None:
-        assert self._process.stdin is not None  # noqa: S101 (it was opened as a pipe)
         async with self._turn:
-            self._process.stdin.write(message)
-            await self._process.stdin.drain()
+            self._stdin.write(message)
+            await self._stdin.drain()
 
-    async def _listen(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101 (it was opened as a pipe)
+    async def _listen(self, stdout: asyncio.StreamReader) -> None:
         try:
-            hello, _ = await calling.receive(self._process.stdout)
+            hello, _ = await calling.receive(stdout)
             self._greet(hello)
             while True:
-                self._take(*await calling.receive(self._process.stdout))
+                self._take(*await calling.receive(stdout))
         except (EOFError, ConnectionError, ValueError, KeyError, TypeError) as error:
             await self._fail("it ended" if isinstance(error, EOFError) else f"it said what makes no sense: {error!r}")
 
     def _greet(self, hello: dict[str, Any]) -> None:
         if not hello["ready"] or hello["version"] != asking.version():
             raise ValueError("it is of another version: build the image again")
+        self._greeted = True
         self._greeting.set_result(hello)
 
     def _take(self, header: dict[str, Any], blobs: list[bytes]) -> None:
@@ -139,9 +132,8 @@ class Link:
         if not self._greeting.cancelled():
             self._greeting.exception()
 
-    async def _overhear(self) -> None:
-        assert self._process.stderr is not None  # noqa: S101 (it was opened as a pipe)
-        while said := await self._process.stderr.read(_KEPT):
+    async def _overhear(self, stderr: asyncio.StreamReader) -> None:
+        while said := await stderr.read(_KEPT):
             self._complaints += said
             del self._complaints[:-_KEPT]
 
@@ -151,23 +143,14 @@ class Link:
         return f"{why}: {told[-1][:300]}" if told else why
 
     def kill(self) -> None:
-        """End the process, now."""
+        """End the process: now, or where it has not greeted yet, by ending what it reads."""
         self.dead = True
-        with contextlib.suppress(ProcessLookupError):
-            if self._pidfd is None:
-                self._process.kill()
-            elif self._pidfd >= 0:  # asyncio's own kill may take the exit status away from who waits for it
-                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        self._process.hush()
+        if self._greeted:
+            self._process.kill()
 
     async def close(self) -> None:
         """``kill`` and wait."""
         self.kill()
+        await self._process.end(now=self._greeted)
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._process.wait()
-        if self._pidfd is not None and self._pidfd >= 0:
-            os.close(self._pidfd)
-            self._pidfd = -1
-        assert self._process.stdin is not None  # noqa: S101 (it was opened as a pipe)
-        self._process.stdin.close()
-        with contextlib.suppress(OSError):
-            await self._process.stdin.wait_closed()

@@ -65,9 +65,13 @@ def python(program: str) -> list[str]:
 
 
 def _isolation() -> list[str]:
-    """Namespaces and environment. Root needs no user namespace and must not use one: in it, it would stay root."""
+    """Namespaces and environment. Root needs no user namespace and must not use one: in it, it would stay root.
+
+    Not ``--die-with-parent``: who ends a bubblewrap that still prepares its child leaves that child waiting for ever.
+    It is never ended before what runs inside has said a word, and that ends with its owner by itself.
+    """
     out = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    out += ["--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--hostname", "sbx", "--cap-drop", "ALL"]
+    out += ["--new-session", "--as-pid-1", "--clearenv", "--hostname", "sbx", "--cap-drop", "ALL"]
     if os.getuid() == 0:
         out += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:

@@ -15,6 +15,7 @@ from infra.sandbox import cgroup, execution, rootfs
 from infra.sandbox.cgroup import Slot
 from infra.sandbox.inside import calling
 from infra.sandbox.inside.calling import World, WorldError, readable
+from infra.sandbox.process import END_S, Process
 from infra.sandbox.roots import EVERYTHING, RootError
 
 BACKEND, TIER = "zygote-bwrap", "watchdog"
@@ -110,12 +111,12 @@ class Nursery:
 class Zygote:
     """One running zygote. Use ``await Zygote.start()``."""
 
-    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
+    def __init__(self, process: Process, control: socket.socket) -> None:
         self._process, self._control = process, control
         self._nurseries: list[Nursery] = []
         self._free: list[Nursery] = []
         self._room = asyncio.Semaphore(0)
-        self._started = False
+        self._here = self._started = False
         self.born = asyncio.get_running_loop().time()
         self.served = self.in_flight = 0
         self.idle = asyncio.Event()
@@ -135,11 +136,12 @@ class Zygote:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         try:
-            process = await _launch([*words, *rootfs.interpreter(theirs.fileno(), root)], theirs)
+            with theirs:
+                fd = theirs.fileno()
+                zygote = cls(Process([*words, *rootfs.interpreter(fd, root)], {}, pass_fds=[fd]), ours)
         except BaseException:
             ours.close()
             raise
-        zygote = cls(process, ours)
         try:
             await zygote._awake()
             await zygote._populate(calls, cgroup.slots(calls) if groups else [])
@@ -154,6 +156,8 @@ class Zygote:
                 await zygote.close()
 
     async def _awake(self) -> None:
+        await receive(self._control, START_S)
+        self._here = True
         answer, _ = await receive(self._control, START_S)
         for name, why in answer.get("missed", {}).items():
             why = why.strip().partition("\n")[0].removesuffix(".")
@@ -231,20 +235,17 @@ class Zygote:
             self._free[-1].prepare()
 
     async def _complaint(self, error: Exception) -> str:
-        assert self._process.stderr is not None  # noqa: S101 (it was opened as a pipe)
-        with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
-            self._process.kill()
-        said = (await self._process.stderr.read(4096)).decode(errors="replace").strip()
+        self.kill()
+        await self._process.wait(END_S)
+        said = self._process.said()
         return f"it does not start: {said.splitlines()[-1] if said else error}."
 
     async def ended(self) -> bool:
         """Whether it has ended by itself, which shows within moments."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), ENDED_S)
-        return self._process.returncode is not None
+        return await self._process.wait(ENDED_S)
 
     def kill(self) -> None:
-        """End the zygote and every world in it, now."""
+        """End the zygote and every world in it: now, or where it has not said a word yet, as soon as it would."""
         if self.dead:
             return
         self.dead = True
@@ -252,8 +253,8 @@ class Zygote:
             nursery.kill()
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()  # bubblewrap takes pid 1 of the namespace with it (--die-with-parent)
+        if self._here:
+            self._process.kill()  # the zygote ends with bubblewrap, its parent, and all namespaces with it
 
     async def close(self) -> None:
         """``kill`` and wait."""
@@ -263,7 +264,7 @@ class Zygote:
             for refill in refills:
                 refill.cancel()
             await asyncio.gather(*refills, return_exceptions=True)
-            await self._process.wait()
+            await self._process.end(now=self._here)
             await asyncio.gather(*(nursery.slot.remove() for nursery in self._nurseries if nursery.slot is not None))
         finally:  # whoever waits here may be cancelled
             for sock in (self._control, *(nursery.control for nursery in self._nurseries)):
@@ -301,18 +302,6 @@ def _pid(pidfd: int) -> int:
     """The process behind ``pidfd``, as it is called here."""
     with open(f"/proc/self/fdinfo/{pidfd}") as text:  # noqa: PTH123
         return next(int(line.split()[1]) for line in text if line.startswith("Pid:"))
-
-
-async def _launch(words: list[str], control: socket.socket) -> asyncio.subprocess.Process:
-    with control:
-        return await asyncio.create_subprocess_exec(
-            *words,
-            pass_fds=[control.fileno()],
-            env={},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-        )
 
 
 def _discard(task: "asyncio.Task[World]") -> None:

@@ -62,7 +62,8 @@ class _Zygote:
                 sys.executable, *words, pass_fds=[theirs.fileno()], stdin=_NULL, stdout=_NULL
             )
         made = cls(process, ours)
-        said, _ = await made._receive(START_S)
+        await made._receive(START_S)  # it is there
+        said, _ = await made._receive(START_S)  # and has imported everything
         if not said.get("ready"):
             raise WorldError(f"the zygote misses {said.get('missed')}")
         return made

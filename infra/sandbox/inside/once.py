@@ -44,7 +44,7 @@ def main(proc: str, uid: int) -> NoReturn:
     world = _Own(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), ours, out, err)
     done = _thread.allocate_lock()
     done.acquire()
-    _thread.start_new_thread(_relay, (world, header, asking.request(header, blobs), answers, done))
+    _thread.start_new_thread(_relay, (world, header, asking.request(header, blobs), (requests, answers), done))
     blobs.clear()
     hidden = closed(header["root"]["executables"], header["root"]["modules"])
     forget(header["root"]["modules"])
@@ -54,21 +54,23 @@ def main(proc: str, uid: int) -> NoReturn:
     os._exit(0)
 
 
-def _relay(world: World, header: dict[str, Any], request: Request, answers: int, done: Any) -> None:
+def _relay(world: World, header: dict[str, Any], request: Request, host: tuple[int, int], done: Any) -> None:
     """Speaks with the shim, which is the main thread. It holds no lock of the interpreter before the payload, which is
     a fork of that thread, is ready."""
     select.select([world.sock], [], [])
     try:
-        message = asking.answered(header["id"], asyncio.run(_run(world, request)))
+        message = asking.answered(header["id"], asyncio.run(_run(world, request, host[0])))
     except WorldError as error:
         message = asking.failed(header["id"], str(error))
     except BaseException:
         os._exit(1)
-    asking.say(answers, *message)
+    asking.say(host[1], *message)
     done.release()
 
 
-async def _run(world: World, request: Request) -> Ended:
+async def _run(world: World, request: Request, host: int) -> Ended:
+    """``host``: where the request came from. Nothing more comes; what can be read there is its end."""
+    asyncio.get_running_loop().add_reader(host, os._exit, 1)
     world.sock.setblocking(False)
     crowded: list[bool] = []
     watching = asyncio.create_task(_count(world, crowded))

@@ -30,22 +30,24 @@ _WARM = {"sympy": _SYMPY, "numpy.random": _NUMPY, "pytest": _PYTEST}
 
 
 def drop_root(uid: int) -> None:
-    """Become an ordinary user for good. The kernel then takes back the mark that lets /proc/self be written."""
-    if os.getuid() != 0:
-        return
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    """Become an ordinary user for good, one that ends with its parent. The kernel takes back the mark that lets
+    /proc/self be written, and the tie to the parent, where the user changes."""
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def main(control_fd: int, uid: int, modules: str) -> None:
-    """Serve until the host closes the control socket."""
+    """Serve until the host closes the control socket. The first word, before anything is imported: from now on this
+    ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=control_fd)
     drop_root(uid)
+    control.send(b"{}")
     missed = _import(modules)
     gc.collect()
     gc.disable()
