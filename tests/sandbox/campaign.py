@@ -105,9 +105,10 @@ def canaries() -> Iterator[Canaries]:
         shutil.rmtree(folder)
 
 
-@dataclass
+@dataclass(repr=False)
 class Campaign:
-    """What came of all attacks. ``hits`` are connections that reached a listener of the host."""
+    """What came of all attacks. ``hits`` are connections that reached a listener of the host. It has no text of its
+    own: ``asyncio.run`` makes that of what it returns, and this would take it half a minute."""
 
     seen: dict[str, Seen] = field(default_factory=dict)
     next: dict[str, Seen] = field(default_factory=dict)

@@ -47,7 +47,7 @@ class Seen:
     stdout: str
     stderr: str
     reason: str = ""
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     manifest: str | None = None
     took: float = 0.0
 
