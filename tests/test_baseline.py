@@ -54,13 +54,14 @@ def test_every_row_has_the_columns_of_its_head(page: str) -> None:
 
 
 def test_numbers_are_those_of_the_findings(page: str) -> None:
-    assert "| gsm8k | math | 40 | 37.5% (24.2% to 53.0%) | 30.0% (18.1% to 45.4%) |" in page
+    assert "| gsm8k | math | 40 | 37.5% (24.2% to 53.0%) | 30.0% (18.1% to 45.4%) | 0.0% |" in page
     assert "| p.jsonl | 91 | 0.989 |" in page
     assert "| p.jsonl, policy | 9 | 1.000 |" in page
     mended = next(lines for lines in tables(page) if "to gain" in lines[0])
     gains = [float(line.rpartition("+")[0].rpartition("| +")[2].partition(" ")[0]) for line in mended[2:]]
     assert gains == sorted(gains, reverse=True)
     assert gains[0] == 62.5
+    assert "| tool | no call | 40 | 25 |" in page
 
 
 def test_nothing_scored_is_a_page_too() -> None:

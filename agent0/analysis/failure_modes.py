@@ -18,8 +18,8 @@ NO_ANSWER, FORMAT, WRONG_VALUE = "no_answer", "format", "wrong_value"
 _number = re.compile(r"[+-]?\d+(?:/\d+)?")
 
 
-ERROR = "error"
-"""The dimension of mistakes."""
+BEHAVIOUR = ("error", "tool")
+"""Dimensions of what was done, of which one value tells something, too; the others are of what was asked."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class FailureMode:
 
 
 def failure_modes(outcomes: Sequence[Outcome]) -> list[FailureMode]:
-    """Every mark under which something failed, the most to gain first; a dimension with one value only says nothing
-    and is left out, mistakes excepted. Modes of one dimension add up to all failures, those of several overlap."""
+    """Every mark under which something failed, the most to gain first; of what was asked, a dimension with one
+    value only says nothing and is left out. Modes of one dimension add up to all failures, those of several overlap."""
     failed = sum(outcome.correct is not True for outcome in outcomes)
     groups: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for outcome in outcomes:
@@ -63,9 +63,9 @@ def failure_modes(outcomes: Sequence[Outcome]) -> list[FailureMode]:
 
 
 def _telling(groups: Mapping[tuple[str, str], Sequence[bool]]) -> set[tuple[str, str]]:
-    """Groups with a failure, of dimensions with several values; mistakes tell something by themselves."""
+    """Groups with a failure, of dimensions with several values or of ``BEHAVIOUR``."""
     values = Counter(by for by, _ in groups)
-    return {key for key, rights in groups.items() if not all(rights) and (values[key[0]] > 1 or key[0] == ERROR)}
+    return {key for key, rights in groups.items() if not all(rights) and (values[key[0]] > 1 or key[0] in BEHAVIOUR)}
 
 
 def _mode(key: tuple[str, str], rights: Sequence[bool], total: int, failed: int) -> FailureMode:

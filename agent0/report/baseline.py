@@ -9,7 +9,7 @@ from agent0.scorecards import NAMES
 
 Row = dict[str, Any]
 
-MENDED_FIRST = 12
+MENDED_FIRST = 16
 """Failure modes that are listed."""
 
 
@@ -27,7 +27,10 @@ def _lines(
     yield from ("```", f".venv/bin/{made['command']}", "```\n")
     size = f"{limit} items of each suite at most, drawn with seed {found['settings']['seed']}" if limit else "all items"
     yield f"Made on {made['date']} with version {made['version']}: {size}, one sample each, zero-shot.\n"
-    yield "Intervals are Wilson's, 95 %, over items; what is undecided counts as not right.\n"
+    yield (
+        "Intervals are Wilson's, 95 %, over items; what is undecided counts as not right. Tool use is the share of "
+        "items with a call that went well.\n"
+    )
     yield from ("## By domain\n", *_table(_scores(found["domains"], "domain")))
     yield from ("## By suite\n", *_table(_scores(found["scores"], "benchmark", "domain")))
     yield from _tools(found["tools_against_plain"])
@@ -39,12 +42,15 @@ def _lines(
 def _scores(scores: Sequence[Row], *names: str) -> list[Row]:
     """One row a suite or domain: with tools beside without."""
     rows: dict[str, Row] = {}
+    used = ["tool use"] if any("metrics" in score for score in scores) else []
     for score in scores:
         row = rows.setdefault(score[names[0]], {name: score[name] or "other" for name in names} | {"n": score["n"]})
         row[NAMES[score["mode"]]] = (
             f"{share(score['accuracy'])} ({share(score['lower95'])} to {share(score['upper95'])})"
         )
-    order = [*names, "n", *NAMES.values()]
+        if used and score["mode"] == "tools":
+            row["tool use"] = share(score["metrics"].get("tool_use"))
+    order = [*names, "n", *NAMES.values(), *used]
     return [{name: row.get(name) for name in order} for row in rows.values()]
 
 
