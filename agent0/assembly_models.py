@@ -244,7 +244,7 @@ def _train_tiny(_: ActorConfig, settings: Settings, artifacts: Artifacts) -> Tra
     from infra.lora import LoraTrainer
     from infra.models.tiny import BASE
 
-    return LoraTrainer(BASE, artifacts, threads=settings.models.threads)
+    return LoraTrainer(BASE, artifacts, threads=settings.models.threads, kept=settings.home / "training")
 
 
 def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
@@ -253,6 +253,7 @@ def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) ->
     return LoraTrainer(
         Path(actor.model).expanduser(),
         artifacts,
+        kept=settings.home / "training",
         threads=settings.models.threads,
         device=actor.device,
         quantization=actor.quantization,

@@ -1,9 +1,11 @@
 """One training job, inside the worker process. Nothing of a job stays behind: same job, same adapter."""
 
+import json
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -11,8 +13,10 @@ import torch
 from agent0.errors import OperationError
 from agent0.objectives.policy_gradient import clipped_surrogate, likelihood, token_logprobs
 from agent0.ports import Sample, TrainJob
+from events.base import sha256
 from infra.models.engine import load
 from infra.models.engine_adapter import Adapter, lora_settings, pack, unpack
+from infra.models.engine_saving import HalfDone
 
 LOGITS = 1 << 27
 """Logits held at once (numbers): larger minibatches are taken in parts, their gradients summed."""
@@ -52,6 +56,22 @@ class _Tally:
     clipped: float = 0.0
     start: float = field(default_factory=time.monotonic)
 
+    def add(self, kind: Kind, loss: float) -> None:
+        """One step was taken."""
+        if kind == "policy":
+            self.loss, self.steps = self.loss + loss, self.steps + 1
+        else:
+            self.replay_loss, self.replay_steps = self.replay_loss + loss, self.replay_steps + 1
+
+    def counts(self) -> dict[str, float]:
+        """Everything but when it began."""
+        return {name: float(value) for name, value in vars(self).items() if name != "start"}
+
+    def take_up(self, counts: Mapping[str, float]) -> None:
+        """Go on from these."""
+        for name, value in counts.items():
+            setattr(self, name, type(getattr(self, name))(value))
+
     def metrics(self) -> dict[str, float]:
         """Means over steps (losses) and over policy tokens (ratio, clip_share)."""
         tokens = max(1, self.tokens)
@@ -88,8 +108,11 @@ class Training:
             "device": self._device,
         }
 
-    def train(self, job: TrainJob, parent: bytes) -> tuple[bytes, dict[str, float]]:
-        """The adapter's tar and the numbers of its making.
+    def train(
+        self, job: TrainJob, parent: bytes, kept: str = "", every_s: float = 10.0
+    ) -> tuple[bytes, dict[str, float]]:
+        """The adapter's tar and the numbers of its making. What is half done is kept in the file ``kept`` every
+        ``every_s`` seconds, and gone on with from there.
 
         Raises:
             OperationError: the parent does not fit, or no sample has a token of the policy's own.
@@ -104,29 +127,33 @@ class Training:
             outcome: Any = set_peft_model_state_dict(model, start.weights) if parent else None
             if outcome and outcome.unexpected_keys:
                 raise OperationError("The parent adapter does not fit this model.")
-            tally = self._run(model, job, recipe)
+            half = HalfDone(Path(kept) if kept else None, digest_of(job, parent), every_s)
+            tally = self._run(model, job, recipe, half)
             weights = {name: value.detach().cpu().float() for name, value in get_peft_model_state_dict(model).items()}
         finally:
             self._base = model.unload()
         return pack(Adapter(start.settings, weights, dict(job.metadata))), tally.metrics()
 
-    def _run(self, model: Any, job: TrainJob, recipe: Recipe) -> _Tally:
+    def _run(self, model: Any, job: TrainJob, recipe: Recipe, half: HalfDone) -> _Tally:
         model.train()
         own = [parameter for parameter in model.parameters() if parameter.requires_grad]
         optimizer = torch.optim.AdamW(own, lr=recipe.lr, weight_decay=recipe.weight_decay)
         tally = _Tally()
-        for kind, batch in schedule(job, recipe):
+        done, counts = half.restore(model, optimizer)
+        tally.take_up(counts)
+        for place, (kind, batch) in enumerate(schedule(job, recipe)):
+            if place < done:
+                continue
             optimizer.zero_grad(set_to_none=True)
             loss = self._gradients(model, kind, batch, recipe, tally)
             norm = torch.nn.utils.clip_grad_norm_(own, GRADIENT_NORM)
-            if not (torch.isfinite(norm) and torch.isfinite(loss)):
-                tally.skipped += 1
-                continue
-            optimizer.step()
-            if kind == "policy":
-                tally.loss, tally.steps = tally.loss + float(loss), tally.steps + 1
+            if torch.isfinite(norm) and torch.isfinite(loss):
+                optimizer.step()
+                tally.add(kind, float(loss))
             else:
-                tally.replay_loss, tally.replay_steps = tally.replay_loss + float(loss), tally.replay_steps + 1
+                tally.skipped += 1
+            if half.due():
+                half.save(model, optimizer, place + 1, tally.counts())
         return tally
 
     def _gradients(
@@ -180,6 +207,16 @@ class Training:
 
     def _column(self, values: Sequence[float]) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float32, device=self._device)
+
+
+def digest_of(job: TrainJob, parent: bytes) -> str:
+    """Names a job by all that its outcome depends on."""
+    parts = [
+        [sample.trajectory.model_dump_json(), sample.advantage, sample.clip_high, sample.weight]
+        for sample in (*job.samples, *job.replay)
+    ]
+    told = [parts, len(job.samples), job.seed, dict(job.settings), dict(job.metadata), sha256(parent)]
+    return sha256(json.dumps(told, sort_keys=True, default=str))
 
 
 def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:

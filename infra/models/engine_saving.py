@@ -1,0 +1,80 @@
+"""A training half done, on disk: weights, the optimizer's memory and the counts, so that a killed one goes on.
+
+What is restored is exactly what was, so a training that was killed at any step ends in the same adapter.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+_STATE = ("step", "exp_avg", "exp_avg_sq")
+
+
+@dataclass
+class HalfDone:
+    """Where one job's training stands. ``path`` None: nothing is kept."""
+
+    path: Path | None
+    job: str
+    every_s: float
+    _last: float = 0.0
+
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return self.path is not None and monotonic() - self._last >= self.every_s
+
+    def save(self, model: Any, optimizer: torch.optim.AdamW, done: int, counts: Mapping[str, float]) -> None:
+        """Keep the state after ``done`` steps; the file is whole or not there."""
+        if self.path is None:
+            return
+        self._last = monotonic()
+        tensors: dict[str, torch.Tensor] = {}
+        for place, parameter in enumerate(_own(model)):
+            tensors[f"{place}.weight"] = parameter.detach().cpu().contiguous().clone()
+            held = optimizer.state.get(parameter, {})
+            tensors |= {f"{place}.{name}": held[name].detach().cpu().clone() for name in _STATE if name in held}
+        note = {"job": self.job, "done": str(done), "counts": json.dumps(dict(counts))}
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial = self.path.with_suffix(f".{os.getpid()}")
+        save_file(tensors, partial, metadata=note)
+        partial.replace(self.path)
+
+    def restore(self, model: Any, optimizer: torch.optim.AdamW) -> tuple[int, dict[str, float]]:
+        """(steps done, counts) of what was kept, put back into model and optimizer; (0, {}) where there is nothing of
+        this job, or nothing that fits."""
+        self._last = monotonic()
+        if self.path is None or not self.path.is_file():
+            return 0, {}
+        try:
+            with safe_open(self.path, "pt") as kept:
+                note = kept.metadata() or {}
+                if note.get("job") != self.job:
+                    return 0, {}
+                tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118 (no mapping)
+        except (SafetensorError, OSError):
+            return 0, {}
+        _put_back(model, optimizer, tensors)
+        return int(note["done"]), {name: float(value) for name, value in json.loads(note["counts"]).items()}
+
+
+def _own(model: Any) -> list[torch.nn.Parameter]:
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+def _put_back(model: Any, optimizer: torch.optim.AdamW, tensors: Mapping[str, torch.Tensor]) -> None:
+    with torch.no_grad():
+        for place, parameter in enumerate(_own(model)):
+            parameter.copy_(tensors[f"{place}.weight"])
+            held = {name: tensors[f"{place}.{name}"] for name in _STATE if f"{place}.{name}" in tensors}
+            if held:
+                optimizer.state[parameter] = {
+                    name: value if name == "step" else value.to(parameter.device) for name, value in held.items()
+                }
