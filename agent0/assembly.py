@@ -17,7 +17,7 @@ from agent0.branches import Branches
 from agent0.configuration import config_of, nearest
 from agent0.errors import ConfigError
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
-from agent0.settings import CurriculumConfig, RunConfig, SandboxSettings, Settings
+from agent0.settings import CurriculumConfig, RunConfig, SandboxSettings, Settings, VerificationConfig
 from events.base import Event, Recorded, record
 from events.runs import RunStarted
 
@@ -179,12 +179,14 @@ def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:
 
 def started(settings: Settings, name: str = "") -> Recorded:
     """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id."""
-    from agent0.prompts import prompt
+    from agent0.prompts import JUDGE, prompt
 
     config, digest = config_of(settings.run)
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
     plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)
     words = [prompt(roles[role], d, role, long=kind) for role in roles for d in plan.domains for kind in kinds]
+    if settings.run.verification.judge.provider:
+        words += [prompt(settings.run.verification.judge.prompts, d, JUDGE) for d in plan.domains]
     title = name or settings.profile
     event = RunStarted(
         name=title,
@@ -232,7 +234,18 @@ def check_names(run: RunConfig) -> None:
         why = f"Provider {run.student.provider} cannot begin a turn with given text."
         raise ConfigError("The forced-tool control cannot be scored.", why, "Set run.evaluation.forced_tool = false.")
     _check_curriculum(run.curriculum)
+    _check_verification(run.verification)
     _check_sets(run)
+
+
+def _check_verification(plan: VerificationConfig) -> None:
+    from agent0.prompts import styles
+    from agent0.verifiers import collective
+
+    _known("run.verification.unchecked", [plan.unchecked], ["refuse", *collective()])
+    if plan.judge.provider:
+        provider_of(plan.judge)
+        _known("run.verification.judge.prompts", [plan.judge.prompts], styles())
 
 
 def _check_curriculum(plan: CurriculumConfig) -> None:

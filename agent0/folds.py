@@ -4,7 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from agent0.panel import disputed
+from agent0.panel.computation import repeated
 from agent0.requests import wanted_ids
+from agent0.reviewing import awaits_person
 from agent0.state import AttemptState, Checkpoint, RunState, Score, Status, TaskState, attempt_id, index_digest
 from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event
@@ -83,13 +86,23 @@ def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
         tool_ok=event.tool_ok,
         parse_errors=event.parse_errors,
         grounded=event.grounded,
+        computed=event.grounded and not repeated(event.answer or "", event.transcript),
         tokens=event.usage.completion_tokens,
         mean_logprob=event.mean_logprob,
     )
 
 
 def _verified(state: RunState, event: tasks.ResultVerified) -> RunState:
-    return _on_attempt(state, event.task, event.attempt, verified=True, correct=event.correct, credit=event.credit)
+    """The first verdict counts; one that is undecided does not, where the run asks a person then."""
+    held = state.tasks.get(event.task)
+    attempt = held.attempts.get(event.attempt) if held else None
+    if attempt is None or attempt.verified:
+        return state
+    doubt = {"disputed": attempt.disputed or disputed(event.votes)}
+    if awaits_person(event, state.config):
+        return _on_attempt(state, event.task, event.attempt, asked=True, **doubt)
+    told = {"verified": True, "correct": event.correct, "credit": event.credit, "judge": event.verifier}
+    return _on_attempt(state, event.task, event.attempt, **told, **doubt)
 
 
 def _rewarded(state: RunState, event: tasks.RewardAssigned) -> RunState:

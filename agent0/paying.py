@@ -4,6 +4,7 @@ from statistics import fmean
 from typing import Any
 
 from agent0.confidence import agreement, token_confidence
+from agent0.reviewing import counts
 from agent0.rewards import receipt
 from agent0.run import RunState
 from agent0.settings import RewardConfig
@@ -26,7 +27,7 @@ def payouts(event: Event, run: RunState, policy: RewardConfig | None = None) -> 
     match event:
         case TaskRejected(task=task) if (held := run.tasks.get(task)) and not held.closed:
             return [_pay(run, rules, task, "teacher", _rejected(event))]
-        case ResultVerified(task=task) if held := run.tasks.get(task):
+        case ResultVerified(task=task) if (held := run.tasks.get(task)) and counts(event, held):
             return [_student(run, rules, event, held), *_closed(run, rules)]
         case ReactionDropped():
             return _closed(run, rules)

@@ -124,6 +124,28 @@ class TrainingConfig(Frozen):
     teacher: RecipeConfig = RecipeConfig()
 
 
+class JudgeConfig(ActorConfig):
+    """A model that is asked whether an answer is right; one vote among others. Off unless a provider is named."""
+
+    provider: str = Field("", description="who judges, named as for run.student; empty: no judge")
+    temperature: float = Field(0.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
+    max_tokens: int = Field(16, ge=1, le=1_000_000, description="tokens a verdict")
+
+
+class VerificationConfig(Frozen):
+    """What becomes of questions that neither a family nor a program answers, and of verdicts that are undecided."""
+
+    unchecked: str = Field(
+        "refuse",
+        description="questions that no family and no program answers: refuse, panel (several independent checks), "
+        "self_consistency (the majority is right, as in the paper), or a plugin's verifier of several attempts",
+    )
+    undecided: Literal["leave", "ask"] = Field("leave", description="ask: the run waits for agent0 task review")
+    agreeing: int = Field(3, ge=2, le=1000, description="panel: attempts that must say the same")
+    agreement: float = Field(0.6, gt=0.5, le=1, description="panel: and their share of all attempts")
+    judge: JudgeConfig = JudgeConfig()
+
+
 class EvaluationConfig(Frozen):
     """Held-out scoring. Nothing is ever chosen on test."""
 
@@ -151,6 +173,7 @@ class RunConfig(Frozen):
     curriculum: CurriculumConfig = CurriculumConfig()
     rewards: RewardConfig = RewardConfig()
     training: TrainingConfig = TrainingConfig()
+    verification: VerificationConfig = VerificationConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     shuffle_rewards: bool = Field(False, description="control: student rewards are permuted within the iteration")
 

@@ -32,6 +32,14 @@ class AttemptState:
     correct: bool | None = None
     credit: float | None = None
     verified: bool = False
+    judge: str = ""
+    """Whose verdict counts: the first verifier that settled it, or ``person``."""
+    disputed: bool = False
+    """Checks contradicted one another."""
+    asked: bool = False
+    """A person is asked, and nothing goes on without one."""
+    computed: bool = False
+    """A tool printed the answer without having been given it."""
     dropped: bool = False
     reward: float | None = None
 

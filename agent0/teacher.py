@@ -3,8 +3,10 @@
 import json
 import unicodedata
 from dataclasses import dataclass
+from typing import Any
 
 from agent0.families import families, kind_of
+from agent0.grading.kinds import ANSWER_KIND, kinds
 from agent0.heldout import task_of
 from agent0.ports import GenerateRequest, Model, Sampling
 from agent0.prompts import Prompt, render
@@ -41,6 +43,7 @@ class _Written:
     program: str = ""
     subgoals: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    answer_kind: str = ""
 
 
 def request_turns(prompt: Prompt, domain: str, family: str, level: int) -> tuple[Turn, ...]:
@@ -59,6 +62,7 @@ async def propose(
     seed: int,
     adapter: Artifact | None = None,
     group: str = "",
+    unchecked: bool = False,
 ) -> Draft:
     """Ask ``model`` for one task. Text that is no task is a draft without a proposal, never an exception.
 
@@ -68,18 +72,19 @@ async def propose(
     sampling = Sampling(config.temperature, config.top_p, config.max_tokens, seed)
     turns = request_turns(prompt, domain, family, level)
     written = await model.generate(GenerateRequest(turns, sampling, adapter=adapter, group=group))
-    proposal, problem = read_proposal(written.text, domain, family, level)
+    proposal, problem = read_proposal(written.text, domain, family, level, unchecked)
     trajectory, _ = assemble([written])
     return Draft(written.text, proposal, problem, trajectory, total_usage([written]), written.model)
 
 
-def read_proposal(text: str, domain: str, family: str, level: int) -> tuple[Task | None, str]:
+def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bool = False) -> tuple[Task | None, str]:
     """The task in ``text``, or None and why not.
 
-    A JSON object with ``question`` (and ``program``; for a long task ``subgoals`` and ``programs``, one each) or the
-    bare question. A question that a family can read becomes that family's task, ``family`` and those of ``domain``
-    tried first: level, parameters and identity are what the family says. Any other question needs a program to be an
-    open task at ``level``; a long one, which it is where ``family`` is long, needs steps, too.
+    A JSON object with ``question`` (and ``program``, ``answer_kind``; for a long task ``subgoals`` and ``programs``,
+    one each) or the bare question. A question that a family can read becomes that family's task, ``family`` and those
+    of ``domain`` tried first: level, parameters and identity are what the family says. Any other question needs a
+    program to be an open task at ``level``, unless ``unchecked`` ones are wanted; a long one, which it is where
+    ``family`` is long, needs steps, too.
     """
     found = _written(text)
     if isinstance(found, str):
@@ -90,7 +95,7 @@ def read_proposal(text: str, domain: str, family: str, level: int) -> tuple[Task
         return task, ""
     long = kind_of(family) == "long"
     program = found.program or (found.programs[-1] if long and found.programs else "")
-    if not program:
+    if not program and not unchecked:
         return None, "no family reads this question, and it brings no program"
     task = Task(
         question=found.question,
@@ -99,6 +104,7 @@ def read_proposal(text: str, domain: str, family: str, level: int) -> tuple[Task
         level=level,
         canonical=f"{OPEN_FAMILY} {normal(found.question)}",
         program=program,
+        params={ANSWER_KIND: found.answer_kind} if found.answer_kind else {},
     )
     return _with_steps(task, found) if long else (task, "")
 
@@ -131,17 +137,25 @@ def _written(text: str) -> _Written | str:
     if len(body) > LONGEST_QUESTION + 2 * LONGEST_PROGRAM:
         return "the JSON is too long"
     try:
-        value = json.loads(body)
+        return _parts(json.loads(body))
     except (ValueError, RecursionError):
         return "broken JSON"
+
+
+def _parts(value: dict[str, Any]) -> _Written | str:
+    """The parts of a proposal that is an object."""
     question, program = value.get("question"), value.get("program", "")
     if not isinstance(question, str) or not isinstance(program, str):
         return "question and program must be text"
+    named = value.get("answer_kind") or ""
+    if not isinstance(named, str) or named not in ("", *kinds()):
+        return f"there is no kind of answer {str(named)[:40]!r}"
     subgoals, programs = value.get("subgoals") or [], value.get("programs") or []
     if not _is_texts(subgoals) or not _is_texts(programs):
         return "subgoals and programs must be lists of text"
     steps = tuple(" ".join(step.split()) for step in subgoals)
-    return _Written(question.strip(), program.strip("\n"), steps, tuple(one.strip("\n") for one in programs))
+    written = tuple(one.strip("\n") for one in programs)
+    return _Written(question.strip(), program.strip("\n"), steps, written, named)
 
 
 def _is_texts(value: object) -> bool:

@@ -26,6 +26,7 @@ async def propose_task(event: TaskRequested, run: RunState, models: Models, arti
         seed=event.seed,
         adapter=event.adapter,
         group=run.run,
+        unchecked=run.config.verification.unchecked != "refuse",
     )
     inline, stored = claim(draft.trajectory, artifacts)
     return [

@@ -1,14 +1,18 @@
 """Turns what a person should look at into alarms."""
 
+from agent0.reviewing import doubts
 from agent0.run import RunState
 from events.alarms import AlarmRaised, ReactionFailed
 from events.base import Event
 from events.checkpoints import CheckpointRejected, CheckpointTrained
+from events.tasks import ResultVerified
 from handlers import on
 
 
-@on(ReactionFailed, CheckpointTrained, CheckpointRejected)
-async def raise_alarm(event: ReactionFailed | CheckpointTrained | CheckpointRejected, run: RunState) -> list[Event]:
+@on(ReactionFailed, CheckpointTrained, CheckpointRejected, ResultVerified)
+async def raise_alarm(
+    event: ReactionFailed | CheckpointTrained | CheckpointRejected | ResultVerified, run: RunState
+) -> list[Event]:
     """Failures are critical only where the run waits for them."""
     match event:
         case ReactionFailed():
@@ -17,6 +21,8 @@ async def raise_alarm(event: ReactionFailed | CheckpointTrained | CheckpointReje
             facts = {"failure": event.failure}
             severity = "critical" if waits else "warning"
             return [AlarmRaised(alarm=f"failure-{event.failure}", severity=severity, message=text, facts=facts)]
+        case ResultVerified():
+            return [*doubts(event, run)]
         case CheckpointTrained(adapter=None):
             text = f"{event.checkpoint}: nothing to learn from, {event.parent} stays ({event.skipped})"
             return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]

@@ -321,7 +321,7 @@ def test_with_the_waiting_policy_nothing_is_dropped() -> None:
 
 
 def _uncomputable() -> dict[str, Handler]:
-    """All handlers, with proposals that only self-consistency can judge."""
+    """All handlers, with proposals that only the panel can judge."""
     known = handlers()
     real = known["propose_task"]
 
@@ -351,7 +351,7 @@ def test_collective_verdicts_survive_what_is_given_up(attempts: list[int], verdi
     assert isinstance(told[-1].event, runs.RunFinished)
     sound(told)
     judges = {r.event.verifier for r in told if r.type == "ResultVerified"}  # type: ignore[attr-defined]
-    assert judges <= {"self_consistency"}
+    assert judges <= {"panel"}
 
 
 def test_collective_verdicts_that_always_fail_settle_their_task() -> None:

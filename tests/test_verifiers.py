@@ -11,7 +11,7 @@ from agent0.answers import normal_form
 from agent0.families import Family, families
 from agent0.heldout import task_of
 from agent0.ports import Sandbox, SandboxCall, SandboxResult
-from agent0.verifiers import Verdict, credit_of, graded, verifier, verifier_for, verifiers
+from agent0.verifiers import Verdict, collective, credit_of, graded, verifier, verifier_for, verifiers
 from events.values import Task, ToolState
 
 OPEN = Task(question="Which day is it?", domain="logic", family="open", level=1, canonical="open day")
@@ -36,6 +36,10 @@ class Printing:
 
 async def judged(task: Task, *answers: str | None, sandbox: Printing | None = None) -> list[Verdict]:
     return await verifier_for(task).judge(task, answers, sandbox or Printing())
+
+
+async def by_majority(*answers: str | None) -> list[Verdict]:
+    return await verifier_for(OPEN, "self_consistency").judge(OPEN, answers, Printing())
 
 
 def drawn(entry: Family, seed: int) -> Task:
@@ -82,10 +86,11 @@ async def test_the_question_decides_not_what_the_teacher_says_of_it(entry: Famil
 
 
 def test_the_best_verifier_is_asked() -> None:
-    assert list(verifiers()) == ["exact", "execution", "self_consistency"]
-    assert verifier_for(PROGRAM).name == "execution"
-    assert verifier_for(OPEN).name == "self_consistency"
-    assert [v.collective for v in verifiers().values()] == [False, False, True]
+    assert list(verifiers()) == ["exact", "execution", "panel", "self_consistency"]
+    assert verifier_for(PROGRAM, "self_consistency").name == "execution"
+    assert verifier_for(OPEN).name == verifier_for(OPEN, "refuse").name == "panel"
+    assert verifier_for(OPEN, "self_consistency").name == "self_consistency"
+    assert collective() == ["panel", "self_consistency"]
 
 
 async def test_a_program_is_run_once_and_its_output_is_the_answer() -> None:
@@ -158,7 +163,7 @@ async def test_a_program_that_prints_nothing_decides_nothing() -> None:
 
 @given(st.lists(st.none() | st.sampled_from(["1", "1.0", "2", "3"]), min_size=1, max_size=9))
 async def test_a_majority_of_two_is_the_label(answers: list[str | None]) -> None:
-    verdicts = await judged(OPEN, *answers)
+    verdicts = await by_majority(*answers)
     forms = [None if a is None else normal_form(a) for a in answers]
     most = max((forms.count(f) for f in forms if f is not None), default=0)
     assert len(verdicts) == len(answers)
@@ -172,7 +177,7 @@ async def test_a_majority_of_two_is_the_label(answers: list[str | None]) -> None
 
 @given(st.permutations(["1", "1.0", "2", None]))
 async def test_verdicts_do_not_depend_on_the_order(answers: list[str | None]) -> None:
-    verdicts = await judged(OPEN, *answers)
+    verdicts = await by_majority(*answers)
     assert {a: v.correct for a, v in zip(answers, verdicts, strict=True)} == {
         "1": True,
         "1.0": True,
@@ -283,7 +288,7 @@ async def test_without_programs_or_with_too_few_steps_are_undecided() -> None:
 
 async def test_a_majority_says_nothing_of_steps() -> None:
     task = OPEN_LONG.model_copy(update={"program": "", "programs": ()})
-    judge = verifier_for(task)
+    judge = verifier_for(task, "self_consistency")
     assert judge.collective and judge.grade is None
     verdicts = await judge.judge(task, ["5", "5", "6"], Printing())
     assert [await graded(judge, task, ["1"] * 3, v, Printing()) for v in verdicts] == [

@@ -192,6 +192,8 @@ def _whole(base: Quotient, exponent: int) -> Quotient:
     if value is not None:
         if abs(exponent) * max(value.numerator.bit_length(), value.denominator.bit_length()) > 2 * MOST_BITS:
             raise TooLargeError(f"a power of {exponent}")
+        if not value and exponent < 0:
+            raise UndefinedError("division by zero")
         return number(value**exponent)
     if len(base.above) == 1 and len(base.below) == 1:
         return _term_power(base, Fraction(exponent))

@@ -16,11 +16,13 @@ from agent0.errors import NotFoundError
 from events.values import Role, Turn
 
 _mark = re.compile(r"^@(system|user|assistant|tool)\n", re.MULTILINE)
-_placeholder = re.compile(r"\{(domain|family|level|question|tools|examples)\}")
+_placeholder = re.compile(r"\{(domain|family|level|question|tools|examples|answer)\}")
 
 ANY = "any"
 """The folder for domains without one."""
 _LONG = "_long"
+JUDGE = "judge"
+"""The role of a model that is asked whether an answer is right. One prompt of a style is enough: it is in ``any``."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ def prompts() -> list[Prompt]:
     """All prompts, sorted by style, domain, role."""
     folders = [(s, d.name) for s in styles() for d in (resources.files(__name__) / s).iterdir() if d.is_dir()]
     roles = sorted(f"{role}{suffix}" for role in get_args(Role) for suffix in ("", _LONG))
-    return [prompt(style, domain, role) for style, domain in sorted(folders) for role in roles]
+    found = [prompt(style, domain, role) for style, domain in sorted(folders) for role in roles]
+    return sorted([*found, *(prompt(style, ANY, JUDGE) for style in styles())], key=lambda p: p.name)
 
 
 def prompt(style: str, domain: str, role: str, *, long: bool = False) -> Prompt:

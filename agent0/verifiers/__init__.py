@@ -8,20 +8,27 @@ import importlib
 import pkgutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from agent0.grading import Grade
+from agent0.panel import Evidence
 from agent0.ports import Sandbox
-from events.values import Task
+from events.values import Task, Vote
+
+PANEL = "panel"
+NOTHING = Evidence()
+"""No evidence beside the answers."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A decision with its reason and both normal forms."""
+    """A decision with its reason and both normal forms; ``votes`` where it was made from several checks."""
 
     correct: bool | None
     reason: str
     expected: str = ""
     got: str = ""
+    votes: tuple[Vote, ...] = ()
 
 
 def verdict_of(found: Grade) -> Verdict:
@@ -29,7 +36,17 @@ def verdict_of(found: Grade) -> Verdict:
     return Verdict(found.correct, found.reason, found.expected[:200], found.got[:200])
 
 
-Judge = Callable[[Task, Sequence[str | None], Sandbox], Awaitable[list[Verdict]]]
+class Judge(Protocol):
+    """How a verifier decides; only collective ones look at the evidence."""
+
+    def __call__(
+        self, task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence = NOTHING
+    ) -> Awaitable[list[Verdict]]:
+        """One verdict an answer."""
+        ...
+
+
+Deciding = Callable[..., Awaitable[list[Verdict]]]
 GradeSteps = Callable[[Task, Sequence[str | None], Sandbox], Awaitable[Sequence[bool | None]]]
 
 
@@ -53,8 +70,9 @@ _verifiers: dict[str, Verifier] = {}
 
 def verifier(
     name: str, *, applies: Callable[[Task], bool], rank: int, collective: bool = False, grade: GradeSteps | None = None
-) -> Callable[[Judge], Judge]:
-    """Register ``async judge(task, answers, sandbox) -> one verdict an answer``. Lower ranks are asked first.
+) -> Callable[[Deciding], Deciding]:
+    """Register ``async judge(task, answers, sandbox) -> one verdict an answer``; a collective one also gets the
+    evidence. Lower ranks are asked first.
 
     Raises:
         ValueError: a collective verifier has a ``grade``, which is for one attempt.
@@ -62,8 +80,13 @@ def verifier(
     if collective and grade:
         raise ValueError(f"verifier {name} sees all attempts at once: it cannot grade one")
 
-    def register(judge: Judge) -> Judge:
-        _verifiers[name] = Verifier(name, judge, applies, rank, collective, grade)
+    def register(judge: Deciding) -> Deciding:
+        async def decide(
+            task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence = NOTHING
+        ) -> list[Verdict]:
+            return await (judge(task, answers, sandbox, evidence) if collective else judge(task, answers, sandbox))
+
+        _verifiers[name] = Verifier(name, decide, applies, rank, collective, grade)
         return judge
 
     return register
@@ -94,9 +117,17 @@ def verifiers() -> dict[str, Verifier]:
     return dict(sorted(_verifiers.items(), key=lambda item: item[1].rank))
 
 
-def verifier_for(task: Task) -> Verifier:
-    """The best verifier that applies to ``task``; self-consistency applies to every task."""
-    return next(entry for entry in verifiers().values() if entry.applies(task))
+def verifier_for(task: Task, unchecked: str = "") -> Verifier:
+    """The best verifier that applies to ``task``. Where nothing computes its answer, ``unchecked`` names the collective
+    one that compares its attempts; the panel where it names none."""
+    able = [entry for entry in verifiers().values() if entry.applies(task)]
+    wanted = unchecked if unchecked in {entry.name for entry in able if entry.collective} else PANEL
+    return next(entry for entry in able if not entry.collective or entry.name == wanted)
+
+
+def collective() -> list[str]:
+    """Names of the verifiers for what nothing computes."""
+    return [entry.name for entry in verifiers().values() if entry.collective]
 
 
 @functools.cache

@@ -1,16 +1,20 @@
-"""A task nothing can compute: the majority of the student's own attempts is the label (arXiv 2511.16043, 3.1)."""
+"""A task nothing can compute, the paper's way: the majority of the student's own attempts is the label
+(arXiv 2511.16043, section 3.1)."""
 
 from collections.abc import Sequence
 
 from agent0.answers import normal_form
 from agent0.confidence import agreement
+from agent0.panel import Evidence
 from agent0.ports import Sandbox
 from agent0.verifiers import Verdict, verifier
 from events.values import Task
 
 
 @verifier("self_consistency", applies=lambda task: True, rank=9, collective=True)
-async def self_consistency(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
+async def self_consistency(
+    task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence
+) -> list[Verdict]:
     """Agreement with a majority that at least two attempts share; without one, everything is undecided."""
     found = agreement(answers)
     if found.majority is None or found.share * len(answers) < 2:

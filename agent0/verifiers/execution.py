@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
+from agent0.grading.kinds import ANSWER_KIND
 from agent0.grading.symbolic import decide
 from agent0.ports import Sandbox, SandboxCall
 from agent0.verifiers import Verdict, verdict_of, verifier
 from events.values import Task, ToolState
-
-ANSWER_KIND = "answer_kind"
-"""Where a task's parameters say what kind of answer it wants (``agent0.grading.kinds``)."""
 
 
 async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:

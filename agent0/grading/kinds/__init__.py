@@ -16,6 +16,9 @@ from agent0.answers import normal_form
 from agent0.errors import ConfigError
 from agent0.grading import Grade, guard
 
+ANSWER_KIND = "answer_kind"
+"""Where a task's parameters name the kind of answer that it wants."""
+
 VALUE = "value"
 """The kind of whatever is compared by algebra (``agent0.grading.grade``)."""
 

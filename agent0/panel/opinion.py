@@ -1,0 +1,55 @@
+"""What a judge model thinks: one vote among others, and none where no model is configured.
+
+Its reply is read strictly. Whatever an answer says to it, it can move this one vote and no other.
+"""
+
+import json
+import re
+
+from agent0.curriculum import stream
+from agent0.panel import Case, Opinion, Said, check
+from agent0.ports import GenerateRequest, Models, Sampling
+from agent0.prompts import prompt, render
+from agent0.settings import JudgeConfig
+from events.values import Task
+
+LONGEST_ANSWER = 2_000
+_VERDICT = re.compile(r"verdict:\s*(right|wrong|unsure)\.?", re.IGNORECASE)
+_MEANING = {"right": True, "wrong": False, "unsure": None}
+
+
+@check("opinion")
+async def opinion(case: Case) -> list[Said]:
+    """Each different answer is judged once."""
+    ask = case.evidence.ask
+    if ask is None:
+        return [(None, "no judge model is configured")] * len(case.answers)
+    known: dict[str, Said] = {}
+    for answer in case.answers:
+        if answer is not None and answer not in known:
+            known[answer] = read_verdict(await ask(case.task, answer))
+    return [(None, "no answer") if answer is None else known[answer] for answer in case.answers]
+
+
+def read_verdict(reply: str) -> Said:
+    """The verdict, where the whole reply is one."""
+    found = _VERDICT.fullmatch(reply.strip())
+    if found is None:
+        return None, f"the judge's reply is no verdict: {reply.strip()[:80]!r}"
+    return _MEANING[found[1].lower()], f"the judge says {found[1].lower()}"
+
+
+def asking(models: Models, actor: JudgeConfig, seed: int, group: str) -> Opinion | None:
+    """How to ask the judge that ``actor`` names, None where it names none. The same question draws the same numbers."""
+    if not actor.provider:
+        return None
+
+    async def ask(task: Task, answer: str) -> str:
+        quoted = json.dumps(answer[:LONGEST_ANSWER], ensure_ascii=False)
+        words = prompt(actor.prompts, task.domain, "judge")
+        turns = render(words, {"question": task.question, "domain": task.domain, "answer": quoted})
+        drawn = stream(seed, "judge", task.canonical, answer)
+        sampling = Sampling(actor.temperature, actor.top_p, actor.max_tokens, drawn)
+        return (await models.open(actor).generate(GenerateRequest(turns, sampling, group=group))).text
+
+    return ask

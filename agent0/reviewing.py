@@ -1,0 +1,87 @@
+"""A person's part in verification: whose verdict counts, what a review says, and what it does to rewards."""
+
+from collections.abc import Iterable
+
+from agent0.panel import disputed
+from agent0.settings import RunConfig
+from agent0.state import RunState, TaskState
+from events.alarms import AlarmRaised
+from events.base import Event
+from events.benchmarks import TaskReviewed
+from events.tasks import ResultVerified
+
+PERSON = "person"
+"""The verifier of what a person decided."""
+
+MOST = 5
+"""Tasks of an iteration that are named by an alarm of their own."""
+
+
+def awaits_person(event: ResultVerified, config: RunConfig) -> bool:
+    """Whether this verdict settles nothing, because the run asks a person where none can be given."""
+    return event.correct is None and event.verifier != PERSON and config.verification.undecided == "ask"
+
+
+def counts(event: ResultVerified, held: TaskState) -> bool:
+    """Whether ``event`` is the verdict that its attempt is paid for, ``held`` being the state just after it."""
+    attempt = held.attempts.get(event.attempt)
+    return attempt is not None and attempt.verified and attempt.judge == event.verifier
+
+
+def doubts(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
+    """Alarms of a verdict, ``run`` being the state just after it: checks that contradict one another, once a task and
+    for ``MOST`` tasks of an iteration, then once that there are more; and, once an iteration, that a person is awaited.
+    """
+    held = run.tasks.get(event.task)
+    if held is None:
+        return []
+    return [*_awaited(event, run), *(_dispute(event, run) if disputed(event.votes) else [])]
+
+
+def _awaited(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
+    waiting = [name for held in run.tasks.values() for name, attempt in held.attempts.items() if attempt.asked]
+    if not awaits_person(event, run.config) or waiting != [event.attempt]:
+        return []
+    message = f"iteration {run.iteration} waits for a person's verdicts: agent0 task review {run.run}"
+    return [AlarmRaised(alarm=f"review-wanted-{run.iteration}", severity="warning", message=message)]
+
+
+def _dispute(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
+    before = [name for name, attempt in run.tasks[event.task].attempts.items() if attempt.disputed]
+    tasks = sum(any(attempt.disputed for attempt in held.attempts.values()) for held in run.tasks.values())
+    if before != [event.attempt] or tasks > MOST + 1:
+        return []
+    if tasks > MOST:
+        message = f"checks disagree about more than {MOST} tasks of iteration {run.iteration}; no more are named"
+        return [AlarmRaised(alarm=f"disagreements-{run.iteration}", severity="warning", message=message)]
+    facts = {vote.check: vote.correct for vote in event.votes}
+    message = f"{event.attempt}: {event.reason}"
+    return [AlarmRaised(alarm=f"disagreement-{event.task}", severity="info", message=message, facts=facts)]
+
+
+def reviewed(review: TaskReviewed, machine: bool | None, verifier: str) -> list[Event]:
+    """What is recorded of a review: itself, and an alarm where it contradicts the ``machine``'s verdict."""
+    if machine is None or review.correct is None or review.correct == machine:
+        return [review]
+    words = {True: "right", False: "wrong"}
+    message = f"{review.attempt}: {review.reviewer} says {words[review.correct]}, {verifier} said {words[machine]}"
+    facts = {"attempt": review.attempt, "verifier": verifier, "reason": review.reason[:500]}
+    return [review, AlarmRaised(alarm=f"review-{review.attempt}", severity="warning", message=message, facts=facts)]
+
+
+def verdict_of(review: TaskReviewed, iteration: int, answer: str | None) -> ResultVerified:
+    """The verdict that a review is, where none was there before."""
+    return ResultVerified(
+        task=review.task,
+        attempt=review.attempt,
+        iteration=iteration,
+        correct=review.correct,
+        verifier=PERSON,
+        reason=f"{review.reviewer}: {review.reason}"[:500].rstrip(": "),
+        got=(answer or "")[:200],
+    )
+
+
+def verdicts_of(reviews: Iterable[TaskReviewed]) -> dict[str, ResultVerified]:
+    """Attempt to verdict, the last word of all: for computing a run's rewards as persons judged it."""
+    return {review.attempt: verdict_of(review, 0, None) for review in reviews if review.correct is not None}

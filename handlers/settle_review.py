@@ -1,0 +1,17 @@
+"""Lets a person decide where nobody has yet: later words are recorded, and count when rewards are computed again."""
+
+from agent0.reviewing import verdict_of
+from agent0.run import RunState
+from events.base import Event
+from events.benchmarks import TaskReviewed
+from handlers import on
+
+
+@on(TaskReviewed)
+async def settle_review(event: TaskReviewed, run: RunState) -> list[Event]:
+    """A verdict for an attempt of the present iteration that was answered and has none."""
+    held = run.tasks.get(event.task)
+    attempt = held.attempts.get(event.attempt) if held else None
+    if attempt is None or not attempt.attempted or attempt.settled:
+        return []
+    return [verdict_of(event, run.iteration, attempt.answer)]
