@@ -62,11 +62,12 @@ class LimitedSandbox:
 @asynccontextmanager
 async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = False) -> AsyncIterator["Log"]:
     """A connection to the log; its embedded server is found or started. ``make``: streams and durables that an embedded
-    log lacks are made (what exists is never changed).
+    log lacks are made (what exists is never changed). Who may write looks first whether the log is what it was.
 
     Raises:
-        DependencyError, AuthError, LogError: no server, no right, no log.
+        DependencyError, AuthError, LogError: no server, no right, no log, or a damaged one.
     """
+    from agent0.assembly_seals import look, seal_file
     from infra.log import Log
     from infra.server import open_server
 
@@ -75,6 +76,9 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
         if make and not settings.nats.url:
             await _provision(server, settings, change=False)
         async with await Log.connect(server, role) as log:
+            if role == "app":
+                await look(settings, log)
+            log.archived = seal_file(settings).read().runs
             yield log
     finally:
         await server.stop()
@@ -96,17 +100,18 @@ async def provision(settings: Settings) -> None:
 
 
 async def _provision(server: "Server", settings: Settings, *, change: bool) -> None:
-    from infra import topology
+    from agent0.assembly_seals import topology
+    from infra.topology import init
 
-    wanted = topology.Topology(settings.nats, settings.handlers)
-    await topology.init(server, wanted, known_handlers().values(), change=change)
+    await init(server, topology(settings), known_handlers().values(), change=change)
 
 
 async def check_log(settings: Settings, log: "Log", handlers: Iterable["Handler"]) -> None:
     """Raises LogError where stream or durables are not what these settings and handlers want."""
-    from infra import topology
+    from agent0.assembly_seals import topology
+    from infra.topology import check
 
-    await topology.check(log.client, topology.Topology(settings.nats, settings.handlers), handlers)
+    await check(log.client, topology(settings), handlers)
 
 
 @asynccontextmanager
@@ -138,7 +143,12 @@ async def open_world(settings: Settings, names: Sequence[str] = ()) -> AsyncIter
 
 
 async def run_handlers(world: World) -> None:
-    """React until cancelled; then finish what is in hand."""
+    """React until cancelled, and seal what was stored; then finish what is in hand.
+
+    Raises:
+        LogError: the log was altered meanwhile.
+    """
+    from agent0.assembly_seals import sealer
     from agent0.run import evolve
     from infra.bus import Bus
 
@@ -151,14 +161,15 @@ async def run_handlers(world: World) -> None:
         code_rev=code_rev(),
         clock=now,
     )
-    starting = asyncio.ensure_future(bus.start())
+    starting, seals = asyncio.ensure_future(bus.start()), sealer(world.settings, world.log)
     try:
         await asyncio.shield(starting)  # a cancellation inside would be swallowed there, and this would never end
-        await asyncio.Event().wait()
+        await seals.run()
     finally:
         await asyncio.wait([starting])
         if starting.exception() is None:
             await bus.stop()
+        await seals.finish()
 
 
 def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:

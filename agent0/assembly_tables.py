@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent0.assembly import open_log
 from agent0.assembly_models import load_plugins
+from agent0.assembly_seals import look, seal_file
 from agent0.errors import DependencyError, NotFoundError
 from agent0.settings import Settings
 
@@ -17,12 +18,20 @@ if TYPE_CHECKING:
 
 
 async def open_views(settings: Settings, log: "Log") -> "Views":
-    """The tables that belong to ``log``."""
+    """The tables that belong to ``log``.
+
+    Raises:
+        LogError: it is another log than the one that this data folder knows.
+    """
     from infra import storage
+    from infra.seals import extent, require
     from projections import Views, tables
 
     load_plugins()
-    return Views(settings.home / "tables", storage.connect, tables(), (await log.info()).created)
+    known, info = seal_file(settings).read(), await log.info()
+    require(extent(info, known, 0))
+    identity = known.identity or info.created
+    return Views(settings.home / "tables", storage.connect, tables(), identity, known.first)
 
 
 def live_path(settings: Settings) -> Path:
@@ -32,6 +41,7 @@ def live_path(settings: Settings) -> Path:
 
 async def run_projector(settings: Settings, log: "Log") -> None:
     """Carry events into the tables as they come, until cancelled; goes on in new tables when a rebuild swaps them."""
+    await look(settings, log)
     projector = (await open_views(settings, log)).projector()
     try:
         await _check(projector, log)

@@ -191,6 +191,7 @@ class NatsSettings(Frozen):
         600, gt=0, le=31_536_000, description="server-side deduplication window; fixed at log init"
     )
     max_bytes: int = Field(8 << 30, gt=0, le=LARGEST, description="largest size of the event stream")
+    seal_every: int = Field(5000, ge=1, le=1_000_000, description="events of a sealed segment of the log, at most")
 
 
 class HandlerSettings(Frozen):

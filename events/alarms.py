@@ -83,7 +83,8 @@ LOG = "log"
 
 
 class LogSealed(Event):
-    """A segment of the log was hashed: sha256 over the canonical bodies from ``first`` to ``last``."""
+    """A segment of the log was hashed: sha256 over the previous seal's digest, then, from ``first`` to ``last``, each
+    sequence with the sha256 of its stored body. So a seal vouches for everything before it."""
 
     first: int
     last: int
@@ -102,3 +103,14 @@ class LogContinued(Event):
     seal: str
     archive: Artifact
     """Manifest of the archive's segments."""
+
+
+class EventRedacted(Event):
+    """Stands in an archive where an event was left out: place and digest stay, so that seals still hold."""
+
+    sha256: str
+    """Of the body that stood here."""
+    was: str = ""
+    """Its type."""
+    why: Literal["forgotten", "elsewhere"] = "forgotten"
+    """``elsewhere``: of a run that the archive is not about."""

@@ -31,6 +31,7 @@ MAX_BODY = MAX_MESSAGE - 4096
 """Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""
 
 _DUPLICATE = 10201
+_NOT_NEWEST = 10071
 _NO_STREAM = 10059
 _FULL = frozenset({10023, 10047, 10077, 10028, 10002})
 """Out of disk, of reserved storage or of the stream's own max_bytes: appending is refused, history is kept."""
@@ -44,6 +45,7 @@ class LogInfo:
     last_seq: int
     bytes: int
     created: str
+    max_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Log:
         self._link, self.server, self.role = link, server, role
         self._floor = 0
         self.patience_s = PATIENCE_S
+        self.archived: Mapping[str, str] = {}
+        """Runs whose events are no longer here, and where they are."""
 
     @classmethod
     async def connect(cls, server: Server, role: Role = "app") -> Self:
@@ -127,6 +131,23 @@ class Log:
         for start in range(0, len(recorded), BATCH):
             found += await self._append_part(recorded[start : start + BATCH])
         return found
+
+    async def append_next(self, recorded: Recorded, newest: int) -> int:
+        """Store ``recorded`` where the newest event of its subject stands at ``newest`` (0: there is none); its
+        sequence, 0 where another one came first.
+
+        Raises:
+            DependencyError: no answer, or no space. It may have been stored: look.
+        """
+        headers = {"Nats-Msg-Id": recorded.id, "Nats-Expected-Stream": EVENTS}
+        headers["Nats-Expected-Last-Subject-Sequence"] = str(newest)
+        try:
+            answer = json.loads(await self._link.request(recorded.subject, _body(recorded), headers=headers))
+        except (Error, TimeoutError) as error:
+            raise self._link.away("append") from error
+        if answer.get("error", {}).get("err_code") == _NOT_NEWEST or answer.get("duplicate"):
+            return 0
+        return _stored_at(answer)
 
     async def _append_part(self, part: Sequence[Recorded]) -> list[int]:
         bodies = {r.id: _body(r) for r in part}
@@ -196,14 +217,15 @@ class Log:
 
         Raises:
             LogError: a gap, a truncated log, or a body this Agent0 cannot read.
+            NotFoundError: the run's events are in an archive.
             DependencyError: the log does not answer.
         """
-        async for stored in self._messages(Query(_subjects(run, types), after, until)):
+        async for stored in self._messages(Query(self._here(run, types), after, until)):
             yield _decoded(stored)
 
     async def tail(self, after: int, run: str = "", types: Sequence[str] = ()) -> AsyncIterator[Recorded]:
         """The same without an end: waits for what comes, through reconnections and restarts of the server."""
-        async for stored in self._messages(Query(_subjects(run, types), after, follow=True)):
+        async for stored in self._messages(Query(self._here(run, types), after, follow=True)):
             yield _decoded(stored)
 
     async def read_bodies(
@@ -225,25 +247,37 @@ class Log:
         Raises:
             NotFoundError: there is none.
         """
+        return decode(await self.body(seq), seq)
+
+    async def body(self, seq: int) -> bytes:
+        """The stored body at ``seq``.
+
+        Raises:
+            NotFoundError: there is none, or it cannot be read.
+        """
         try:
             raw = await self._link.client.jsm().get_msg(EVENTS, seq)
         except NoSuchMessageError as error:
             raise NotFoundError(f"The log has no event {seq}.") from error
         except (Error, TimeoutError) as error:
             raise self._link.away("read an event") from error
-        return decode(raw.data or b"", seq)
+        return raw.data or b""
+
+    async def newest(self, subject: str) -> tuple[int, bytes]:
+        """Sequence and body of the newest event of ``subject``; (0, nothing) where there is none."""
+        try:
+            raw = await self._link.client.jsm().get_last_msg(EVENTS, subject)
+        except NoSuchMessageError:
+            return 0, b""
+        except (Error, TimeoutError) as error:
+            raise self._link.away("read an event") from error
+        return raw.seq or 0, raw.data or b""
 
     async def last_seq(self, run: str = "") -> int:
         """Sequence of the newest event, of ``run`` where named; 0 where there is none."""
         if not run:
             return (await self.info()).last_seq
-        try:
-            raw = await self._link.client.jsm().get_last_msg(EVENTS, _subjects(run, ())[0])
-        except NoSuchMessageError:
-            return 0
-        except (Error, TimeoutError) as error:
-            raise self._link.away("read an event") from error
-        return raw.seq or 0
+        return (await self.newest(self._here(run)[0]))[0]
 
     async def info(self) -> LogInfo:
         """Extent and identity of the log.
@@ -260,7 +294,8 @@ class Log:
         if refusal := answer.get("error"):
             raise self._refused(refusal)
         state = answer["state"]
-        return LogInfo(state["first_seq"], state["last_seq"], state["bytes"], answer["created"])
+        most = answer["config"].get("max_bytes", 0)
+        return LogInfo(state["first_seq"], state["last_seq"], state["bytes"], answer["created"], most)
 
     def _refused(self, refusal: Mapping[str, Any]) -> LogError:
         if refusal.get("err_code") != _NO_STREAM:
@@ -286,6 +321,14 @@ class Log:
         finally:
             if not self._link.client.is_closed:
                 await subscription.unsubscribe()
+
+    def _here(self, run: str, types: Sequence[str] = ()) -> tuple[str, ...]:
+        """Subjects of ``run``, whose events must be in the log."""
+        if run in self.archived:
+            where = self.archived[run]
+            fix = f"Import it into a data folder of its own: AGENT0_HOME=… agent0 events import {where}"
+            raise NotFoundError(f"The events of run {run} are in an archive.", f"It is at {where}.", fix)
+        return _subjects(run, types)
 
     async def _messages(self, query: Query) -> AsyncIterator[Stored]:
         async with aclosing(pull(self._link, query)) as chunks:

@@ -21,6 +21,8 @@ from infra.topology import EVENTS
 BATCH = 256
 EXPIRES_S = 30
 HEARTBEAT_S = 2
+SILENCE_S = 30
+"""A filtered read may pass over many events, but not for so long."""
 IDLE_S = 20
 """The server forgets an abandoned consumer after this long."""
 
@@ -47,6 +49,15 @@ class Stored:
     message: Msg
 
 
+class GapError(LogError):
+    """After the event ``after`` comes ``seq`` (0: nothing, though more is stored)."""
+
+    def __init__(self, after: int, seq: int = 0) -> None:
+        self.after, self.seq = after, seq
+        why = f"After sequence {after} comes {seq}." if seq else f"Event {after + 1} is stored and cannot be read."
+        super().__init__("The log has a gap.", why, "See `agent0 events verify`, and import it from an archive.")
+
+
 class _LostConsumerError(Exception):
     """The consumer is gone or skipped something: make another."""
 
@@ -55,7 +66,8 @@ async def pull(link: Link, query: Query) -> AsyncGenerator[list[Stored], None]:
     """Chunks of what ``query`` asks for, in order, none twice.
 
     Raises:
-        LogError: a sequence is missing, or the log is shorter than what was already read.
+        GapError: a sequence is missing or cannot be read (of the whole log only).
+        LogError: the log is shorter than what was already read.
         DependencyError: the log does not answer (bounded reads only; a follower waits).
     """
     position, patience = query.after, 4
@@ -84,6 +96,7 @@ class _Consumer:
         self._asked = 0
         self._count = 0
         self._quota = 0
+        self._silent = 0
         self._next = self._inbox = ""
 
     async def chunks(self) -> AsyncGenerator[list[Stored], None]:
@@ -110,6 +123,7 @@ class _Consumer:
                         return
                     continue
                 await self._wait(generation)
+                await self._notice_silence(position)
         finally:
             self._link.unwatch(self._wake)
             if not client.is_closed:
@@ -143,12 +157,13 @@ class _Consumer:
         last = told.get("state", {}).get("last_seq", 0)
         if last < position:
             why = f"It ends at {last}, but {position} had been read: the store was truncated or replaced."
-            raise LogError("The log lost events.", why, "Restore it from a backup; do not write to it.")
+            fix = "Do not write to it. See `agent0 events verify`, and import it from an archive."
+            raise LogError("The log lost events.", why, fix)
 
     async def _ask(self) -> None:
         """Keep two requests open, so that the server never waits for us."""
         while self._asked + len(self._arrived) <= BATCH:
-            body = {"batch": BATCH, "expires": EXPIRES_S * 10**9, "idle_heartbeat": HEARTBEAT_S * 10**9}
+            body = {"batch": BATCH, "expires": EXPIRES_S * 10**9, "idle_heartbeat": int(HEARTBEAT_S * 10**9)}
             await self._link.client.publish(self._next, json.dumps(body).encode(), reply=self._inbox)
             self._asked += BATCH
 
@@ -167,22 +182,48 @@ class _Consumer:
             raise _LostConsumerError("reconnected")
         self._wake.clear()
 
+    async def _notice_silence(self, position: int) -> None:
+        """A server that comes upon a block it cannot read says nothing, and goes on sending heartbeats."""
+        if self._arrived and not all(_is_beat(message) for message in self._arrived):
+            self._silent = 0
+            return
+        self._silent += 1
+        if self._query.follow:
+            return
+        if self._gapless:
+            if not await self._is_readable(position + 1):
+                raise GapError(position)
+        elif self._silent > SILENCE_S / HEARTBEAT_S:
+            raise _LostConsumerError("silence")
+
+    async def _is_readable(self, seq: int) -> bool:
+        body = json.dumps({"seq": seq}).encode()
+        answer = json.loads(await self._link.request(f"$JS.API.STREAM.MSG.GET.{self._query.stream}", body))
+        if answer.get("error", {}).get("code") == 503:
+            raise _LostConsumerError("the server is not ready")
+        return "error" not in answer
+
+    @property
+    def _gapless(self) -> bool:
+        return not self._query.subjects and self._query.stream == EVENTS
+
     def _take(self, position: int) -> list[Stored]:
         arrived, self._arrived = self._arrived, []
         self._wake.clear()
-        taken = []
-        gapless = not self._query.subjects and self._query.stream == EVENTS
-        for message in arrived:
+        taken: list[Stored] = []
+        for n, message in enumerate(arrived):
             if not message.reply.startswith("$JS.ACK"):
                 self._status(message)
                 continue
-            self._asked -= 1
             stored = _place(message)
             if stored.count != self._count + 1:
                 raise _LostConsumerError("a message was lost on the way")
-            if gapless and stored.seq != position + 1:
-                why = f"After sequence {position} comes {stored.seq}."
-                raise LogError("The log has a gap.", why, "Its store is damaged: restore it from a backup.")
+            if self._gapless and stored.seq != position + 1:
+                if not taken:
+                    raise GapError(position, stored.seq)
+                self._arrived = arrived[n:] + self._arrived  # what came before the gap is given out first
+                break
+            self._asked -= 1
             self._count, position = stored.count, stored.seq
             taken.append(stored)
         return taken
@@ -202,6 +243,10 @@ class _Consumer:
         if self._query.follow:
             return False
         return last.count >= self._quota or bool(self._query.until and last.seq >= self._query.until)
+
+
+def _is_beat(message: Msg) -> bool:
+    return (message.headers or {}).get("Status") == "100"
 
 
 def _place(message: Msg) -> Stored:

@@ -25,7 +25,7 @@ from pydantic import SecretStr
 
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.settings import NatsSettings
-from infra.server_folder import locked, prepare, write
+from infra.server_folder import locked, note_start, note_stop, prepare, write
 
 Role = Literal["admin", "app", "reader"]
 ROLES: tuple[Role, ...] = ("admin", "app", "reader")
@@ -207,6 +207,7 @@ class Server:
                 raise DependencyError("log", why, "Stop that program; the server is started again by itself.")
             place = _new_place(self.folder, place.name)
         _write_config(self.folder, place, self._nats)
+        note_start(self.folder)
         self._await_answer(place, _launch(self.folder))
         return place
 
@@ -234,6 +235,8 @@ class Server:
             time.sleep(0.01)
             if time.monotonic() > deadline:
                 os.kill(pid, signal.SIGKILL)
+                return
+        note_stop(self.folder)
 
     # --------------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from agent0.errors import AuthError, OperationError
 
+UNCLEAN = "unclean"
+"""File that stands while nobody has looked whether the store survived a stop that was none."""
+
 
 def prepare(folder: Path, roles: Iterable[str]) -> None:
     """Make the folder and a password for each of ``roles``.
@@ -40,6 +43,19 @@ def _require_private(folder: Path) -> None:
             raise AuthError("The log's credentials are not private.", why, fix)
 
 
+def note_start(folder: Path) -> None:
+    """The server is about to start. Where its last stop was not noted it had been killed, or the machine lost power:
+    what it finds of its store may be less than what it had acknowledged, and it says nothing."""
+    if (folder / "running").exists():
+        write(folder / UNCLEAN, "")
+    write(folder / "running", "")
+
+
+def note_stop(folder: Path) -> None:
+    """The server ended by itself, with everything on disk."""
+    (folder / "running").unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Starting and stopping happen one at a time among all processes."""
@@ -49,12 +65,12 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def provisioning(folder: Path | None) -> AsyncIterator[None]:
+async def provisioning(folder: Path | None, name: str = "provision.lock") -> AsyncIterator[None]:
     """Streams and durables of an embedded log are made by one process at a time. An external one has its own rules."""
     if folder is None:
         yield
         return
-    with (folder / "provision.lock").open("ab") as lock:
+    with (folder / name).open("ab") as lock:
         while not _taken(lock.fileno()):
             await asyncio.sleep(0.02)
         yield

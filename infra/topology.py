@@ -64,6 +64,10 @@ class Topology:
 
     nats: NatsSettings
     handlers: HandlerSettings
+    first_seq: int = 1
+    """Of the event stream, where it is made: one that goes on from an archive keeps its numbering."""
+    known: bool = False
+    """Whether there was an event stream before: then it is not made anew in silence."""
 
     def streams(self) -> list[StreamConfig]:
         """The event stream and the captured advisories."""
@@ -85,6 +89,7 @@ class Topology:
             allow_direct=True,
             allow_atomic=True,
             compression=StoreCompression.S2,
+            first_seq=self.first_seq if self.first_seq > 1 else None,
         )
         kinds = ("MAX_DELIVERIES", "MSG_TERMINATED")
         advisories = StreamConfig(
@@ -134,6 +139,11 @@ class Topology:
         return [(ADVISORIES, given_up), *((EVENTS, self.durable(handler)) for handler in handlers)]
 
 
+_GONE = "Its server holds no events, though this data folder has known some: the store was lost or cannot be read."
+_GONE_FIX = (
+    "Put the store back from a copy, or bring an archive into an empty data folder (`agent0 events import`); to begin "
+    "anew, point AGENT0_HOME at another folder."
+)
 _MUTABLE = frozenset({"max_bytes", "num_replicas", "ack_wait", "max_deliver", "max_ack_pending"})
 """What ``init`` may change on what exists; every other difference means that someone altered the log."""
 
@@ -164,6 +174,8 @@ async def _make(client: Client, topology: Topology, handlers: Iterable[Reactor],
     for stream in topology.streams():
         drift = await _stream_drift(client, stream)
         if drift is None:
+            if topology.known and stream.name == EVENTS:
+                raise LogError("The log is gone.", _GONE, _GONE_FIX)
             await manager.add_stream(stream)
         elif change and drift:
             _refuse(f"stream {stream.name}", _fixed(drift))

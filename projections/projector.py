@@ -61,8 +61,9 @@ class Projector:
     ``path`` may be the link to the live database: when a rebuild swaps it, reading goes on from the new one's position.
     """
 
-    def __init__(self, path: Path, connect: Connect, tables: dict[str, Table], stream: str) -> None:
-        self._path, self._connect, self._tables, self._stream = path, connect, tables, stream
+    def __init__(self, path: Path, connect: Connect, tables: dict[str, Table], stream: str, first_seq: int = 1) -> None:
+        self._path, self._connect, self._tables = path, connect, tables
+        self._stream, self._first = stream, first_seq
         self._statements: dict[tuple[str, tuple[str, ...]], str] = {}
         everything = [t for t in tables.values() if not t.events]
         handled = {kind.__name__ for t in tables.values() for kind in t.events}
@@ -76,7 +77,7 @@ class Projector:
     def _open(self) -> None:
         self._file = self._path.resolve()
         self._db = self._connect(self._file)
-        _create(self._db, self._tables, self._stream)
+        _create(self._db, self._tables, Position(self._stream, self._first - 1))
         found = position(self._db)
         if found.tables != fingerprint(self._tables):
             raise OperationError("The tables were made by another version of Agent0.", fix=REBUILD)
@@ -99,7 +100,7 @@ class Projector:
         if last_seq < held.seq:
             why = f"The tables have seen event {held.seq}, the log ends at {last_seq}."
             raise LogError("The log lost its end or was replaced.", why, REBUILD)
-        if held.seq and id_at_position != held.event:
+        if held.event and id_at_position != held.event:
             why = f"At {held.seq} the tables have seen {held.event}, the log holds {id_at_position}."
             raise LogError("The log's history changed.", why, REBUILD)
 
@@ -241,21 +242,21 @@ def fingerprint(tables: dict[str, Table]) -> str:
     return sha256(as_json(shape))[:16]
 
 
-def _create(db: sqlite3.Connection, tables: dict[str, Table], stream: str) -> None:
+def _create(db: sqlite3.Connection, tables: dict[str, Table], begin: Position) -> None:
     """Make all tables or none: another process may be at it too, or this one be killed at it."""
     if _made(db):
         return
     db.execute("BEGIN IMMEDIATE")
     with db:
         if not _made(db):
-            _make(db, tables, stream)
+            _make(db, tables, begin)
 
 
 def _made(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'position'").fetchone() is not None
 
 
-def _make(db: sqlite3.Connection, tables: dict[str, Table], stream: str) -> None:
+def _make(db: sqlite3.Connection, tables: dict[str, Table], begin: Position) -> None:
     made = sqlite_utils.Database(db)
     for table in tables.values():
         held = made.table(table.name)
@@ -267,7 +268,7 @@ def _make(db: sqlite3.Connection, tables: dict[str, Table], stream: str) -> None
         if table.search:
             held.enable_fts(table.search, create_triggers=True)
     made.table("position").create({"stream": str, "seq": int, "event": str, "tables": str}, pk="stream", strict=True)
-    db.execute("INSERT INTO position VALUES (?, 0, '', ?)", (stream, fingerprint(tables)))
+    db.execute("INSERT INTO position VALUES (?, ?, '', ?)", (begin.stream, begin.seq, fingerprint(tables)))
 
 
 async def _batches(source: AsyncIterator[list[Stored]], size: int) -> AsyncGenerator[list[Stored], None]:

@@ -49,8 +49,11 @@ class Rebuilt:
 class Views:
     """The databases under one folder."""
 
-    def __init__(self, folder: Path, connect: Connect, tables: dict[str, Table], stream: str) -> None:
-        self._folder, self._connect, self._tables, self._stream = folder, connect, tables, stream
+    def __init__(
+        self, folder: Path, connect: Connect, tables: dict[str, Table], stream: str, first_seq: int = 1
+    ) -> None:
+        self._folder, self._connect, self._tables = folder, connect, tables
+        self._stream, self._first = stream, first_seq
         self.live = folder / "view.db"
         """The path that readers open."""
 
@@ -64,7 +67,7 @@ class Views:
         self._make_folder()
         if not self.live.exists():
             self._point(self._path(self._next()))
-        return Projector(self.live, self._connect, self._tables, self._stream)
+        return Projector(self.live, self._connect, self._tables, self._stream, self._first)
 
     async def rebuild(self, read: ReadUntil, check: bool = False) -> Rebuilt:
         """Make new tables from the whole log and put them in place of the live ones, which stay for a rollback.
@@ -109,7 +112,7 @@ class Views:
                 return verify(live, rebuilt, self._tables)
 
     async def _build(self, path: Path, read: Read) -> Position:
-        projector = Projector(path, self._connect, self._tables, self._stream)
+        projector = Projector(path, self._connect, self._tables, self._stream, self._first)
         try:
             await projector.catch_up(read)
             return projector.position

@@ -282,5 +282,8 @@ def experiment(after: int = 0, run: str = "r1") -> list[Recorded]:
             kind="rescore", events=40, failed=1, sha256=sha256("told"), summary={"spearman": 0.9}
         )
     )
+    told.tell(alarms.EventRedacted(sha256=sha256("forgotten"), was="TaskProposed"))
     told.tell(alarms.LogContinued(before=100, seal=sha256("sealed"), archive=manifest))
-    return renumbered(told.told, after)
+    whole = _Teller(alarms.LOG, 1, 1, 1, 0)
+    whole.tell(alarms.LogSealed(first=1, last=90, sha256=sha256("sealed"), events=90, created="2026-01-01T00:00:00Z"))
+    return renumbered([*told.told, *whole.told], after)

@@ -1,4 +1,4 @@
-"""The events themselves: follow, look up, search, count."""
+"""The events themselves: follow, look up, search, count, verify."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,10 +8,13 @@ from agent0.cli import terminal
 
 if TYPE_CHECKING:
     from events.base import Recorded
+    from infra.seals import Verified
 
-app = typer.Typer(help="The events of the log: follow, look up, search, count.")
+app = typer.Typer(help="The events of the log: follow, look up, search, count, verify.")
 Of = Annotated[str, typer.Option("--run", help="One run only; LAST for the newest.")]
 Type = Annotated[str, typer.Option("--type", "-t", help="One event type only, for example ToolCalled.")]
+MOST = 100
+"""Differences that people are told; programs are told all."""
 SEEN = ("seq", "time", "type", "run", "task", "attempt", "text")
 
 
@@ -94,6 +97,31 @@ def stats(run: Of = "", as_json: terminal.Json = False) -> None:
     with terminal.tables() as db:
         rows = event_stats(db, resolve(db, run) if run else "")
     terminal.table(rows, as_json)
+
+
+@app.command()
+def verify(as_json: terminal.Json = False) -> None:
+    """Read the whole log and compare it with its seals, in it and outside it. Says where it differs; then exit 1."""
+    from agent0.assembly_seals import verify as compare
+    from agent0.assembly_tables import reading_log
+
+    held = terminal.settings()
+
+    async def work() -> "Verified":
+        async with reading_log(held) as log:
+            return await compare(held, log)
+
+    found = terminal.run_async(work)
+    seen = ("first", "last", "created", "seals", "sealed", "redacted")
+    told = {"state": "broken" if found.differences else "whole", **{name: getattr(found, name) for name in seen}}
+    if as_json:
+        terminal.data({**told, "differences": [vars(one) for one in found.differences]})
+    else:
+        terminal.record(told, False)
+        for one in found.differences[:MOST]:
+            terminal.say(f"{one}.", "red")
+    if found.differences:
+        raise typer.Exit(1)
 
 
 def _resolved(run: str) -> str:
