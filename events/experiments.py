@@ -45,13 +45,14 @@ class RecomputeFailed(Event):
 class DatasetSelected(Event):
     """Exactly what a checkpoint is trained on: ``manifest`` lists event ids in order with what was made of each.
 
-    ``sha256`` is that of the manifest without the run's name, so equal datasets have one digest anywhere.
+    ``dataset`` is the digest of what the manifest names and of all else the adapter follows from: no run, no place in
+    the log, so equal datasets have one digest anywhere.
     """
 
     checkpoint: str
     role: Role
     manifest: Artifact
-    sha256: str
+    dataset: str
     events: int
     until: int
 

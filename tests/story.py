@@ -274,7 +274,7 @@ def experiment(after: int = 0, run: str = "r1") -> list[Recorded]:
     manifest = Artifact(sha256=sha256("manifest"), size=900, media="application/json")
     told.tell(
         experiments.DatasetSelected(
-            checkpoint="student-0", role="student", manifest=manifest, sha256=sha256("dataset"), events=12, until=100
+            checkpoint="student-0", role="student", manifest=manifest, dataset=sha256("dataset"), events=12, until=100
         )
     )
     told.tell(

@@ -31,6 +31,7 @@ VOLATILE = {
     "until": "a place in the stream",
     "replay_after": "a place in the stream",
     "manifest": "an artifact that holds event ids",
+    "dataset": "a digest of event ids",
     "items": "an artifact that holds seconds",
 }
 """Fields that may differ between two tellings of one run, and why; all others are equal."""

@@ -122,8 +122,8 @@ def test_decisions_name_the_state_they_were_made_in() -> None:
 
 VOLATILE = {"wall_s", "latency_p50_s", "latency_p95_s", "cached", "position", "after", "until", "replay_after"}
 """Clocks and places in the stream."""
-NAMES_IDS = {"manifest", "items"}
-"""Artifacts that hold event ids or seconds."""
+NAMES_IDS = {"manifest", "items", "dataset"}
+"""Artifacts that hold event ids or seconds, and digests of event ids."""
 
 
 def facts(told: Sequence[Recorded]) -> Counter[str]:
