@@ -41,18 +41,18 @@ def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:
 
 def _targets(db: sqlite3.Connection, run: str, done: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Judged on the last unforced evaluation, of the test set where there is one."""
-    from projections.tasks import patterns
+    from agent0.report.findings import patterns_per_1000
 
     free = [e for e in done if not e["forced_tool"]]
     held = [e for e in free if e["split"] == "test" and e["iteration"] >= 0] or free
     last = held[-1] if held else None
     tool, latency = (last["tool_use"], last["latency_p95_s"]) if last else (None, None)
-    unique = patterns(db, run)["per_1000"]
+    unique = patterns_per_1000(db, run)
     return [
         {"target": "tasks solved with a tool", "wanted": f"> {TOOL_USE:.0%}", **_met(tool, tool and tool > TOOL_USE)},
         {"target": "task latency, p95 (s)", "wanted": f"< {LATENCY_S:g}", **_met(latency, _below(latency, LATENCY_S))},
         {
-            "target": "unique patterns per 1,000 tasks",
+            "target": "solution patterns per 1,000 tasks",
             "wanted": f"> {PATTERNS:g}",
             **_met(unique, unique and unique > PATTERNS),
         },

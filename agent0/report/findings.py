@@ -132,6 +132,12 @@ def _tools(traces: Sequence[Trace]) -> Row:
     }
 
 
+def patterns_per_1000(db: sqlite3.Connection, run: str) -> float | None:
+    """Different solution patterns among 1,000 solved tasks of ``run``; None where none was solved."""
+    solutions = _diversity(db, run, list_traces(db, run))["solutions"]
+    return float(solutions["per_1000"]) if solutions["tasks"] else None
+
+
 def _diversity(db: sqlite3.Connection, run: str, traces: Sequence[Row]) -> Row:
     """Patterns of the first right attempt at each task, over the run and by iteration."""
     solved: dict[str, tuple[int, str, Row]] = {}
