@@ -15,8 +15,10 @@ from agent0.branches import read_whole
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.experiments import Repaid, digest, experiment_id, summary, told_id
 from agent0.rescoring import Rescored, Rescoring, Trouble
+from agent0.reviewing import verdicts_of
 from agent0.settings import RewardConfig, Settings
 from events.base import Event, Recorded, sha256
+from events.benchmarks import TaskReviewed
 from events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
 from events.tasks import ResultVerified, RewardAssigned
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 PART = 500
 """Events that land together, all or none."""
 AS_RUN = "as-run"
+REVIEWS = "reviews"
+"""The name that stands for what persons decided (``agent0 task review``)."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ Tell = Callable[[Progress], None]
 @dataclass(frozen=True)
 class Rescore:
     """What is asked: rewards of ``run`` under ``policy`` (None: its own), verdicts of an earlier experiment instead of
-    the run's where one is named."""
+    the run's where one is named, or those of persons (``REVIEWS``)."""
 
     run: str
     name: str
@@ -121,7 +125,7 @@ async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _:
     name = experiment_id(asked.name)
     async with open_log(settings) as log:
         begun = await _begun(log, name)
-        verdicts = await _verdicts(log, asked.verdicts) if asked.verdicts else {}
+        verdicts = await _verdicts(log, asked) if asked.verdicts else {}
         found = await _recompute(log, asked, verdicts, begun.until if begun else 0, tell)
         pairs = found.pairs()
         told = {
@@ -175,8 +179,12 @@ def _take(found: _Found, fold: Rescoring, told: Recorded, run: str) -> None:
             found.after[each.id] = each
 
 
-async def _verdicts(log: "Log", experiment: str) -> dict[str, ResultVerified]:
-    """What a finished experiment decided, by attempt."""
+async def _verdicts(log: "Log", asked: Rescore) -> dict[str, ResultVerified]:
+    """What a finished experiment, or what persons decided, by attempt."""
+    experiment = asked.verdicts
+    if experiment == REVIEWS:
+        told = [r.event async for r in log.read(asked.run, ["TaskReviewed"])]
+        return verdicts_of(event for event in told if isinstance(event, TaskReviewed))
     events = [r.event async for r in log.read(experiment_id(experiment), ["ResultVerified", "ExperimentFinished"])]
     if not any(isinstance(event, ExperimentFinished) for event in events):
         raise NotFoundError(f"There is no finished experiment {experiment!r}.", fix="See: agent0 experiment list")

@@ -7,10 +7,11 @@ from agent0.ports import Artifacts, History
 from agent0.storing import redeem
 from agent0.training import Deed
 from events.base import Recorded
+from events.benchmarks import TaskReviewed
 from events.checkpoints import TrainingRequested
 from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
 
-TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned")
+TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned", "TaskReviewed")
 
 
 @dataclass
@@ -18,6 +19,8 @@ class _Joined:
     written: dict[str, Recorded] = field(default_factory=dict)
     rewards: dict[str, float | None] = field(default_factory=dict)
     verdicts: dict[str, bool | None] = field(default_factory=dict)
+    reviews: dict[str, bool] = field(default_factory=dict)
+    """What persons decided."""
     rates: dict[str, float | None] = field(default_factory=dict)
 
 
@@ -47,9 +50,9 @@ def _deeds(request: TrainingRequested, events: Iterable[Recorded], artifacts: Ar
                 group=event.task,
                 author=event.student if isinstance(event, TaskAttempted) else event.teacher,
                 trajectory=redeem(event.trajectory, event.trajectory_artifact, artifacts),
-                reward=joined.rewards.get(key),
+                reward=_reward(joined, key),
                 solve_rate=joined.rates.get(event.task),
-                success=bool(joined.verdicts.get(key)),
+                success=bool(joined.reviews.get(key, joined.verdicts.get(key))),
             )
         )
     return deeds
@@ -65,6 +68,8 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
                 joined.written[event.task] = recorded
             case ResultVerified() as event:
                 joined.verdicts[event.attempt] = event.correct
+            case TaskReviewed(correct=bool()) as event:
+                joined.reviews[event.attempt] = bool(event.correct)
             case RewardAssigned(role="teacher") as event:
                 joined.rates[event.task] = event.facts.get("solve_rate")
                 if request.role == "teacher":
@@ -72,6 +77,13 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
             case RewardAssigned() as event if request.role == "student":
                 joined.rewards[event.attempt] = _scored(event)
     return joined
+
+
+def _reward(joined: _Joined, key: str) -> float | None:
+    """What was paid; nothing where a person has since said otherwise than the verdict it was paid for."""
+    verdict = joined.verdicts.get(key)
+    contradicted = verdict is not None and joined.reviews.get(key, verdict) != verdict
+    return None if contradicted else joined.rewards.get(key)
 
 
 def _scored(event: RewardAssigned) -> float | None:

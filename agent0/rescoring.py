@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from agent0.paying import COMPLETING, payouts
+from agent0.reviewing import awaits_person
 from agent0.run import RunState, evolve
 from agent0.settings import RewardConfig
 from events.base import Recorded, effect_id
@@ -49,12 +50,17 @@ class Rescoring:
         event = told.event
         if isinstance(event, RewardAssigned):
             return self._stands(told)
-        if isinstance(event, ResultVerified) and (other := self.verdicts.get(event.attempt)):
+        if isinstance(event, ResultVerified) and (other := self._other(event)):
             told = told.model_copy(update={"event": other.model_copy(update={"iteration": event.iteration})})
         self.state = evolve(self.state, told)
         if self.state is None or not isinstance(told.event, COMPLETING):
             return []
         return self._paid(told, self.state)
+
+    def _other(self, event: ResultVerified) -> ResultVerified | None:
+        """What stands for ``event``; one that only asked a person settled nothing, and stays."""
+        asked = self.state is not None and awaits_person(event, self.state.config)
+        return None if asked else self.verdicts.get(event.attempt)
 
     def _paid(self, told: Recorded, state: RunState) -> list[Rescored | Trouble]:
         try:

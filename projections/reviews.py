@@ -1,11 +1,12 @@
-"""One row a person's verdict on an attempt."""
+"""One row a person's verdict on an attempt, and what waits for one."""
 
 import sqlite3
 from collections.abc import Iterator
 
+from agent0.errors import NotFoundError
 from events import benchmarks as facts
 from events.base import Recorded
-from projections.base import Row, find, projection, stamp
+from projections.base import Row, find, projection, select, stamp
 
 
 @projection(
@@ -28,6 +29,39 @@ def reviews(e: Recorded) -> Iterator[Row]:
     yield {"run": e.run, **x.model_dump(), "reviewed": stamp(e)}
 
 
-def list_reviews(db: sqlite3.Connection, run: str) -> list[Row]:
+def list_reviews(db: sqlite3.Connection, run: str, task: str = "") -> list[Row]:
     """Reviews of a run's attempts."""
-    return find(db, "SELECT * FROM reviews", {"run": run}, "attempt, reviewer")
+    return find(db, "SELECT * FROM reviews", {"run": run, "task": task}, "attempt, reviewer")
+
+
+_JUDGED = """
+SELECT a.task, a.attempt, a.status, t.question, a.answer, v.correct, v.verifier, v.reason, v.votes,
+ coalesce((SELECT max(json_extract(value, '$.correct') IS 1) AND max(json_extract(value, '$.correct') IS 0)
+  FROM json_each(v.votes)), 0) AS disputed,
+ (SELECT count(*) FROM reviews r WHERE r.run = a.run AND r.attempt = a.attempt) AS reviews
+ FROM attempts a JOIN tasks t USING (run, task)
+ LEFT JOIN verdicts v ON v.run = a.run AND v.attempt = a.attempt AND v.verifier <> 'person'
+ WHERE a.run = ?
+"""
+
+
+def awaiting(db: sqlite3.Connection, run: str, limit: int = -1) -> list[Row]:
+    """Answers that no person has judged: undecided ones first, then those that checks disagree about, then the rest.
+
+    ``correct`` and ``votes`` are the machine's; ``correct`` NULL: undecided, or not judged yet.
+    """
+    order = " AND a.answer IS NOT NULL AND reviews = 0 ORDER BY v.correct IS NOT NULL, NOT disputed, a.task, a.number"
+    return select(db, f"{_JUDGED}{order} LIMIT ?", (run, limit), parse=("votes",))
+
+
+def judged(db: sqlite3.Connection, run: str, name: str) -> list[Row]:
+    """The attempts of a task, or one attempt, as in ``awaiting``, whatever became of them.
+
+    Raises:
+        NotFoundError: the run has neither a task nor an attempt of this name that was ever begun.
+    """
+    found = select(db, f"{_JUDGED} AND ? IN (a.task, a.attempt) ORDER BY a.number", (run, name), parse=("votes",))
+    if not found:
+        why = f"Run {run} has no task or attempt {name[:80]!r} that was tried."
+        raise NotFoundError(why, fix=f"`agent0 task review {run}` shows what awaits a verdict.")
+    return found

@@ -9,6 +9,7 @@ from events import tasks as facts
 from events.base import Recorded
 from events.values import Task
 from projections.base import Row, as_json, find, projection, select, stamp
+from projections.reviews import list_reviews
 
 
 @projection(
@@ -117,7 +118,7 @@ def list_tasks(
 
 
 def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
-    """One task with its attempts and the teacher's receipt.
+    """One task with its attempts, the teacher's receipt and what persons said.
 
     Raises:
         NotFoundError: the run has no such task.
@@ -128,11 +129,11 @@ def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
         raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"`agent0 task list {run}` shows them.")
     attempts = select(
         db,
-        "SELECT attempt, status, answer, correct, reward, tool_calls, tool_ok, grounded, wall_s FROM attempts"
+        "SELECT attempt, status, answer, correct, credit, reward, tool_calls, tool_ok, grounded, wall_s FROM attempts"
         " WHERE run = ? AND task = ? ORDER BY number",
         (run, task),
     )
-    return {**found[0], "attempts": attempts}
+    return {**found[0], "attempts": attempts, "reviews": list_reviews(db, run, task)}
 
 
 def patterns(db: sqlite3.Connection, run: str) -> Row:

@@ -42,7 +42,9 @@ def rescore(
         str, typer.Option(metavar="FILE", help="TOML with `set` and [weights]; as-run: the run's own rules.")
     ] = "as-run",
     name: Name = "",
-    verdicts: Annotated[str, typer.Option(metavar="EXPERIMENT", help="Verdicts of a `reverify` instead.")] = "",
+    verdicts: Annotated[
+        str, typer.Option(metavar="EXPERIMENT", help="Verdicts of a `reverify` instead, or `reviews`: of persons.")
+    ] = "",
     commit: Annotated[bool, typer.Option("--commit", help="Write it down; without it nothing is written.")] = False,
     as_json: terminal.Json = False,
 ) -> None:
