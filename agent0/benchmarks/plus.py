@@ -4,7 +4,7 @@ solution says in a sandbox of its own what comes of them, and both results are c
 
 import ast
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -213,15 +213,23 @@ async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) ->
     told = await perform(canonical, data["calls"], problem, sandbox)
     if isinstance(told, Outcome):
         return Grade(None, f"the canonical solution: {told.reason}", item.gold)
-    cases = [(asked, one["value"]) for asked, one in told.items() if "value" in one]
-    if not cases or any("raised" in one for one in told.values()):
+    cases = {asked: wanted for asked, one in told.items() if (wanted := _wanted(one, data["rule"])) is not None}
+    beyond = [one for asked, one in told.items() if asked not in cases]
+    if not cases or any(one.get("opaque") != "too large" for one in beyond):
         return Grade(None, "the canonical solution gives nothing to compare with", item.gold)
-    facts = f"ABOUT_ZERO, CASES, RULE, ATOL = {_ABOUT_ZERO!r}, {cases!r}, {data['rule']!r}, {data['atol']!r}\n"
-    test = facts + _COMPARED.replace("ENTRY", problem.entry)
-    tested = Problem(test, problem.setup, problem.entry, WALL_S, MEM_MIB, tuple(asked for asked, _ in cases))
+    facts = (_ABOUT_ZERO, list(cases.items()), data["rule"], data["atol"])
+    test = f"ABOUT_ZERO, CASES, RULE, ATOL = {facts!r}\n" + _COMPARED.replace("ENTRY", problem.entry)
+    tested = Problem(test, problem.setup, problem.entry, WALL_S, MEM_MIB, tuple(cases))
     outcome = await check(tested, reply, sandbox)
-    beyond = f"; {len(told) - len(cases)} results are too large to compare" if len(cases) < len(told) else ""
-    return Grade(outcome.passed, f"{outcome.reason}{beyond}", item.gold, f"{outcome.calls} calls")
+    more = f"; {len(beyond)} results are too large to compare" if beyond else ""
+    return Grade(outcome.passed, f"{outcome.reason}{more}", item.gold, f"{outcome.calls} calls")
+
+
+def _wanted(one: Mapping[str, Any], rule: str) -> str | None:
+    """What a call of the canonical solution came to, packed: the truth of a value is known even where it stayed."""
+    if rule == "truth" and "opaque" in one:
+        return values.pack(bool(one["true"]))
+    return one.get("value")
 
 
 _plus = partial(

@@ -67,6 +67,15 @@ async def test_arguments_of_mbpp_plus_have_the_types_of_its_assertions(sandbox: 
     assert await grades([item] * 3, [item.reference, lists, first], sandbox) == [True, True, False]
     broken = row(canonical_solution="def both(a, b):\n    raise ValueError")
     assert await grades([broken], [item.reference], sandbox) == [None], "nothing to compare with is undecided"
+    assertion = {"prompt": '"""Does it begin with a?"""', "assertion": "assert both('ab', 1)\nassert not both('b', 1)"}
+    match = "import re\ndef both(a, b):\n    return re.match('a', a)"
+    truth = row(**assertion, canonical_solution=match, base_input=[["ab", 1], ["b", 1]], plus_input="[]")
+    replies = [truth.reference, "def both(a, b):\n    return a[0] == 'a'", "def both(a, b):\n    return None"]
+    assert await grades([truth] * 3, replies, sandbox) == [True, True, False], "a match is true, and stays at home"
+    strange = row(
+        canonical_solution=match, base_input=[["ab", 1]], plus_input="[]", assertion="assert both('a', 1) == 2"
+    )
+    assert await grades([strange], [strange.reference], sandbox) == [None]
 
 
 @pytest.mark.parametrize(
