@@ -1,5 +1,7 @@
 """What the teacher writes becomes a task, or a problem in words."""
 
+import contextlib
+import io
 import json
 import random
 
@@ -8,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.families import families
-from agent0.prompts import prompt
+from agent0.prompts import Prompt, prompt, prompts, render
 from agent0.settings import ActorConfig
 from agent0.teacher import LONGEST_PROGRAM, LONGEST_QUESTION, normal, propose, read_proposal, request_turns
+from agent0.verifiers import verifier_for
 from events.tasks import TaskProposed
 from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts
@@ -46,6 +49,39 @@ def test_an_open_question_brings_its_program() -> None:
     assert proposal.program == "print(25)"
     assert proposal.canonical == "open how many primes are below 100?"
     assert proposal.question == "How many  Primes are below 100?"
+
+
+def test_a_question_without_a_program_is_a_task_only_where_such_are_wanted() -> None:
+    for text in ("Why is the sky blue?", '{"question": "Why is the sky blue?"}'):
+        assert read_proposal(text, "any", "open", 2)[0] is None
+        proposal, problem = read_proposal(text, "any", "open", 2, unchecked=True)
+        assert proposal and not problem
+        assert (proposal.family, proposal.program, verifier_for(proposal).name) == ("open", "", "panel")
+
+
+def test_a_proposal_may_say_what_kind_of_answer_it_wants() -> None:
+    body = {"question": "Which letter?", "program": "print('B')", "answer_kind": "choice"}
+    proposal, _ = read_proposal(json.dumps(body), "logic", "open", 2)
+    assert proposal and proposal.params == {"answer_kind": "choice"}
+    for wrong in ("poem", 7, ["choice"]):
+        nothing, problem = read_proposal(json.dumps({**body, "answer_kind": wrong}), "logic", "open", 2)
+        assert nothing is None and "no kind of answer" in problem
+
+
+@pytest.mark.parametrize(
+    "entry", [p for p in prompts() if p.role == "teacher" and p.style == "full"], ids=lambda p: p.name
+)
+def test_examples_of_proposals_are_tasks_whose_programs_print_an_answer(entry: Prompt) -> None:
+    shown = [turn.content for turn in render(entry, {}) if turn.role == "assistant"]
+    assert shown
+    for text in shown:
+        proposal, problem = read_proposal(text, entry.domain, "open", 1)
+        assert proposal is not None, problem
+        if proposal.family == "open":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(proposal.program, {})
+            assert out.getvalue().strip()
 
 
 @pytest.mark.parametrize(
