@@ -8,8 +8,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from agent0.assembly import open_log, recorded
 from agent0.branches import read_whole
 from agent0.errors import ConfigError, NotFoundError, OperationError
@@ -97,15 +95,16 @@ def reward_policy(given: str) -> RewardConfig | None:
         return None
     path = Path(given)
     try:
-        policy = RewardConfig.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        given_rules = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", f"Name a TOML file, or {AS_RUN}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is no TOML.", f"{error}.") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{path}: {key}: {first['msg']}.", fix="It may have: set, and a table [weights].") from error
+    try:
+        policy = RewardConfig.model_validate(given_rules)
+    except ValueError as error:
+        why = " ".join(str(error).splitlines()[1:3])
+        raise ConfigError(f"{path} holds no rules.", f"{why}.", "It may have: set, and a table [weights].") from error
     known = sorted({**rewards("student"), **rewards("teacher")})
     for name in policy.weights:
         if name not in known:
