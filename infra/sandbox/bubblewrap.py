@@ -14,7 +14,7 @@ from infra.sandbox.execution import refusal, without_world
 from infra.sandbox.inside.calling import WorldError
 from infra.sandbox.lane import Lane, Tally
 from infra.sandbox.roots import EVERYTHING, RootError
-from infra.sandbox.zygote import BACKEND, TIER, Zygote
+from infra.sandbox.zygote import BACKEND, Zygote
 
 DEFAULTS = SandboxSettings()
 VISITORS = 4
@@ -93,19 +93,19 @@ class Bubblewrap:
     async def call(self, call: SandboxCall) -> SandboxResult:
         """See ``agent0.ports.Sandbox``. More than ``queue`` calls in line: state ``busy`` at once."""
         if reason := refusal(call):
-            return without_world(ToolState.REFUSED, reason, BACKEND, TIER)
+            return self._without_world(call, ToolState.REFUSED, reason)
         if self._closed:
             raise SandboxUnavailableError(f"The sandbox ({self.label})", "it was closed.")
         lane = await self._lease(call.root)
         if lane is None:
             self._refused_busy += 1
             reason = f"{self._settings.queue} calls are waiting already (sandbox.queue); try again later"
-            return without_world(ToolState.BUSY, reason, BACKEND, TIER)
+            return self._without_world(call, ToolState.BUSY, reason)
         try:
             return await self._in_lane(lane, call)
         except RootError as error:
             lane.closing = True
-            return without_world(ToolState.REFUSED, str(error), BACKEND, TIER)
+            return self._without_world(call, ToolState.REFUSED, str(error))
         finally:
             self._release(lane)
 
@@ -126,7 +126,13 @@ class Bubblewrap:
             if not self._waiting.get(call.root):
                 zygote.prepare()
             return result
-        return without_world(ToolState.SANDBOX_ERROR, error, BACKEND, TIER)
+        return self._without_world(call, ToolState.SANDBOX_ERROR, error)
+
+    def _without_world(self, call: SandboxCall, state: ToolState, reason: str) -> SandboxResult:
+        """With the tier of the zygotes that would have served it: those of its root, where there were any, or the
+        own ones."""
+        tiers = {lane.root: lane.tier for lane in self._lanes if lane.tier}
+        return without_world(state, reason, BACKEND, tiers.get(call.root) or tiers.get(self.root, ""))
 
     async def _lease(self, root: Root) -> Lane | None:
         """A lane with room for one more call of ``root``, sooner or later; None where too many wait already."""

@@ -68,5 +68,5 @@ def _reasons(ended: Ended) -> list[str]:
 
 
 def without_world(state: ToolState, reason: str, backend: str, tier: str) -> SandboxResult:
-    """A call that did not run."""
+    """A call that did not run: zeros are what it used. ``tier`` is what it would have had."""
     return SandboxResult(state, None, "", "", 0.0, 0.0, 0.0, tier, backend, reason=reason)

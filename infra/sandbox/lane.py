@@ -28,7 +28,8 @@ class Tally:
 
 
 class Lane:
-    """One zygote of ``root`` at a time. ``busy`` counts the calls on it, ``used`` says when the last one came."""
+    """One zygote of ``root`` at a time. ``busy`` counts the calls on it, ``used`` says when the last one came; ``tier``
+    is that of the zygote which started last, empty before the first."""
 
     def __init__(self, root: Root, settings: SandboxSettings, tally: Tally) -> None:
         self.root, self._settings, self._tally = root, settings, tally
@@ -39,6 +40,7 @@ class Lane:
         self._suspicion = ""
         self._over = False
         self.current: Zygote | None = None
+        self.tier = ""
         self.busy = 0
         self.used = self.tested = asyncio.get_running_loop().time()
         self.closing = False
@@ -96,6 +98,7 @@ class Lane:
             await zygote.close()
             raise
         self.tested = asyncio.get_running_loop().time()
+        self.tier = zygote.tier
         return zygote
 
     def note(self, result: SandboxResult) -> None:

@@ -18,8 +18,7 @@ from infra.sandbox.inside.calling import World, WorldError, readable
 from infra.sandbox.process import END_S, Process
 from infra.sandbox.roots import EVERYTHING, RootError
 
-BACKEND, TIER = "zygote-bwrap", "watchdog"
-"""Each result names its own tier; this is that of a call that did not run."""
+BACKEND = "zygote-bwrap"
 START_S = 60.0
 SPAWN_S = 20.0
 ENDED_S = 0.3
@@ -31,6 +30,7 @@ class Nursery:
 
     def __init__(self, control: socket.socket, slot: Slot | None) -> None:
         self.control, self.slot = control, slot
+        self.tier = "watchdog"
         self.spare: World | None = None
         self.refill: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
@@ -45,6 +45,7 @@ class Nursery:
             group = self.slot.open()
             try:
                 socket.send_fds(self.control, [b"group"], group)
+                self.tier = "cgroup"
             finally:
                 for fd in group:
                     os.close(fd)
@@ -96,7 +97,7 @@ class Nursery:
                 raise WorldError(f"the zygote does not answer: {error}") from error
         if "pid" not in answer or len(fds) != 4:
             raise WorldError(str(answer.get("error", "malformed answer")))
-        return World(fds[0], _socket(fds[1]), fds[2], fds[3])
+        return World(fds[0], _socket(fds[1]), fds[2], fds[3], self.tier)
 
     def kill(self) -> None:
         """Hand out nothing more."""
@@ -189,6 +190,11 @@ class Zygote:
             os.close(fds[0])
 
     @property
+    def tier(self) -> str:
+        """How memory is bounded in all of its worlds: as in the least of them."""
+        return max((nursery.tier for nursery in self._nurseries), default="")
+
+    @property
     def pid(self) -> int:
         """Of bubblewrap, the zygote's parent."""
         return self._process.pid
@@ -200,7 +206,7 @@ class Zygote:
             WorldError: no world, or one that ended without a word.
         """
         async with self.world() as world:
-            return execution.result(await calling.run(world, execution.request(call)), BACKEND, TIER)
+            return execution.result(await calling.run(world, execution.request(call)), BACKEND, world.tier)
 
     @asynccontextmanager
     async def world(self) -> AsyncIterator[World]:

@@ -11,7 +11,7 @@ from . import frames
 from .calling import Ended, Request
 
 Message = tuple[dict[str, Any], list[bytes]]
-_FIELDS = ("ended", "rc", "wall_s", "cpu_s", "peak_kib", "seen", "note", "tier")
+_FIELDS = ("ended", "rc", "wall_s", "cpu_s", "peak_kib", "seen", "lost", "note", "tier")
 
 
 @functools.cache
@@ -79,6 +79,7 @@ def ended(header: dict[str, Any], blobs: list[bytes]) -> Ended:
         cpu_s=float(header["cpu_s"]),
         peak_kib=int(header["peak_kib"]),
         files=dict(zip(map(str, header["files"]), contents, strict=True)),
+        lost=int(header["lost"]),
         note=str(header["note"]),
         tier=str(header["tier"]),
     )

@@ -21,6 +21,7 @@ SLACK_S = 3.0
 GRACE_S = 0.2
 GREETING_S = 13.0
 MAX_REPORT = 120 << 20
+UNMEASURED = "ended from outside: it did not stop at its limit, and only its time was measured"
 
 
 class WorldError(Exception):
@@ -29,13 +30,20 @@ class WorldError(Exception):
 
 @dataclass
 class World:
-    """One confined payload that waits for code: its pidfd, its private socket and its two output pipes."""
+    """One confined payload that waits for code: its pidfd, its private socket and its two output pipes; ``tier`` is how
+    its memory will be bounded."""
 
     pidfd: int
     sock: socket.socket
     stdout: int
     stderr: int
+    tier: str = "watchdog"
     gone: bool = field(default=False, init=False)
+
+    def stop(self) -> None:
+        """Have its pid 1 end everything else, and report as ever."""
+        with contextlib.suppress(OSError):
+            self.sock.send(b"\0")
 
     def kill(self) -> None:
         """Kill its pid 1, hence everything in it."""
@@ -78,7 +86,7 @@ class Ended:
     peak_kib: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
     lost: int = 0
-    """Files whose names or sizes cannot be given back."""
+    """Files that are not given back: too many, too large, by their names or rights, or no regular ones."""
     note: str = ""
     tier: str = ""
     """How its memory was bounded; empty where it did not say."""
@@ -121,15 +129,16 @@ async def run(world: World, request: Request) -> Ended:
     Raises:
         WorldError: it ended without a report.
     """
-    flooded: list[bool] = []
+    loop = asyncio.get_running_loop()
+    flooded: list[asyncio.TimerHandle] = []
 
     def flood() -> None:
-        flooded.append(True)
-        world.kill()
+        world.stop()
+        flooded.append(loop.call_later(SLACK_S, world.kill))
 
-    start = asyncio.get_running_loop().time()
+    start = loop.time()
     out, err = (_Output(fd, flood) for fd in (world.stdout, world.stderr))
-    ended = Ended("timeout", wall_s=request.wall_s, note="ended from outside: it did not stop at its limit")
+    ended: Ended | None = None
     try:
         ended = await _converse(world, request)
         await asyncio.wait_for(asyncio.gather(out.ended, err.ended), SLACK_S)
@@ -138,13 +147,15 @@ async def run(world: World, request: Request) -> Ended:
     except (EOFError, ConnectionError, ValueError, KeyError, TypeError) as error:
         if not flooded:
             raise WorldError(f"the world ended without a report: {error!r}") from error
-        ended = Ended(wall_s=asyncio.get_running_loop().time() - start)
     finally:
         out.close()
         err.close()
+        for timer in flooded:
+            timer.cancel()
+    if ended is None:
+        ended = Ended("timeout", wall_s=loop.time() - start, note=UNMEASURED)
     ended.stdout, ended.stderr, ended.seen = bytes(out.kept), bytes(err.kept), (out.seen, err.seen)
-    if flooded:
-        ended.ended, ended.note = "output_flood", ""
+    ended.ended = "output_flood" if flooded else ended.ended
     return ended
 
 

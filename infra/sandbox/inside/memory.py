@@ -4,7 +4,7 @@ to itself, else by adding up what they hold, again and again."""
 import contextlib
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _MARGIN = 1 << 20
 _HELD = ("RssAnon", "RssShmem", "HugetlbPages")
@@ -61,49 +61,58 @@ class Group:
 
 
 class Watchdog:
-    """Sums over all descendants of ``root`` (a pid of the namespace that ``proc``, a descriptor, shows)."""
+    """Sums over all descendants of ``root`` (a pid of the namespace that ``proc``, a descriptor, shows), which is one
+    that waits when this is made."""
 
     tier = "watchdog"
 
     def __init__(self, proc: int, root: int, limit_kib: int) -> None:
         self._proc, self._root, self._limit_kib = proc, root, limit_kib
-        self._most = 0
+        waiting = descendants(proc, root)
+        self._most = self._first = self._held(waiting)
+        self._largest = max((largest for _, largest in waiting.values()), default=0)
 
     def broken(self) -> bool:
         """Whether the sum is above the limit now."""
-        used = tree_kib(self._proc, self._root, self._limit_kib) + sockets_kib(self._proc, self._root)
+        used = self._held(descendants(self._proc, self._root)) + sockets_kib(self._proc, self._root)
         self._most = max(self._most, used)
         return used > self._limit_kib
+
+    def _held(self, found: Mapping[int, Sequence[int]]) -> int:
+        """The cheap sum counts pages shared since a fork once per process. Only where that is above the limit is each
+        page divided among those who share it, which costs about a millisecond a process."""
+        total = sum(held for held, _ in found.values())
+        if total <= self._limit_kib:
+            return total
+        return sum(_share(self._proc, pid, held) for pid, (held, _) in found.items())
 
     def broke(self) -> bool:
         """Nothing is left to be summed."""
         return False
 
     def end(self, largest_kib: int) -> int:
-        """The peak in KiB: the largest sum seen, or what one process alone had (``largest_kib``) between two looks."""
-        return max(self._most, largest_kib)
+        """The peak in KiB: the largest sum that was held against the limit. What the largest process (``largest_kib``)
+        grew by, perhaps between two looks, counts as far as the limit: some of it may be pages of the system's files,
+        which the limit leaves out, as it does those that all calls share."""
+        grown = max(0, largest_kib - self._largest)
+        return max(self._most, min(self._limit_kib, self._first + grown))
 
 
-def tree_kib(proc: int, root: int, limit_kib: int) -> int:
-    """Anonymous and shared memory of every descendant of ``root`` (pids of the outer namespace), summed.
-
-    The cheap sum counts pages shared since a fork once per process. Only where that is above the limit is each page
-    divided among those who share it, which costs about a millisecond a process.
-    """
+def descendants(proc: int, root: int) -> dict[int, list[int]]:
+    """Pid (of the outer namespace) -> [KiB of anonymous and shared memory now, KiB of any kind at most so far]."""
     parents: dict[int, int] = {}
-    sizes: dict[int, int] = {}
+    sizes: dict[int, list[int]] = {}
     for name in os.listdir(proc):
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError, KeyError):
-                parents[int(name)], sizes[int(name)] = _status(proc, name)
+                parents[int(name)], *sizes[int(name)] = _status(proc, name)
     found, todo = [], [root]
     while todo:
         parent = todo.pop()
         below = [pid for pid, above in parents.items() if above == parent]
         found += below
         todo += below
-    total = sum(sizes[pid] for pid in found)
-    return total if total <= limit_kib else sum(_share(proc, pid, sizes[pid]) for pid in found)
+    return {pid: sizes[pid] for pid in found}
 
 
 def sockets_kib(proc: int, root: int) -> int:
@@ -124,11 +133,12 @@ def _fields(proc: int, path: str) -> dict[str, str]:
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
 
-def _status(proc: int, name: str) -> tuple[int, int]:
-    """(parent, KiB resident)."""
+def _status(proc: int, name: str) -> tuple[int, int, int]:
+    """(parent, KiB held, KiB resident at most)."""
     fields = _fields(proc, f"{name}/status")
     _, held = _holder(proc, name, fields)
-    return int(fields["PPid"]), sum(int(held.get(key, "0").split()[0]) for key in _HELD)
+    kib = [int(held.get(key, "0").split()[0]) for key in (*_HELD, "VmHWM")]
+    return int(fields["PPid"]), sum(kib[:-1]), kib[-1]
 
 
 def _holder(proc: int, name: str, fields: dict[str, str]) -> tuple[str, dict[str, str]]:

@@ -8,7 +8,7 @@ import select
 import signal
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -17,7 +17,7 @@ from .memory import Group, Watchdog
 
 TICK_S = 0.025
 GRACE_S = 0.2
-MAX_DEPTH, MAX_FILES, MAX_BYTES, LONGEST_NAME = 16, 2048, 64 << 20, 1000
+MAX_FILES, MAX_BYTES, LONGEST_NAME = 2048, 64 << 20, 1000
 ID = 65534
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HIDDEN = kernel.MS_NOSUID | kernel.MS_NODEV
@@ -72,7 +72,7 @@ def _work(
             header, text = _receive(sock, may_mount=not closed)
         except (OSError, ValueError) as error:  # what was left behind by an earlier call may not fit here
             frames.write(sock, frames.pack({"refused": f"its files cannot be laid out: {error}"[:400]}))
-            os._exit(0)
+            return
         memory = _bound(header["mem_mib"] << 20, proc, group)
         _serve(sock, header, text, memory, child, code)
 
@@ -162,7 +162,7 @@ def _serve(sock: int, header: dict[str, Any], text: bytes, memory: Group | Watch
     with contextlib.suppress(BrokenPipeError):  # it may be dead already
         frames.write(code, frames.pack({"kind": header["kind"]}, [text]))
     os.close(code)
-    outcome = _watch(memory, child, start, header["wall_s"])
+    outcome = _watch(memory, child, start, header["wall_s"], sock)
     said = {**_report(outcome, memory), "tier": memory.tier}
     found = _Harvest()
     frames.write(sock, frames.pack({**said, "files": found.names, "lost": found.lost}, found.contents))
@@ -192,16 +192,22 @@ def _stage(name: str, data: bytes) -> None:
         os.close(fd)
 
 
-def _watch(memory: Group | Watchdog, child: int, start: float, wall_s: float) -> Outcome:
-    """Wait for the payload's end or bring it about; then end all it left behind."""
-    outcome, deadline, pidfd = Outcome(), start + wall_s, os.pidfd_open(child)
+def _watch(memory: Group | Watchdog, child: int, start: float, wall_s: float, host: int) -> Outcome:
+    """Wait for the payload's end or bring it about; then end all it left behind. The ``host``, who reads its output,
+    has one thing to say: that it is too much."""
+    outcome, deadline = Outcome(), start + wall_s
     poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
+    for fd in (os.pidfd_open(child), host):
+        poll.register(fd, select.POLLIN)
     while not _reap(child, outcome):
         left = deadline - time.monotonic()
-        poll.poll(max(1, int(min(TICK_S, max(left, 0)) * 1000)))
+        told = dict(poll.poll(max(1, int(min(TICK_S, max(left, 0)) * 1000))))
         if outcome.ended != "memory" and memory.broken():
             outcome.ended = "memory"
+            _kill_all(signal.SIGKILL)
+        elif host in told:
+            poll.unregister(host)
+            outcome.ended = outcome.ended or "output_flood"
             _kill_all(signal.SIGKILL)
         elif left <= 0:
             _kill_all(signal.SIGKILL if outcome.ended else signal.SIGTERM)
@@ -244,7 +250,8 @@ def _end_everything() -> None:
 
 
 class _Harvest:
-    """Regular files of the work folder. Nothing else lives here any more, and no link is followed."""
+    """Regular files of the work folder. Nothing else lives here any more, and no link is followed. What cannot be given
+    back is counted: ``lost``."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -253,27 +260,52 @@ class _Harvest:
         self._room = MAX_BYTES
         with contextlib.suppress(OSError):  # in a container of its own this process has no more rights than the code
             os.chmod(payload.WORK, 0o700)  # noqa: PTH101
-        self._folder(os.open(payload.WORK, _FOLDER), "", 0)
+        self._walk(os.open(payload.WORK, _FOLDER))
 
-    def _folder(self, fd: int, prefix: str, depth: int) -> None:
-        for name in sorted(os.listdir(fd)):
+    def _walk(self, fd: int) -> None:
+        """Depth first, with one descriptor and no recursion: a folder may be deeper than there are of either."""
+        above: list[tuple[str, Iterator[str]]] = []
+        prefix, names = "", iter(sorted(os.listdir(fd)))
+        while True:
+            name = next(names, None)
+            if name is None and not above:
+                os.close(fd)
+                return
+            if name is None:
+                fd = _instead(fd, "..")
+                prefix, names = above.pop()
+                continue
             mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
-            with contextlib.suppress(OSError):  # the code may have taken its own right to read
-                if stat.S_ISDIR(mode) and depth < MAX_DEPTH:
-                    self._folder(os.open(name, _FOLDER, dir_fd=fd), f"{prefix}{name}/", depth + 1)
-                elif stat.S_ISREG(mode) and len(self.names) < MAX_FILES:
-                    self._file(fd, name, prefix)
-        os.close(fd)
+            try:
+                if stat.S_ISDIR(mode):
+                    fd = _instead(fd, name)
+                    above.append((prefix, names))
+                    prefix, names = f"{prefix}{name}/", iter(sorted(os.listdir(fd)))  # noqa: PTH208 (a descriptor)
+                else:
+                    self.lost += not (stat.S_ISREG(mode) and self._file(fd, name, prefix))
+            except OSError:  # the code may have taken its own right to read
+                self.lost += 1
 
-    def _file(self, fd: int, name: str, prefix: str) -> None:
-        path = os.fsencode(prefix + name).decode(errors="backslashreplace")
+    def _file(self, fd: int, name: str, prefix: str) -> bool:
+        """Whether it is given back."""
+        whole = prefix + name
+        if len(self.names) >= MAX_FILES or len(whole) >= LONGEST_NAME:
+            return False
+        path = os.fsencode(whole).decode(errors="backslashreplace")  # may be longer
         data = _content(fd, name, self._room) if len(path) < LONGEST_NAME else None
         if data is None:
-            self.lost += 1
-            return
+            return False
         self._room -= len(data)
         self.names.append(path)
         self.contents.append(data)
+        return True
+
+
+def _instead(fd: int, name: str) -> int:
+    """Folder ``name`` of folder ``fd``, in the place of that. Raises OSError where it may not be read."""
+    found = os.open(name, _FOLDER, dir_fd=fd)
+    os.close(fd)
+    return found
 
 
 def _content(folder: int, name: str, room: int) -> bytes | None:
