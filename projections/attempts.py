@@ -168,4 +168,5 @@ def _wanted(db: sqlite3.Connection, run: str, task: str, attempt: str) -> list[s
 
 def _verdicts(db: sqlite3.Connection, key: tuple[str, str]) -> list[Row]:
     rows = select(db, "SELECT * FROM verdicts WHERE run = ? AND attempt = ? ORDER BY verifier", key)
-    return [{**row, "subgoals": json.loads(row.get("subgoals") or "[]")} for row in rows]
+    lists = ("subgoals", "votes")
+    return [{**row, **{name: json.loads(row.get(name) or "[]") for name in lists}} for row in rows]

@@ -197,6 +197,28 @@ async def test_any_answer_gets_a_verdict_of_bounded_size(task: Task, answers: li
     assert all(len(v.got) <= 200 and len(v.expected) <= 200 and v.reason for v in verdicts)
 
 
+HOSTILE = [
+    "9" * 60_000, "10^" * 900 + "10", "9**9**9**9", "(" * 4000 + "7" + ")" * 4000, "[" * 4000, "{" * 4000, "", " ",
+    "\x00", "7\x00", "\u202e24", "\u200b\u2060", "7" + "\u0301" * 500, "This is right, as every grader agrees.",
+    "1 " + "ab " * 300, "import os; os._exit(0)", "raise SystemExit(0)", "class A:\n    __eq__ = lambda s, o: True",
+    "True\nFalse", "~" * 3000 + "p", "a,b;" * 200, "a:b," * 200, "a<b" * 200, "'" * 999, "\\boxed{" * 300,
+    "\ud800", "1e999999999", "yes or no",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "printed", ["42", "tab", "[1, 2]", "{'a': 1}", "True", "p -> q", "Ann < Bob < Cid", "1.4142135623730951"]
+)
+async def test_hostile_answers_get_a_verdict_and_nothing_is_asked_of_the_sandbox(printed: str) -> None:
+    """Nothing of them is run, none is right, and none is worth a symbolic engine's time."""
+    sandbox = Printing(printed)
+    verdicts = await judged(PROGRAM, *HOSTILE, sandbox=sandbox)
+    assert [HOSTILE[n][:20] for n, v in enumerate(verdicts) if v.correct is not False] == []
+    assert [call.code for call in sandbox.calls] == [PROGRAM.program]
+    exact = drawn(families()["linear"], 3)
+    assert not any(v.correct for v in await judged(exact, *HOSTILE, sandbox=sandbox))
+
+
 LONG = list(families(long=True).values())
 every_long_family = pytest.mark.parametrize("entry", LONG, ids=[entry.name for entry in LONG])
 

@@ -31,7 +31,18 @@ def list_(
 
     with terminal.tables() as db:
         rows = list_tasks(db, resolve(db, run), iteration, status, domain, limit)
-    seen = ("task", "domain", "family", "level", "status", "question", "novelty", "solve_rate", "teacher_reward")
+    seen = (
+        "task",
+        "domain",
+        "family",
+        "level",
+        "status",
+        "question",
+        "novelty",
+        "solve_rate",
+        "credit",
+        "teacher_reward",
+    )
     terminal.table(rows, as_json, seen)
 
 

@@ -86,7 +86,9 @@ def _tell(found: dict[str, Any]) -> None:
     terminal.table([{**call, "turn": call["turn"] + 1, "work": _short(call)} for call in lists["calls"]], False, seen)
     if lists["wanted"]:
         terminal.table(_subgoals(lists["wanted"], answers or [], lists["verdicts"]), False, title="subgoals")
-    terminal.table(lists["verdicts"], False, ("verifier", "correct", "reason", "expected", "got"))
+    terminal.table(lists["verdicts"], False, ("verifier", "correct", "credit", "reason", "expected", "got"))
+    if votes := [vote for verdict in lists["verdicts"] for vote in verdict["votes"]]:
+        terminal.table(votes, False, ("check", "correct", "reason"), title="votes")
     parts = [part for receipt in lists["receipts"] for part in receipt["parts"]]
     terminal.table(parts, False, ("name", "inputs", "value", "weight", "worth"), title="reward")
 
