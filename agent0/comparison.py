@@ -36,12 +36,12 @@ class Difference:
     @property
     def improved(self) -> bool:
         """Whether "improved" may be said: the paired test and the interval both say so."""
-        return self.p < LEVEL and self.lower95 > 0
+        return self.p < LEVEL and self.gained > self.lost and self.lower95 > 0
 
     @property
     def worsened(self) -> bool:
-        """Whether a loss is proven: the paired test says so, and the mean fell."""
-        return self.p < LEVEL and self.mean < 0
+        """Whether a loss is proven: the paired test says so, and the mean fell with it."""
+        return self.p < LEVEL and self.lost > self.gained and self.mean < 0
 
 
 def mcnemar(gained: int, lost: int) -> float:

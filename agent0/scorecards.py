@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent0.comparison import Difference, compare, holm, pass_at_k
+from agent0.comparison import LEVEL, Difference, compare, holm, pass_at_k
 from agent0.statistics import quantile, wilson
 from events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 
@@ -28,10 +28,10 @@ class Compared:
 
     @property
     def verdict(self) -> str:
-        """What may be said."""
-        if self.adjusted < 0.05:
-            return "better" if self.difference.mean > 0 else "worse"
-        return "no difference shown"
+        """What may be said: where items gained and mean disagree, nothing."""
+        if self.adjusted < LEVEL and self.difference.improved:
+            return "better"
+        return "worse" if self.adjusted < LEVEL and self.difference.worsened else "no difference shown"
 
 
 def grouped(items: Iterable[ItemScored]) -> dict[Key, list[ItemScored]]:

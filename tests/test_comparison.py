@@ -201,6 +201,26 @@ def test_pass_at_k_is_the_mean_over_all_choices(n: int, data: st.DataObject) -> 
     assert pass_at_k(n, correct, k) == pytest.approx(fmean(drawn))
 
 
+def test_nothing_is_claimed_where_items_and_their_mean_disagree() -> None:
+    """Twenty items a little worse, five much better: the test sees a loss, the mean a gain."""
+    before, after = [0.5] * 20 + [0.0] * 5, [0.4] * 20 + [1.0] * 5
+    found = compare(before, after)
+    assert found.p < 0.05 and found.mean > 0
+    assert not found.improved and not found.worsened
+    turned = compare(after, before)
+    assert turned.p < 0.05 and turned.mean < 0
+    assert not turned.improved and not turned.worsened
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
+def test_there_and_back_is_the_opposite(pairs: list[tuple[bool, bool]]) -> None:
+    before, after = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
+    there, back = (compare(*sides, rounds=50) for sides in ((before, after), (after, before)))
+    assert (there.p, there.gained, there.lost, there.detectable) == (back.p, back.lost, back.gained, back.detectable)
+    assert there.mean == pytest.approx(-back.mean)
+    assert not (there.improved and there.worsened) and not (there.improved and back.improved)
+
+
 def test_what_cannot_be_paired_is_an_error() -> None:
     with pytest.raises(ValueError, match="paired"):
         compare([1.0], [1.0, 0.0])
