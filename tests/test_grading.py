@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.grading import extract, grade
-from agent0.grading.kinds import grade_as
+from agent0.grading.kinds import grade_as, kinds
 from agent0.grading.pairs import read_pairs
 from agent0.grading.reading import UnreadableError, read
 from agent0.grading.units import cut_unit
@@ -172,6 +172,22 @@ def test_what_cannot_be_read_says_why() -> None:
         read("1 + )")
     with pytest.raises(UnreadableError, match="word"):
         read("answer")
+
+
+EXAMPLES = {
+    "assignment": "Ann: red, Bob: blue", "binary": "0.1428571428571428", "choice": "(B)", "formula": "p -> (q | r)",
+    "listing": "[1, 'a', (2, 3)]", "ordering": "Ann, Bob, Cid", "text": "blue whale", "truth": "yes",
+    "value": r"\frac{1}{2}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", kinds())
+def test_every_kind_accepts_itself_and_no_hostile_text(name: str) -> None:
+    gold = EXAMPLES[name]
+    assert grade_as(name, gold, gold).correct is True
+    assert grade_as(name, gold, f" {gold} ").correct is True
+    assert [text[:20] for text in HOSTILE if grade_as(name, gold, text).correct is True] == []
+    assert not any(grade_as(name, gold, other).correct for key, other in EXAMPLES.items() if key != name)
 
 
 def test_what_needs_more_than_algebra_says_so() -> None:

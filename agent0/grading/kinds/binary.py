@@ -38,7 +38,7 @@ def binary(expected: str, given: str) -> Grade:
         return found
     try:
         value = _approximate(read(clean(given).text))
-    except (UnreadableError, ArithmeticError, InvalidOperation):
+    except (UnreadableError, algebra.TooLargeError, ArithmeticError):
         value = None
     if value is None:
         return Grade(False if found.correct is False else None, "no number to compare with", found.expected, found.got)
