@@ -79,6 +79,35 @@ def test_other_rules_are_shown_first_and_written_down_once(home: Path, tmp_path:
     assert other.code != 0 and "another name" in other.err
 
 
+def adapters(home: Path, run: str) -> dict[str, tuple[str, int]]:
+    asked = "SELECT checkpoint, adapter, samples FROM checkpoints WHERE role = 'student' AND run = 'RUN'"
+    rows = call("projections", "query", asked.replace("RUN", run), "--json", home=home).json
+    return {row["checkpoint"]: (row["adapter"], row["samples"]) for row in rows}
+
+
+def test_training_again_from_the_same_past_gives_the_same_adapters(home: Path) -> None:
+    said = call("experiment", "retrain", name_of(home), "--name", "same", "--json", home=home)
+    assert said.code == 0, said.err
+    assert adapters(home, "exp-same") == adapters(home, name_of(home)) != {}
+    again = call("experiment", "retrain", name_of(home), "--name", "same", "--json", home=home)
+    assert again.json == said.json
+    once = "SELECT count(*) AS n FROM events WHERE run = 'exp-same' AND type = 'CheckpointEvaluated'"
+    assert call("projections", "query", once, "--json", home=home).json[0]["n"] == len(said.json["checkpoints"])
+    other = call("experiment", "retrain", name_of(home), "--name", "same", "-s", "training.student.lr=1", home=home)
+    assert other.code != 0 and "another name" in other.err
+
+
+def test_a_purged_task_is_in_no_dataset(home: Path) -> None:
+    run = name_of(home)
+    used = "SELECT task FROM attempts WHERE run = 'RUN' AND iteration = 0 ORDER BY task".replace("RUN", run)
+    task = call("projections", "query", used, "--json", home=home).json[0]["task"]
+    said = call("experiment", "purge-task", task, run, "--no-evaluate", "--json", home=home)
+    assert said.code == 0, said.err
+    left = {one["checkpoint"]: one["samples"] for one in said.json["checkpoints"]}
+    assert all(left[name] <= samples for name, (_, samples) in adapters(home, run).items())
+    assert call("experiment", "purge-task", "t9-999", run, "--name", "x", home=home).code != 0
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

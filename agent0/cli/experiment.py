@@ -68,6 +68,61 @@ def rescore(
         raise typer.Exit(1)
 
 
+Source = Annotated[str, typer.Argument(metavar="SOURCE", help="An experiment, or a run.")]
+Roles = Annotated[str, typer.Option(help="student, teacher, or student,teacher.")]
+Purge = Annotated[list[str] | None, typer.Option("--purge", metavar="TASK", help="A task to leave out.")]
+Evaluate = Annotated[bool, typer.Option(help="Score each new student on the validation tasks.")]
+
+
+@app.command()
+def retrain(
+    source: Source,
+    name: Name = "",
+    pairs: terminal.Set = None,
+    roles: Roles = "student",
+    purge: Purge = None,
+    evaluate: Evaluate = True,
+    as_json: terminal.Json = False,
+) -> None:
+    """Train a run's checkpoints again from what is stored: with the rewards of an experiment, another recipe
+    (--set training.student.lr=…), or without some tasks. Nothing is generated again."""
+    _retrain(source, name, pairs, roles, tuple(purge or ()), evaluate, as_json)
+
+
+@app.command("purge-task")
+def purge_task(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task to train without.")],
+    run: terminal.Run = "LAST",
+    name: Name = "",
+    roles: Roles = "student",
+    evaluate: Evaluate = True,
+    as_json: terminal.Json = False,
+) -> None:
+    """Train a run's checkpoints again as if one of its tasks had never been."""
+    _retrain(run, name or f"without-{task}", None, roles, (task,), evaluate, as_json)
+
+
+def _retrain(
+    source: str, name: str, pairs: list[str] | None, roles: str, purged: tuple[str, ...], evaluate: bool, as_json: bool
+) -> None:
+    from agent0.assembly_branches import pairs_of
+    from agent0.assembly_retrain import Retrain, roles_of
+    from agent0.assembly_retrain import retrain as train_again
+    from agent0.errors import ConfigError
+
+    if not name:
+        raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
+    held = terminal.settings()
+    of = _resolved(source) if source == "LAST" else source
+    asked = Retrain(of, name, pairs_of(pairs), purged, roles_of(roles), evaluate)
+    found = terminal.run_async(lambda: train_again(held, asked, (lambda _: None) if as_json else terminal.say))
+    if as_json:
+        terminal.data(found)
+        return
+    terminal.table(found["checkpoints"], False)
+    terminal.text(f"Written down as {found['experiment']}.")
+
+
 def _resolved(run: str) -> str:
     from projections.runs import resolve
 

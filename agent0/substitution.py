@@ -1,0 +1,44 @@
+"""A run's past with other rewards in it, or without some of its tasks: what an experiment trains on."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from agent0.ports import History
+from events.base import Recorded
+from events.tasks import ResultVerified, RewardAssigned
+
+Deed = tuple[str, str, str]
+"""(task, attempt, role) of a receipt; a teacher's attempt is ``-``."""
+
+
+class Substituted:
+    """Plays ``agent0.ports.History``: everything stands where it stood, receipts and verdicts say what an experiment
+    found, and purged tasks never happened."""
+
+    def __init__(
+        self,
+        history: History,
+        rewards: Mapping[Deed, RewardAssigned],
+        verdicts: Mapping[str, ResultVerified],
+        purged: frozenset[str] = frozenset(),
+    ) -> None:
+        self._history, self._rewards, self._verdicts, self._purged = history, rewards, verdicts, purged
+
+    async def read(
+        self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0
+    ) -> AsyncIterator[Recorded]:
+        """As ``History.read``. With other rewards, a receipt that has no other is left out: unscored is not zero."""
+        async for recorded in self._history.read(run, types, after, until):
+            if recorded.task in self._purged:
+                continue
+            told = self._told(recorded)
+            if told is not None:
+                yield told
+
+    def _told(self, recorded: Recorded) -> Recorded | None:
+        event = recorded.event
+        if isinstance(event, RewardAssigned) and self._rewards:
+            other = self._rewards.get((event.task, event.attempt, event.role))
+            return None if other is None else recorded.model_copy(update={"event": other})
+        if isinstance(event, ResultVerified) and event.attempt in self._verdicts:
+            return recorded.model_copy(update={"event": self._verdicts[event.attempt]})
+        return recorded
