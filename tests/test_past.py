@@ -97,6 +97,20 @@ def test_training_again_from_the_same_past_gives_the_same_adapters(home: Path) -
     assert other.code != 0 and "another name" in other.err
 
 
+def test_a_checkpoint_leads_to_its_events_and_a_task_to_its_checkpoints(home: Path) -> None:
+    run = name_of(home)
+    name, (sha, samples) = next((n, found) for n, found in adapters(home, run).items() if found[0])
+    chain = call("model", "lineage", f"{run}/{name}", "--json", home=home).json
+    assert call("model", "lineage", sha[:20], "--json", home=home).json[0]["adapter"] == sha
+    first = chain[0]
+    assert first["dataset_agrees"] is True and first["missing_events"] == 0
+    assert len(first["events"]) >= samples > 0 and first["rewards"] and first["verifiers"] and first["config_sha"]
+    told = call("task", "lineage", first["tasks"][0], run, "--json", home=home).json
+    assert (run, name) in {(row["run"], row["checkpoint"]) for row in told if row["events"]}
+    for arguments in (("model", "lineage", "nobody/none"), ("task", "lineage", "t9-999", run)):
+        assert call(*arguments, home=home).code != 0
+
+
 def test_a_purged_task_is_in_no_dataset(home: Path) -> None:
     run = name_of(home)
     used = "SELECT task FROM attempts WHERE run = 'RUN' AND iteration = 0 ORDER BY task".replace("RUN", run)

@@ -156,3 +156,29 @@ def _tell_awaiting(rows: list[dict[str, Any]]) -> None:
 
 
 _SAID = {True: "yes", False: "no", None: "cannot tell"}
+
+
+@app.command()
+def lineage(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="Task id, as in t0-003.")],
+    run: terminal.Run = "LAST",
+    as_json: terminal.Json = False,
+) -> None:
+    """Every checkpoint that a task touched, of runs and experiments: by its own events, or through a parent."""
+    from agent0.assembly_lineage import touched
+    from agent0.assembly_tables import reading_log
+    from infra.artifacts import FileArtifacts
+    from projections.runs import resolve
+
+    held = terminal.settings()
+    with terminal.tables() as db:
+        name = str(resolve(db, run))
+
+    async def work() -> list[dict[str, Any]]:
+        async with reading_log(held) as log:
+            return await touched(log, FileArtifacts(held.home), name, task)
+
+    found = terminal.run_async(work)
+    terminal.table(found, as_json, ("run", "checkpoint", "events", "through", "adapter"))
+    if not found and not as_json:
+        terminal.say(f"No checkpoint was trained on {task}.")

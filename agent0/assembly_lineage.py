@@ -1,0 +1,195 @@
+"""Part of the rim: from a checkpoint to the events that made it, and from a task to the checkpoints it touched."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agent0.branches import read_branch
+from agent0.errors import NotFoundError, OperationError
+from agent0.manifests import dataset_sha, lineage_of
+from agent0.ports import Artifacts
+from events.base import Recorded
+from events.checkpoints import CheckpointTrained
+from events.experiments import DatasetSelected, ExperimentStarted
+from events.runs import RunStarted
+from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed, TaskRequested
+from events.values import Artifact
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+_PAST = ("RunStarted", "TaskRequested", "TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned")
+
+
+@dataclass
+class _Made:
+    """One checkpoint with what it says of itself."""
+
+    told: Recorded
+    trained: CheckpointTrained
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+
+async def lineage(log: "Log", artifacts: Artifacts, wanted: str) -> list[dict[str, Any]]:
+    """The checkpoint ``wanted`` (RUN/CHECKPOINT, or the beginning of its adapter's digest), then its parent, and so on
+    to the base; each with everything it was made of, down to event ids.
+
+    Raises:
+        NotFoundError: there is no such checkpoint, or an artifact it names is gone.
+        OperationError: more than one adapter begins so.
+    """
+    known = [r async for r in log.read("", ["CheckpointTrained"])]
+    made: _Made | None = _one(known, wanted)
+    chain = []
+    while made is not None:
+        chain.append(await _described(log, artifacts, made))
+        made = _parent(known, artifacts, made)
+    return chain
+
+
+def _one(known: Iterable[Recorded], wanted: str) -> _Made:
+    run, slash, checkpoint = wanted.partition("/")
+    found = []
+    for told in known:
+        event = told.event
+        assert isinstance(event, CheckpointTrained)  # noqa: S101 - chosen so
+        sha = event.adapter.sha256 if event.adapter else ""
+        named = slash and (told.run, event.checkpoint) == (run, checkpoint)
+        if named or (not slash and len(wanted) >= 6 and sha.startswith(wanted.lower())):
+            found.append(_Made(told, event))
+    if not found:
+        fix = "Name RUN/CHECKPOINT, as in `agent0 run show`, or at least 6 letters of an adapter's digest."
+        raise NotFoundError(f"There is no checkpoint {wanted[:80]!r}.", fix=fix)
+    if len({one.trained.adapter for one in found}) > 1:
+        raise OperationError(f"Several adapters begin with {wanted}.", fix="Give more of the digest.")
+    return found[0]
+
+
+def _parent(known: Iterable[Recorded], artifacts: Artifacts, made: _Made) -> _Made | None:
+    sha = made.manifest.get("parent_adapter", "")
+    for told in known:
+        event = told.event
+        if isinstance(event, CheckpointTrained) and event.adapter and event.adapter.sha256 == sha:
+            return _Made(told, event)
+    return None
+
+
+async def _described(log: "Log", artifacts: Artifacts, made: _Made) -> dict[str, Any]:
+    trained, run = made.trained, made.told.run
+    if trained.manifest:
+        made.manifest = _manifest(artifacts, trained.manifest)
+    source = await _source(log, run)
+    events = set(made.manifest.get("events", ()))
+    past = [r async for r in read_branch(log, source, _PAST)]
+    used = [r for r in past if r.id in events]
+    tasks = sorted({r.task for r in used})
+    selected = [r async for r in log.read(run, ["DatasetSelected"])]
+    return {
+        "run": run,
+        "source": source,
+        "checkpoint": trained.checkpoint,
+        "role": trained.role,
+        "parent": trained.parent,
+        "adapter": trained.adapter.sha256 if trained.adapter else None,
+        "event": made.told.id,
+        "code_rev": made.told.code_rev,
+        "environment": trained.environment,
+        "recipe": trained.recipe,
+        "dataset": next((_dataset(r, trained) for r in selected if _dataset(r, trained)), ""),
+        "dataset_agrees": _agrees(selected, trained, made.manifest),
+        "events": [{"id": r.id, "seq": r.seq, "type": r.type, "task": r.task, "attempt": r.attempt} for r in used],
+        "missing_events": len(events) - len(used),
+        "tasks": tasks,
+        **_versions(past, set(tasks)),
+    }
+
+
+def _manifest(artifacts: Artifacts, manifest: Artifact) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(artifacts.get(manifest))
+    return found
+
+
+def _dataset(told: Recorded, trained: CheckpointTrained) -> str:
+    event = told.event
+    same = isinstance(event, DatasetSelected) and event.checkpoint == trained.checkpoint
+    return event.dataset if same and isinstance(event, DatasetSelected) else ""
+
+
+def _agrees(selected: Iterable[Recorded], trained: CheckpointTrained, manifest: dict[str, Any]) -> bool | None:
+    """Whether the manifest is what the event says it is; None where no event says anything."""
+    said = [_dataset(told, trained) for told in selected if _dataset(told, trained)]
+    return dataset_sha(manifest) == said[0] if said and manifest else None
+
+
+async def _source(log: "Log", run: str) -> str:
+    """The run whose tasks an experiment trained on; a run is its own."""
+    async for told in log.read(run, ["ExperimentStarted"]):
+        if isinstance(told.event, ExperimentStarted):
+            return told.event.run
+    return run
+
+
+def _versions(past: Iterable[Recorded], tasks: set[str]) -> dict[str, Any]:
+    """Who proposed and attempted them, who judged, what paid, and which code wrote it."""
+    who: dict[str, Counter[str]] = {
+        name: Counter() for name in ("teachers", "students", "verifiers", "rewards", "code")
+    }
+    config = ""
+    for told in past:
+        event = told.event
+        if isinstance(event, RunStarted):
+            config = event.config_sha
+        if told.task not in tasks:
+            continue
+        who["code"][told.code_rev] += 1
+        match event:
+            case TaskRequested() | TaskProposed():
+                who["teachers"][event.teacher] += isinstance(event, TaskProposed)
+            case TaskAttempted():
+                who["students"][event.student] += 1
+            case ResultVerified():
+                who["verifiers"][event.verifier] += 1
+            case RewardAssigned():
+                who["rewards"][event.set] += 1
+    return {"config_sha": config, **{name: dict(sorted(found.items())) for name, found in who.items()}}
+
+
+async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list[dict[str, Any]]:
+    """Every checkpoint, of any run or experiment, whose dataset or whose parents' holds an event of ``task``.
+
+    Raises:
+        NotFoundError: the run has no such task.
+    """
+    ids = {r.id async for r in read_branch(log, run, _PAST[1:]) if r.task == task}
+    if not ids:
+        raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"See: agent0 task list {run}")
+    out: list[dict[str, Any]] = []
+    through: set[str] = set()
+    async for told in log.read("", ["CheckpointTrained"]):
+        event = told.event
+        if not isinstance(event, CheckpointTrained) or event.manifest is None or event.adapter is None:
+            continue
+        manifest = _manifest(artifacts, event.manifest)
+        own = len(ids.intersection(manifest.get("events", ())))
+        inherited = manifest.get("parent_adapter", "") in through
+        if own or inherited:
+            through.add(event.adapter.sha256)
+            row = {"run": told.run, "checkpoint": event.checkpoint, "adapter": event.adapter.sha256}
+            out.append({**row, "events": own, "through": event.parent if inherited else ""})
+    return out
+
+
+def check_adapter(data: bytes) -> dict[str, Any]:
+    """What an adapter says of itself, and whether its lineage digest follows from that: told by the file alone.
+
+    Raises:
+        OperationError: it is no adapter, or says nothing of its lineage.
+    """
+    from infra.models.engine_adapter import unpack
+
+    told = unpack(data).metadata
+    if "lineage" not in told:
+        raise OperationError("This adapter says nothing of its lineage.", "An older Agent0 made it.")
+    return {**told, "agrees": lineage_of(told) == told["lineage"]}

@@ -1,0 +1,56 @@
+"""Checkpoints: what they were made of."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agent0.cli import terminal
+
+app = typer.Typer(help="Checkpoints: what made them, down to the events.")
+
+
+@app.command()
+def lineage(
+    adapter: Annotated[str, typer.Argument(metavar="ADAPTER", help="RUN/CHECKPOINT, or its adapter's digest.")],
+    as_json: terminal.Json = False,
+) -> None:
+    """A checkpoint, its dataset, trajectories, tasks, teacher, verifiers, rewards, configuration and code; then its
+    parent's, to the base."""
+    from agent0.assembly_lineage import lineage as chain
+    from agent0.assembly_tables import reading_log
+    from infra.artifacts import FileArtifacts
+
+    held = terminal.settings()
+
+    async def work() -> list[dict[str, Any]]:
+        async with reading_log(held) as log:
+            return await chain(log, FileArtifacts(held.home), adapter)
+
+    found = terminal.run_async(work)
+    if as_json:
+        terminal.data(found)
+        return
+    for one in found:
+        shown = ("run", "checkpoint", "role", "parent", "adapter", "dataset", "config_sha", "code_rev", "event")
+        counts = {name: ", ".join(f"{k} {n}" for k, n in one[name].items()) for name in ("teachers", "students")}
+        counts |= {name: ", ".join(f"{k} {n}" for k, n in one[name].items()) for name in ("verifiers", "rewards")}
+        size = {"events": len(one["events"]), "tasks": len(one["tasks"]), "missing events": one["missing_events"]}
+        terminal.record({**{name: one[name] for name in shown}, **size, **counts}, False)
+        terminal.text("")
+    terminal.say(f"{len(found)} checkpoints down to the base; --json has every event id.")
+
+
+@app.command()
+def check(
+    adapter: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="An adapter's file.")],
+    as_json: terminal.Json = False,
+) -> None:
+    """Whether an adapter's lineage digest follows from what it says of itself: from the file alone."""
+    from agent0.assembly_lineage import check_adapter
+    from agent0.errors import LogError
+
+    found = check_adapter(adapter.read_bytes())
+    terminal.record(found, as_json)
+    if not found["agrees"]:
+        raise LogError("The lineage digest does not follow from the note.", "The note was altered.")
