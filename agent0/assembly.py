@@ -73,6 +73,10 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
 
     server = await open_server(settings.home, settings.nats)
     try:
+        if server.folder and seal_file(settings).read().left:
+            from agent0.assembly_renewal import finish
+
+            await finish(settings, server)
         if make and not settings.nats.url:
             await _provision(server, settings, change=False)
         async with await Log.connect(server, role) as log:

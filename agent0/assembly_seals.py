@@ -54,6 +54,23 @@ async def verify(settings: Settings, log: "Log") -> "Verified":
     return await seals.verify(log, known, copy.seals(known), copy.reached(known), copy)
 
 
+async def compare(settings: Settings, log: "Log") -> dict[str, Any]:
+    """The same, plainly told."""
+    found = await verify(settings, log)
+    known = seal_file(settings).read()
+    return {
+        "state": "broken" if found.differences else "whole",
+        "first": found.first,
+        "last": found.last,
+        "created": found.created,
+        "seals": found.seals,
+        "sealed": found.sealed,
+        "redacted": found.redacted,
+        "archives": [one.path for one in known.archives],
+        "differences": [{**vars(one), "where": one.where} for one in found.differences],
+    }
+
+
 def sealer(settings: Settings, log: "Log") -> "Sealer":
     """Seals ``log`` while a process works."""
     from agent0.assembly import recorded

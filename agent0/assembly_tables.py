@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent0.assembly import open_log
+from agent0.assembly_history import history
 from agent0.assembly_models import load_plugins
 from agent0.assembly_seals import look, seal_file
 from agent0.errors import DependencyError, NotFoundError
@@ -44,7 +45,9 @@ async def run_projector(settings: Settings, log: "Log") -> None:
     await look(settings, log)
     projector = (await open_views(settings, log)).projector()
     try:
-        await _check(projector, log)
+        everything = history(settings, log)
+        await _check(settings, projector, log)
+        await projector.catch_up(lambda after: everything(after, 0))
         await projector.follow(lambda after: log.read_bodies(after, follow=True))
     finally:
         projector.close()
@@ -54,8 +57,9 @@ async def catch_up(settings: Settings, log: "Log") -> int:
     """Bring the tables up to the log's present end; the sequence reached."""
     projector = (await open_views(settings, log)).projector()
     try:
-        await _check(projector, log)
-        return await projector.catch_up(log.read_bodies)
+        everything = history(settings, log)
+        await _check(settings, projector, log)
+        return await projector.catch_up(lambda after: everything(after, 0))
     finally:
         projector.close()
 
@@ -125,9 +129,12 @@ def _nothing(settings: Settings) -> NotFoundError:
     return NotFoundError("There is nothing to show yet.", f"{settings.home} holds no run.", fix)
 
 
-async def _check(projector: "Projector", log: "Log") -> None:
+async def _check(settings: Settings, projector: "Projector", log: "Log") -> None:
     """The tables must have been made from this very history."""
-    held = projector.position
+    held, archives = projector.position, seal_file(settings).read().archives
     last = await log.last_seq()
-    id_there = (await log.message(held.seq)).id if 0 < held.seq <= last else None
+    if archives and held.seq <= archives[-1].before:
+        id_there: str | None = held.event  # in an archive, from whose seal the log goes on
+    else:
+        id_there = (await log.message(held.seq)).id if held.event and held.seq <= last else None
     projector.check(last, id_there, held)

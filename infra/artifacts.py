@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -28,7 +29,7 @@ class FileArtifacts(Artifacts):
         artifact = Artifact(sha256=hashlib.sha256(data).hexdigest(), size=len(data), media=media)
         path = self.path(artifact)
         try:
-            if not path.exists():
+            if not _touched(path):
                 self._write(path, data)
         except OSError as error:
             fix = "Free disk space, or point AGENT0_HOME at a folder you can write to."
@@ -51,6 +52,34 @@ class FileArtifacts(Artifacts):
             why = "The file was changed after it was written."
             raise LogError(f"Artifact {artifact.sha256[:12]} is damaged.", why, "Restore it from a backup.")
         return data
+
+    def verify(self, artifact: Artifact) -> str:
+        """What is wrong with the stored content: ``missing``, ``damaged``, or nothing. It is read in parts."""
+        try:
+            with self.path(artifact).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            return "missing"
+        return "" if found == artifact.sha256 else "damaged"
+
+    def stored(self) -> Iterator[tuple[Artifact, float]]:
+        """Everything that is there, with the time (seconds since 1970) at which somebody last put it."""
+        for path in sorted(self._root.glob("??/*")):
+            digest = path.parent.name + path.name
+            if _DIGEST.fullmatch(digest):
+                told = path.stat()
+                yield Artifact(sha256=digest, size=told.st_size), told.st_mtime
+
+    def remove(self, artifact: Artifact, older_than: float) -> bool:
+        """Take ``artifact`` away unless somebody put it again since ``older_than``; whether it is gone."""
+        path = self.path(artifact)
+        aside = path.with_name(f".{uuid4().hex}")
+        path.rename(aside)  # who puts it from now on writes it anew
+        if aside.stat().st_mtime >= older_than:
+            aside.replace(path)
+            return False
+        aside.unlink()
+        return True
 
     def path(self, artifact: Artifact) -> Path:
         """Where the content lies.
@@ -81,3 +110,12 @@ class FileArtifacts(Artifacts):
                 os.fsync(handle)
             finally:
                 os.close(handle)
+
+
+def _touched(path: Path) -> bool:
+    """Whether it is there; its age begins anew: an event will name it soon."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    return True

@@ -28,7 +28,12 @@ class Stream:
     first: int = 1
     digest: str = ""
     redacted: tuple[int, ...] = ()
-    """Sequences that were left out of the archive it was imported from."""
+    """What was left out of the archive it was imported from: first and last sequence of each stretch in turn."""
+
+    def admits(self, seq: int) -> bool:
+        """Whether ``seq`` was left out of that archive."""
+        pairs = zip(self.redacted[::2], self.redacted[1::2], strict=True)
+        return any(first <= seq <= last for first, last in pairs)
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,7 @@ OUTSIDERS = {
     "torch": ("infra/models/*", "infra/lora.py", "infra/tiny/*", "agent0/objectives/*"),
     "transformers": ("infra/models/*", "infra/embedding_worker.py", "infra/tiny/*"),
     "typer": ("agent0/cli/*",),
+    "zstandard": ("infra/archive.py",),
 }
 """Package -> the only files that may import it."""
 

@@ -1,5 +1,6 @@
-"""The events themselves: follow, look up, search, count, verify."""
+"""The events themselves: follow, look up, search, count, verify, export, import, archive."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,9 +9,8 @@ from agent0.cli import terminal
 
 if TYPE_CHECKING:
     from events.base import Recorded
-    from infra.seals import Verified
 
-app = typer.Typer(help="The events of the log: follow, look up, search, count, verify.")
+app = typer.Typer(help="The events of the log: follow, look up, search, count, verify, export, import, archive.")
 Of = Annotated[str, typer.Option("--run", help="One run only; LAST for the newest.")]
 Type = Annotated[str, typer.Option("--type", "-t", help="One event type only, for example ToolCalled.")]
 MOST = 100
@@ -100,28 +100,72 @@ def stats(run: Of = "", as_json: terminal.Json = False) -> None:
 
 
 @app.command()
-def verify(as_json: terminal.Json = False) -> None:
-    """Read the whole log and compare it with its seals, in it and outside it. Says where it differs; then exit 1."""
-    from agent0.assembly_seals import verify as compare
+def verify(
+    archive: Annotated[Path | None, typer.Argument(help="An archive; without it: the log.")] = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Read the whole log, or an archive, and compare it with its seals. Says where it differs; then exit 1."""
+    from agent0.assembly_archive import look_into
+    from agent0.assembly_seals import compare
     from agent0.assembly_tables import reading_log
 
     held = terminal.settings()
 
-    async def work() -> "Verified":
+    async def work() -> dict[str, Any]:
         async with reading_log(held) as log:
             return await compare(held, log)
 
-    found = terminal.run_async(work)
-    seen = ("first", "last", "created", "seals", "sealed", "redacted")
-    told = {"state": "broken" if found.differences else "whole", **{name: getattr(found, name) for name in seen}}
+    found = look_into(archive) if archive else terminal.run_async(work)
     if as_json:
-        terminal.data({**told, "differences": [vars(one) for one in found.differences]})
+        terminal.data(found)
     else:
-        terminal.record(told, False)
-        for one in found.differences[:MOST]:
-            terminal.say(f"{one}.", "red")
-    if found.differences:
+        wrong = found.pop("differences")
+        terminal.record(found, False)
+        for one in wrong[:MOST]:
+            terminal.say(one if isinstance(one, str) else f"{one['where']}: {one['told']}", "red")
+    if found["state"] != "whole":
         raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    path: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .tar.")],
+    run: Of = "",
+    redact: Annotated[
+        list[str] | None,
+        typer.Option("--redact", metavar="TASK|PATTERN", help="Forget a task, or what a regular expression finds."),
+    ] = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Write the log, or one run, with the artifacts it names: compressed, with a digest of everything."""
+    from agent0.assembly_archive import export as write
+
+    held, name = terminal.settings(), _resolved(run)
+    terminal.record(terminal.run_async(lambda: write(held, path, name, redact or ())), as_json)
+
+
+@app.command("import")
+def import_(
+    path: Annotated[Path, typer.Argument(help="An archive, as `agent0 events export` writes it.")],
+    as_json: terminal.Json = False,
+) -> None:
+    """Make the log of an empty data folder from an archive: all of it or nothing, under the same numbers."""
+    from agent0.assembly_import import bring
+
+    held = terminal.settings()
+    terminal.record(terminal.run_async(lambda: bring(held, path)), as_json)
+
+
+@app.command()
+def archive(
+    path: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .tar.")],
+    as_json: terminal.Json = False,
+) -> None:
+    """Seal and export everything, then go on in a fresh stream whose numbers go on. Runs must be over."""
+    from agent0.assembly_renewal import archive as put_away
+
+    held = terminal.settings()
+    terminal.record(terminal.run_async(lambda: put_away(held, path)), as_json)
 
 
 def _resolved(run: str) -> str:

@@ -110,11 +110,14 @@ def rebuild(
     as_json: terminal.Json = False,
 ) -> None:
     """Make the tables anew from the log, beside the live ones, then swap."""
+    from agent0.assembly_history import history
     from agent0.assembly_tables import log_and_views
 
+    held = terminal.settings()
+
     async def work() -> dict[str, object]:
-        async with log_and_views(terminal.settings()) as (log, views):
-            done = await views.rebuild(log.read_bodies, check=verify)
+        async with log_and_views(held) as (log, views):
+            done = await views.rebuild(history(held, log), check=verify)
             return {"path": str(done.path), "seq": done.seq, "verified": done.verified, "sha256": done.digests}
 
     terminal.record(terminal.run_async(work), as_json)

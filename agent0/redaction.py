@@ -1,0 +1,88 @@
+"""Leaving events out of an archive, so that they are forgotten and the seals still hold: what stays is a place and a
+digest."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agent0.errors import ConfigError
+from events.alarms import LOG, EventRedacted
+from events.base import effect_id, sha256
+
+_KEPT = ("LogSealed", "LogContinued", "EventRedacted")
+_ENVELOPE = ("run", "task", "attempt", "time", "cause", "handler", "code_rev")
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """What is to be forgotten: tasks by their id, and whatever a regular expression finds."""
+
+    tasks: frozenset[str]
+    patterns: tuple[re.Pattern[str], ...]
+
+    @classmethod
+    def of(cls, wanted: Sequence[str]) -> "Redaction":
+        """Each of ``wanted`` is a task's id, and a regular expression besides.
+
+        Raises:
+            ConfigError: one is empty, or no regular expression.
+        """
+        patterns = []
+        for text in wanted:
+            try:
+                patterns.append(re.compile(text))
+            except re.error as error:
+                raise ConfigError(f"--redact {text[:80]!r} is no regular expression.", f"{error}.") from error
+            if patterns[-1].search(""):
+                raise ConfigError(f"--redact {text[:80]!r} finds everything.", fix="Name a task, or some text.")
+        return cls(frozenset(wanted), tuple(patterns))
+
+    def takes(self, raw: Mapping[str, Any], body: bytes) -> bool:
+        """Whether the event with this body, parsed as ``raw``, is to be left out."""
+        if not self.patterns or raw.get("type") in _KEPT:
+            return False
+        data = raw.get("data")
+        of = {raw.get("task"), data.get("cause_task") if isinstance(data, dict) else None}
+        return not self.tasks.isdisjoint(of - {None, "-"}) or self._finds(body, raw.get("data"))
+
+    def finds(self, content: bytes) -> bool:
+        """The same for an artifact's content: text, and text inside JSON."""
+        try:
+            told = json.loads(content) if self.patterns else None
+        except (ValueError, RecursionError):
+            told = None
+        return self._finds(content, told)
+
+    def _finds(self, data: bytes, told: Any) -> bool:
+        texts = [data.decode(errors="replace"), *_strings(told)]
+        return any(pattern.search(text) for pattern in self.patterns for text in texts)
+
+
+def tombstone(raw: Mapping[str, Any], body: bytes, seq: int, why: Literal["forgotten", "elsewhere"]) -> bytes:
+    """What stands in the place of ``body``. Its envelope stays, so that causes are still found; of a run that the
+    archive is not about nothing stays but the digest and the time."""
+    digest = sha256(body)
+    event = EventRedacted(sha256=digest, was=str(raw.get("type", "")) if why == "forgotten" else "", why=why)
+    envelope = {name: raw[name] for name in _ENVELOPE if name in raw}
+    id = str(raw.get("id", ""))
+    if why == "elsewhere":
+        envelope = {"run": LOG, "task": "-", "attempt": "-", "time": raw["time"]}
+        id = effect_id(digest, "elsewhere", seq)
+    head = {"id": id, "type": EventRedacted.__name__, "version": 1, **envelope}
+    return json.dumps({**head, "data": event.model_dump()}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _strings(value: Any) -> list[str]:
+    """Every text in a JSON value, keys included."""
+    out, stack = [], [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, str):
+            out.append(one)
+        elif isinstance(one, dict):
+            stack += [*one.keys(), *one.values()]
+        elif isinstance(one, list):
+            stack += one
+    return out

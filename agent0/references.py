@@ -1,0 +1,59 @@
+"""Which artifacts a fact names: in events, and in artifacts that name others (work folders, transcripts, progress)."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agent0.snapshots import MEDIA
+from events.values import Artifact
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_MENTION = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+
+def named(value: Any) -> Iterator[Artifact]:
+    """Every artifact in ``value``, however deep: objects with digest, size and media type."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("sha256"), str) and isinstance(one.get("size"), int) and "media" in one:
+                yield Artifact(sha256=one["sha256"], size=one["size"], media=str(one["media"]))
+            else:
+                stack.extend(one.values())
+        elif isinstance(one, list):
+            stack.extend(one)
+
+
+def named_within(artifact: Artifact, content: bytes) -> Iterator[Artifact]:
+    """Artifacts that the ``content`` of another one names; none where it is no JSON."""
+    try:
+        told = [json.loads(line) for line in content.splitlines()] if _is_lines(artifact) else json.loads(content)
+    except (ValueError, RecursionError):
+        return
+    if artifact.media == MEDIA and isinstance(told, dict):
+        yield from _files(told.values())
+    else:
+        yield from named(told)
+
+
+def may_name(artifact: Artifact) -> bool:
+    """Whether its content can name others at all."""
+    return "json" in artifact.media
+
+
+def mentioned(data: bytes) -> set[str]:
+    """Every digest that stands in ``data`` as text, whatever it means there."""
+    return {found.decode() for found in _MENTION.findall(data)}
+
+
+def _is_lines(artifact: Artifact) -> bool:
+    return artifact.media.endswith("jsonl")
+
+
+def _files(entries: Iterable[Any]) -> Iterator[Artifact]:
+    """Of a work folder's manifest: digest and size of each file."""
+    for entry in entries:
+        if isinstance(entry, list) and len(entry) == 2 and _DIGEST.fullmatch(str(entry[0])):
+            yield Artifact(sha256=entry[0], size=int(entry[1]))

@@ -1,0 +1,366 @@
+"""A log outside its server: stored bodies in compressed segments, the artifacts they name, and a manifest with a digest
+of each. A folder, or one file (.tar). What is half written never has the final name."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+import zstandard
+
+from agent0.errors import ConfigError, DependencyError, LogError, NotFoundError
+from agent0.seals import Chain, Seal
+from events.base import sha256
+from events.values import Artifact
+from infra.seal_file import sync_folder
+
+FORMAT = "agent0-archive/1"
+EVENTS, BYTES = 5000, 16 << 20
+"""Of a segment, uncompressed, at most (one event may be larger)."""
+_LARGEST = 64 << 20
+_LINE = re.compile(rb'\{"seq":(\d{1,18}),"body":')
+_SEGMENT = re.compile(r"segments/\d{12}-\d{12}\.jsonl\.zst")
+Bodies = list[tuple[int, bytes]]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Events from ``first`` to ``last`` in one file. ``bytes`` before compression; ``sha256`` of the file."""
+
+    file: str
+    first: int
+    last: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an archive holds. ``before`` and ``after`` are the seals' digests in front of its first event and behind its
+    last one."""
+
+    created: str
+    """When the stream it comes from was made."""
+    made: str
+    code_rev: str
+    first: int
+    last: int
+    before: str
+    after: str
+    segments: tuple[Segment, ...]
+    seals: tuple[Seal, ...]
+    runs: tuple[str, ...]
+    artifacts: tuple[Artifact, ...]
+    absent: tuple[str, ...] = ()
+    """Artifacts that events name and that were not there, or damaged."""
+    redacted: tuple[int, ...] = ()
+    """Events left out to be forgotten: first and last sequence of each stretch in turn."""
+    elsewhere: tuple[int, ...] = ()
+    """The same for events of other runs, where it is an archive of one."""
+    withheld: int = 0
+    """Artifacts left out with them."""
+    format: str = FORMAT
+
+    def to_json(self) -> bytes:
+        """With a digest over everything else, so that it vouches for itself."""
+        plain = {**asdict(self), "artifacts": [a.model_dump() for a in self.artifacts]}
+        return json.dumps({**plain, "sha256": _digest(plain)}, indent=1, sort_keys=True).encode()
+
+
+class DamagedError(LogError):
+    """An archive is not what it was. ``found`` says everything that is wrong, with its place."""
+
+    def __init__(self, path: Path, found: list[str]) -> None:
+        self.found = tuple(found)
+        more = f" And {len(found) - 1} more." if len(found) > 1 else ""
+        super().__init__(
+            f"The archive {path} is damaged.", f"{found[0]}.{more}", "Nothing was changed. Use a whole copy."
+        )
+
+
+class Place(Protocol):
+    """Where an archive lies."""
+
+    path: Path
+
+    def read(self, name: str) -> bytes:
+        """One file of it.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        ...
+
+
+class _Folder:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self, name: str) -> bytes:
+        return (self.path / name).read_bytes()
+
+
+class _Tar:
+    """Members are read where they are; nothing is ever unpacked."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with tarfile.open(path) as tar:
+                self._members = {member.name: member for member in tar if member.isreg()}
+        except tarfile.TarError as error:
+            raise DamagedError(path, [f"it cannot be read: {error}"]) from error
+
+    def read(self, name: str) -> bytes:
+        if name not in self._members:
+            raise FileNotFoundError(name)
+        with tarfile.open(self.path) as tar, tar.extractfile(self._members[name]) as file:  # type: ignore[union-attr]
+            return file.read()
+
+
+def open_archive(path: Path) -> Place:
+    """The archive at ``path``.
+
+    Raises:
+        NotFoundError: there is none. DamagedError: it cannot be read.
+    """
+    if path.is_dir():
+        return _Folder(path)
+    if not path.is_file():
+        raise NotFoundError(f"There is no archive {path}.")
+    return _Tar(path)
+
+
+def manifest_of(place: Place) -> Manifest:
+    """What ``place`` says it holds.
+
+    Raises:
+        NotFoundError: it is no archive. DamagedError: the manifest does not vouch for itself.
+    """
+    try:
+        raw = json.loads(place.read("manifest.json"))
+        told = raw.pop("sha256")
+        if raw.get("format") != FORMAT:
+            why = f"It is of format {str(raw.get('format'))[:40]!r}; this Agent0 reads {FORMAT}."
+            raise LogError(
+                f"The archive {place.path} cannot be read.", why, "Use the Agent0 that wrote it, or a newer one."
+            )
+        if told != _digest(raw):
+            raise DamagedError(place.path, ["manifest.json does not have the digest that it states"])
+        return _manifest(raw)
+    except FileNotFoundError:
+        raise NotFoundError(f"{place.path} is no archive.", "It has no manifest.json.") from None
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise DamagedError(place.path, [f"manifest.json cannot be read: {error!r}"]) from error
+
+
+def _manifest(raw: dict[str, Any]) -> Manifest:
+    plain: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
+    plain["segments"] = tuple(Segment(**one) for one in raw["segments"])
+    plain["seals"] = tuple(Seal(**one) for one in raw["seals"])
+    plain["artifacts"] = tuple(Artifact(**one) for one in raw["artifacts"])
+    return Manifest(**plain)
+
+
+def _digest(plain: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")))
+
+
+def stretches(seqs: list[int]) -> tuple[int, ...]:
+    """Ascending sequences as first and last of each unbroken stretch, one after the other."""
+    out: list[int] = []
+    for seq in seqs:
+        if out and out[-1] == seq - 1:
+            out[-1] = seq
+        else:
+            out += [seq, seq]
+    return tuple(out)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def bodies_of(place: Place, segment: Segment) -> tuple[Bodies, list[str]]:
+    """The events of ``segment``, and what is wrong with it: they are what could be read of it."""
+    where = f"{segment.file} (events {segment.first} to {segment.last})"
+    if not _SEGMENT.fullmatch(segment.file):
+        return [], [f"{segment.file!r} is no name of a segment"]
+    try:
+        packed = place.read(segment.file)
+    except FileNotFoundError:
+        return [], [f"{where} is missing"]
+    wrong = [] if hashlib.sha256(packed).hexdigest() == segment.sha256 else [f"{where} does not have its digest"]
+    try:
+        if zstandard.frame_content_size(packed) != segment.bytes or segment.bytes > _LARGEST:
+            return [], [*wrong, f"{where} is not as large as the manifest says"]
+        data = zstandard.ZstdDecompressor().decompress(packed)
+    except zstandard.ZstdError as error:
+        return [], [*wrong, f"{where} cannot be unpacked: {error}"]
+    held, more = _lines(data, segment, where)
+    return held, wrong + more
+
+
+def _lines(data: bytes, segment: Segment, where: str) -> tuple[Bodies, list[str]]:
+    held: Bodies = []
+    for number, line in enumerate(data.split(b"\n")[:-1]):
+        found = _LINE.match(line)
+        if not found or not line.endswith(b"}"):
+            return held, [f"{where}: line {number + 1} is no event"]
+        seq, due = int(found[1]), segment.first + number
+        if seq != due:
+            return held, [f"{where}: event {seq} stands where {due} should"]
+        held.append((seq, line[found.end() : -1]))
+    if len(held) != segment.last - segment.first + 1:
+        return held, [f"{where} ends at event {held[-1][0] if held else segment.first - 1}"]
+    return held, []
+
+
+def events_of(place: Place, manifest: Manifest, after: int = 0, until: int = 0) -> Iterator[Bodies]:
+    """Segment by segment what has after < seq <= until (0: to the end).
+
+    Raises:
+        DamagedError: a segment is not what it was.
+    """
+    for segment in manifest.segments:
+        if segment.last <= after or (until and segment.first > until):
+            continue
+        held, wrong = bodies_of(place, segment)
+        if wrong:
+            raise DamagedError(place.path, wrong)
+        yield [(seq, body) for seq, body in held if seq > after and not (until and seq > until)]
+
+
+def examine(place: Place, manifest: Manifest) -> list[str]:
+    """Everything that is wrong with the events and artifacts of ``place``; nothing, where all is as it was."""
+    chain, due, wrong = Chain(last=manifest.first - 1, digest=manifest.before), manifest.first, list[str]()
+    for segment in manifest.segments:
+        if segment.first != due:
+            wrong.append(f"events {due} to {segment.first - 1} are in no segment")
+        held, found = bodies_of(place, segment)
+        wrong += found or [str(one) for seq, body in held for one in chain.feed(seq, body)]
+        if found:
+            chain.skip(max(segment.last, chain.last), "unreadable", "")
+        due = segment.last + 1
+    if due != manifest.last + 1:
+        wrong.append(f"events {due} to {manifest.last} are in no segment")
+    if not wrong and (chain.close(), tuple(chain.met)) != (manifest.after, manifest.seals):
+        wrong.append("its events are not those of its seals")
+    if not wrong and stretches(chain.redacted) != stretches(_spread(manifest)):
+        wrong.append("what was left out is not what the manifest says")
+    return wrong + [told for artifact in manifest.artifacts if (told := _wrong_artifact(place, artifact))]
+
+
+def _spread(manifest: Manifest) -> list[int]:
+    pairs = [*zip(*[iter(manifest.redacted)] * 2, strict=True), *zip(*[iter(manifest.elsewhere)] * 2, strict=True)]
+    return sorted(seq for first, last in pairs for seq in range(first, last + 1))
+
+
+def artifact_name(artifact: Artifact) -> str:
+    """Where its content lies in an archive."""
+    return f"artifacts/{artifact.sha256[:2]}/{artifact.sha256[2:]}"
+
+
+def _wrong_artifact(place: Place, artifact: Artifact) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", artifact.sha256):
+        return f"{artifact.sha256[:64]!r} is no digest of an artifact"
+    try:
+        data = place.read(artifact_name(artifact))
+    except FileNotFoundError:
+        return f"artifact {artifact.sha256[:12]} is missing"
+    same = hashlib.sha256(data).hexdigest() == artifact.sha256
+    return "" if same else f"artifact {artifact.sha256[:12]} does not have its digest"
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Writer:
+    """Writes an archive beside its final name. Close it without ``finish`` and nothing stays."""
+
+    path: Path
+    segments: list[Segment] = field(default_factory=list)
+    _held: Bodies = field(default_factory=list)
+    _size: int = 0
+
+    def __enter__(self) -> "Writer":
+        if self.path.exists():
+            raise ConfigError(f"{self.path} is there already.", fix="Name a file or folder that is not.")
+        self._made = self.path.with_name(f".{self.path.name}.{uuid4().hex}")
+        try:
+            (self._made / "segments").mkdir(parents=True, mode=0o700)
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be written.", f"{error.strerror}.") from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._made, ignore_errors=True)
+
+    def add(self, seq: int, body: bytes) -> None:
+        """One more event, right behind the last one."""
+        if b"\n" in body:
+            raise LogError(f"Event {seq} cannot be put into an archive.", "Its body has more than one line.")
+        if self._held and (len(self._held) == EVENTS or self._size + len(body) > BYTES):
+            self._cut()
+        self._held.append((seq, body))
+        self._size += len(body)
+
+    def add_artifact(self, artifact: Artifact, data: bytes) -> None:
+        """The content of an artifact."""
+        _write(self._made / artifact_name(artifact), data)
+
+    def close(self) -> tuple[Segment, ...]:
+        """All events are there."""
+        if self._held:
+            self._cut()
+        return tuple(self.segments)
+
+    def finish(self, manifest: Manifest) -> bytes:
+        """Give the archive its name; the manifest as written."""
+        told = manifest.to_json()
+        _write(self._made / "manifest.json", told)
+        if self.path.suffix == ".tar":
+            self._pack()
+        else:
+            self._made.rename(self.path)
+        sync_folder(self.path.absolute().parent)
+        return told
+
+    def _cut(self) -> None:
+        first, last = self._held[0][0], self._held[-1][0]
+        data = b"".join(b'{"seq":%d,"body":%b}\n' % one for one in self._held)
+        packed = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(data)
+        name = f"segments/{first:012}-{last:012}.jsonl.zst"
+        _write(self._made / name, packed)
+        self.segments.append(Segment(name, first, last, len(data), hashlib.sha256(packed).hexdigest()))
+        self._held, self._size = [], 0
+
+    def _pack(self) -> None:
+        packed = self._made / "packed"
+        with packed.open("wb") as file:
+            with tarfile.open(fileobj=file, mode="w") as tar:
+                for one in sorted(p for p in self._made.rglob("*") if p.is_file() and p != packed):
+                    tar.add(one, str(one.relative_to(self._made)))
+            file.flush()
+            os.fsync(file.fileno())
+        packed.rename(self.path)
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        with path.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise DependencyError(
+            "disk space", f"{path}: {error.strerror}.", "Free some space, or name another place."
+        ) from error
