@@ -1,7 +1,7 @@
 """Part of the rim: experiments read a run's past from the log and write what they found under a token of their own."""
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,15 +9,17 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly import open_log, recorded
-from agent0.branches import read_whole
+from agent0.branches import read_branch, read_whole
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.experiments import Repaid, digest, experiment_id, summary, told_id
 from agent0.rescoring import Rescored, Rescoring, Trouble
 from agent0.reviewing import verdicts_of
 from agent0.settings import RewardConfig, Settings
+from agent0.side_by_side import Side, side_of
 from events.base import Event, Recorded, sha256
 from events.benchmarks import TaskReviewed
 from events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
+from events.runs import RunStarted
 from events.tasks import ResultVerified, RewardAssigned
 
 if TYPE_CHECKING:
@@ -265,3 +267,37 @@ def _numbers(told: Mapping[str, Any]) -> dict[str, float]:
         elif isinstance(value, int | float):
             out[key] = float(value)
     return out
+
+
+async def gather(settings: Settings, names: Sequence[str]) -> list[Side]:
+    """What stands side by side, in this order. An experiment that only paid shares its run's scores and cost.
+
+    Raises:
+        NotFoundError: no such run or experiment.
+        OperationError: an experiment is unfinished.
+    """
+    async with open_log(settings, "reader") as log:
+        return [side_of(name, await _of(log, name)) for name in names]
+
+
+async def _of(log: "Log", name: str) -> list[Recorded]:
+    token = name if await log.last_seq(name) else experiment_id(name)
+    events = [r async for r in log.read(token)]
+    started = next((r.event for r in events if isinstance(r.event, ExperimentStarted)), None)
+    if not events or (started is None and not any(isinstance(r.event, RunStarted) for r in events)):
+        raise NotFoundError(f"There is no run or experiment {name!r}.", fix="See: agent0 experiment list")
+    if started is None:
+        return [r async for r in read_branch(log, token)]
+    if not any(isinstance(r.event, ExperimentFinished) for r in events):
+        raise OperationError(f"Experiment {name} is unfinished.", "It counts from its closing event.")
+    return [*await _behind(log, started), *events]
+
+
+async def _behind(log: "Log", started: ExperimentStarted) -> list[Recorded]:
+    """What an experiment shares with others: of a training the receipts that it went by, of any other one everything
+    of its run but the receipts."""
+    if started.kind != "retrain":
+        return [r async for r in read_branch(log, started.run) if not isinstance(r.event, RewardAssigned)]
+    source = experiment_id(started.source)
+    behind = source if await log.last_seq(source) else started.run
+    return [r async for r in read_branch(log, behind, ["RewardAssigned"])]

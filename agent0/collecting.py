@@ -10,6 +10,7 @@ from events.base import Recorded
 from events.benchmarks import TaskReviewed
 from events.checkpoints import TrainingRequested
 from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
+from events.values import Role
 
 TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned", "TaskReviewed")
 
@@ -70,13 +71,16 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
                 joined.verdicts[event.attempt] = event.correct
             case TaskReviewed(correct=bool()) as event:
                 joined.reviews[event.attempt] = bool(event.correct)
-            case RewardAssigned(role="teacher") as event:
-                joined.rates[event.task] = event.facts.get("solve_rate")
-                if request.role == "teacher":
-                    joined.rewards[event.task] = _scored(event)
-            case RewardAssigned() as event if request.role == "student":
-                joined.rewards[event.attempt] = _scored(event)
+            case RewardAssigned() as event:
+                _pay(joined, request.role, event)
     return joined
+
+
+def _pay(joined: _Joined, role: Role, event: RewardAssigned) -> None:
+    if event.role == "teacher":
+        joined.rates[event.task] = event.facts.get("solve_rate")
+    if event.role == role:
+        joined.rewards[event.task if role == "teacher" else event.attempt] = _scored(event)
 
 
 def _reward(joined: _Joined, key: str) -> float | None:

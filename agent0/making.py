@@ -4,12 +4,13 @@ experiment on its past."""
 from agent0.collecting import collect
 from agent0.errors import OperationError
 from agent0.manifests import canonical, dataset_sha, manifest, note
-from agent0.ports import Artifacts, History, Trainers, TrainJob
+from agent0.ports import Artifacts, History, Trained, Trainers, TrainJob
 from agent0.settings import RunConfig
 from agent0.training import Selection, learning_rate, select
 from events.base import Event
 from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.experiments import DatasetSelected
+from events.values import Artifact
 
 
 async def make_checkpoint(
@@ -40,27 +41,17 @@ async def make_checkpoint(
         events=len(chosen.used),
         until=request.until,
     )
-    job = TrainJob(
-        chosen.samples,
-        chosen.replay,
-        request.parent_adapter,
-        request.seed,
-        settings,
-        note(request, settings, selected.dataset),
-    )
+    noted = note(request, settings, selected.dataset)
+    job = TrainJob(chosen.samples, chosen.replay, request.parent_adapter, request.seed, settings, noted)
     made = await trainers.open(actor).train(job)
     if made.adapter.size == 0:
         raise OperationError("The trainer returned an empty adapter.")
-    trained = _trained(request, chosen, settings).model_copy(
-        update={
-            "adapter": made.adapter,
-            "manifest": selected.manifest,
-            "metrics": made.metrics,
-            "environment": made.environment,
-            "wall_s": made.metrics.get("seconds", 0.0),
-        }
-    )
-    return [selected, trained]
+    return [selected, _with(_trained(request, chosen, settings), made, selected.manifest)]
+
+
+def _with(trained: CheckpointTrained, made: Trained, manifest: Artifact) -> CheckpointTrained:
+    found = {"adapter": made.adapter, "manifest": manifest, "metrics": made.metrics, "environment": made.environment}
+    return trained.model_copy(update={**found, "wall_s": made.metrics.get("seconds", 0.0)})
 
 
 def _trained(request: TrainingRequested, chosen: Selection, settings: dict[str, object]) -> CheckpointTrained:

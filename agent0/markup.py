@@ -1,7 +1,8 @@
 """Which characters of a turn are the student's own, and which its format asked for.
 
 Once a call has begun, its tags, braces, quotes and keys follow by themselves: how sure a model was of those says
-nothing about its answer. Only the canonical spelling of calls is known here; text of other dialects is all the student's own.
+nothing about its answer. Only the canonical spelling of calls is known here; text of other dialects is all the
+student's own.
 """
 
 import json

@@ -172,3 +172,18 @@ def test_what_cannot_be_forked_is_refused_by_name(home: Path) -> None:
         said = call("run", "fork", first, *arguments, home=home)
         assert said.code != 0 and words in said.err, said.err
     assert call("run", "show", "nobody", "--at", "3", home=home).code != 0
+
+
+def test_runs_and_experiments_stand_side_by_side(home: Path, tmp_path: Path) -> None:
+    run, page = name_of(home), tmp_path / "page.html"
+    assert call("experiment", "rescore", run, "--name", "again", "--commit", home=home).code == 0
+    said = call("experiment", "compare", run, "again", "--out", str(page), "--json", home=home)
+    assert said.code == 0, said.err
+    against = said.json["against"][0]
+    assert (against["teacher_rank_correlation"], against["changed_sides"]) == (pytest.approx(1.0), [])
+    assert against["held_out"]["word"] == "no difference shown"
+    assert [row["n"] for row in said.json["rewards"][:2]] == [row["n"] for row in said.json["rewards"][2:]]
+    text = page.read_text()
+    assert "<script" not in text and "http" not in text.replace("http-equiv", "") and "<svg" in text
+    assert call("experiment", "compare", run, home=home).code == 2
+    assert call("experiment", "compare", run, "nobody", home=home).code != 0

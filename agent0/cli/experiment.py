@@ -1,5 +1,6 @@
 """Experiments: what a run would have come to under other rules, from its log and without a model call."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -121,6 +122,41 @@ def _retrain(
         return
     terminal.table(found["checkpoints"], False)
     terminal.text(f"Written down as {found['experiment']}.")
+
+
+@app.command()
+def compare(
+    names: Annotated[
+        list[str], typer.Argument(metavar="A B …", help="Runs and experiments; the first is the measure.")
+    ],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write one HTML file.")] = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, cost."""
+    from agent0.assembly_experiments import gather
+    from agent0.errors import ConfigError
+    from agent0.side_by_side import side_by_side
+
+    if len(set(names)) < 2:
+        raise ConfigError("Nothing to compare.", f"{len(set(names))} name was given.", "Name two runs or experiments.")
+    held = terminal.settings()
+    found = side_by_side(terminal.run_async(lambda: gather(held, names)))
+    if out is not None:
+        from agent0.report.compare_page import compare_page
+
+        out.write_text(compare_page(found), encoding="utf-8")
+    if as_json:
+        terminal.data(found)
+        return
+    terminal.table(found["rewards"], False, title="Rewards")
+    last = [{"name": name, **curve[-1]} for name, curve in found["curves"].items() if curve]
+    terminal.table(last, False, title="\nLast validation score")
+    rows = [{**row, **(row["held_out"] or {}), "changed_sides": len(row["changed_sides"])} for row in found["against"]]
+    seen = ("name", "word", "mean", "lower95", "upper95", "adjusted_p", "detectable", "teacher_rank_correlation")
+    terminal.table(rows, False, (*seen, "changed_sides"), title=f"\nAgainst {found['names'][0]}, on the same items")
+    terminal.table(found["cost"], False, title="\nCost")
+    if out is not None:
+        terminal.text(str(out))
 
 
 def _resolved(run: str) -> str:

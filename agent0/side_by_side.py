@@ -1,0 +1,109 @@
+"""Runs and experiments side by side: what was paid, how held-out scores went, what it took; claims with their tests."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import fmean, pstdev
+from typing import Any
+
+from agent0.analysis.improvement import Claim, Scored, claims
+from agent0.experiments import spearman
+from agent0.statistics import quantile, wilson
+from agent0.substitution import Deed
+from events.base import Recorded
+from events.checkpoints import CheckpointEvaluated, CheckpointTrained
+from events.tasks import RewardAssigned, TaskAttempted, TaskProposed
+
+
+@dataclass
+class Side:
+    """One run or experiment. ``curve`` holds its validation scores in the order in which they were made."""
+
+    name: str
+    rewards: dict[Deed, float] = field(default_factory=dict)
+    curve: list[CheckpointEvaluated] = field(default_factory=list)
+    cost: dict[str, float] = field(
+        default_factory=lambda: {"attempts": 0.0, "tokens": 0.0, "model_s": 0.0, "training_s": 0.0}
+    )
+
+
+def side_of(name: str, events: Iterable[Recorded]) -> Side:
+    """Gathered from the events of ``name``."""
+    side = Side(name)
+    for told in events:
+        match told.event:
+            case RewardAssigned() as paid:
+                side.rewards[paid.task, paid.attempt, paid.role] = paid.total
+            case CheckpointEvaluated(split="validation", forced_tool=False) as scored:
+                side.curve.append(scored)
+            case CheckpointTrained() as trained:
+                side.cost["training_s"] += trained.wall_s
+            case TaskAttempted() | TaskProposed() as wrote:
+                side.cost["attempts"] += isinstance(wrote, TaskAttempted)
+                side.cost["tokens"] += wrote.usage.prompt_tokens + wrote.usage.completion_tokens
+                side.cost["model_s"] += wrote.usage.wall_s
+    return side
+
+
+def side_by_side(sides: Sequence[Side]) -> dict[str, Any]:
+    """Each side told, and every other one against the first."""
+    first = sides[0]
+    told = claims([(_last(first), _last(other)) for other in sides[1:]])
+    return {
+        "names": [side.name for side in sides],
+        "rewards": [row for side in sides for row in distribution(side)],
+        "curves": {side.name: [_score(scored) for scored in side.curve] for side in sides},
+        "cost": [{"name": side.name, **{k: round(v, 3) for k, v in side.cost.items()}} for side in sides],
+        "against": [
+            {"name": other.name, "against": first.name, **paid_otherwise(first, other), "held_out": _claim(claim)}
+            for other, claim in zip(sides[1:], told, strict=True)
+        ],
+    }
+
+
+def distribution(side: Side) -> list[dict[str, Any]]:
+    """Of what each role was paid."""
+    out = []
+    for role in ("student", "teacher"):
+        totals = [total for (_, _, whose), total in side.rewards.items() if whose == role]
+        if totals:
+            tenths = {f"p{int(q * 100)}": quantile(totals, q) for q in (0.1, 0.5, 0.9)}
+            spread = {"mean": fmean(totals), "sd": pstdev(totals)}
+            out.append({"name": side.name, "role": role, "n": len(totals), **spread, **tenths})
+    return out
+
+
+def paid_otherwise(first: Side, other: Side) -> dict[str, Any]:
+    """Rank correlation of what both paid for, and the tasks whose teacher's pay crossed its side's mean."""
+    both = [deed for deed in first.rewards if deed in other.rewards]
+    found: dict[str, Any] = {}
+    for role in ("student", "teacher"):
+        deeds = [deed for deed in both if deed[2] == role]
+        before, after = [first.rewards[d] for d in deeds], [other.rewards[d] for d in deeds]
+        found[f"{role}_rank_correlation"] = spearman(before, after) if deeds else None
+    return {**found, "deeds_in_common": len(both), "changed_sides": _crossed(first, other, both)}
+
+
+def _crossed(first: Side, other: Side, both: Sequence[Deed]) -> list[str]:
+    teachers = [deed for deed in both if deed[2] == "teacher"]
+    if not teachers:
+        return []
+    middles = [fmean(side.rewards[deed] for deed in teachers) for side in (first, other)]
+    return sorted(
+        deed[0] for deed in teachers if (first.rewards[deed] > middles[0]) != (other.rewards[deed] > middles[1])
+    )
+
+
+def _last(side: Side) -> Scored:
+    return Scored(side.name, side.curve[-1].outcomes if side.curve else "")
+
+
+def _score(scored: CheckpointEvaluated) -> dict[str, Any]:
+    low, high = wilson(scored.correct, scored.n)
+    told = scored.model_dump(include={"checkpoint", "iteration", "n", "accuracy", "tool_use"})
+    return {**told, "lower95": low, "upper95": high}
+
+
+def _claim(claim: Claim | None) -> Mapping[str, Any] | None:
+    if claim is None:
+        return None
+    return {"word": claim.word, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
