@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import fcntl
+import json
 import os
 import secrets
 import stat
@@ -45,15 +46,32 @@ def _require_private(folder: Path) -> None:
 
 def note_start(folder: Path) -> None:
     """The server is about to start. Where its last stop was not noted it had been killed, or the machine lost power:
-    what it finds of its store may be less than what it had acknowledged, and it says nothing."""
-    if (folder / "running").exists():
+    what it finds of its store may be less than what it had acknowledged, and it says nothing. Likewise where somebody
+    touched the store since."""
+    if (folder / "running").exists() or _touched(folder):
         write(folder / UNCLEAN, "")
     write(folder / "running", "")
 
 
 def note_stop(folder: Path) -> None:
     """The server ended by itself, with everything on disk."""
+    write(folder / "stopped.json", json.dumps(_store(folder)))
     (folder / "running").unlink(missing_ok=True)
+
+
+def _touched(folder: Path) -> bool:
+    try:
+        return bool(json.loads((folder / "stopped.json").read_text()) != _store(folder))
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        return True
+
+
+def _store(folder: Path) -> dict[str, list[int]]:
+    """Size and time of change of every file that holds events."""
+    files = {str(path.relative_to(folder)): path.stat() for path in folder.glob("data/jetstream/*/streams/*/msgs/*")}
+    return {name: [told.st_size, told.st_mtime_ns] for name, told in sorted(files.items())}
 
 
 @contextlib.contextmanager

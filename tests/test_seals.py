@@ -242,6 +242,10 @@ async def test_a_flipped_byte_is_named(held: Settings) -> None:
     await fill(held)
     flip(blocks(held)[0], b"needle30!")
     assert await verified(held) == [("missing", 31, 31)]
+    for _ in range(2):  # nobody killed the server; but somebody touched its store while it was down
+        with pytest.raises(BrokenLogError, match="Event 31: not in the log"):
+            async with open_log(held):
+                raise AssertionError("it went on")
 
 
 async def test_a_flip_and_a_lost_index_is_a_log_that_was_cut_off(held: Settings) -> None:
