@@ -1,6 +1,6 @@
 """What evidence costs: sealing, verifying, exporting and importing a log, in events a second and in microseconds of
-this process's CPU an event; and what the hot path feels of a sealer in the same process: appends a second without and with
-one, in turn.
+this process's CPU an event; and what the hot path feels of a sealer in the same process: appends a second without one
+and with one, in turn.
 
 ``python -m benchmarks.evidence --events 100000``. Events are as long as those of a run (about 1 KB). Wall time has the
 machine's load and its disk in it; CPU time has not.
