@@ -118,7 +118,7 @@ def check(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
     if as_json:
         terminal.data(told)
     elif found is None:
-        terminal.text(f"{count} decisions of {name}: today's code would make every one of them again.")
+        terminal.text(f"{count} decisions of {name}: today's code decides each of them alike.")
     else:
         terminal.record({key: value for key, value in vars(found).items() if key not in ("recorded", "today")}, False)
         rows = [{"field": k, "recorded": v, "today": found.today.get(k)} for k, v in found.recorded.items()]
