@@ -75,7 +75,8 @@ async def attacked(only: Sequence[str]) -> dict[str, Any]:
     """What gets through this process's sandbox: faults by attack, and what was done to the host. Where it does not
     even start, or serves nobody, it is ``closed``."""
     chosen = [attack for attack in ATTACKS if not only or attack.id in only]
-    settings = SandboxSettings(backend="zygote-bwrap", workers=WORKERS, cgroup="never")
+    workers = 1 if len(chosen) < 2 * campaigns.WIDTH else WORKERS
+    settings = SandboxSettings(backend="zygote-bwrap", workers=workers, cgroup="never")
     sandbox = Bubblewrap(settings, "knockout")
     others: frozenset[int] = frozenset()
     os.environ[VARIABLE] = SECRET

@@ -6,7 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,33 +17,48 @@ from tests.sandbox import campaign as campaigns
 from tests.sandbox.attacks import ATTACKS, Attack
 from tests.sandbox.campaign import Campaign, canaries
 from tests.sandbox.processes import descendants
-from tests.sandbox.serving import NO_NAMESPACES, ROOT, served
+from tests.sandbox.serving import NO_NAMESPACES, ROOT, Served, served
 
 HELD_BY_A_LIMIT = {"timeout", "memory", "output_flood"}
 QUICK = [attack for attack in ATTACKS if not attack.states & HELD_BY_A_LIMIT]
 REST = [attack for attack in ATTACKS if attack not in QUICK]
 
 
-def _campaign(attacks: list[Attack], *, unprivileged: bool) -> Campaign:
-    async def run() -> Campaign:
+Answers = list[dict[str, Any]]
+
+
+def _campaign(attacks: list[Attack], lines: Sequence[bytes] = (), *, unprivileged: bool) -> tuple[Campaign, Answers]:
+    """What came of ``attacks`` all at once, and what the same server then answered to ``lines``."""
+
+    async def run() -> tuple[Campaign, Answers]:
         others = frozenset(descendants(os.getpid()))
         with canaries() as planted:
             async with served(unprivileged=unprivileged) as server:
-                return await campaigns.run(server.attack, attacks, planted, others)
+                campaign = await campaigns.run(server.attack, attacks, planted, others)
+                return campaign, [await server.say(line) for line in lines] + [await _last(server)]
 
     return asyncio.run(run())
 
 
+async def _last(server: Served) -> dict[str, Any]:
+    return await server.ask(tool="python", code="print(6 * 7)")
+
+
 @pytest.fixture(scope="module")
-def quick() -> Campaign:
-    return _campaign(QUICK, unprivileged=True)
+def asked() -> tuple[Campaign, Answers]:
+    return _campaign(QUICK, WRONG, unprivileged=True)
+
+
+@pytest.fixture(scope="module")
+def quick(asked: tuple[Campaign, Answers]) -> Campaign:
+    return asked[0]
 
 
 @pytest.fixture(scope="module", params=["user", "root"])
 def whole(request: pytest.FixtureRequest) -> Campaign:
     if request.param == "root" and os.getuid() != 0:
         pytest.skip("not root")
-    return _campaign(ATTACKS, unprivileged=request.param == "user")
+    return _campaign(ATTACKS, unprivileged=request.param == "user")[0]
 
 
 @pytest.mark.parametrize("attack", QUICK, ids=[a.id for a in QUICK])
@@ -93,27 +111,30 @@ WRONG = [
 ]
 
 
-async def test_lines_that_are_no_calls_get_an_answer_and_the_next_call_is_served() -> None:
-    async with served() as server:
-        for line in WRONG:
-            told = await server.say(line)
-            assert (told["state"] in ("error", "refused"), bool(told["reason"])) == (True, True), (line[:80], told)
-        assert (await server.ask(tool="python", code="print(6 * 7)"))["stdout"] == "42\n"
+def test_lines_that_are_no_calls_get_an_answer_and_the_next_call_is_served(asked: tuple[Campaign, Answers]) -> None:
+    *answers, last = asked[1]
+    for line, told in zip(WRONG, answers, strict=True):
+        assert (told["state"] in ("error", "refused"), bool(told["reason"])) == (True, True), (line[:80], told)
+    assert last["stdout"] == "42\n"
 
 
 def test_one_call_from_a_file(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "AGENT0_HOME": str(tmp_path / "data")}
 
     def call(tool: str, code: str, *more: str) -> dict[str, object]:
-        tmp_path.joinpath("code").write_text(code)
-        words = [sys.executable, "-m", "agent0", "tool", "call", tool, "--code-file", str(tmp_path / "code"), "--json"]
+        path = tmp_path / f"code{len(code)}"
+        path.write_text(code)
+        words = [sys.executable, "-m", "agent0", "tool", "call", tool, "--code-file", str(path), "--json"]
         done = subprocess.run([*words, *more], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         told: dict[str, object] = json.loads(done.stdout)
         return told
 
+    forger = "print('{\"state\": \"ok\"}'); open('f', 'w').write('x'); raise SystemExit(7)"
+    hog = "b = []\nwhile True: b.append(bytearray(4 << 20))"
+    asked = [("python", forger), ("shell", "sleep 9", "--wall", "0.3"), ("python", hog, "--mem", "100")]
+    with ThreadPoolExecutor() as pool:
+        told, late, large = pool.map(lambda words: call(*words), asked)
     keys = {"state", "rc", "stdout", "stderr", "wall_s", "peak_mem_mib", "tier", "backend", "files"}
-    told = call("python", "print('{\"state\": \"ok\"}'); open('f', 'w').write('x'); raise SystemExit(7)")
     assert keys <= set(told)
     assert (told["state"], told["rc"], told["files"]) == ("error", 7, {"f": 1})
-    assert call("shell", "sleep 9", "--wall", "0.3")["state"] == "timeout"
-    assert call("python", "b = []\nwhile True: b.append(bytearray(4 << 20))", "--mem", "100")["state"] == "memory"
+    assert (late["state"], large["state"]) == ("timeout", "memory")

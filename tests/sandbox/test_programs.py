@@ -202,10 +202,14 @@ async def test_programs_of_other_sources_fare_the_same(sandbox: Bubblewrap) -> N
 @needs_rows
 @in_the_sandbox
 async def test_labelled_programs_are_decided_as_labelled(sandbox: Bubblewrap) -> None:
-    """Attacks that only wait for a limit are left to the slow test."""
+    """Attacks that only wait for a limit are left to the slow test. What is to be refused may wait for one, too: more
+    time would only be more time to pass by mistake, and that shows at once."""
     waits = ("attack.infinite_loop", "attack.sleep", "attack.memory_bomb")
     chosen = [row for row in rows("code_verifier_pairs.jsonl") if row["category"] not in waits]
-    problems = [(Problem(r["test"], r["setup"], r["entry_point"], wall_s=30), r["candidate"]) for r in chosen]
+    seconds = {"accept": 30.0, "reject": 3.0}
+    problems = [
+        (Problem(r["test"], r["setup"], r["entry_point"], wall_s=seconds[r["label"]]), r["candidate"]) for r in chosen
+    ]
     outcomes = await _all(sandbox, problems)
     wrong = [
         r["pair_id"] for r, o in zip(chosen, outcomes, strict=True) if (o.passed is True) != (r["label"] == "accept")

@@ -7,17 +7,22 @@ attack(
     "python",
     r"""
 import os, threading, time
+heard, said = os.pipe()
 def spread():
     for i in range(8):
         if os.fork() == 0:
             x = bytearray(150 << 20)
+            os.write(said, b'x')
             time.sleep(9)
             os._exit(0)
 threading.Thread(target=spread).start()
-time.sleep(9)
+for i in range(8):
+    os.read(heard, 1)
+time.sleep(1)
 print('ESCAPE 1.2 GB held')
 """,
     states="memory",
+    mem=256,
 )
 attack(
     "R28-many-folders-in-harvest",

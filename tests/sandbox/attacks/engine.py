@@ -29,6 +29,7 @@ while True:
 """,
     syscalls=True,
     states="memory",
+    mem=256,
 )
 attack(
     "E03-memory-shared-with-children",
@@ -47,6 +48,7 @@ time.sleep(9)
 print('ESCAPE 1.2 GB held')
 """,
     states="memory",
+    mem=256,
 )
 attack(
     "E04-huge-pages",
@@ -138,7 +140,7 @@ while True:
         pass
 """,
     states="timeout memory",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "E08-the-host's-disks",
@@ -321,6 +323,7 @@ sc(60, 0)
 """,
     syscalls=True,
     states="memory",
+    mem=256,
 )
 attack(
     "E20-children-whose-first-thread-has-ended",
@@ -339,4 +342,5 @@ print('ESCAPE 1 GB held')
 """,
     syscalls=True,
     states="memory",
+    mem=256,
 )

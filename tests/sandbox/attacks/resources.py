@@ -14,16 +14,16 @@ while True:
         pass
 """,
     states="timeout error memory",
-    wall=2,
+    wall=0.7,
 )
 attack(
     "R02-shell-fork-bomb",
     "shell",
     r"""
-:(){ :|:& };:; sleep 1; echo done
+:(){ :|:& };:; sleep 0.4; echo done
 """,
     states="timeout ok error memory",
-    wall=2,
+    wall=1,
 )
 attack(
     "R03-mem-bomb",
@@ -34,6 +34,7 @@ while True:
     b.append(bytearray(10 << 20))
 """,
     states="memory",
+    mem=256,
 )
 attack(
     "R04-mem-one-shot",
@@ -64,6 +65,7 @@ time.sleep(5)
 print('ESCAPE 2.4G held')
 """,
     states="memory",
+    mem=256,
     wall=4,
 )
 attack(
@@ -121,7 +123,7 @@ while True:
     pass
 """,
     states="timeout",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "R10-sleep-past",
@@ -135,7 +137,7 @@ while 1:
         pass
 """,
     states="timeout",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "R11-ignore-sigterm",
@@ -151,7 +153,7 @@ while 1:
     pass
 """,
     states="timeout",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "R12-graceful-sigterm",
@@ -206,7 +208,7 @@ attack(
 10 ** 10 ** 9
 """,
     states="timeout ok error memory",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "R17-regex-bomb",
@@ -216,7 +218,7 @@ import re
 re.match('(a+)+$', 'a' * 40 + 'b')
 """,
     states="timeout",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "R18-recursion-segv",
@@ -264,7 +266,7 @@ for i in range(8):
 time.sleep(60)
 """,
     states="timeout",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "R21-memfd-bomb",

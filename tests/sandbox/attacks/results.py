@@ -122,7 +122,7 @@ atexit.register(lambda: time.sleep(99))
 print('x')
 """,
     states="timeout",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "X10-nondaemon-thread-hang",
@@ -132,7 +132,7 @@ import threading, time
 threading.Thread(target=time.sleep, args=(99,)).start()
 """,
     states="timeout",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "X11-close-fds-redirect",
@@ -154,5 +154,5 @@ import os, signal
 os.kill(os.getpid(), signal.SIGSTOP)
 """,
     states="timeout",
-    wall=1,
+    wall=0.5,
 )

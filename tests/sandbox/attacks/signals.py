@@ -117,7 +117,7 @@ ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()
 """,
     syscalls=True,
     states="timeout",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "S17-timers-and-alarms",

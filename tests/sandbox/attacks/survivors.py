@@ -35,7 +35,7 @@ while 1:
     pass
 """,
     states="timeout",
-    wall=1,
+    wall=0.5,
 )
 attack(
     "S04-hold-stdout-after-exit",
