@@ -43,26 +43,51 @@ express expression function python program return returns integer integers list 
 negative product question result results simplify string strings sum write word words zero three four five six ten
 """
 EVERYDAY = frozenset(_EVERYDAY.split())
+_UNSEEN = ("Cf", "Mn", "Me")
+"""Categories of characters that take no room of their own: zero width, soft hyphens, accents, variation selectors."""
+_ALIKE = {
+    "a": "АаΑαɑ", "b": "ВвΒβ", "c": "Сс", "d": "ԁ", "e": "ЕеΕε", "g": "ɡ", "h": "НнΗһ", "i": "ІіΙιı",  # noqa: RUF001
+    "j": "Јј", "k": "КкΚκ", "l": "ӏ", "m": "МмΜ", "n": "Νη", "o": "ОоΟο", "p": "РрΡρ", "q": "Ԛԛ", "s": "Ѕѕ",  # noqa: RUF001
+    "t": "ТтΤτ", "u": "υ", "v": "ν", "w": "Ԝԝω", "x": "ХхΧχ", "y": "УуҮүΥγ", "z": "Ζ", "'": "‘’‚‛ʼ", '"': "“”„",  # noqa: RUF001
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "": "\u115f\u1160\u3164\u2800",
+}  # fmt: skip
+"""Cyrillic, Greek and other letters by the Latin one they look like, quotes and dashes by the plain one; what looks
+like nothing at all."""
+_LATIN = str.maketrans({one: plain for plain, others in _ALIKE.items() for one in others})
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An item that no task may repeat. ``text`` is all of it, ``stem`` its question without choices."""
+    """An item that no task may repeat. ``text`` is all of it, ``stems`` its question without choices in each way that
+    it could be repeated, the barest last."""
 
     benchmark: str
     item: str
     text: str
-    stem: str
+    stems: tuple[str, ...]
+
+
+def spelled(text: str) -> str:
+    """``text`` in one spelling: compatible forms are one, letters that look Latin are, nothing invisible is left, nor
+    case, nor accents."""
+    if text.isascii():
+        return text.casefold()
+    return _latin(_latin(text).casefold())
+
+
+def _latin(text: str) -> str:
+    held = (c for c in unicodedata.normalize("NFKD", text) if unicodedata.category(c) not in _UNSEEN)
+    return "".join(held).translate(_LATIN)
 
 
 def words_of(text: str) -> list[str]:
     """Words and numbers, in one spelling."""
-    return _word.findall(unicodedata.normalize("NFKC", text).casefold())
+    return _word.findall(spelled(text))
 
 
 def tokens_of(text: str) -> str:
     """Words and symbols, one space before and after each; punctuation and the marks of formulas are left out."""
-    return f" {' '.join(_token.findall(unicodedata.normalize('NFKC', text).casefold()))} "
+    return f" {' '.join(_token.findall(spelled(text)))} "
 
 
 def telling(n: int) -> int:
@@ -137,11 +162,12 @@ class Index:
         self._all, self._vectors, self._n = list(references), vectors, n
         self._told = list(reversed(alike.values()))
         self._phrases = Phrases([one.text for one in self._told], n)
-        self._stems: Mapping[str, Reference] = {tokens_of(one.stem): one for one in reversed(references)}
-        self._vague = {stem: one for stem, one in self._stems.items() if self._says_little(one)}
+        told = [(stem, one) for one in reversed(references) for stem in one.stems]
+        self._stems: Mapping[str, Reference] = {tokens_of(stem): one for stem, one in told}
+        self._vague = {tokens_of(stem): stem for stem, _ in told if self._says_little(stem)}
 
-    def _says_little(self, one: Reference) -> bool:
-        return next(self._phrases.shared(words_of(one.stem)), None) is None
+    def _says_little(self, stem: str) -> bool:
+        return next(self._phrases.shared(words_of(stem)), None) is None
 
     def overlap(self, task: Task, vector: Sequence[float], limit: float) -> str:
         """Benchmark, item and what ``task``, its question embedded as ``vector``, has in common with it; empty where
@@ -161,11 +187,11 @@ class Index:
         """The item whose question is all of a task, or part of it."""
         if tokens in self._stems:
             return self._stems[tokens]
-        parts = (one for held, one in self._vague.items() if held in tokens)
-        return next((one for one in parts if self._tells(one, own)), None)
+        parts = (held for held, stem in self._vague.items() if held in tokens and self._tells(held, stem, own))
+        return next((self._stems[held] for held in parts), None)
 
-    def _tells(self, one: Reference, own: AbstractSet[str]) -> bool:
-        return tokens_of(one.stem).count(" ") > self._n or _says(words_of(one.stem), own, self._n)
+    def _tells(self, held: str, stem: str, own: AbstractSet[str]) -> bool:
+        return held.count(" ") > self._n or _says(words_of(stem), own, self._n)
 
 
 def _told(one: Reference, what: str) -> str:

@@ -88,8 +88,8 @@ class BenchmarkRows(Contamination):
             return self._held[key]
 
     async def _vectors(self, embedder: Embedder) -> "np.ndarray":
-        """Of every reference's stem, in order."""
-        stems = [one.stem for one in self.references]
+        """Of every reference's barest question, in order."""
+        stems = [one.stems[-1] for one in self.references]
         whole = hashlib.sha256("\0".join((embedder.version, *stems)).encode(errors="replace"))
         path = self._cache / f"{whole.hexdigest()}.npy"
         held = await asyncio.to_thread(_load, path, len(stems))
@@ -102,8 +102,8 @@ class BenchmarkRows(Contamination):
 
 def _reference(benchmark: str, item: Item) -> Reference:
     """What is said about how to answer is no part of an item."""
-    stem = item.stem or item.question
-    return Reference(benchmark, item.id, "\n".join((stem, *item.choices)), stem)
+    texts = item.texts
+    return Reference(benchmark, item.id, "\n".join((texts[0], *item.choices)), texts)
 
 
 def _load(path: Path, rows: int) -> "np.ndarray | None":

@@ -1,13 +1,13 @@
 """No task repeats an item of a benchmark; what only sounds like one passes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.decontamination import Index, Phrases, Reference, own_words, telling, words_of
+from agent0.decontamination import Index, Phrases, Reference, own_words, spelled, telling, tokens_of, words_of
 from events.values import Task
 
 DUCKS = (
@@ -27,7 +27,7 @@ NEAR = [1.0, 0.0]
 
 
 def index(items: dict[str, str], n: int = 8) -> Index:
-    references = [Reference("set", name, text, text) for name, text in items.items()]
+    references = [Reference("set", name, text, (text,)) for name, text in items.items()]
     return Index(references, np.asarray([NEAR] * len(items), dtype=np.float32), n)
 
 
@@ -57,6 +57,37 @@ def test_a_paraphrase_with_eight_words_in_a_row_is_found() -> None:
 def test_typography_hides_nothing() -> None:
     told = overlap("JANET\u2019S DUCKS  lay\n\uff11\uff16 eggs\u00a0per day. She eats")
     assert "janet s ducks lay 16 eggs per day" in told
+
+
+DISGUISES = {
+    "zero width": lambda text: "\u200b".join(text),
+    "joiners, a mark of order, soft hyphens": lambda text: "\ufeff" + text.replace("e", "e\u2060\u00ad\u200d"),
+    "Cyrillic": lambda text: text.translate(
+        str.maketrans("aeopcyxiHMTB", "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u041d\u041c\u0422\u0412")
+    ),
+    "Greek": lambda text: text.translate(str.maketrans("ovHMTIE", "\u03bf\u03bd\u0397\u039c\u03a4\u0399\u0395")),
+    "wide": lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),
+    "bold": lambda text: "".join(chr(0x1D41A + ord(c) - 97) if "a" <= c <= "z" else c for c in text),
+    "accents": lambda text: text.replace("e", "e\u0301").replace("a", "\u00e0"),
+    "quotes, dashes, spaces": lambda text: text.replace("'", "\u2019").replace("-", "\u2011").replace(" ", "\u2003"),
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
+@pytest.mark.parametrize("question", [DUCKS, HOUSE, "Evaluate 64 - 2 with Bob's own method."])
+def test_letters_that_only_look_alike_hide_nothing(question: str, disguise: Callable[[str], str]) -> None:
+    hidden = disguise(question)
+    assert hidden != question or question.isascii()
+    assert tokens_of(hidden) == tokens_of(question)
+    assert overlap(hidden, items={"it": question}) == overlap(question, items={"it": question}) != ""
+
+
+def test_each_way_to_tell_a_question_is_the_question() -> None:
+    whole = "def rare(a): pass\nReturn the rarest. >>> rare([1])"
+    found = Index([Reference("set", "it", whole, (whole, "Return the rarest."))], np.zeros((0, 2)), 8)
+    assert found.overlap(task(whole), AWAY, 0.95).startswith("set it: 8 words")
+    assert found.overlap(task("return  the rarest"), AWAY, 0.95) == "set it: the whole of it"
+    assert not found.overlap(task("Return the rarest of them."), AWAY, 0.95), "that much is said by anybody"
 
 
 def test_a_near_duplicate_in_other_words_is_found_by_its_embedding() -> None:
@@ -139,7 +170,7 @@ def test_phrases_are_those_that_a_plain_search_finds(texts: list[list[str]], wor
 def test_any_text_can_be_compared(held: str, asked: str) -> None:
     found = index({"a": held or "x"}).overlap(task(asked), AWAY, 0.95)
     assert found == "" or found.startswith("set a: ")
-    assert words_of(asked) == words_of(asked.casefold())
+    assert words_of(spelled(asked)) == words_of(asked), "one spelling is enough"
 
 
 def test_an_index_of_nothing_finds_nothing() -> None:

@@ -29,7 +29,8 @@ class Item:
     what items that belong together share (empty: the item alone).
 
     ``stem`` is a question without its ``choices``; ``facts`` what the row says of itself, by name; ``files`` lie in the
-    work folder when an attempt begins; ``data`` is what the judge needs besides.
+    work folder when an attempt begins; ``data`` is what the judge needs besides. ``own`` is the row's question without
+    words of ours, where ``question`` has some: all of it first, then what would be the same question by itself.
     """
 
     id: str
@@ -44,6 +45,12 @@ class Item:
     facts: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     data: str = ""
+    own: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The row's question in each way that it could be repeated, all of it first, the barest last."""
+        return self.own or (self.stem or self.question,)
 
 
 Judge = Callable[[Item, str, str | None, Sandbox], Awaitable[Grade]]
@@ -160,8 +167,13 @@ def make_items(entry: Benchmark, n: int, seed: int) -> tuple[list[Item], str]:
     """
     assert entry.make is not None  # noqa: S101 (for those only)
     items = list(entry.make(n or entry.size, seed))
-    told = [{**asdict(item), "files": {name: sha256(data) for name, data in item.files.items()}} for item in items]
-    return items, sha256(json.dumps(told, sort_keys=True))
+    return items, sha256(json.dumps([_digested(item) for item in items], sort_keys=True))
+
+
+def _digested(item: Item) -> dict[str, Any]:
+    """All that is asked and judged; ``own`` is neither."""
+    told = asdict(item) | {"files": {name: sha256(data) for name, data in item.files.items()}}
+    return {name: value for name, value in told.items() if name != "own"}
 
 
 def chosen(names: Sequence[str]) -> list[Benchmark]:

@@ -13,8 +13,9 @@ def _read(row: Row) -> Item:
     """``{"id": "bbh/boolean_expressions/46", "question": "( ( not True ) or True ) is", "answer": "True"}``"""
     identity, answer = str(row["id"]), str(row["answer"])
     subset = identity.split("/")[1]
-    facts = {"subject": subset}
-    return Item(identity, str(row["question"]), answer, f"Answer: {answer}", cluster=subset, facts=facts)
+    question, facts = str(row["question"]), {"subject": subset}
+    own = question, question.partition("\nOptions:")[0]
+    return Item(identity, question, answer, f"Answer: {answer}", cluster=subset, facts=facts, own=own)
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:

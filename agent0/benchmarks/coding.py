@@ -1,5 +1,8 @@
 """Functions to be written, judged by the benchmark's own tests in a process that the candidate does not share."""
 
+import ast
+import re
+
 from agent0.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade
 from agent0.ports import Sandbox
@@ -13,7 +16,23 @@ def _humaneval(row: Row) -> Item:
     prompt = str(row["prompt"])
     question = f"Complete this Python function. Reply with the whole function.\n```python\n{prompt.rstrip()}\n```"
     problem = Problem(str(row["test"]), prompt, str(row["entry_point"]), wall_s=15.0)
-    return Item(str(row["task_id"]), question, problem.entry, str(row["canonical_solution"]), problem=problem)
+    reference, own = str(row["canonical_solution"]), told_by(prompt)
+    return Item(str(row["task_id"]), question, problem.entry, reference, problem=problem, own=own)
+
+
+_shown = re.compile(r">>>|\b(?:for )?examples?\b|\[input/output\]", re.IGNORECASE)
+
+
+def told_by(prompt: str) -> tuple[str, ...]:
+    """A prompt that is a program; its docstrings; what they say before they show an example."""
+    try:
+        tree = ast.parse(f"{prompt.rstrip()}\n    pass\n")
+    except SyntaxError:
+        return (prompt,)
+    found = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    told = [text for text in found if text.strip()]
+    bare = [part for mark in (re.compile(">>>"), _shown) for text in told if (part := mark.split(text)[0]).strip()]
+    return tuple(dict.fromkeys((prompt, *told, *bare)))
 
 
 def _mbpp(row: Row) -> Item:
@@ -28,7 +47,8 @@ def _mbpp(row: Row) -> Item:
     question = f"{row['prompt']} Reply with the whole Python function. It must pass this test:\n{tests[0]}"
     imports = [str(line) for line in row.get("test_imports") or ()]
     problem = Problem("\n".join([*imports, *tests]), "", entry, wall_s=30.0)
-    return Item(str(row["id"]), question, entry or "tests", f"```python\n{code}\n```", problem=problem)
+    own = "\n".join([str(row["prompt"]), *tests]), f"{row['prompt']}\n{tests[0]}", str(row["prompt"])
+    return Item(str(row["id"]), question, entry or "tests", f"```python\n{code}\n```", problem=problem, own=own)
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:

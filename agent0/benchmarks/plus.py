@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from agent0.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.benchmarks.coding import told_by
 from agent0.grading import Grade
 from agent0.ports import Sandbox
 from agent0.programs import Outcome, Problem, check, perform
@@ -54,7 +55,7 @@ for _number, (_asked, _wanted) in enumerate(CASES, 1):
 """
 
 
-def _read(row: Row, prompt: str, asked: str, shapes: Sequence[Any], rule: str) -> Item:
+def _read(row: Row, prompt: str, asked: str, own: tuple[str, ...], shapes: Sequence[Any], rule: str) -> Item:
     entry = str(row["entry_point"])
     if not entry.isidentifier():
         raise ValueError(f"{entry[:40]!r} is no name of a function")
@@ -66,7 +67,7 @@ def _read(row: Row, prompt: str, asked: str, shapes: Sequence[Any], rule: str) -
     data = {"calls": list(calls), "rule": rule, "atol": float(row["atol"] or 0)}
     problem = Problem("", prompt, entry, WALL_S, MEM_MIB)
     reference = str(row["canonical_solution"])
-    return Item(str(row["task_id"]), asked, entry, reference, problem=problem, data=json.dumps(data))
+    return Item(str(row["task_id"]), asked, entry, reference, problem=problem, data=json.dumps(data), own=own)
 
 
 def _call(entry: str, given: Sequence[Any], shapes: Sequence[Any]) -> str:
@@ -93,7 +94,7 @@ def _humaneval(row: Row) -> Item:
     """
     prompt = str(row["prompt"])
     asked = f"Complete this Python function. Reply with the whole function.\n```python\n{prompt.rstrip()}\n```"
-    return _read(row, prompt, asked, (), "zero" if row["task_id"] == "HumanEval/32" else "equal")
+    return _read(row, prompt, asked, told_by(prompt), (), "zero" if row["task_id"] == "HumanEval/32" else "equal")
 
 
 def _mbpp(row: Row) -> Item:
@@ -108,7 +109,8 @@ def _mbpp(row: Row) -> Item:
     tests = list(_calls(f"{told[told.find('assert') :] if 'assert' in told else ''}\n{row['assertion']}", entry))
     shapes = [call.args for call, _ in tests]
     rule = next((rule for _, rule in tests if rule != "equal"), "equal")
-    return _read(row, "", f"{told}\nReply with the whole Python function.", _merged(shapes), rule)
+    own = told, told.partition("assert")[0].strip() or told
+    return _read(row, "", f"{told}\nReply with the whole Python function.", own, _merged(shapes), rule)
 
 
 def _calls(code: str, entry: str) -> Iterator[tuple[ast.Call, str]]:
