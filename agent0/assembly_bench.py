@@ -4,6 +4,7 @@ is never asked again, so a run that was killed goes on where it was."""
 import asyncio
 import json
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ __all__ = ["Plan", "Progress", "adapter_of", "read_plan", "run_benchmarks", "sco
 @dataclass(frozen=True)
 class Progress:
     """How far a run is: items done of all, right ones among them, in ``benchmark`` and ``mode``; ``scored`` are those,
-    ``price`` that of a million tokens read and written."""
+    ``price`` that of a million tokens read and written; up to ``at_once`` items are asked together."""
 
     benchmark: str
     mode: Mode
@@ -41,6 +42,7 @@ class Progress:
     right: int
     scored: Sequence[ItemScored] = ()
     price: tuple[float, float] = (0.0, 0.0)
+    at_once: int = 1
 
     @property
     def cost(self) -> float:
@@ -48,12 +50,14 @@ class Progress:
         return cost(self.scored, self.price)
 
     def latency_s(self, share: float) -> float:
-        """Seconds of one item: the quantile ``share``."""
+        """Seconds from asking an item to its answer, the whole batches it was in: the quantile ``share``."""
         return quantile([one.wall_s for one in self.scored], share) if self.scored else 0.0
 
 
 Tell = Callable[[Progress], None]
 Held = tuple[Benchmark, list[Item]]
+RUNS = "agent0 bench runs"
+"""What tells the ids of benchmark runs."""
 
 
 def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
@@ -84,17 +88,21 @@ def _drawn(items: list[Item], plan: Plan, entry: Benchmark) -> list[Item]:
     return [item for place, item in enumerate(items) if place in kept]
 
 
-async def run_benchmarks(settings: Settings, plan: Plan, run: str, tell: Tell = lambda _: None) -> dict[str, Any]:
-    """Score everything that ``run`` has not scored yet; the results file, which is also stored.
+async def run_benchmarks(
+    settings: Settings, plan: Plan, run: str, tell: Tell = lambda _: None, *, begun: bool = False
+) -> dict[str, Any]:
+    """Score everything that ``run`` has not scored yet; the results file, which is also stored. ``begun``: it must be
+    there already.
 
     Raises:
         ConfigError: ``run`` was begun with other settings, or a row is none.
+        NotFoundError: it was to be there, and is not.
     """
     found, files = read_plan(plan)
     began = _began(settings, plan, found, files)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
-        scored = await _taken_up(log, run, began)
+        scored = await _taken_up(log, run, began, begun)
         bench = await _open(settings, plan, run, log, stack)
         bench.model = _model(bench.actor, bench.models, found)
         bench.scored = scored
@@ -162,10 +170,12 @@ def _model(actor: StudentConfig, models: Any, found: Mapping[str, Held]) -> Mode
     return Replay({item.question: item.reference for _, items in found.values() for item in items})
 
 
-async def _taken_up(log: "Log", run: str, began: BenchmarkStarted) -> list[ItemScored]:
-    """What ``run`` has scored already; begins it where it is new."""
+async def _taken_up(log: "Log", run: str, began: BenchmarkStarted, begun: bool) -> list[ItemScored]:
+    """What ``run`` has scored already; begins it where it is new and may be."""
     held = [r.event async for r in log.read(run, ["BenchmarkStarted", "ItemScored"])]
     first = next((event for event in held if isinstance(event, BenchmarkStarted)), None)
+    if first is None and begun:
+        raise NotFoundError(f"There is no benchmark run {run[:80]!r} to go on with.", fix=f"See: {RUNS}")
     if first is None:
         await log.append([recorded(run, began)])
     elif first != began:
@@ -184,7 +194,7 @@ async def _score(bench: Bench, entry: Benchmark, items: Sequence[Item], mode: Mo
 
     def say() -> None:
         right = sum(one.correct is True for one in held)
-        tell(Progress(entry.name, mode, len(held), whole, right, held, bench.actor.price))
+        tell(Progress(entry.name, mode, len(held), whole, right, held, bench.actor.price, bench.plan.at_once))
 
     async def one(item: Item, sample: int) -> None:
         async with room:
@@ -195,9 +205,12 @@ async def _score(bench: Bench, entry: Benchmark, items: Sequence[Item], mode: Mo
         say()
 
     say()
+    start = time.monotonic()
     async with asyncio.TaskGroup() as group:
         for item, sample in todo:
             group.create_task(one(item, sample))
+    if todo:
+        bench.paces[entry.name, mode] = len(todo) / max(time.monotonic() - start, 1e-6)
 
 
 def _named(run: str, scored: ItemScored) -> Recorded:
@@ -210,7 +223,7 @@ async def _finish(bench: Bench, began: BenchmarkStarted) -> dict[str, Any]:
     """Scores and the results file; stored once."""
     from agent0.assembly import now
 
-    scores = [tally(items, bench.actor.price) for items in grouped(bench.scored).values()]
+    scores = [_paced(tally(items, bench.actor.price), bench) for items in grouped(bench.scored).values()]
     held = [r.event async for r in bench.log.read(bench.run, ["BenchmarkFinished"])]
     finished = next((event for event in held if isinstance(event, BenchmarkFinished)), None)
     if finished is not None:
@@ -220,6 +233,12 @@ async def _finish(bench: Bench, began: BenchmarkStarted) -> dict[str, Any]:
     kept = bench.artifacts.put(json.dumps(told, sort_keys=True).encode(), "application/json")
     await bench.log.append([recorded(bench.run, event) for event in (*scores, BenchmarkFinished(results=kept))])
     return told
+
+
+def _paced(score: BenchmarkScored, bench: Bench) -> BenchmarkScored:
+    """With how many items a second came, where some came in this process."""
+    pace = bench.paces.get((score.benchmark, score.mode))
+    return score if pace is None else score.model_copy(update={"metrics": {**score.metrics, "items_per_s": pace}})
 
 
 async def scored_items(settings: Settings, run: str) -> tuple[list[ItemScored], list[BenchmarkScored]]:
@@ -232,7 +251,7 @@ async def scored_items(settings: Settings, run: str) -> tuple[list[ItemScored], 
         events = [r.event async for r in log.read(run, ["ItemScored", "BenchmarkScored"])]
     items = [event for event in events if isinstance(event, ItemScored)]
     if not items:
-        raise NotFoundError(f"No benchmark run {run!r} has scored items.", fix="See: agent0 bench list --runs")
+        raise NotFoundError(f"No benchmark run {run!r} has scored items.", fix=f"See: {RUNS}")
     return items, [event for event in events if isinstance(event, BenchmarkScored)]
 
 

@@ -60,6 +60,8 @@ class Bench:
     policy: PolicyConfig
     model: Model | None = None
     scored: list[ItemScored] = field(default_factory=list)
+    paces: dict[tuple[str, Mode], float] = field(default_factory=dict)
+    """Items a second of wall time, by benchmark and mode, of what this process has scored."""
 
 
 async def ask(bench: Bench, entry: Benchmark, item: Item, mode: Mode, sample: int) -> ItemScored:

@@ -117,7 +117,7 @@ def results(started: BenchmarkStarted, scores: Sequence[BenchmarkScored], run: s
         entry |= {f"acc,{score.mode}": score.accuracy, f"acc_stderr,{score.mode}": error}
         entry |= {f"acc_lower95,{score.mode}": score.lower95, f"acc_upper95,{score.mode}": score.upper95}
         entry |= {f"pass@{k},{score.mode}": value for k, value in score.pass_at.items()}
-        spent = ("cost", "latency_p50_s", "latency_p95_s")
+        spent = ("cost", "items_per_s", "latency_p50_s", "latency_p95_s")
         entry |= {f"{name},{score.mode}": score.metrics[name] for name in spent if name in score.metrics}
         entry |= {f"{name},likelihood": score.metrics[name] for name in LIKELY if name in score.metrics}
     sizes = {score.benchmark: {"original": score.n, "effective": score.n} for score in scores}

@@ -13,7 +13,9 @@ import pytest
 
 from agent0.assembly import open_log
 from agent0.assembly_bench import Plan, Progress, run_benchmarks
+from agent0.cli.bench import _Told, paired
 from agent0.configuration import load
+from agent0.errors import OperationError
 from agent0.scorecards import compared, grouped, modes_compared, results, tally
 from events.benchmarks import BenchmarkStarted, ItemScored
 from events.values import Usage
@@ -58,6 +60,16 @@ def test_comparisons_are_paired_and_corrected() -> None:
     assert [one.difference.mean for one in modes_compared([*old, *plain])] == [0.0, 0.0]
 
 
+def test_what_cannot_be_compared_is_an_error_that_says_why() -> None:
+    tools, other, plain = [item("a", True)], [item("a", True, benchmark="math")], [item("a", True, "plain")]
+    assert [one.benchmark for one in paired("r1", tools, "r2", tools)] == ["gsm8k"]
+    for right, told in ((other, "math tools"), (plain, "gsm8k plain"), ([item("b", True)], "gsm8k tools")):
+        with pytest.raises(OperationError, match=rf"no items .* r1 has scored gsm8k tools. r2 has scored {told}\."):
+            paired("r1", tools, "r2", right)
+    with pytest.raises(OperationError, match="only one mode"):
+        paired("r1", tools, "r1", tools)
+
+
 BEGAN = BenchmarkStarted(
     name="tiny", benchmarks=("gsm8k",), modes=("tools", "plain"), samples=1, limit=0, seed=0,
     actor={"provider": "tiny"}, files={"gsm8k_test.jsonl": "0" * 64}, versions={"gsm8k": "abc"},
@@ -93,6 +105,11 @@ def test_references_get_everything_right_and_nothing_is_asked_twice(tmp_path: Pa
     assert events.json[0]["n"] == 1 + 4 * 6 * 2 + 4 * 2 + 1
     other = agent0("bench", "run", *words, "--seed", "1", "--resume", run, home=tmp_path)
     assert (other.code, "Different: seed" in other.err) == (2, True)
+    assert said.json["results"]["gsm8k"]["items_per_s,tools"] > 0
+    unknown = agent0("bench", "run", *words, "--resume", "bench-ffffff", home=tmp_path)
+    assert (unknown.code, "'bench-ffffff'" in unknown.err, "agent0 bench runs" in unknown.err) == (1, True, True)
+    (listed,) = agent0("bench", "runs", "--json", home=tmp_path).json
+    assert (listed["run"], listed["status"], listed["benchmarks"][3]) == (run, "finished", "mbpp")
     both = agent0("bench", "compare", run, run, "--json", home=tmp_path).json
     assert {one["verdict"] for one in both} == {"no difference shown"}
 
@@ -105,6 +122,12 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     assert (missing.code, "agent0 bench fetch gsm8k" in missing.err) == (1, True), missing
     unknown = fails("run", "gsm9k", "--provider", "scripted")
     assert (unknown.code, "Known:" in unknown.err) == (2, True)
+    none = fails("run", " , ", "--provider", "scripted")
+    assert (none.code, "No benchmark is named" in none.err) == (2, True)
+    for provider in ("tiny", "scripted"):
+        for command in (("run", "adversarial", "--limit", "1"), ("baseline", "--suites", "adversarial", "--out", "-")):
+            ignored = fails(*command, "--provider", provider, "--model", "/nonexist")
+            assert (ignored.code, "knows no model '/nonexist'" in ignored.err) == (2, True)
     listed = fails("list", "--json").json
     assert all(row["rows"] is None or row["made"] for row in listed)
     assert all(row["rows"] for row in listed if row["made"] and row["benchmark"] != "gym")
@@ -121,6 +144,47 @@ def test_what_a_run_costs_and_takes_is_in_its_results() -> None:
     now = Progress("gsm8k", "tools", 20, 40, 20, items, (2.0, 8.0))
     assert (now.cost, now.latency_s(0.5)) == pytest.approx((0.12, 10.0))
     assert Progress("gsm8k", "tools", 0, 40, 0).latency_s(0.5) == 0.0
+
+
+class Shown:
+    """What a person sees of items that come at given moments."""
+
+    def __init__(self, whole: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.whole, self.lines = 0.0, whole, list[str]()
+        monkeypatch.setattr("agent0.cli.terminal.say", self.lines.append)
+        self._told = _Told(False, lambda: self.now)
+
+    def at(self, moment: float, *done: int) -> list[str]:
+        """The lines that these counts lead to."""
+        self.now, before = moment, len(self.lines)
+        for n in done:
+            items = [item(str(i), True).model_copy(update={"wall_s": moment}) for i in range(n)]
+            self._told(Progress("gsm8k", "tools", n, self.whole, n, items, at_once=50))
+        return self.lines[before:]
+
+
+def test_a_batch_that_comes_at_once_foretells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of fifty items that took 25 seconds together says nothing of the other forty-nine."""
+    shown = Shown(150, monkeypatch)
+    assert shown.at(0.0, 0) == []
+    (first,) = shown.at(25.0, *range(1, 51))
+    assert "left" not in first and "items/s" not in first
+    assert "25.00 s wall" in first and "up to 50 at once" in first
+    (second,) = shown.at(50.0, *range(51, 101))
+    assert "2 items/s" in second and "50 s left" in second, second
+    third = shown.at(75.0, *range(101, 151))
+    assert "left" not in third[-1] and "2 items/s" in third[-1]
+
+
+def test_time_left_is_what_is_left_at_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Shown(100, monkeypatch)
+    shown.at(0.0, 0)
+    lines = [line for n in range(1, 101) for line in shown.at(float(n), n)]
+    assert "left" not in lines[0]
+    assert "  90 s left" in lines[1] and "1 items/s" in lines[1]
+    resumed = Shown(100, monkeypatch)
+    resumed.at(0.0, 40)
+    assert "  50 s left" in [line for n in range(1, 11) for line in resumed.at(float(n), 40 + n)][-1]
 
 
 def test_likelihoods_stand_beside_the_accuracy_of_replies() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +11,13 @@ import typer
 from agent0.cli import terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from agent0.assembly_bench import Progress
     from agent0.benchmarks import Benchmark
     from agent0.scorecards import Compared
+    from agent0.settings import Settings
+    from events.benchmarks import ItemScored
 
 app = typer.Typer(help="Score a student on benchmarks: rows lie in a folder you name, every item is an event.")
 Data = Annotated[Path, typer.Option(envvar="AGENT0_BENCHMARKS", help="Folder with the rows.")]
@@ -38,6 +43,18 @@ def list_(data: Data = HERE, as_json: terminal.Json = False) -> None:
         for name, entry in benchmarks().items()
     ]
     terminal.table(rows, as_json, ("benchmark", "title", "domain", "rows", "licence"))
+
+
+@app.command()
+def runs(as_json: terminal.Json = False) -> None:
+    """Benchmark runs, the latest last: what they score, how far they came, and the ids that other commands take."""
+    from projections.benchmark_scores import list_benchmark_runs
+
+    with terminal.tables() as db:
+        rows = [{**row, "benchmarks": json.loads(row["benchmarks"] or "[]")} for row in list_benchmark_runs(db)]
+    if not as_json:
+        rows = [{**row, "benchmarks": ", ".join(row["benchmarks"])} for row in rows]
+    terminal.table(rows, as_json, ("run", "status", "provider", "checkpoint", "benchmarks", "samples", "time"))
 
 
 def _count(folder: Path, entry: "Benchmark") -> int | None:
@@ -81,26 +98,56 @@ def run(
     """Score a student, with tools and without. Killed, it goes on with --resume: nothing is asked twice."""
     from agent0.assembly_bench import Plan, run_benchmarks
 
-    held = terminal.settings(profile, set_, run__student__provider=provider, run__student__model=model)
+    held = student(provider, model, profile, set_)
     names = _named(benchmarks, data)
     identity = resume or f"bench-{secrets.token_hex(3)}"
     terminal.say(f"Benchmark run {identity}: {', '.join(names)}; {held.run.student.provider}, data in {held.home}")
     if held.run.student.provider == "scripted":
         terminal.say("The scripted student replays reference replies: this checks everything but a model.")
     plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **_trained(held, checkpoint))
-    found = terminal.run_async(lambda: run_benchmarks(held, plan, identity, _Told(quiet=as_json)))
+    found = terminal.run_async(lambda: run_benchmarks(held, plan, identity, _Told(as_json), begun=bool(resume)))
     if as_json:
         terminal.data(found)
     else:
         show(found)
 
 
-def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
-    from agent0.benchmarks import benchmarks as known
+ONE_MODEL = {"tiny": "It is one model, packaged with Agent0.", "scripted": "It replays references."}
+"""Providers that have no other model to be named, and why."""
 
-    if benchmarks != "all":
-        return tuple(dict.fromkeys(name.strip() for name in benchmarks.split(",") if name.strip()))
-    return tuple(name for name, entry in known().items() if _count(data, entry))
+
+def student(provider: str | None, model: str | None, profile: str | None, pairs: list[str] | None) -> "Settings":
+    """Settings with the student that flags name.
+
+    Raises:
+        ConfigError: a model is named of a provider that has just one.
+    """
+    from agent0.errors import ConfigError
+
+    held = terminal.settings(profile, pairs, run__student__provider=provider, run__student__model=model)
+    if model and (why := ONE_MODEL.get(held.run.student.provider)):
+        fix = "Leave --model out, or name another provider: --provider transformers --model FOLDER"
+        raise ConfigError(f"The provider {held.run.student.provider} knows no model {model[:80]!r}.", why, fix)
+    return held
+
+
+def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
+    """Names of what is to be scored.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    from agent0.benchmarks import benchmarks as known
+    from agent0.errors import ConfigError
+
+    if benchmarks == "all":
+        return tuple(name for name, entry in known().items() if _count(data, entry))
+    names = tuple(dict.fromkeys(name.strip() for name in benchmarks.split(",") if name.strip()))
+    if not names:
+        raise ConfigError(
+            "No benchmark is named.", f"There is no name in {benchmarks[:80]!r}.", "See: agent0 bench list"
+        )
+    return names
 
 
 def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
@@ -117,31 +164,50 @@ EVERY_S = 5.0
 
 
 class _Told:
-    """A line on stderr every few seconds, and at the end of each benchmark, with time left."""
+    """A line on stderr every few seconds, and at the end of each benchmark, with the pace and time left.
 
-    def __init__(self, quiet: bool) -> None:
-        import time
+    Items of one batch come at one moment, so until some have come for a while nothing is said of either; then the pace
+    is that of the items before this one, up to when the last of them came.
+    """
 
-        self._quiet, self._clock = quiet, time.monotonic
+    def __init__(self, quiet: bool, clock: "Callable[[], float]" = time.monotonic) -> None:
+        self._quiet, self._clock = quiet, clock
         self._key: tuple[str, str] = ("", "")
-        self._start = self._last = 0.0
+        self._start = self._last = self._earliest = self._before = 0.0
         self._first = 0
+        self._pace: float | None = None
 
     def __call__(self, now: "Progress") -> None:
         if (now.benchmark, now.mode) != self._key:
-            self._key, self._first = (now.benchmark, now.mode), now.done
+            self._key, self._first, self._pace = (now.benchmark, now.mode), now.done, None
             self._start = self._last = self._clock()
-        ended = now.done == now.all
-        if self._quiet or not (ended or self._clock() - self._last >= EVERY_S):
+        moment, ended = self._clock(), now.done == now.all
+        self._measure(now.done - self._first, moment, ended)
+        if self._quiet or not (ended or moment - self._last >= EVERY_S):
             return
-        self._last = self._clock()
-        fresh = now.done - self._first
-        left = (self._last - self._start) / fresh * (now.all - now.done) if fresh else 0.0
+        self._last = moment
         share = f"{now.right / now.done:.3f}" if now.done else "-"
         paid = f"  cost {now.cost:.4g}" if any(now.price) else ""
-        took = f"  {now.latency_s(0.5):.2f} s an item, 95 % within {now.latency_s(0.95):.2f} s" if now.done else ""
-        more = "" if ended or not fresh else f"  {left:.0f} s left"
-        terminal.say(f"{now.benchmark:<14} {now.mode:<6} {now.done}/{now.all}  right {share}{took}{paid}{more}")
+        more = "" if ended or self._pace is None else f"  {(now.all - now.done) / self._pace:.0f} s left"
+        terminal.say(
+            f"{now.benchmark:<14} {now.mode:<6} {now.done}/{now.all}  right {share}{self._took(now)}{paid}{more}"
+        )
+
+    def _measure(self, fresh: int, moment: float, ended: bool) -> None:
+        """Set the pace, items a second of wall time, where something can be said of it."""
+        if fresh == 1:
+            self._earliest = moment
+        elif fresh and moment - self._earliest >= EVERY_S:
+            self._pace = (fresh - 1) / max(self._before - self._start, 1e-6)
+        if fresh and ended:
+            self._pace = fresh / max(moment - self._start, 1e-6)
+        self._before = moment
+
+    def _took(self, now: "Progress") -> str:
+        if not now.done:
+            return ""
+        pace = "" if self._pace is None else f"  {self._pace:.3g} items/s"
+        return f"{pace}  {now.latency_s(0.5):.2f} s wall, 95 % {now.latency_s(0.95):.2f} s, up to {now.at_once} at once"
 
 
 def show(found: dict[str, Any]) -> None:
@@ -153,14 +219,15 @@ def show(found: dict[str, Any]) -> None:
             "n": found["n-samples"][name]["effective"],
             "accuracy": f"{entry[f'acc,{mode}']:.3f}",
             "95 %": f"{entry[f'acc_lower95,{mode}']:.3f} to {entry[f'acc_upper95,{mode}']:.3f}",
-            "seconds": entry.get(f"latency_p50_s,{mode}"),
+            "items/s": entry.get(f"items_per_s,{mode}"),
+            "wall s, batched": entry.get(f"latency_p50_s,{mode}"),
             "cost": entry.get(f"cost,{mode}"),
         }
         for name, entry in found["results"].items()
         for mode in ("tools", "plain")
         if f"acc,{mode}" in entry
     ]
-    terminal.table(rows, False, ("benchmark", "mode", "n", "accuracy", "95 %", "seconds", "cost"))
+    terminal.table(rows, False, ("benchmark", "mode", "n", "accuracy", "95 %", "items/s", "wall s, batched", "cost"))
     likely = [
         {"benchmark": name, "acc": entry["acc,likelihood"], "acc_norm": entry["acc_norm,likelihood"]}
         for name, entry in found["results"].items()
@@ -181,12 +248,29 @@ def compare(
     """Paired on the items both have scored: difference, interval, exact test with Holm's correction, and the smallest
     difference that would have shown."""
     from agent0.assembly_bench import scored_items
-    from agent0.scorecards import compared, modes_compared
 
     held = terminal.settings()
     left, _ = terminal.run_async(lambda: scored_items(held, before))
     right, _ = terminal.run_async(lambda: scored_items(held, after))
-    _compare(modes_compared(left) if before == after else compared(left, right), as_json)
+    _compare(paired(before, left, after, right), as_json)
+
+
+def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequence[ItemScored]") -> "list[Compared]":
+    """What ``before`` and ``after`` came to on the same items; of one run, without tools and with them.
+
+    Raises:
+        OperationError: there are no such items.
+    """
+    from agent0.errors import OperationError
+    from agent0.scorecards import compared, grouped, modes_compared
+
+    if found := modes_compared(left) if before == after else compared(left, right):
+        return found
+    scored = {name: ", ".join(map(" ".join, grouped(items))) for name, items in ((before, left), (after, right))}
+    why = " ".join(f"{name[:80]} has scored {what}." for name, what in scored.items())
+    what = "There are no items that both have scored." if before != after else "There is only one mode to compare."
+    fix = "Score the same benchmark and mode with one --limit and --seed. See: agent0 bench runs"
+    raise OperationError(what, why, fix)
 
 
 def _compare(found: "list[Compared]", as_json: bool) -> None:

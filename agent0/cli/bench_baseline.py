@@ -36,11 +36,11 @@ def baseline(
     verifiers on labelled pairs; list what to mend first. All of it becomes one page."""
     from agent0.report.baseline import baseline_page
 
-    held = terminal.settings(profile, set_, run__student__provider=provider, run__student__model=model)
+    held = bench.student(provider, model, profile, set_)
     plan, skipped = _plan(suites, data, limit, seed)
     identity = resume or f"baseline-{secrets.token_hex(3)}"
     terminal.say(f"Benchmark run {identity}: {', '.join(plan.benchmarks)}; {held.run.student.provider}")
-    found = _scored(held, plan, identity)
+    found = _scored(held, plan, identity, bool(resume))
     verified = terminal.run_async(lambda: _verified(held, data))
     command = _command(provider, model, suites, limit, seed, profile, set_ or [])
     text = baseline_page(found, verified, skipped, {"command": command, **_made(held)})
@@ -87,12 +87,12 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
     return Plan(found, folder, limit=limit, seed=seed), skipped
 
 
-def _scored(held: "Settings", plan: "Plan", identity: str) -> dict[str, Any]:
+def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
     from agent0.assembly_bench import run_benchmarks
     from agent0.report.bench_findings import bench_findings
     from infra.artifacts import FileArtifacts
 
-    terminal.run_async(lambda: run_benchmarks(held, plan, identity, _tell))
+    terminal.run_async(lambda: run_benchmarks(held, plan, identity, _tell, begun=begun))
     with terminal.tables() as db:
         return bench_findings(db, FileArtifacts(held.home), identity, {})
 
