@@ -45,6 +45,7 @@ class Crew:
             "OMP_NUM_THREADS": "1",
             "AGENT0_HOME": str(home),
             "AGENT0_PROFILE": "scripted",
+            "AGENT0_SANDBOX__WORKERS": "1",  # each costs a second of a processor at every start
             **own,
         }
         self.settings = load(env=self.env)

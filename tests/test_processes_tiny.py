@@ -6,9 +6,17 @@ from pathlib import Path
 
 from events.base import Recorded
 from events.tasks import RewardAssigned
-from tests.processes import KINDS, Crew
+from tests.processes import Crew
 
 ATTEMPTS = 3
+KINDS = {
+    "runner": ("advance_run", "raise_alarm"),
+    "model": ("propose_task", "screen_task", "attempt_task", "continue_attempt", "evaluate_checkpoint"),
+    "verifier": ("verify_result", "assign_reward"),
+    "trainer": ("train_checkpoint", "judge_checkpoint"),
+}
+"""Each that asks the model loads it, which takes longer than all it does here: one does, and one trains it."""
+
 SIZES = {
     "PROFILE": "tiny",
     "RUN__ITERATIONS": "1",
@@ -23,8 +31,9 @@ SIZES = {
 def test_separate_processes_leave_nothing_over(tmp_path: Path) -> None:
     with Crew(tmp_path, **SIZES) as crew:
         crew.tell("log", "init")
-        for kind in KINDS:
-            crew.start(kind)
+        for kind, handlers in KINDS.items():
+            crew.start(kind, "handlers", "run", *handlers)
+        crew.start("projector")
         found = crew.tell("run", "start", "--no-handlers", "--json")
         assert found["status"] == "finished"
         told = asyncio.run(crew.facts(found["run"]))
