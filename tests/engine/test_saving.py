@@ -84,7 +84,7 @@ async def test_a_trainer_that_is_killed_goes_on(
         under_way = asyncio.create_task(keeping.train(job))
         while not list(tmp_path.glob("*.safetensors")):
             assert not under_way.done()
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.005)
         assert keeping.pid is not None
         os.kill(keeping.pid, signal.SIGKILL)
         with pytest.raises(TransientError):

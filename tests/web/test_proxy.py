@@ -113,7 +113,7 @@ async def test_where_it_dies_a_request_that_may_have_had_effects_is_not_repeated
 
 
 async def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    proxy = WebProxy(ON.model_copy(update={"timeout_s": 0.5}), worker=OPEN)
+    proxy = WebProxy(ON.model_copy(update={"timeout_s": 2.0}), worker=OPEN)
     async with serving(reply()) as served:
         assert (await proxy.fetch(asking(served.port))).state is ToolState.OK
 
