@@ -78,7 +78,8 @@ async def test_a_flood_that_cannot_be_stopped_from_inside_says_that_nothing_was_
 
 @pytest.mark.parametrize("kind", ["never", "cold"])
 async def test_the_peak_is_what_the_limit_counts(kind: str) -> None:
-    """Pages of the zygote, which all calls share, are no call's; what comes and goes between two looks is."""
+    """However much of it all calls share, it is not above a limit that was kept; and it has what was there but for a
+    moment."""
     sandbox = await _open(kind)
     try:
         nothing = await _python(sandbox, "pass")

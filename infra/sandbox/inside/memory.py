@@ -93,7 +93,7 @@ class Watchdog:
     def end(self, largest_kib: int) -> int:
         """The peak in KiB: the largest sum that was held against the limit. What the largest process (``largest_kib``)
         grew by, perhaps between two looks, counts as far as the limit: some of it may be pages of the system's files,
-        which the limit leaves out, as it does those that all calls share."""
+        which the limit leaves out."""
         grown = max(0, largest_kib - self._largest)
         return max(self._most, min(self._limit_kib, self._first + grown))
 
