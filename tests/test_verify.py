@@ -1,5 +1,6 @@
 """``agent0 verify pairs``: what it counts, and what it says of rows that are none."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,9 @@ from typing import Any
 import pytest
 
 from agent0.errors import ConfigError
-from agent0.grading.pairs import read_pairs
+from agent0.grading.pairs import decide_pairs, decoded, read_pairs
+from agent0.ports import SandboxCall, SandboxResult
+from events.values import ToolState
 from tests.terminal import Said, agent0
 
 GOOD = {"pair_id": "a", "gold": "1/2", "candidate": "0.5", "form": "answer", "label": "accept", "policy": False}
@@ -50,10 +53,15 @@ BROKEN = [
     (({**GOOD, "form": "essay"},), "line 1: form 'essay' is none of answer, response"),
     (({**GOOD, "policy": "no"},), "line 1: policy is neither true nor false"),
     (({**GOOD, "kind": "poem"},), "line 1: kind 'poem' is none of binary, truth, choice"),
-    ((GOOD, GOOD), "'a' occurs twice"),
+    ((GOOD, {**GOOD, "pair_id": "b"}, GOOD), "line 3: pair_id 'a' is that of line 1 too"),
+    (({key: value for key, value in GOOD.items() if key != "gold"},), "line 1: gold is missing or no text"),
+    (({"pair_id": "x", "candidate": "1", "label": "accept"},), "line 1: gold is missing"),
+    (({"pair_id": "x", "candidate": "", "label": "accept", "test": ""},), "line 1: setup is missing"),
+    (('{"pair_id": "a", "gold": "1", "gold": "2"}',), "line 1: the field 'gold' is there twice"),
+    ((GOOD, '{"pair_id": "b", "x": {"y": 1, "y": 1}}'), "line 2: the field 'y' is there twice"),
     (("",), "has no rows"),
     (("[1]",), "line 1: no JSON object"),
-    (({"pair_id": "x"},), "line 1: setup is missing"),
+    (({"pair_id": "x"},), "line 1: gold is missing"),
     (({**CODE, "candidate": "", "test": 1},), "line 1: test is missing or no text"),
 ]
 
@@ -64,6 +72,40 @@ def test_rows_that_are_none_are_named_with_file_line_and_field(rows: tuple[Any, 
         read_pairs("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows), "pairs.jsonl")
     assert f"pairs.jsonl{', ' if 'line' in told else ''}" in str(error.value)
     assert told in str(error.value)
+
+
+def test_bytes_that_are_no_text_are_named_with_their_line() -> None:
+    with pytest.raises(ConfigError, match=r"pairs\.jsonl, line 2: no UTF-8"):
+        decoded(json.dumps(GOOD).encode() + b'\n{"gold": "\xff"}\n', "pairs.jsonl")
+    assert decoded("½\n".encode(), "pairs.jsonl") == "½\n"
+
+
+class _Counting:
+    """A sandbox that says yes and counts how many ask at once, and how often its world is only started."""
+
+    def __init__(self) -> None:
+        self.warmed, self.inside, self.most = 0, 0, 0
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        await asyncio.sleep(0)
+        self.inside -= 1
+        self.warmed += call.code == "pass"
+        return SandboxResult(ToolState.OK, 0, "true", "", 0.0, 0.0, 0.0, "none", "test")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def test_no_decision_stands_in_line_behind_another() -> None:
+    sandbox = _Counting()
+    hard = [{**GOOD, "pair_id": str(n), "gold": r"\cos 2x", "candidate": r"1 - 2\sin^2 x"} for n in range(9)]
+    decided = asyncio.run(decide_pairs(hard, sandbox, 3))
+    assert [one.correct for one in decided] == [True] * 9
+    assert (sandbox.most, sandbox.warmed) == (3, 3), "the engine's world is there before the first clock starts"
+    asyncio.run(decide_pairs([GOOD], sandbox, 3))
+    assert sandbox.warmed == 3, "where nobody is asked, nothing is started"
 
 
 def test_the_command_says_so_and_ends_with_2(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ def pairs(
 ) -> None:
     """Decide labelled pairs and count. Rows: pair_id, gold, candidate, form, label, policy for answers; pair_id, setup,
     test, entry_point, candidate, label for programs. Rows with policy=true, on which graders may differ, are apart."""
-    from agent0.grading.pairs import decide_pairs, read_pairs, summary
+    from agent0.grading.pairs import decide_pairs, decoded, read_pairs, summary
 
-    rows = read_pairs(file.read_text(encoding="utf-8", errors="replace"), str(file))
+    rows = read_pairs(decoded(file.read_bytes(), str(file)), str(file))
     held = terminal.settings()
 
     async def work() -> dict[str, Any]:
@@ -33,7 +33,8 @@ def pairs(
 
         sandbox = await open_port("verifier_sandbox", held, FileArtifacts(held.home))
         try:
-            return summary(await decide_pairs(rows, sandbox))
+            at_once = max(1, held.sandbox.workers // 2) * held.sandbox.calls
+            return summary(await decide_pairs(rows, sandbox, at_once))
         finally:
             await sandbox.close()
 

@@ -5,6 +5,7 @@ A monomial is a sorted tuple of (base, exponent); bases are text, primes stand f
 3 ** (1/2)), and whatever is not understood inside (a root of a sum, sin x) is one base named by its normal form.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,6 +38,11 @@ class Quotient:
         """Every base in it that is no number."""
         found = {base for terms in (self.above, self.below) for monomial in terms for base, _ in monomial}
         return {base for base in found if not base.isdigit()}
+
+    @property
+    def names(self) -> set[str]:
+        """Variables, constants and functions, also those inside of a base."""
+        return set(re.findall(r"[A-Za-z]\w*", " ".join(self.bases)))
 
 
 def number(value: Fraction | int) -> Quotient:

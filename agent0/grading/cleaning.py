@@ -32,13 +32,14 @@ _UNICODE = str.maketrans(
 _NOISE = re.compile(
     r"\\(?:left|right|big|Big|bigg|Bigg|bigl|bigr|Bigl|Bigr|displaystyle|textstyle|limits|nonumber)(?![A-Za-z])"
 )
-_SPACE = re.compile(r"(?<!\\)\\(?:[!,;: ]|quad|qquad|hspace\{[^{}]*\}|phantom\{[^{}]*\})|~")
+_SPACE = re.compile(r"(?<!\\)\\(?:[!,;: ]|quad|qquad|hspace\{[^{}]*\}|phantom\{[^{}]*\})|(?<=[\w)}\]$.,])~")
 _FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _FONT = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox|mathrm|mathbf|mathit|mathsf|boldsymbol|bm|operatorname\*?)\s*\{"
 )
 _DEGREE = re.compile(r"\^?\{?\\circ(?![A-Za-z])\}?|\\degree(?![A-Za-z])|\^\{?\\degree\}?")
 _SIMPLE = (
+    (r"(?<=\d)(?:\{,\}|,\\!)\s*(?=\d{3}(?!\d))", ""),
     (r"\{,\}", ","),
     (r",\\!", ","),
     (r"\\\$|(?<!\\)\$", " "),
@@ -58,6 +59,7 @@ _SIMPLE = (
     (r"\\mathrm\{e\}", "e"),
     (r"\\[dt]binom(?![A-Za-z])", r"\\binom"),
     (r"\\(?:[lr]?vert|mid)(?![A-Za-z])", "|"),
+    (r"\\[lr]?Vert(?![A-Za-z])", r"\\|"),
 )
 _simple = [(re.compile(pattern), text) for pattern, text in _SIMPLE]
 _DISPLAY = re.compile(r"^\s*(?:\\\[(.*)\\\]|\\\((.*)\\\)|\$\$?(.*?)\$\$?)\s*\.?\s*$", re.S)

@@ -5,6 +5,7 @@ from typing import Any
 
 from agent0.grading import algebra
 from agent0.grading.forms import Based, Expression, Form, Group, Relation, Words
+from agent0.grading.units import NUMERALS
 
 _TURNED = {r"\le": r"\ge", r"\ge": r"\le", "<": ">", ">": "<", "=": "=", r"\ne": r"\ne"}
 
@@ -25,14 +26,18 @@ def _expression(gold: Expression, candidate: Form) -> bool:
     match candidate:
         case Expression():
             return gold.infinite == candidate.infinite and algebra.same(gold.value, candidate.value)
-        case Relation(sign="=", variable=variable) if variable and variable not in gold.value.bases:
+        case Relation(sign="=", variable=variable) if variable and variable not in gold.value.names:
             return _expression(gold, candidate.right)
         case Based(base=10):
             return candidate.digits.isdigit() and algebra.same(gold.value, algebra.number(int(candidate.digits)))
+        case Words(text=text) if text in NUMERALS:
+            return not gold.infinite and algebra.same(gold.value, algebra.number(NUMERALS[text]))
     return False
 
 
 def _based(gold: Based, candidate: Form) -> bool:
+    if isinstance(candidate, Relation) and candidate.sign == "=" and candidate.variable:
+        return gold == candidate.right
     return gold == candidate
 
 
@@ -40,8 +45,8 @@ def _group(gold: Group, candidate: Form) -> bool:
     if isinstance(candidate, Relation):
         if gold.kind == "tuple" and candidate.sign in (r"\le", r"\ge", "<", ">"):
             return _ray(gold, candidate)
-        inside = candidate.sign in ("=", r"\in") and candidate.variable
-        return bool(inside) and equal(gold, candidate.right)
+        named = candidate.sign == "=" or (candidate.sign == r"\in" and _holds_many(candidate.right))
+        return named and bool(candidate.variable) and equal(gold, candidate.right)
     if not isinstance(candidate, Group):
         return False
     if gold.kind in ("list", "set"):
@@ -51,6 +56,13 @@ def _group(gold: Group, candidate: Form) -> bool:
     if gold.kind in ("union", "intersection"):
         return _unordered(gold.items, candidate.items)
     return all(map(equal, gold.items, candidate.items))
+
+
+def _holds_many(form: Form) -> bool:
+    """Whether something can be in it: a set, an interval, or several joined."""
+    if not isinstance(form, Group):
+        return False
+    return form.kind in ("set", "union", "intersection") or (form.kind == "tuple" and len(form.items) == 2)
 
 
 def _bare(items: Sequence[Form]) -> list[Form]:

@@ -58,14 +58,22 @@ class Words:
 
 Form = Expression | Group | Relation | Based | Words
 
-_MATRIX = re.compile(r"^\(?\s*\\begin\{([bpvBV]?matrix|array)\}(?:\s*\{[clr|]+\})?(.*)\\end\{\1\}\s*\)?$", re.S)
+_MATRIX = re.compile(
+    r"^(\(|\[|\\?\||)\s*\\begin\{([bpvBV]?matrix|smallmatrix|array)\}(?:\s*\{[clr|]+\})?(.*)\\end\{\2\}\s*(\)|\]|\\?\||)$",
+    re.S,
+)
+_FENCES = {("", ""): "", ("(", ")"): "", ("[", "]"): "", ("|", "|"): "|", (r"\|", r"\|"): "||"}
+_BARS = {"vmatrix": "|", "Vmatrix": "||"}
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 _BASED = re.compile(rf"^\(?\s*([0-9A-Fa-f]+)\s*\)?\s*_\s*\{{?\s*(\d{{1,2}}|{'|'.join(_BASES)})\s*\}}?$")
 _GREEK = "theta|alpha|beta|gamma|delta|lambda|mu|phi|omega|sigma|rho"
-_VARIABLE = re.compile(
+NAME = (
     rf"(?:m\s*)?(?:\\angle\s*[A-Z]{{1,3}}|[A-Za-z]|[A-Z]{{2,3}}|\\(?:{_GREEK}))(?:_\{{?\w+\}}?)?'{{0,2}}(?:\([a-z]\))?"
-    r"|\(\s*[a-z](\s*,\s*[a-z])+\s*\)"
+    r"|\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)"
 )
+_VARIABLE = re.compile(NAME)
+_COMPUTED = re.compile(r"(?<=.)[-+*/^!]|\\(?:frac|cdot|times|div|sqrt|binom)")
+_MARKUP = re.compile(r"\\(?:underline|emph|fbox|boxed|large|Large|huge)(?![A-Za-z])|[{}$]|\\(?![A-Za-z])")
 _NUMBER = re.compile(r"^[-+]?\s*\d{1,3}(,\d{3})+(\.\d+)?$")
 _SIGNS = (r"\le", r"\ge", r"\ne", "<", ">", "=")
 _sign = re.compile(r"\\le(?![A-Za-z])|\\ge(?![A-Za-z])|\\ne(?![A-Za-z])|\\in(?![A-Za-z])|<=|>=|!=|[<>=]")
@@ -82,9 +90,10 @@ def form_of(text: str, letters: set[str] | None = None) -> Form:
 
 
 def fold(text: str) -> str:
-    """Words without case, markup, outer brackets and doubled space."""
-    plain = re.sub(r"\\[A-Za-z]+|[{}\\$]", " ", text)
-    return " ".join(plain.casefold().split()).strip(" .,;:!\"'")
+    """Words without case, markup, quotes, doubled space and the stop at the end; commands stay, they mean something."""
+    plain = _MARKUP.sub(" ", text)
+    lower = "".join(part if part[:1] == "\\" else part.casefold() for part in re.split(r"(\\[A-Za-z]+)", plain))
+    return " ".join(lower.split()).rstrip(" .,;:!").strip(" \"'")
 
 
 def _form(text: str, letters: set[str] | None, depth: int) -> Form:
@@ -96,7 +105,10 @@ def _form(text: str, letters: set[str] | None, depth: int) -> Form:
     if text == r"\emptyset":
         return Group("set", ())
     if found := _MATRIX.match(text):
-        return _matrix(found[2], letters, depth)
+        fence = _FENCES.get((found[1], found[4]))
+        if fence is None or (fence and found[2] in _BARS):
+            raise UnreadableError("bars or brackets that do not match")
+        return _matrix(found[3], fence or _BARS.get(found[2], ""), letters, depth)
     for reader in (_relation, _joined, _bracketed, _listed, _plus_minus, _ratio):
         if (form := reader(text, letters, depth)) is not None:
             return form
@@ -110,12 +122,13 @@ def _expression(text: str, letters: set[str] | None) -> Form:
     return Expression(read(text, letters))
 
 
-def _matrix(body: str, letters: set[str] | None, depth: int) -> Form:
+def _matrix(body: str, bars: str, letters: set[str] | None, depth: int) -> Form:
+    """With ``bars`` it is its determinant or norm, which is no matrix."""
     rows = [row for row in re.split(r"\\\\(?:\[[^\]]*\])?", body) if row.strip() and row.strip() != r"\hline"]
     if len(rows) > 20:
         raise UnreadableError("a large matrix")
     read_rows = (tuple(_form(cell.strip(), letters, depth + 1) for cell in row.split("&")) for row in rows)
-    return Group("matrix", tuple(Group("row", cells) for cells in read_rows))
+    return Group("matrix", tuple(Group("row", cells) for cells in read_rows), bars)
 
 
 def _outside(text: str) -> Iterator[int]:
@@ -140,6 +153,8 @@ def _relation(text: str, letters: set[str] | None, depth: int) -> Form | None:
     signs = [found for found in _sign.finditer(text) if found.start() in outside]
     if not signs:
         return None
+    if (value := _computed(text, signs, letters)) is not None:
+        return value
     if len(signs) > 1:
         return _several(text, signs, letters, depth)
     sign = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne"}.get(signs[0][0], signs[0][0])
@@ -152,13 +167,30 @@ def _relation(text: str, letters: set[str] | None, depth: int) -> Form | None:
 
 
 def _several(text: str, signs: list[re.Match[str]], letters: set[str] | None, depth: int) -> Form:
-    """``x = 1, x = 2`` is a list, ``a < x < b`` an interval; chains of equations are not read."""
+    """``x = 1, x = 2`` is a list, ``a < x < b`` an interval."""
     if len(signs) == 2 and (chain := _chain(text, signs, letters, depth)):
         return chain
     parts = _parts(text)
     if len(parts) == len(signs) and len(parts) > 1:
         return Group("list", tuple(_form(part, letters, depth + 1) for part in parts))
     raise UnreadableError("several relations")
+
+
+def _computed(text: str, signs: list[re.Match[str]], letters: set[str] | None) -> Form | None:
+    """``3 \\cdot 4 = 12`` is 12, ``x = 3 \\cdot 4 = 12`` is x = 12, where each step is true; ``12 = 12`` is neither."""
+    if {sign[0] for sign in signs} != {"="} or ("," in text and len(_parts(text)) > 1):
+        return None
+    ends = [0, *(place for sign in signs for place in sign.span()), len(text)]
+    sides = [text[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
+    name = sides.pop(0) if _VARIABLE.fullmatch(sides[0]) else ""
+    if len(sides) < 2 or not all(_COMPUTED.search(side) for side in sides[:-1]) or len(set(sides)) < len(sides):
+        return None
+    values = [read(side, letters) for side in sides]
+    if values[-1].bases or not all(algebra.same(value, values[-1]) for value in values):
+        return None
+    last = Expression(values[-1])
+    variable = name.replace(" ", "")
+    return Relation("=", Words(variable), last, variable) if name else last
 
 
 def _chain(text: str, signs: list[re.Match[str]], letters: set[str] | None, depth: int) -> Form | None:
@@ -203,7 +235,7 @@ def _bracketed(text: str, letters: set[str] | None, depth: int) -> Form | None:
         return Group("set", _items(inside, letters, depth) if inside else ())
     if text[0] not in "([" or text[-1] not in ")]" or not _one_pair(text):
         return None
-    parts = _parts(text[1:-1])
+    parts = _cut(text[1:-1])
     if len(parts) < 2:
         return None
     items = tuple(_form(part, letters, depth + 1) for part in parts)
@@ -239,9 +271,12 @@ def _items(text: str, letters: set[str] | None, depth: int) -> tuple[Form, ...]:
 
 
 def _parts(text: str) -> list[str]:
-    """Cut at commas, semicolons and the words and, or outside of brackets; numbers with thousands stay whole."""
-    if _NUMBER.match(text):
-        return [text]
+    """What ``_cut`` says; numbers with thousands stay whole."""
+    return [text] if _NUMBER.match(text) else _cut(text)
+
+
+def _cut(text: str) -> list[str]:
+    """Cut at commas, semicolons and the words and, or outside of brackets."""
     outside = set(_outside(text))
     cuts = [
         (m.start(), m.end()) for m in re.finditer(r",\s*(?:and|or)\s|[,;]|\s(?:and|or)\s", text) if m.start() in outside

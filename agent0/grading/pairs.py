@@ -2,19 +2,20 @@
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agent0.errors import ConfigError
+from agent0.grading import Grade
 from agent0.grading.kinds import VALUE, kinds
-from agent0.grading.symbolic import decide
+from agent0.grading.symbolic import compared, settle, warm
 from agent0.ports import Sandbox
 from agent0.programs import Problem, check
 from agent0.statistics import wilson
 
-AT_ONCE = 4
+AT_ONCE = 2
+"""Decisions at once: as many as the smallest sandbox carries out at once, so that none waits for others in line."""
 _MATHS = ("pair_id", "gold", "candidate", "form", "label")
 _WORDS = {"label": ("accept", "reject"), "form": ("answer", "response")}
 _CODE = ("pair_id", "setup", "test", "entry_point", "candidate", "label")
@@ -22,7 +23,8 @@ _CODE = ("pair_id", "setup", "test", "entry_point", "candidate", "label")
 
 @dataclass(frozen=True)
 class Decided:
-    """One pair: ``correct`` as the verifier says (None: undecided), ``accept`` as the label says."""
+    """One pair: ``correct`` as the verifier says (None: undecided), ``accept`` as the label says. ``seconds`` of
+    deciding it, without waiting for others."""
 
     pair: str
     accept: bool
@@ -41,27 +43,58 @@ def read_pairs(text: str, name: str) -> list[dict[str, Any]]:
     rows = list(_rows(text, name))
     if not rows:
         raise ConfigError(f"{name} has no rows.", "It is read as one JSON object a line.")
-    if twice := next((one for one, times in Counter(row["pair_id"] for row in rows).items() if times > 1), ""):
-        raise ConfigError(f"{name}: pair_id {twice!r} occurs twice.")
     return rows
 
 
+def decoded(data: bytes, name: str) -> str:
+    """The text of a file of rows.
+
+    Raises:
+        ConfigError: it is no UTF-8, with file and line.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(
+            f"{name}, line {line}: no UTF-8.", f"Byte {data[error.start]:#04x} stands for nothing."
+        ) from error
+
+
 def _rows(text: str, name: str) -> Iterator[dict[str, Any]]:
+    lines: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=_once)
+        except _TwiceError as error:
+            raise ConfigError(f"{name}, line {number}: the field {error} is there twice.") from error
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{name}, line {number}: no JSON.", f"{error}.") from error
         if not isinstance(row, dict):
             raise ConfigError(f"{name}, line {number}: no JSON object.")
         _check(row, f"{name}, line {number}")
+        if (first := lines.setdefault(row["pair_id"], number)) != number:
+            raise ConfigError(f"{name}, line {number}: pair_id {row['pair_id']!r} is that of line {first} too.")
         yield row
 
 
+class _TwiceError(Exception):
+    """A field that an object has twice."""
+
+
+def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in fields:
+        if name in out:
+            raise _TwiceError(ascii(name[:80]))
+        out[name] = value
+    return out
+
+
 def _check(row: Mapping[str, Any], place: str) -> None:
-    wanted = _MATHS if "gold" in row else _CODE
+    wanted = _CODE if _is_program(row) else _MATHS
     for field in wanted:
         if not isinstance(row.get(field), str):
             raise ConfigError(f"{place}: {field} is missing or no text.", f"Wanted: {', '.join(wanted)}.")
@@ -76,25 +109,40 @@ def _check(row: Mapping[str, Any], place: str) -> None:
         raise ConfigError(f"{place}: kind {str(row['kind'])[:80]!r} is none of {', '.join(kinds())}.")
 
 
-async def decide_pairs(rows: Sequence[Mapping[str, Any]], sandbox: Sandbox) -> list[Decided]:
-    """Every pair, a few at once."""
-    room = asyncio.Semaphore(AT_ONCE)
-    clock = asyncio.get_running_loop().time
+def _is_program(row: Mapping[str, Any]) -> bool:
+    """Answers have a gold or a form, programs what they are tested with; what has neither should be an answer."""
+    return not {"gold", "form"} & row.keys() and bool({"setup", "test", "entry_point"} & row.keys())
 
-    async def one(row: Mapping[str, Any]) -> Decided:
+
+async def decide_pairs(rows: Sequence[Mapping[str, Any]], sandbox: Sandbox, at_once: int = AT_ONCE) -> list[Decided]:
+    """Every pair; ``at_once`` is how many the sandbox carries out at once."""
+    room = asyncio.Semaphore(at_once)
+    clock = asyncio.get_running_loop().time
+    graded: list[tuple[Grade | None, float]] = []
+    for row in rows:
+        start = clock()
+        graded.append((None if _is_program(row) else _compared(row), clock() - start))
+    if any(found is not None and found.symbolic for found, _ in graded):
+        await asyncio.gather(*(warm(sandbox) for _ in range(at_once)))
+
+    async def one(row: Mapping[str, Any], found: Grade | None, spent: float) -> Decided:
         async with room:
             start = clock()
-            correct, reason = await _verdict(row, sandbox)
+            correct, reason = await _verdict(row, found, sandbox)
             accept, policy = row["label"] == "accept", bool(row.get("policy"))
-            return Decided(str(row["pair_id"]), accept, correct, reason, clock() - start, policy)
+            return Decided(str(row["pair_id"]), accept, correct, reason, spent + clock() - start, policy)
 
-    return list(await asyncio.gather(*map(one, rows)))
+    return list(await asyncio.gather(*(one(row, *found) for row, found in zip(rows, graded, strict=True))))
 
 
-async def _verdict(row: Mapping[str, Any], sandbox: Sandbox) -> tuple[bool | None, str]:
-    if "gold" in row:
-        kind = str(row.get("kind", VALUE))
-        found = await decide(row["gold"], row["candidate"], sandbox, reply=row["form"] == "response", kind=kind)
+def _compared(row: Mapping[str, Any]) -> Grade:
+    reply, kind = row["form"] == "response", str(row.get("kind", VALUE))
+    return compared(row["gold"], row["candidate"], reply=reply, kind=kind)
+
+
+async def _verdict(row: Mapping[str, Any], found: Grade | None, sandbox: Sandbox) -> tuple[bool | None, str]:
+    if found is not None:
+        found = await settle(found, sandbox) if found.symbolic else found
         return found.correct, found.reason
     outcome = await check(Problem(row["test"], row["setup"], row["entry_point"]), row["candidate"], sandbox)
     return outcome.passed, outcome.reason

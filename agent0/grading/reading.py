@@ -11,7 +11,7 @@ from math import ceil, comb, floor
 from agent0.grading import algebra
 from agent0.grading.algebra import Quotient
 
-DEEPEST, LONGEST, MOST_DIGITS = 24, 400, 60
+DEEPEST, LONGEST, MOST_DIGITS = 24, 400, 100
 
 
 class UnreadableError(ValueError):
@@ -27,7 +27,7 @@ _mixed = re.compile(
 )
 """Tokens of a mixed number, joined by spaces."""
 FUNCTIONS = {"sin", "cos", "tan", "cot", "sec", "csc", "log", "ln", "exp", "arcsin", "arccos", "arctan", "sinh", "cosh"}
-_GREEK = {
+GREEK = {
     "alpha",
     "beta",
     "gamma",
@@ -68,12 +68,16 @@ def read(text: str, letters: set[str] | None = None) -> Quotient:
 
 def _tokens(text: str, letters: set[str] | None) -> list[Token]:
     out: list[Token] = []
+    depth = 0
     for found in _token.finditer(text):
         kind, word = found.lastgroup or "other", found[found.lastgroup or 0]
         if kind == "other":
             raise UnreadableError(f"{word!r} is no part of an expression")
         if kind in ("number", "sci") and len(word) > MOST_DIGITS:
             raise UnreadableError("too many digits")
+        depth += (word in ("(", "[")) - (word in (")", "]"))
+        if "," in word and (depth > 0 or out[-1:] == [("sign", "|")]):
+            raise UnreadableError("several values in brackets, where one is wanted")
         if kind == "command":
             out.append(("name", word[1:]))
         elif kind == "word":
@@ -240,7 +244,7 @@ class _Reader:
             return _whole(value, floor if word == "lfloor" else ceil)
         if word in FUNCTIONS:
             return self._function(word, depth)
-        if word in ("pi", "infty") or word in _GREEK:
+        if word in ("pi", "infty") or word in GREEK:
             return algebra.symbol(word)
         raise UnreadableError(f"the command {word!r}")
 

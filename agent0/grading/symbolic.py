@@ -28,8 +28,22 @@ async def decide(gold: str, said: str | None, sandbox: Sandbox, *, reply: bool =
     Raises:
         SandboxUnavailableError: it would have to be asked, and there is no sandbox.
     """
-    found = grade_as(kind, gold, extract(said) if reply and said is not None else said)
+    found = compared(gold, said, reply=reply, kind=kind)
     return await settle(found, sandbox) if found.symbolic else found
+
+
+def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VALUE) -> Grade:
+    """What ``decide`` says before anybody is asked."""
+    return grade_as(kind, gold, extract(said) if reply and said is not None else said)
+
+
+async def warm(sandbox: Sandbox) -> None:
+    """Start the engine's world, which takes seconds, so that no decision has to wait for it.
+
+    Raises:
+        SandboxUnavailableError: there is no sandbox.
+    """
+    await sandbox.call(SandboxCall("python", "pass", wall_s=WALL_S, root=ROOT))
 
 
 async def settle(found: Grade, sandbox: Sandbox) -> Grade:

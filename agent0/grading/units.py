@@ -28,6 +28,18 @@ _NO_UNIT = frozenset(
     ge ne circ cdot div
     """.split()  # noqa: SIM905 (a list would fill a page)
 )
+_ONES = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+]  # fmt: skip
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+NUMERALS = {word: n for n, word in enumerate(_ONES)} | {
+    f"{word}{joint}{_ONES[one] if one else ''}": ten * 10 + one
+    for ten, word in enumerate(_TENS, 2)
+    for one in range(10)
+    for joint in (("-", " ") if one else ("",))
+}
+"""Whole numbers below a hundred in words."""
 _SOUNDS = re.compile(r"[aeiou]")
 _letter = re.compile(
     r"(?<=[\d)}])(?:\s|~|\\[ ,;:!])*\\(?:text|mbox|mathrm|rm)\s*\{\s*([mgshLlJNWVAKCF])\s*\}(?![A-Za-z])"

@@ -1,0 +1,97 @@
+"""When a symbolic engine may be asked. It drops what it does not know and takes rounded numbers for exact ones, so it
+is asked only about what it is known to read whole: never about a bare sign, a finite decimal, or a word."""
+
+import re
+
+from agent0.grading.forms import NAME, Expression, Form, Relation, Words
+from agent0.grading.reading import FUNCTIONS, GREEK
+
+_COSTLY = [
+    re.compile(pattern)
+    for pattern in (
+        r"\^[^ ]{0,8}\^",
+        r"\^\s*\{?\s*-?\d{3}",
+        r"!",
+        r"\\(?:int|sum|prod|lim)",
+        r"__|import|lambda",
+        r".{200}",
+    )
+]
+_KNOWN = {
+    *FUNCTIONS, *GREEK, "frac", "sqrt", "pi", "infty", "cdot", "times", "div", "binom", "over", "pm", "mp", "cup",
+    "cap", "lfloor", "rfloor", "lceil", "rceil", "begin", "end",
+}  # fmt: skip
+_BUILT = re.compile(r"\\(?:int|sum|prod|lim|begin|log|binom)(?![A-Za-z])")
+"""What the engine reads and exact comparison may not."""
+_NAMED = re.compile(rf"({NAME})\s*=\s*([^=<>]+)")
+_SIGN = re.compile(r"\\(?:le|ge|ne|in)(?![A-Za-z])|[<>=]")
+_PAIR = re.compile(r"[(\[][^()\[\]]*,")
+_FLOAT = re.compile(r"\.|\d[eE][-+]?\d")
+_UNFINISHED = re.compile(r"[-+*/^_,]\s*$|^\s*[*/^_,]|[-+*/^_]\s*[*/^_)\]}]|\(\s*\)|\[\s*\]")
+_MATRIX = re.compile(r"\\(?:begin|end)\{(?:[bp]?matrix|array)\}(?:\{[clr]+\})?")
+_PLAIN = frozenset("0123456789+-*/^_(){}[]|,&\\ ")
+
+
+def costly(wanted: str, said: str) -> bool:
+    """Whether ``said`` could keep a symbolic engine busy: what of this the gold does not have is no answer."""
+    return any(pattern.search(said) and not pattern.search(wanted) for pattern in _COSTLY)
+
+
+def question(wanted: str, said: str, aim: Form, found: Form) -> tuple[str, str] | None:
+    """What to ask about two texts whose forms are not equal; None where exact comparison has the last word."""
+    (name, right), (other, left) = _sides(wanted, aim), _sides(said, found)
+    if other and name not in ("", other):
+        return None
+    aim, found = _value(aim), _value(found)
+    if other and isinstance(aim, Expression) and other in aim.value.names:
+        return None
+    if _settled(aim, found) or costly(right, left) or not _whole(right, left):
+        return None
+    return right, left
+
+
+def _sides(text: str, form: Form) -> tuple[str, str]:
+    """(name, what it is) of ``x = 5``; no name where it is no equation of this kind."""
+    found = _NAMED.fullmatch(text) if isinstance(form, Relation | Words) else None
+    return (found[1].replace(" ", ""), found[2].strip()) if found else ("", text)
+
+
+def _value(form: Form) -> Form:
+    return form.right if isinstance(form, Relation) and form.sign == "=" and form.variable else form
+
+
+def _settled(aim: Form, found: Form) -> bool:
+    """Whether exact comparison has the last word: both were read and hold no function, or one is words alone."""
+    if isinstance(aim, Words):
+        return not isinstance(found, Words) or not re.search(r"[\\^_=+*/\d]", aim.text)
+    if isinstance(found, Words):
+        return not _BUILT.search(found.text)
+    if not isinstance(aim, Expression) or not isinstance(found, Expression):
+        return True
+    return not any("(" in base for form in (aim, found) for base in form.value.bases)
+
+
+def _whole(wanted: str, said: str) -> bool:
+    """Whether the engine reads all of ``said``, and no number of either in binary fractions."""
+    if _FLOAT.search(wanted) or _FLOAT.search(said) or _UNFINISHED.search(said):
+        return False
+    if sorted(_signs(said)) != sorted(_signs(wanted)) or (_PAIR.search(said) and not _PAIR.search(wanted)):
+        return False
+    if "\\begin" in wanted and set("|'^") & (set(said) - set(wanted)):
+        return False
+    return _known(_MATRIX.sub(" ", wanted), _MATRIX.sub(" ", said))
+
+
+def _signs(text: str) -> list[str]:
+    """Relations, whichever way they point."""
+    turned = {"\\ge": "\\le", ">": "<"}
+    return [turned.get(sign, sign) for sign in _SIGN.findall(text)]
+
+
+def _known(wanted: str, said: str) -> bool:
+    """Whether each command, word and character is one that the engine knows or the gold has."""
+    commands, theirs = (set(re.findall(r"\\([A-Za-z]+)", text)) for text in (said, wanted))
+    bare, gold = (re.sub(r"\\[A-Za-z]+", " ", text) for text in (said, wanted))
+    words = {word for word in re.findall(r"[A-Za-z]{2,}", bare) if not set(word) <= set(gold)}
+    rest = set(re.sub(r"[A-Za-z]", "", bare)) - _PLAIN - set(gold)
+    return not (commands - _KNOWN - theirs) and not (words - FUNCTIONS - {"sqrt", "pi"}) and not rest
