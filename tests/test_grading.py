@@ -35,7 +35,10 @@ RIGHT = [
     (r"[2,\infty)", r"x \geq 2"),
     (r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", r"\begin{bmatrix} 1 & 2 \\ 3 & 4 \end{bmatrix}"),
     ("1010_2", "1010_{2}"), ("30^\\circ", "30"), ("45 degrees", "45°"), ("\\$5", "5 dollars"), ("25\\%", "25%"),
-    ("12\\text{ cm}", "12"), (r"\text{(B)}", "b"), (r"\text{Monday}", "monday"), ("x_1", "x_{1}"), ("-3", "−3"),
+    ("12\\text{ cm}", "12"), (r"\text{(B)}", "b"), (r"\text{Monday}", "monday"),
+    (r"\text{east}", r"\textsc{East}"), (r"\text{east}", r"{\bf east}"),
+    (r"\text{east}", r"\textcolor{red}{\text{East}}"),
+    ("x_1", "x_{1}"), ("-3", "−3"),
     (r"\frac{3}{4}", "¾"), (r"{3 \over 4}", "0.75"), (r"2\sin x\cos x", r"2 \cos x \sin x"), ("0.5", ".5"),
 ]  # fmt: skip
 WRONG = [

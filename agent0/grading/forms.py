@@ -73,7 +73,11 @@ NAME = (
 )
 _VARIABLE = re.compile(NAME)
 _COMPUTED = re.compile(r"(?<=.)[-+*/^!]|\\(?:frac|cdot|times|div|sqrt|binom)")
-_MARKUP = re.compile(r"\\(?:underline|emph|fbox|boxed|large|Large|huge)(?![A-Za-z])|[{}$]|\\(?![A-Za-z])")
+_MARKUP = re.compile(
+    r"\\(?:text)?color\{\w+\}|\\(?:underline|emph|fbox|boxed|large|Large|huge)(?![A-Za-z])"
+    r"|\\(?:textsc|textup|textmd|mathtt|mathnormal|bf|it|rm|bfseries|itshape)(?![A-Za-z])"
+    r"|[{}$]|\\(?![A-Za-z])"
+)
 _NUMBER = re.compile(r"^[-+]?\s*\d{1,3}(,\d{3})+(\.\d+)?$")
 _SIGNS = (r"\le", r"\ge", r"\ne", "<", ">", "=")
 _sign = re.compile(r"\\le(?![A-Za-z])|\\ge(?![A-Za-z])|\\ne(?![A-Za-z])|\\in(?![A-Za-z])|<=|>=|!=|[<>=]")
