@@ -105,18 +105,19 @@ def _tell(now: "Progress") -> None:
 async def _verified(held: "Settings", folder: Path) -> dict[str, Any]:
     """Summaries by file, of the pairs that are there."""
     from agent0.assembly import open_port
-    from agent0.grading.pairs import decide_pairs, read_pairs, summary
+    from agent0.grading.pairs import decide_pairs, decoded, read_pairs, summary
     from infra.artifacts import FileArtifacts
 
     there = [folder / name for name in PAIRS if (folder / name).is_file()]
     if not there:
         return {}
     sandbox = await open_port("verifier_sandbox", held, FileArtifacts(held.home))
+    at_once = max(1, held.sandbox.workers // 2) * held.sandbox.calls
     try:
         found = {}
         for path in there:
-            rows = read_pairs(path.read_text(encoding="utf-8", errors="replace"), str(path))
-            found[path.name] = summary(await decide_pairs(rows, sandbox))
+            rows = read_pairs(decoded(path.read_bytes(), str(path)), str(path))
+            found[path.name] = summary(await decide_pairs(rows, sandbox, at_once))
             terminal.say(f"{path.name}: {found[path.name]['accuracy']:.3f} of {found[path.name]['n']} decided right")
         return found
     finally:
