@@ -8,13 +8,14 @@ algebra (the sine of a sum), is undecided here: a symbolic engine may be asked, 
 import re
 from dataclasses import dataclass
 
-from agent0.grading.algebra import TooLargeError
+from agent0.grading.algebra import TooLargeError, rational
 from agent0.grading.asking import costly, question
-from agent0.grading.cleaning import clean
+from agent0.grading.cleaning import Clean, clean
 from agent0.grading.comparing import equal
 from agent0.grading.extraction import extract
-from agent0.grading.forms import Expression, fold, form_of
+from agent0.grading.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.letters import letter_of
+from agent0.grading.reading import UnreadableError, read
 from agent0.grading.units import one_unit
 
 __all__ = ["Grade", "extract", "grade", "guard"]
@@ -53,6 +54,7 @@ def grade(gold: str, candidate: str | None) -> Grade:
         return Grade(fold(wanted.text) == fold(said.text), "words", expected, got)
     if wanted.unit and said.unit and not one_unit(wanted.unit, said.unit):
         return Grade(False, f"{said.unit} for {wanted.unit}", expected, got)
+    said = _shares(wanted, said)
     if wanted == said:
         return Grade(True, "the same text", expected, got)
     return _compared(wanted.text, said.text, expected, got)
@@ -62,7 +64,7 @@ def _compared(wanted: str, said: str, expected: str, got: str) -> Grade:
     try:
         aim = form_of(wanted)
         letters = aim.value.bases if isinstance(aim, Expression) else set(re.findall(r"[A-Za-z]", wanted))
-        found = form_of(said, letters)
+        found = form_of(_separate(said) if _many(aim) else said, letters)
         if equal(aim, found):
             return Grade(True, "equal by exact comparison", expected, got)
     except TooLargeError as error:
@@ -70,6 +72,27 @@ def _compared(wanted: str, said: str, expected: str, got: str) -> Grade:
     if (asked := question(wanted, said, aim, found)) is None:
         return Grade(False, "different", expected, got)
     return Grade(None, "exact comparison cannot tell", *asked, symbolic=True)
+
+
+def _many(aim: Form) -> bool:
+    return isinstance(aim, Group) and aim.kind in ("list", "set")
+
+
+def _separate(said: str) -> str:
+    """Where several values are wanted, a comma parts two of them, and no thousands."""
+    return re.sub(r"(?<=\d),(?=\d)", ", ", said)
+
+
+def _shares(wanted: Clean, said: Clean) -> Clean:
+    """``50 percent`` as the number that it is, where the gold is no percentage and no number beyond one."""
+    if said.unit != "percent" or wanted.unit:
+        return said
+    try:
+        value = rational(read(wanted.text))
+    except (UnreadableError, TooLargeError):
+        return said
+    above = value is not None and (abs(value) > 1 or value.denominator == 1)
+    return said if above else Clean(f"({said.text})/100")
 
 
 def guard(gold: str, candidate: str) -> str:

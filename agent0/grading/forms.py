@@ -236,7 +236,7 @@ def _joined(text: str, letters: set[str] | None, depth: int) -> Form | None:
 def _bracketed(text: str, letters: set[str] | None, depth: int) -> Form | None:
     if text.startswith(r"\{") and text.endswith(r"\}"):
         inside = text[2:-2].strip()
-        return Group("set", _items(inside, letters, depth) if inside else ())
+        return Group("set", _members(_cut(inside), letters, depth) if inside else ())
     if text[0] not in "([" or text[-1] not in ")]" or not _one_pair(text):
         return None
     parts = _cut(text[1:-1])
@@ -264,7 +264,10 @@ def _listed(text: str, letters: set[str] | None, depth: int) -> Form | None:
 
 
 def _items(text: str, letters: set[str] | None, depth: int) -> tuple[Form, ...]:
-    parts = _parts(text)
+    return _members(_parts(text), letters, depth)
+
+
+def _members(parts: list[str], letters: set[str] | None, depth: int) -> tuple[Form, ...]:
     if len(parts) > MOST_ITEMS:
         raise UnreadableError("a long list")
     flat: list[Form] = []

@@ -59,6 +59,7 @@ def read(text: str, letters: set[str] | None = None) -> Quotient:
     reader = _Reader(_tokens(text, letters))
     try:
         value = reader.sum(0)
+        value = reader.over(value)
     except (algebra.UndefinedError, ZeroDivisionError) as error:
         raise UnreadableError(str(error)) from error
     if reader.left:
@@ -140,20 +141,27 @@ class _Reader:
         return sign
 
     def _product(self, depth: int) -> Quotient:
+        numeral = self._numeral()
         value = self._mixed() or self._factor(depth)
         while True:
-            if self._accept("*", "cdot", "times"):
-                sign = self._sign()
+            if word := self._accept("*", "cdot", "times", "/", "div"):
+                sign, numeral = self._sign(), self._numeral()
                 factor = self._factor(depth)
-                value = algebra.multiply(value, algebra.negative(factor) if sign < 0 else factor)
-            elif self._accept("/", "div"):
-                sign = self._sign()
-                factor = algebra.inverse(self._factor(depth))
+                factor = algebra.inverse(factor) if word in ("/", "div") else factor
                 value = algebra.multiply(value, algebra.negative(factor) if sign < 0 else factor)
             elif self._begins():
+                if numeral and self._numeral():
+                    raise UnreadableError("two numbers side by side are no product")
+                numeral = self._numeral()
                 value = algebra.multiply(value, self._factor(depth))
             else:
                 return value
+
+    def _numeral(self) -> bool:
+        """Whether what comes is a number in figures, in braces or not."""
+        kinds = [kind for kind, _ in self.left[:3]]
+        braced = [word for _, word in self.left[:3:2]] == ["{", "}"] and kinds[1] == "number"
+        return braced or (bool(kinds) and kinds[0] in ("number", "sci"))
 
     def _begins(self) -> bool:
         kind, word = self._peek()
@@ -218,11 +226,15 @@ class _Reader:
 
     def _group(self, depth: int) -> Quotient:
         r"""The inside of braces; ``{a \over b}`` too."""
-        value = self.sum(depth + 1)
-        if self._accept("over"):
-            value = algebra.multiply(value, algebra.inverse(self.sum(depth + 1)))
+        value = self.over(self.sum(depth + 1), depth + 1)
         self._expect("}")
         return value
+
+    def over(self, value: Quotient, depth: int = 0) -> Quotient:
+        r"""``value \over`` what follows; ``value`` where nothing does."""
+        if not self._accept("over"):
+            return value
+        return algebra.multiply(value, algebra.inverse(self.sum(depth)))
 
     def _indexed(self, name: str, depth: int) -> str:
         """``x_1`` is a variable of its own."""

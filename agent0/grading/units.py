@@ -25,7 +25,8 @@ _NO_UNIT = frozenset(
     and or to is are was not no nor if then else but because since maybe perhaps except unless more less most
     least than plus minus times over about around approximately nearly wrong false hundred thousand million
     billion trillion dozen half third thirds quarter quarters fourths fifths tenths cup cap choose mod base le
-    ge ne circ cdot div
+    ge ne circ cdot div hundreds thousands millions billions trillions hundredths thousandths tens dozens halves
+    factorial gross score double doubled twice inverse reciprocal negative positive infinity below point squares cubes
     """.split()  # noqa: SIM905 (a list would fill a page)
 )
 _ONES = [
@@ -88,7 +89,9 @@ def _parted(value: str, tail: str) -> tuple[str, list[str]]:
 
 
 def _is_unit(words: list[str]) -> bool:
-    if len(words) > MOST_WORDS or words[-1] in _JOINTS - {"each"} or _NO_UNIT & set(words):
+    if len(words) > MOST_WORDS or words[-1] in _JOINTS - {"each"} or (_NO_UNIT | NUMERALS.keys()) & set(words):
+        return False
+    if words[0] in ("squared", "cubed"):
         return False
     return all(word in _JOINTS or word in _SAME or (len(word) > 2 and _SOUNDS.search(word)) for word in words)
 
