@@ -166,13 +166,17 @@ async def run_handlers(world: World) -> None:
         clock=now,
     )
     starting, seals = asyncio.ensure_future(bus.start()), sealer(world.settings, world.log)
+    works = [starting]
     try:
         await asyncio.shield(starting)  # a cancellation inside would be swallowed there, and this would never end
-        await seals.run()
+        works.append(asyncio.ensure_future(seals.run()))
+        await asyncio.shield(works[-1])
     finally:
-        await asyncio.wait([starting])
+        seals.end()
+        await asyncio.wait(works)
         if starting.exception() is None:
             await bus.stop()
+        works[-1].exception()  # whoever waits has been told, or is being cancelled
         await seals.finish()
 
 

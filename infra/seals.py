@@ -229,17 +229,25 @@ class Sealer:
         self._chain: Chain | None = None
         self._newest, self._created = 0, ""
         self._lead: IO[bytes] | None = None
+        self._ended = asyncio.Event()
 
     async def run(self) -> None:
-        """Seal until cancelled.
+        """Seal until ``end``, which is better than a cancellation: one may be swallowed while the server is asked.
 
         Raises:
             BrokenLogError: the log was altered while it was being worked with.
         """
-        while True:
-            await asyncio.sleep(POLL_S)
+        while not self._ended.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL_S):
+                    await self._ended.wait()
+                    return
             with contextlib.suppress(DependencyError):  # the log is away; it comes back
                 await self.step()
+
+    def end(self) -> None:
+        """Let ``run`` come to its end."""
+        self._ended.set()
 
     async def finish(self) -> None:
         """Seal what is left, and let another process lead. Gives up where the log is away."""
