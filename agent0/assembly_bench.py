@@ -102,7 +102,7 @@ async def run_benchmarks(
     began = _began(settings, plan, found, files)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
-        scored = await _taken_up(log, run, began, begun)
+        scored = await taken_up(log, run, began, begun)
         bench = await _open(settings, plan, run, log, stack)
         bench.model = _model(bench.actor, bench.models, found)
         bench.scored = scored
@@ -170,8 +170,12 @@ def _model(actor: StudentConfig, models: Any, found: Mapping[str, Held]) -> Mode
     return Replay({item.question: item.reference for _, items in found.values() for item in items})
 
 
-async def _taken_up(log: "Log", run: str, began: BenchmarkStarted, begun: bool) -> list[ItemScored]:
-    """What ``run`` has scored already; begins it where it is new and may be."""
+async def taken_up(log: "Log", run: str, began: BenchmarkStarted, begun: bool = False) -> list[ItemScored]:
+    """What ``run`` has scored already; begins it where it is new. ``begun``: it must have begun before.
+
+    Raises:
+        NotFoundError: it has not. ConfigError: it was begun with other settings.
+    """
     held = [r.event async for r in log.read(run, ["BenchmarkStarted", "ItemScored"])]
     first = next((event for event in held if isinstance(event, BenchmarkStarted)), None)
     if first is None and begun:

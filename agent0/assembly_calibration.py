@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly import open_log, open_port, recorded
+from agent0.assembly_bench import taken_up
 from agent0.attempts import Solved
 from agent0.confidence import beside, token_confidence
 from agent0.errors import ConfigError, OperationError
@@ -69,7 +70,7 @@ async def calibrate(settings: Settings, plan: Plan, run: str, tell: Tell = lambd
     tasks = _tasks(settings, plan)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
-        scored = await _taken_up(log, run, _began(settings, plan))
+        scored = await taken_up(log, run, _began(settings, plan))
         ask = await _open(settings, plan, run, stack)
         scored += await _asked(ask, log, tasks, scored, tell)
         try:
@@ -105,19 +106,6 @@ def _began(settings: Settings, plan: Plan) -> BenchmarkStarted:
         files={},
         versions={domain: prompt(actor.prompts, domain, "student").version for domain in domains},
     )
-
-
-async def _taken_up(log: "Log", run: str, began: BenchmarkStarted) -> list[ItemScored]:
-    """What ``run`` has asked already; begins it where it is new."""
-    held = [r.event async for r in log.read(run, ["BenchmarkStarted", "ItemScored"])]
-    first = next((one for one in held if isinstance(one, BenchmarkStarted)), None)
-    if first is None:
-        await log.append([recorded(run, began)])
-    elif first != began:
-        changed = [name for name in BenchmarkStarted.model_fields if getattr(first, name) != getattr(began, name)]
-        fix = "Start a new one, or repeat the command that began it."
-        raise ConfigError(f"{run} was begun otherwise.", f"Different: {', '.join(changed)}.", fix)
-    return [one for one in held if isinstance(one, ItemScored)]
 
 
 async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack) -> _Ask:
