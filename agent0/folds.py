@@ -1,9 +1,9 @@
 """What each event changes in a run's state: one small pure function an event class."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
+from agent0.changing import changed
 from agent0.panel import disputed
 from agent0.panel.computation import repeated
 from agent0.requests import wanted_ids
@@ -16,7 +16,7 @@ from events.base import Event
 def _status(state: RunState, event: Event) -> RunState:
     if state.status in ("finished", "cancelled"):
         return state
-    return replace(state, status=_STATUS[type(event)])
+    return changed(state, status=_STATUS[type(event)])
 
 
 _STATUS: dict[type[Event], Status] = {
@@ -31,7 +31,7 @@ def _requested(state: RunState, event: tasks.TaskRequested) -> RunState:
     if event.iteration != state.iteration or event.task in state.tasks:
         return state
     new = TaskState(event.slot, event.domain, event.family, event.level)
-    return replace(state, tasks={**state.tasks, event.task: new}, task_count=state.task_count + 1)
+    return changed(state, tasks={**state.tasks, event.task: new}, task_count=state.task_count + 1)
 
 
 def _on_task(state: RunState, task: str, change: Callable[[TaskState], TaskState]) -> RunState:
@@ -40,20 +40,20 @@ def _on_task(state: RunState, task: str, change: Callable[[TaskState], TaskState
         return state
     new = change(held)
     settled = task if new.settled and not held.settled else ""
-    return replace(state, tasks={**state.tasks, task: new}, just_settled=settled)
+    return changed(state, tasks={**state.tasks, task: new}, just_settled=settled)
 
 
 def _on_attempt(state: RunState, task: str, attempt: str, **changes: Any) -> RunState:
     def change(held: TaskState) -> TaskState:
         known = held.attempts.get(attempt)
-        return held if known is None else replace(held, attempts={**held.attempts, attempt: replace(known, **changes)})
+        return held if known is None else changed(held, attempts={**held.attempts, attempt: changed(known, **changes)})
 
     return _on_task(state, task, change)
 
 
 def _proposed(state: RunState, event: tasks.TaskProposed) -> RunState:
     return _on_task(
-        state, event.task, lambda t: replace(t, proposed=True, proposal=event.proposal, problem=event.problem)
+        state, event.task, lambda t: changed(t, proposed=True, proposal=event.proposal, problem=event.problem)
     )
 
 
@@ -64,15 +64,15 @@ def _accepted(state: RunState, event: tasks.TaskAccepted) -> RunState:
     def change(held: TaskState) -> TaskState:
         if held.accepted:
             return held
-        return replace(held, accepted=True, proposal=event.proposal, novelty=event.novelty, attempts=attempts)
+        return changed(held, accepted=True, proposal=event.proposal, novelty=event.novelty, attempts=attempts)
 
     fresh = event.task in state.tasks and not state.tasks[event.task].accepted
     after = _on_task(state, event.task, change)
-    return replace(after, attempt_count=after.attempt_count + number * fresh)
+    return changed(after, attempt_count=after.attempt_count + number * fresh)
 
 
 def _rejected(state: RunState, event: tasks.TaskRejected) -> RunState:
-    return _on_task(state, event.task, lambda t: replace(t, rejected=True, novelty=event.novelty))
+    return _on_task(state, event.task, lambda t: changed(t, rejected=True, novelty=event.novelty))
 
 
 def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
@@ -112,61 +112,61 @@ def _rewarded(state: RunState, event: tasks.RewardAssigned) -> RunState:
     if held is None or held.closed:
         return state
     rate = event.facts.get("solve_rate")
-    return _on_task(state, event.task, lambda t: replace(t, closed=True, paid=True, solve_rate=rate))
+    return _on_task(state, event.task, lambda t: changed(t, closed=True, paid=True, solve_rate=rate))
 
 
 def _trained(state: RunState, event: checkpoints.CheckpointTrained) -> RunState:
     if event.checkpoint not in state.pending:
         return state
-    after = replace(state, pending=state.pending - {event.checkpoint})
+    after = changed(state, pending=state.pending - {event.checkpoint})
     if event.adapter is None:
         return after
     made = Checkpoint(event.checkpoint, event.adapter)
-    return replace(after, teacher=made) if event.role == "teacher" else replace(after, candidate=made)
+    return changed(after, teacher=made) if event.role == "teacher" else changed(after, candidate=made)
 
 
 def _evaluated(state: RunState, event: checkpoints.CheckpointEvaluated) -> RunState:
     if event.evaluation not in state.pending:
         return state
-    after = replace(state, pending=state.pending - {event.evaluation})
+    after = changed(state, pending=state.pending - {event.evaluation})
     if event.split != "validation" or event.forced_tool:
         return after
     score = Score(event.accuracy, event.outcomes)
     if state.phase == "baseline":
-        return replace(after, promoted=(*state.promoted[:-1], replace(state.student, score=score)))
-    return replace(after, candidate=state.candidate and replace(state.candidate, score=score))
+        return changed(after, promoted=(*state.promoted[:-1], changed(state.student, score=score)))
+    return changed(after, candidate=state.candidate and changed(state.candidate, score=score))
 
 
 def _judged(state: RunState, event: checkpoints.CheckpointPromoted | checkpoints.CheckpointRejected) -> RunState:
     if state.phase != "judging" or event.iteration != state.iteration:
         return state
-    after = replace(state, candidate=None, pending=frozenset())
+    after = changed(state, candidate=None, pending=frozenset())
     if isinstance(event, checkpoints.CheckpointRejected) or state.candidate is None:
         return after
-    return replace(after, promoted=(*state.promoted, state.candidate))
+    return changed(after, promoted=(*state.promoted, state.candidate))
 
 
 def _rolled_back(state: RunState, event: checkpoints.CheckpointRolledBack) -> RunState:
     """What was promoted after the checkpoint that a person wants back is no longer compared with either."""
     places = [place for place, one in enumerate(state.promoted, 1) if one.id == event.to]
-    return replace(state, promoted=state.promoted[: places[0]]) if places else state
+    return changed(state, promoted=state.promoted[: places[0]]) if places else state
 
 
 def _indexed(state: RunState, event: benchmarks.BenchmarksIndexed) -> RunState:
-    return replace(state, indexed=index_digest(event))
+    return changed(state, indexed=index_digest(event))
 
 
 def _failed(state: RunState, event: alarms.ReactionFailed) -> RunState:
-    return replace(state, failures=state.failures | {event.failure})
+    return changed(state, failures=state.failures | {event.failure})
 
 
 def _retried(state: RunState, event: alarms.ReactionRetried) -> RunState:
-    return replace(state, failures=state.failures - {event.failure})
+    return changed(state, failures=state.failures - {event.failure})
 
 
 def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
     """Whatever the reaction would have settled counts as settled without it."""
-    state = replace(state, failures=state.failures - {event.failure})
+    state = changed(state, failures=state.failures - {event.failure})
     match event.failed_handler:
         case "verify_result" if event.cause_type == "ReactionDropped":
             return _on_task(state, event.cause_task, _unjudged)
@@ -174,25 +174,25 @@ def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
             return _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
         case "assign_reward":
             state = _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
-            return _on_task(state, event.cause_task, lambda t: replace(t, closed=t.closed or _last_word(t, event)))
+            return _on_task(state, event.cause_task, lambda t: changed(t, closed=t.closed or _last_word(t, event)))
         case "propose_task":
-            return _on_task(state, event.cause_task, lambda t: replace(t, proposed=True, closed=True))
+            return _on_task(state, event.cause_task, lambda t: changed(t, proposed=True, closed=True))
         case "screen_task":
-            open_tasks = {k: replace(t, closed=t.closed or not t.accepted) for k, t in state.tasks.items()}
-            return replace(state, tasks=open_tasks)
+            open_tasks = {k: changed(t, closed=t.closed or not t.accepted) for k, t in state.tasks.items()}
+            return changed(state, tasks=open_tasks)
         case "train_checkpoint" | "evaluate_checkpoint":
             # one at a time, in the order asked for: what was given up is the first still waited for
             given_up = [name for name in wanted_ids(state) if name in state.pending][:1]
-            return replace(state, pending=state.pending.difference(given_up))
+            return changed(state, pending=state.pending.difference(given_up))
         case "judge_checkpoint" if state.phase == "judging":
-            return replace(state, pending=frozenset())
+            return changed(state, pending=frozenset())
     return state
 
 
 def _unjudged(held: TaskState) -> TaskState:
     """A verdict over all attempts was given up."""
-    return replace(
-        held, attempts={n: replace(a, dropped=a.dropped or not a.verified) for n, a in held.attempts.items()}
+    return changed(
+        held, attempts={n: changed(a, dropped=a.dropped or not a.verified) for n, a in held.attempts.items()}
     )
 
 

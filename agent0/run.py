@@ -3,8 +3,7 @@
 Both are pure, so that any past state can be rebuilt and any past decision checked.
 """
 
-from dataclasses import replace
-
+from agent0.changing import changed
 from agent0.curriculum import remember
 from agent0.folds import FOLDS
 from agent0.forking import adopt
@@ -28,11 +27,11 @@ def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
         return _resumed(adopt(state, recorded))
     if recorded.run != state.run or recorded.seq <= state.seq:
         return state
-    state = replace(state, just_settled="") if state.just_settled else state
+    state = changed(state, just_settled="") if state.just_settled else state
     fold = FOLDS.get(type(recorded.event))
     after = fold(state, recorded.event) if fold else state
     moved = after is not state
-    after = replace(after, seq=recorded.seq)
+    after = changed(after, seq=recorded.seq)
     return _advance(after) if moved and _may_complete(after, recorded.task) else after
 
 
@@ -81,7 +80,7 @@ def _advance(state: RunState) -> RunState:
     """Enter the next phase where the present one is complete at this event."""
     match state.phase:
         case "tasks" if len(state.tasks) == state.config.tasks and all(t.done for t in state.tasks.values()):
-            return _enter(replace(state, arms=remember(state)), "training")
+            return _enter(changed(state, arms=remember(state)), "training")
         case "baseline" | "judging" if not state.pending:
             return _next(state)
         case "training" if not state.pending:
@@ -89,22 +88,22 @@ def _advance(state: RunState) -> RunState:
         case "evaluating" if not state.pending and not state.evaluated:
             return _next(state)  # its evaluation was given up: the former student goes on
         case "evaluating" if not state.pending:
-            return replace(state, phase="judging", entered=state.seq, pending=frozenset({"verdict"}))
+            return changed(state, phase="judging", entered=state.seq, pending=frozenset({"verdict"}))
         case "final" if not state.pending:
             return _enter(state, "done")
     return state
 
 
 def _next(state: RunState) -> RunState:
-    state = replace(state, candidate=None)
+    state = changed(state, candidate=None)
     if state.iteration + 1 == state.config.iterations:
         return _enter(state, "final")
-    following = replace(state, iteration=state.iteration + 1, tasks={}, starts=(*state.starts, state.seq))
+    following = changed(state, iteration=state.iteration + 1, tasks={}, starts=(*state.starts, state.seq))
     return _enter(following, "tasks")
 
 
 def _enter(state: RunState, phase: Phase) -> RunState:
     """Begin ``phase``; one that has nothing to wait for is passed through at once."""
-    entered = replace(state, phase=phase, entered=state.seq)
-    entered = replace(entered, pending=frozenset(wanted_ids(entered)))
+    entered = changed(state, phase=phase, entered=state.seq)
+    entered = changed(entered, pending=frozenset(wanted_ids(entered)))
     return entered if phase in ("tasks", "done") or entered.pending else _advance(entered)

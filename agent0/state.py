@@ -1,9 +1,10 @@
 """The state of a run as a fold over its events: immutable, so that any past state can be kept and compared."""
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
+from agent0.changing import changed
 from agent0.settings import RunConfig
 from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
@@ -152,7 +153,7 @@ class RunState:
     @property
     def digest(self) -> str:
         """sha256 of the canonical state without the run's name and sequences: equal states have one digest anywhere."""
-        still = replace(self, run="", seq=0, entered=0, starts=(0,) * len(self.starts), config=None)  # type: ignore[arg-type]
+        still = changed(self, run="", seq=0, entered=0, starts=(0,) * len(self.starts), config=None)  # type: ignore[arg-type]
         return sha256(json.dumps(still, sort_keys=True, default=_plain, separators=(",", ":")))
 
 

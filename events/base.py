@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import from_json
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """A subject token: made by us, never text of a model or a user."""
@@ -124,8 +125,9 @@ def decode(body: bytes | str | dict[str, Any], seq: int = 0) -> Recorded:
         data, version = _upcasters[kind, version](data), version + 1
     if version > cls.version:
         raise ValueError(f"{kind} version {version} is newer than this Agent0 reads ({cls.version})")
-    head = {k: v for k, v in raw.items() if k != "data"}
-    return Recorded(**{**head, "version": version, "event": cls.model_validate(data), "seq": seq})
+    whole = {**raw, "version": version, "event": cls.model_validate(data), "seq": seq}
+    del whole["data"]
+    return Recorded.model_validate(whole)
 
 
 def upcaster(kind: str, version: int) -> Callable[[Callable[[dict[str, Any]], dict[str, Any]]], Any]:
@@ -162,7 +164,10 @@ def sha256(data: bytes | str) -> str:
 
 
 def _loads(body: bytes | str) -> dict[str, Any]:
-    raw = json.loads(body)
+    try:
+        raw = from_json(body)  # three times as fast as the standard library's
+    except ValueError:
+        raw = json.loads(body)  # which reads deeper nesting, and says what is wrong in its own words
     if not isinstance(raw, dict):
         raise ValueError("a stored event is a JSON object")
     return raw

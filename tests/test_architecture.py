@@ -64,7 +64,7 @@ OUTSIDERS = {
         "infra/server.py",
         "infra/mcp*.py",
     ),
-    "pydantic_core": ("projections/*",),
+    "pydantic_core": ("events/base.py", "projections/*"),
     "reasoning_gym": ("agent0/benchmarks/gym.py",),
     "rich": ("agent0/cli/*",),
     "safetensors": ("infra/models/*", "infra/lora.py", "infra/tiny/*"),
