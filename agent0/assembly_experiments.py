@@ -14,11 +14,11 @@ from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.experiments import Repaid, digest, experiment_id, summary, told_id
 from agent0.rescoring import Rescored, Rescoring, Trouble
 from agent0.reviewing import verdicts_of
-from agent0.settings import RewardConfig, Settings
+from agent0.settings import RewardConfig, RunConfig, Settings
 from agent0.side_by_side import Side, side_of
 from events.base import Event, Recorded, sha256
 from events.benchmarks import TaskReviewed
-from events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
+from events.experiments import PREFIX, ExperimentFinished, ExperimentStarted, RecomputeFailed
 from events.runs import RunStarted
 from events.tasks import ResultVerified, RewardAssigned
 
@@ -65,12 +65,11 @@ class Rescore:
 class _Found:
     """What reading gave: pairs by the id of the run's own receipt."""
 
+    until: int
     before: dict[str, RewardAssigned] = field(default_factory=dict)
     after: dict[str, Rescored] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
     given_up: set[str] = field(default_factory=set)
-    until: int = 0
-    policy: RewardConfig | None = None
     read: int = 0
     finished: bool = False
 
@@ -125,42 +124,77 @@ async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _:
     """
     name = experiment_id(asked.name)
     async with open_log(settings) as log:
-        begun = await _begun(log, name)
-        verdicts = await _verdicts(log, asked) if asked.verdicts else {}
-        found = await _recompute(log, asked, verdicts, begun.until if begun else 0, tell)
-        pairs = found.pairs()
+        begun = await begun_as(log, name)
+        start = _start(asked, await run_config(log, asked.run), await extent(log, asked.run, begun))
+        if asked.commit:
+            check_same(name, begun, start)
+        verdicts = await verdicts_of_source(log, asked.run, asked.verdicts)
+        found = await _recompute(log, asked, verdicts, start.until, tell)
         told = {
             "experiment": name,
             "run": asked.run,
             "until": found.until,
             "events": found.read,
-            **summary(pairs),
+            **summary(found.pairs()),
             "failed": len(found.troubles),
             "committed": False,
         }
         if asked.commit:
-            await _commit(log, name, asked, found, begun, told)
+            await _commit(log, name, start, found, told)
     return told
+
+
+def _start(asked: Rescore, plan: RunConfig, until: int) -> ExperimentStarted:
+    policy = {**(asked.policy or plan.rewards).model_dump(mode="json"), "verdicts": asked.verdicts}
+    return ExperimentStarted(
+        name=asked.name,
+        kind="rescore",
+        source=asked.run,
+        run=asked.run,
+        until=until,
+        policy=policy,
+        policy_sha=sha256(str(sorted(policy.items()))),
+    )
+
+
+async def run_config(log: "Log", run: str) -> RunConfig:
+    """The settings that ``run`` began with.
+
+    Raises:
+        NotFoundError: no such run.
+    """
+    async for told in log.read(run, ["RunStarted"]):
+        if isinstance(told.event, RunStarted):
+            return RunConfig.model_validate(told.event.config)
+    raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
+
+
+async def extent(log: "Log", run: str, begun: ExperimentStarted | None) -> int:
+    """How far an experiment on ``run`` looks: as far as it did when it began, else to the run's present end."""
+    return begun.until if begun is not None and begun.run == run else await log.last_seq(run)
+
+
+def check_same(name: str, begun: ExperimentStarted | None, start: ExperimentStarted) -> None:
+    """Raises OperationError where the experiment of this name asked something else than ``start``."""
+    if begun is not None and begun != start:
+        why = f"It is a {begun.kind} of {begun.source}." if begun.source != start.source else "Its rules were others."
+        raise OperationError(f"Experiment {name} asked something else.", why, "Choose another name.")
 
 
 async def _recompute(
     log: "Log", asked: Rescore, verdicts: Mapping[str, ResultVerified], until: int, tell: Tell
 ) -> _Found:
-    found, began = _Found(until=until or await log.last_seq(asked.run)), monotonic()
-    if not found.until:
-        raise NotFoundError(f"There is no run {asked.run!r}.", fix="See: agent0 run list")
+    found, began, first = _Found(until), monotonic(), 0
     fold = Rescoring(asked.policy, verdicts)
     async with aclosing(read_whole(log, asked.run, found.until)) as events:  # type: ignore[type-var]
         async for told in events:
             _take(found, fold, told, asked.run)
             found.read += 1
+            first = first or told.seq
             if found.read % 2000 == 0:
-                tell(Progress(told.seq, found.until, monotonic() - began))
-    if fold.state is None:
-        raise NotFoundError(f"{asked.run!r} is no run with rewards.", fix="See: agent0 run list")
-    found.finished = fold.state.status == "finished"
-    found.policy = asked.policy or fold.state.config.rewards
-    tell(Progress(found.until, found.until, monotonic() - began))
+                tell(Progress(told.seq - first + 1, until - first + 1, monotonic() - began))
+    found.finished = fold.state is not None and fold.state.status == "finished"
+    tell(Progress(until - first + 1, until - first + 1, monotonic() - began))
     return found
 
 
@@ -180,57 +214,53 @@ def _take(found: _Found, fold: Rescoring, told: Recorded, run: str) -> None:
             found.after[each.id] = each
 
 
-async def _verdicts(log: "Log", asked: Rescore) -> dict[str, ResultVerified]:
-    """What a finished experiment, or what persons decided, by attempt."""
-    experiment = asked.verdicts
-    if experiment == REVIEWS:
-        told = [r.event async for r in log.read(asked.run, ["TaskReviewed"])]
+async def verdicts_of_source(log: "Log", run: str, source: str) -> dict[str, ResultVerified]:
+    """By attempt of ``run``, what a finished experiment decided, or what persons did (``REVIEWS``); nothing where no
+    source is named.
+
+    Raises:
+        NotFoundError: there is no such finished experiment.
+        OperationError: it decided nothing, or about another run.
+    """
+    if not source:
+        return {}
+    if source == REVIEWS:
+        told = [r.event async for r in log.read(run, ["TaskReviewed"])]
         return verdicts_of(event for event in told if isinstance(event, TaskReviewed))
-    events = [r.event async for r in log.read(experiment_id(experiment), ["ResultVerified", "ExperimentFinished"])]
-    if not any(isinstance(event, ExperimentFinished) for event in events):
-        raise NotFoundError(f"There is no finished experiment {experiment!r}.", fix="See: agent0 experiment list")
+    events = [r.event async for r in log.read(experiment_id(source))]
+    begun = next((event for event in events if isinstance(event, ExperimentStarted)), None)
+    finished = any(isinstance(event, ExperimentFinished) for event in events)
+    if begun is None or not finished:
+        raise NotFoundError(f"There is no finished experiment {source!r}.", fix="See: agent0 experiment list")
+    if begun.kind != "reverify" or begun.run != run:
+        why = f"It is a {begun.kind} of {begun.run}."
+        raise OperationError(f"Experiment {source} holds no verdicts of {run}.", why, "See: agent0 experiment list")
     return {event.attempt: event for event in events if isinstance(event, ResultVerified)}
 
 
-async def _begun(log: "Log", experiment: str) -> ExperimentStarted | None:
+async def begun_as(log: "Log", experiment: str) -> ExperimentStarted | None:
+    """What the experiment asked when it began, None where it has not."""
     async for told in log.read(experiment, ["ExperimentStarted"]):
         if isinstance(told.event, ExperimentStarted):
             return told.event
     return None
 
 
-async def _commit(
-    log: "Log", name: str, asked: Rescore, found: _Found, begun: ExperimentStarted | None, told: dict[str, Any]
-) -> None:
+async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found, told: dict[str, Any]) -> None:
     """Write what is not written yet; the closing event comes last, and everything before it is nobody's truth."""
-    assert found.policy is not None  # noqa: S101 - set when the reading ended
-    policy = {**found.policy.model_dump(mode="json"), "verdicts": asked.verdicts}
-    start = ExperimentStarted(
-        name=asked.name,
-        kind="rescore",
-        source=asked.run,
-        run=asked.run,
-        until=found.until,
-        policy=policy,
-        policy_sha=sha256(str(sorted(policy.items()))),
-    )
-    if begun is not None and begun != start:
-        raise OperationError(
-            f"Experiment {name} asked something else.", f"It looked at {begun.source}.", "Choose another name."
-        )
     rewards = [each for id, each in found.after.items() if id in found.before or found.due(each)]
     end = ExperimentFinished(
         kind="rescore",
         events=len(rewards),
         failed=len(found.troubles),
         sha256=digest(each.reward for each in rewards),
-        summary=_numbers(told),
+        summary=numbers(told),
     )
-    events = [_named(name, start, told_id(name, "start", 0))]
-    events += [_named(name, each.reward, told_id(name, each.cause.id, each.number), each.cause.id) for each in rewards]
-    events += [_named(name, _failed(each), told_id(name, each.cause.id, 99), each.cause.id) for each in found.troubles]
+    events = [named(name, start, told_id(name, "start", 0))]
+    events += [named(name, each.reward, told_id(name, each.cause.id, each.number), each.cause.id) for each in rewards]
+    events += [named(name, _failed(each), told_id(name, each.cause.id, 99), each.cause.id) for each in found.troubles]
     known = {r.id async for r in log.read(name)}
-    await append_new(log, [*events, _named(name, end, told_id(name, "end", 0))], known)
+    await append_new(log, [*events, named(name, end, told_id(name, "end", 0))], known)
     told["committed"] = True
 
 
@@ -241,7 +271,8 @@ async def append_new(log: "Log", events: list[Recorded], known: set[str]) -> Non
         await log.append(left[start : start + PART])
 
 
-def _named(experiment: str, event: Event, id: str, cause: str = "") -> Recorded:
+def named(experiment: str, event: Event, id: str, cause: str = "") -> Recorded:
+    """``event`` as what ``experiment`` says, under an ``id`` that is the same however often it is said."""
     return recorded(experiment, event).model_copy(update={"id": id, "cause": cause})
 
 
@@ -258,12 +289,12 @@ def _failed(trouble: Trouble) -> RecomputeFailed:
     )
 
 
-def _numbers(told: Mapping[str, Any]) -> dict[str, float]:
+def numbers(told: Mapping[str, Any]) -> dict[str, float]:
     """Of a summary, what is a number, by dotted name."""
     out: dict[str, float] = {}
     for key, value in told.items():
         if isinstance(value, Mapping):
-            out |= {f"{key}.{name}": number for name, number in _numbers(value).items()}
+            out |= {f"{key}.{name}": number for name, number in numbers(value).items()}
         elif isinstance(value, int | float):
             out[key] = float(value)
     return out
@@ -295,9 +326,23 @@ async def _of(log: "Log", name: str) -> list[Recorded]:
 
 async def _behind(log: "Log", started: ExperimentStarted) -> list[Recorded]:
     """What an experiment shares with others: of a training the receipts that it went by, of any other one everything
-    of its run but the receipts."""
+    of its run but what it says itself."""
     if started.kind != "retrain":
-        return [r async for r in read_branch(log, started.run) if not isinstance(r.event, RewardAssigned)]
-    source = experiment_id(started.source)
-    behind = source if await log.last_seq(source) else started.run
-    return [r async for r in read_branch(log, behind, ["RewardAssigned"])]
+        own = RewardAssigned if started.kind == "rescore" else ResultVerified
+        return [r async for r in read_branch(log, started.run) if not isinstance(r.event, own)]
+    _, paid = await behind_training(log, started)
+    return [r async for r in read_branch(log, paid, ["RewardAssigned"])]
+
+
+async def behind_training(log: "Log", started: ExperimentStarted) -> tuple[ExperimentStarted | None, str]:
+    """Whose receipts a training goes by: the experiment that paid them (None: the run itself), and its token. A
+    training from another training goes by what that one went by."""
+    while (begun := await experiment_of(log, started.source)) and begun.kind == "retrain":
+        started = begun
+    return (begun, experiment_id(started.source)) if begun else (None, started.run)
+
+
+async def experiment_of(log: "Log", source: str) -> ExperimentStarted | None:
+    """How the experiment ``source`` began; None where that names a run, or nothing."""
+    is_run = not source.startswith(PREFIX) and await log.last_seq(source)
+    return None if is_run else await begun_as(log, experiment_id(source))

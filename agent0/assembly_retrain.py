@@ -1,13 +1,22 @@
 """Part of the rim: new checkpoints from stored trajectories. No task is asked and no attempt is made again."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly import check_names, open_log, open_port, recorded
+from agent0.assembly import check_names, known_handlers, open_log, open_port
 from agent0.assembly_branches import state_at
-from agent0.assembly_experiments import append_new
+from agent0.assembly_experiments import (
+    append_new,
+    begun_as,
+    behind_training,
+    check_same,
+    experiment_of,
+    named,
+    verdicts_of_source,
+)
 from agent0.branches import Branches
 from agent0.configuration import amended, config_of
 from agent0.errors import ConfigError, NotFoundError, OperationError
@@ -27,6 +36,8 @@ if TYPE_CHECKING:
     from infra.log import Log
 
 BASE = "base"
+_WRITTEN: Mapping[Role, str] = {"student": "TaskAttempted", "teacher": "TaskProposed"}
+"""What a role is trained on."""
 Tell = Callable[[str], None]
 
 
@@ -48,20 +59,55 @@ class _Past:
     """What was stored: requests in order, and what stands for the run's own rewards and verdicts."""
 
     run: str
-    until: int
     state: RunState
     requests: list[Recorded]
     rewards: dict[Deed, RewardAssigned]
     verdicts: dict[str, ResultVerified]
+    purged: tuple[str, ...]
+
+
+@dataclass
+class _Work:
+    """One training experiment under way: what it has told, what it made of which parent, and the ports it opened."""
+
+    log: "Log"
+    name: str
+    past: _Past
+    plan: RunConfig
+    held: list[Recorded]
+    settings: Settings
+    stack: AsyncExitStack
+    ports: dict[str, Any] = field(default_factory=dict)
+    made: dict[str, Artifact | None] = field(default_factory=lambda: {BASE: None})
+
+    @property
+    def history(self) -> Substituted:
+        """The past that is trained on."""
+        past = self.past
+        return Substituted(Branches(self.log), past.rewards, past.verdicts, frozenset(past.purged))
+
+    async def open(self, *names: str) -> None:
+        """Those ports, as far as they are not open yet: a sandbox takes seconds, and only scores need one."""
+        for name in names:
+            if name not in self.ports:
+                self.ports[name] = await open_port(name, self.settings, self.ports["artifacts"])
+                if close := getattr(self.ports[name], "close", None):
+                    self.stack.push_async_callback(close)
+
+    async def tell(self, events: Sequence[tuple[Event, str]]) -> None:
+        """Write down (event, id) that are not written yet, all or none."""
+        await append_new(self.log, [named(self.name, event, id) for event, id in events], {r.id for r in self.held})
 
 
 async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: None) -> dict[str, Any]:
     """Train and write down, checkpoint by checkpoint; killed, the same command goes on with the next.
 
     Raises:
-        NotFoundError: no such run, experiment or task.
+        NotFoundError: no such run, experiment or task, or an artifact that would be trained on is gone.
         OperationError: the experiment is unfinished, nothing was ever trained, or the name asked something else.
     """
+    from infra.artifacts import FileArtifacts
+
     name = experiment_id(asked.name)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
@@ -69,19 +115,14 @@ async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: Non
         plan = amended(past.state.config, asked.changes)
         check_names(plan)
         start = _start(name, asked, past, plan)
-        held = [r async for r in log.read(name)]
-        _check_same(name, held, start)
-        known = {r.id for r in held}
-        await append_new(log, [_named(name, start, told_id(name, "start", 0))], known)
-        works = await _open(settings, stack)
-        trained = await _train(log, name, asked, past, plan, works, held, tell)
-        end = ExperimentFinished(
-            kind="retrain",
-            events=len(trained),
-            sha256=sha256(canonical([[t.checkpoint, t.adapter.sha256 if t.adapter else ""] for t in trained])),
-            summary={f"{t.checkpoint}.samples": float(t.samples) for t in trained},
-        )
-        await append_new(log, [_named(name, end, told_id(name, "end", 0))], known)
+        check_same(name, await begun_as(log, name), start)
+        work = _Work(log, name, past, plan, [r async for r in log.read(name)], settings, stack)
+        work.ports["artifacts"] = FileArtifacts(settings.home)
+        await _check_artifacts(work, asked.roles)
+        await work.open("trainers")
+        await work.tell([(start, told_id(name, "start", 0))])
+        trained = await _train(work, asked.evaluate, tell)
+        await work.tell([(_end(trained), told_id(name, "end", 0))])
     return {
         "experiment": name,
         "run": past.run,
@@ -92,32 +133,61 @@ async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: Non
     }
 
 
+def _end(trained: Sequence[CheckpointTrained]) -> ExperimentFinished:
+    made = [[t.checkpoint, t.adapter.sha256 if t.adapter else ""] for t in trained]
+    samples = {f"{t.checkpoint}.samples": float(t.samples) for t in trained}
+    return ExperimentFinished(kind="retrain", events=len(trained), sha256=sha256(canonical(made)), summary=samples)
+
+
 async def _past(log: "Log", asked: Retrain) -> _Past:
-    run = asked.source
-    rewards: dict[Deed, RewardAssigned] = {}
-    verdicts: dict[str, ResultVerified] = {}
-    source = experiment_id(asked.source)
-    if await log.last_seq(source):
-        told = [r.event async for r in log.read(source)]
-        started = next(e for e in told if isinstance(e, ExperimentStarted))
-        if not any(isinstance(e, ExperimentFinished) for e in told):
-            fix = "Run the command that began it again: it goes on."
-            raise OperationError(f"Experiment {asked.source} is unfinished.", "It counts from its closing event.", fix)
-        run = started.run
-        rewards = {(e.task, e.attempt, e.role): e for e in told if isinstance(e, RewardAssigned)}
-        verdicts = {e.attempt: e for e in told if isinstance(e, ResultVerified)}
+    run, rewards, verdicts, purged = await _source(log, asked)
     state = await state_at(log, run)
     history = Branches(log)
     types = ["TrainingRequested", "TaskRequested"]
     events = [r async for r in history.read(run, types)]
     known = {r.task for r in events if isinstance(r.event, TaskRequested)}
-    for task in asked.purged:
+    for task in purged:
         if task not in known:
             raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"See: agent0 task list {run}")
     requests = [r for r in events if isinstance(r.event, TrainingRequested) and r.event.role in asked.roles]
     if not requests:
         raise OperationError(f"Run {run} never trained a {' or a '.join(asked.roles)}.", "There is nothing to repeat.")
-    return _Past(run, await log.last_seq(run), state, requests, rewards, verdicts)
+    return _Past(run, state, requests, rewards, verdicts, purged)
+
+
+async def _source(
+    log: "Log", asked: Retrain
+) -> tuple[str, dict[Deed, RewardAssigned], dict[str, ResultVerified], tuple[str, ...]]:
+    """The run, what stands for its receipts and verdicts, and the tasks left out: by a training gone on from, too."""
+    begun = await experiment_of(log, asked.source)
+    if begun is None:
+        return asked.source, {}, {}, asked.purged
+    purged = tuple(dict.fromkeys((*begun.purged, *asked.purged)))
+    payer, token = await behind_training(log, begun) if begun.kind == "retrain" else (begun, experiment_id(begun.name))
+    for one in (begun, payer):
+        await _check_finished(log, one)
+    if payer is None:
+        return begun.run, {}, {}, purged
+    if payer.kind == "reverify":
+        why, fix = (
+            "It decided and paid nothing.",
+            f"First: agent0 experiment rescore {payer.run} --verdicts {payer.name}",
+        )
+        raise OperationError(f"Experiment {payer.name} has no rewards.", why, f"{fix} --name NAME --commit")
+    told = [r.event async for r in log.read(token, ["RewardAssigned"])]
+    rewards: dict[Deed, RewardAssigned] = {
+        (e.task, e.attempt, e.role): e for e in told if isinstance(e, RewardAssigned)
+    }
+    return begun.run, rewards, await verdicts_of_source(log, begun.run, payer.policy.get("verdicts", "")), purged
+
+
+async def _check_finished(log: "Log", begun: ExperimentStarted | None) -> None:
+    if begun is None:
+        return
+    async for _ in log.read(experiment_id(begun.name), ["ExperimentFinished"]):
+        return
+    fix = "Run the command that began it again: it goes on."
+    raise OperationError(f"Experiment {begun.name} is unfinished.", "It counts from its closing event.", fix)
 
 
 def _start(name: str, asked: Retrain, past: _Past, plan: RunConfig) -> ExperimentStarted:
@@ -130,58 +200,55 @@ def _start(name: str, asked: Retrain, past: _Past, plan: RunConfig) -> Experimen
         until=max(request.seq for request in past.requests),
         policy={"training": plain["training"], "roles": list(asked.roles), "evaluate": asked.evaluate},
         policy_sha=digest,
-        purged=asked.purged,
+        purged=past.purged,
     )
 
 
-def _check_same(name: str, held: list[Recorded], start: ExperimentStarted) -> None:
-    before = next((r.event for r in held if isinstance(r.event, ExperimentStarted)), None)
-    if before is not None and before != start:
-        raise OperationError(f"Experiment {name} asked something else.", fix="Choose another name.")
+async def _check_artifacts(work: _Work, roles: Sequence[Role]) -> None:
+    """Whatever will be trained on or from is there and whole, before anything is written."""
+    past, store = work.past, work.ports["artifacts"]
+    wanted: dict[Artifact, str] = {}
+    asked = [r.event for r in past.requests if isinstance(r.event, TrainingRequested)]
+    known = {f"{request.role}/{request.checkpoint}" for request in asked}
+    for request in asked:
+        if request.parent_adapter and f"{request.role}/{request.parent}" not in known and request.parent != BASE:
+            wanted[request.parent_adapter] = f"the adapter of {request.parent}"
+    first = min(min(request.after, request.replay_after) for request in asked)
+    types = [_WRITTEN[role] for role in roles]
+    async for told in work.history.read(past.run, types, after=first, until=max(request.until for request in asked)):
+        if artifact := getattr(told.event, "trajectory_artifact", None):
+            wanted[artifact] = f"the trajectory of {told.task if told.attempt == '-' else told.attempt}"
+    for artifact, what in wanted.items():
+        if problem := await asyncio.to_thread(store.verify, artifact):
+            why = f"Artifact {artifact.sha256} is {problem}; it is {what}."
+            fix = "Copy artifacts/ of the machine that wrote it, or leave that task out: --purge TASK."
+            raise NotFoundError(f"Run {past.run} cannot be trained again.", why, fix)
 
 
-async def _open(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
-    from infra.artifacts import FileArtifacts
-
-    ports: dict[str, Any] = {"artifacts": FileArtifacts(settings.home)}
-    for name in ("trainers", "models", "sandbox", "verifier_sandbox", "tool_cache", "web"):
-        ports[name] = await open_port(name, settings, ports["artifacts"])
-        if close := getattr(ports[name], "close", None):
-            stack.push_async_callback(close)
-    return ports
-
-
-async def _train(
-    log: "Log",
-    name: str,
-    asked: Retrain,
-    past: _Past,
-    plan: RunConfig,
-    ports: dict[str, Any],
-    held: list[Recorded],
-    tell: Tell,
-) -> list[CheckpointTrained]:
+async def _train(work: _Work, evaluate: bool, tell: Tell) -> list[CheckpointTrained]:
     """One request after the other: each goes on from what was made of its parent's."""
-    history = Substituted(Branches(log), past.rewards, past.verdicts, frozenset(asked.purged))
-    known = {r.id for r in held}
-    made: dict[str, Artifact | None] = {BASE: None}
     out: list[CheckpointTrained] = []
-    for told in past.requests:
+    for told in work.past.requests:
         request = told.event
         assert isinstance(request, TrainingRequested)  # noqa: S101 - chosen so
         tell(f"{request.checkpoint} from {request.parent}")
-        parent = _parent_adapter(made, request)
-        done = _done(held, request.checkpoint)
-        if done is None:
-            again = request.model_copy(update={"parent_adapter": parent})
-            events = await make_checkpoint(again, past.run, plan, ports["trainers"], history, ports["artifacts"])
-            await append_new(log, [_named(name, e, told_id(name, told.id, n)) for n, e in enumerate(events)], known)
-            done = next(e for e in events if isinstance(e, CheckpointTrained))
-        made[f"{request.role}/{request.checkpoint}"] = done.adapter or parent
+        parent = _parent_adapter(work.made, request)
+        done = _done(work.held, request.checkpoint) or await _checkpoint(work, told.id, request, parent)
+        work.made[f"{request.role}/{request.checkpoint}"] = done.adapter or parent
         out.append(done)
-        if asked.evaluate and request.role == "student":
-            await _evaluate(log, name, past, plan, ports, done, made, held)
+        if evaluate and request.role == "student":
+            await _evaluate(work, done)
     return out
+
+
+async def _checkpoint(
+    work: _Work, cause: str, request: TrainingRequested, parent: Artifact | None
+) -> CheckpointTrained:
+    again = request.model_copy(update={"parent_adapter": parent})
+    trainers, artifacts = work.ports["trainers"], work.ports["artifacts"]
+    events = await make_checkpoint(again, work.past.run, work.plan, trainers, work.history, artifacts)
+    await work.tell([(event, told_id(work.name, cause, number)) for number, event in enumerate(events)])
+    return next(event for event in events if isinstance(event, CheckpointTrained))
 
 
 def _parent_adapter(made: Mapping[str, Artifact | None], request: TrainingRequested) -> Artifact | None:
@@ -197,45 +264,26 @@ def _done(held: list[Recorded], checkpoint: str) -> CheckpointTrained | None:
     return None
 
 
-async def _evaluate(
-    log: "Log",
-    name: str,
-    past: _Past,
-    plan: RunConfig,
-    ports: dict[str, Any],
-    trained: CheckpointTrained,
-    made: Mapping[str, Artifact | None],
-    held: list[Recorded],
-) -> None:
+async def _evaluate(work: _Work, trained: CheckpointTrained) -> None:
     """On the validation tasks of the run, as the run scored its own."""
-    from dataclasses import replace
-
-    from agent0.assembly import known_handlers
-
-    checks = {"checkpoint": trained.checkpoint, "split": "validation"}
-    if any(isinstance(r.event, CheckpointEvaluated) and r.event.checkpoint == trained.checkpoint for r in held):
+    if any(isinstance(r.event, CheckpointEvaluated) and r.event.checkpoint == trained.checkpoint for r in work.held):
         return
-    state = replace(past.state, config=plan)
     request = EvaluationRequested(
         evaluation=f"{trained.checkpoint}-validation",
         checkpoint=trained.checkpoint,
-        adapter=made[f"student/{trained.checkpoint}"],
+        adapter=work.made[f"student/{trained.checkpoint}"],
         iteration=trained.iteration,
         split="validation",
-        n=plan.evaluation.validation,
-        seed=plan.evaluation.seed,
+        n=work.plan.evaluation.validation,
+        seed=work.plan.evaluation.seed,
         state_sha="",
     )
     handler = known_handlers(["evaluate_checkpoint"])["evaluate_checkpoint"]
-    cause = _named(name, request, told_id(name, f"{checks}", 0))
-    events = await handler(cause, state, ports)
-    await append_new(
-        log, [_named(name, e, told_id(name, f"{checks}", n + 1)) for n, e in enumerate(events)], {r.id for r in held}
-    )
-
-
-def _named(experiment: str, event: Event, id: str) -> Recorded:
-    return recorded(experiment, event).model_copy(update={"id": id})
+    await work.open(*handler.ports)
+    key = str({"checkpoint": trained.checkpoint, "split": "validation"})
+    cause = named(work.name, request, told_id(work.name, key, 0))
+    events = await handler(cause, replace(work.past.state, config=work.plan), work.ports)
+    await work.tell([(event, told_id(work.name, key, number + 1)) for number, event in enumerate(events)])
 
 
 def roles_of(text: str) -> tuple[Role, ...]:

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from agent0.errors import ConfigError
-from events.base import TOKEN, effect_id, sha256
+from events.base import TOKEN, Event, effect_id, sha256
 from events.experiments import PREFIX
 from events.tasks import RewardAssigned
 
@@ -53,7 +53,7 @@ def told_id(experiment: str, cause: str, number: int) -> str:
     return effect_id(cause, experiment, number)
 
 
-def digest(told: Iterable[RewardAssigned]) -> str:
+def digest(told: Iterable[Event]) -> str:
     """sha256 over the canonical data of what was told, in order."""
     return sha256("\n".join(json.dumps(each.model_dump(mode="json"), sort_keys=True) for each in told))
 

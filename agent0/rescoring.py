@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from agent0.paying import COMPLETING, payouts
-from agent0.reviewing import awaits_person
+from agent0.reviewing import PERSON, awaits_person
 from agent0.run import RunState, evolve
 from agent0.settings import RewardConfig
 from events.base import Recorded, effect_id
@@ -58,9 +58,15 @@ class Rescoring:
         return self._paid(told, self.state)
 
     def _other(self, event: ResultVerified) -> ResultVerified | None:
-        """What stands for ``event``; one that only asked a person settled nothing, and stays."""
-        asked = self.state is not None and awaits_person(event, self.state.config)
-        return None if asked else self.verdicts.get(event.attempt)
+        """What stands for ``event``. One that only asked a person settled nothing, and stays; so does what a person
+        said where the other verdict would have asked for it, too."""
+        other = self.verdicts.get(event.attempt)
+        if other is None or self.state is None or awaits_person(event, self.state.config):
+            return None
+        if not awaits_person(other, self.state.config):
+            return other
+        # nobody was asked, so nobody said anything: undecided, since everything after it happened all the same
+        return None if event.verifier == PERSON else other.model_copy(update={"verifier": PERSON})
 
     def _paid(self, told: Recorded, state: RunState) -> list[Rescored | Trouble]:
         try:

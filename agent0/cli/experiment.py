@@ -69,6 +69,37 @@ def rescore(
         raise typer.Exit(1)
 
 
+@app.command()
+def reverify(
+    run: terminal.Run = "LAST",
+    name: Name = "",
+    pairs: terminal.Set = None,
+    commit: Annotated[bool, typer.Option("--commit", help="Write it down; without it nothing is written.")] = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """Judge all attempts of a run again in fresh sandboxes, by today's verifiers or other settings of them (--set
+    verification.agreeing=…), and show which verdicts change. With its own settings: none."""
+    from agent0.assembly_branches import pairs_of
+    from agent0.assembly_reverify import Reverify
+    from agent0.assembly_reverify import reverify as judge_again
+    from agent0.errors import ConfigError
+
+    if commit and not name:
+        raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
+    held = terminal.settings()
+    asked = Reverify(_resolved(run), name or "look", pairs_of(pairs), commit)
+    found = terminal.run_async(lambda: judge_again(held, asked, _Told(quiet=as_json)))
+    if as_json:
+        terminal.data(found)
+    else:
+        _tell_verdicts(found)
+    if found["own_settings"] and not found["identical"]:
+        terminal.say(
+            "The run's own settings do not give its own verdicts: verifiers were changed since, or one failed."
+        )
+        raise typer.Exit(1)
+
+
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="An experiment, or a run.")]
 Roles = Annotated[str, typer.Option(help="student, teacher, or student,teacher.")]
 Purge = Annotated[list[str] | None, typer.Option("--purge", metavar="TASK", help="A task to leave out.")]
@@ -187,7 +218,44 @@ def _tell(found: dict[str, Any]) -> None:
         terminal.text(f"{len(sides)} tasks change sides: {', '.join(sides[:20])}{' …' if len(sides) > 20 else ''}")
     if found["failed"]:
         terminal.text(f"{found['failed']} rewards could not be computed.")
+    _tell_end(found)
+
+
+def _tell_end(found: dict[str, Any]) -> None:
     if found["committed"]:
         terminal.text(f"Written down as {found['experiment']}.")
     else:
         terminal.say("Nothing is written; --commit writes it down.")
+
+
+SHOWN = 20
+"""Changed verdicts that a person is shown; --json has them all."""
+
+
+def _tell_verdicts(found: dict[str, Any]) -> None:
+    for rows in (found["by_verifier"], [row for row in found["by_family"] if row["changed"]]):
+        if rows:
+            terminal.table([_labels(row) for row in rows], False)
+    flips = "; ".join(f"{word}: {count}" for word, count in found["flips"].items())
+    terminal.text(f"{found['changed']} of {found['verdicts']} verdicts change{f' ({flips})' if flips else ''}.")
+    if found["changes"]:
+        terminal.table([_changed(row) for row in found["changes"][:SHOWN]], False)
+    if len(found["changes"]) > SHOWN:
+        terminal.text(f"… and {len(found['changes']) - SHOWN} more: --json has them all.")
+    for row in found["failures"][:SHOWN]:
+        terminal.text(f"{row['attempt']} could not be judged: {row['error']}: {terminal.one_line(row['message'])}")
+    _tell_end(found)
+
+
+def _labels(row: dict[str, Any]) -> dict[str, Any]:
+    """Counts as ``before > after``."""
+    plain = {key: value for key, value in row.items() if not key.endswith(("_before", "_after"))}
+    words = ("right", "wrong", "undecided")
+    return plain | {word: f"{row[f'{word}_before']} > {row[f'{word}_after']}" for word in words}
+
+
+def _changed(row: dict[str, Any]) -> dict[str, Any]:
+    words = {True: "right", False: "wrong", None: "undecided"}
+    told = {when: words[row[when]["correct"]] if row[when] else "none" for when in ("before", "after")}
+    reason = terminal.one_line(row["after"]["reason"] if row["after"] else "")
+    return {"attempt": row["attempt"], "family": row["family"], **told, "reason": reason}

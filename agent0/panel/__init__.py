@@ -18,9 +18,10 @@ from events.values import Task, Vote
 NEEDED = 2
 """Checks that must say the same."""
 
-Opinion = Callable[[Task, str], Awaitable[str]]
-"""What a judge model replies about one answer."""
 Said = tuple[bool | None, str]
+"""True, False, or None where it cannot be told; and why."""
+Opinion = Callable[[Task, str], Awaitable[Said]]
+"""What a judge model says about one answer."""
 
 
 @dataclass(frozen=True)

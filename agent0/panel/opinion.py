@@ -13,12 +13,13 @@ from agent0.prompts import prompt, render
 from agent0.settings import JudgeConfig
 from events.values import Task
 
+CHECK = "opinion"
 LONGEST_ANSWER = 2_000
 _VERDICT = re.compile(r"verdict:\s*(right|wrong|unsure)\.?", re.IGNORECASE)
 _MEANING = {"right": True, "wrong": False, "unsure": None}
 
 
-@check("opinion")
+@check(CHECK)
 async def opinion(case: Case) -> list[Said]:
     """Each different answer is judged once."""
     ask = case.evidence.ask
@@ -27,7 +28,7 @@ async def opinion(case: Case) -> list[Said]:
     known: dict[str, Said] = {}
     for answer in case.answers:
         if answer is not None and answer not in known:
-            known[answer] = read_verdict(await ask(case.task, answer))
+            known[answer] = await ask(case.task, answer)
     return [(None, "no answer") if answer is None else known[answer] for answer in case.answers]
 
 
@@ -44,12 +45,13 @@ def asking(models: Models, actor: JudgeConfig, seed: int, group: str) -> Opinion
     if not actor.provider:
         return None
 
-    async def ask(task: Task, answer: str) -> str:
+    async def ask(task: Task, answer: str) -> Said:
         quoted = json.dumps(answer[:LONGEST_ANSWER], ensure_ascii=False)
         words = prompt(actor.prompts, task.domain, "judge")
         turns = render(words, {"question": task.question, "domain": task.domain, "answer": quoted})
         drawn = stream(seed, "judge", task.canonical, answer)
         sampling = Sampling(actor.temperature, actor.top_p, actor.max_tokens, drawn)
-        return (await models.open(actor).generate(GenerateRequest(turns, sampling, group=group))).text
+        reply = await models.open(actor).generate(GenerateRequest(turns, sampling, group=group))
+        return read_verdict(reply.text)
 
     return ask

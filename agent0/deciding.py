@@ -1,0 +1,86 @@
+"""What is decided about attempts: pure, so that verdicts can be decided again, by other rules, from what happened."""
+
+from agent0.panel import Evidence, Opinion
+from agent0.ports import Sandbox
+from agent0.run import RunState
+from agent0.settings import VerificationConfig
+from agent0.state import AttemptState, TaskState
+from agent0.verifiers import Verdict, credit_of, graded, verifier_for
+from events.alarms import ReactionDropped
+from events.base import Event
+from events.tasks import ResultVerified, TaskAttempted
+from events.values import Task
+
+HANDLER = "verify_result"
+DECIDING = (TaskAttempted, ReactionDropped)
+"""Events after which something may have to be decided."""
+_ENDING = ("attempt_task", "continue_attempt", HANDLER)
+"""Handlers without whose effect nothing more becomes of an attempt."""
+
+
+async def verdicts(
+    event: Event, run: RunState, sandbox: Sandbox, ask: Opinion | None, rules: VerificationConfig | None = None
+) -> list[ResultVerified]:
+    """One verdict an attempt; a collective verifier gives all of a task's verdicts when its last attempt is in.
+
+    ``run`` is the state just after ``event``, ``ask`` how to hear the judge; ``rules`` None: the run's own.
+
+    Raises:
+        SandboxUnavailableError: something would have to be run, and there is no sandbox.
+    """
+    rules = rules or run.config.verification
+    attempts = looked_at(event, run, rules)
+    if not attempts:
+        return []
+    name, proposal = task_of(event), _proposal(event, run)
+    judge = verifier_for(proposal, rules.unchecked)
+    evidence = Evidence(tuple(a.computed for a in attempts.values()), rules, ask)
+    answers = [a.answer for a in attempts.values()]
+    found = await judge.judge(proposal, answers, sandbox, evidence)
+    given = event.subgoals if isinstance(event, TaskAttempted) else ()
+    effects = []
+    for (attempt, state), verdict in zip(attempts.items(), found, strict=True):
+        if not state.settled:
+            subgoals = await graded(judge, proposal, given, verdict, sandbox)
+            facts = {"task": name, "attempt": attempt, "iteration": run.iteration, "verifier": judge.name}
+            effects.append(_told(facts, verdict, subgoals))
+    return effects
+
+
+def looked_at(event: Event, run: RunState, rules: VerificationConfig | None = None) -> dict[str, AttemptState]:
+    """The attempts that are looked at: at this event one, or all where the last of them is in."""
+    held = run.tasks.get(task_of(event))
+    if held is None or held.proposal is None:
+        return {}
+    unchecked = (rules or run.config.verification).unchecked
+    if verifier_for(held.proposal, unchecked).collective:
+        return _all(event, held)
+    own = held.attempts.get(event.attempt) if isinstance(event, TaskAttempted) else None
+    return {event.attempt: own} if own and isinstance(event, TaskAttempted) else {}
+
+
+def task_of(event: Event) -> str:
+    """The task that ``event`` may decide something about, empty for none."""
+    match event:
+        case TaskAttempted(task=task) | ReactionDropped(cause_task=task):
+            return task
+    return ""
+
+
+def _all(event: Event, held: TaskState) -> dict[str, AttemptState]:
+    if not all(a.attempted or a.dropped for a in held.attempts.values()):
+        return {}
+    if isinstance(event, ReactionDropped) and event.failed_handler not in _ENDING:
+        return {}
+    return {name: a for name, a in held.attempts.items() if a.attempted}
+
+
+def _proposal(event: Event, run: RunState) -> Task:
+    proposal = run.tasks[task_of(event)].proposal
+    assert proposal is not None  # noqa: S101 - its attempts are looked at
+    return proposal
+
+
+def _told(facts: dict[str, object], verdict: Verdict, subgoals: tuple[bool | None, ...]) -> ResultVerified:
+    told = {name: getattr(verdict, name) for name in ("correct", "reason", "expected", "got", "votes")}
+    return ResultVerified.model_validate({**facts, **told, "subgoals": subgoals, "credit": credit_of(subgoals)})

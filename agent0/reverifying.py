@@ -1,0 +1,111 @@
+"""Verdicts decided again, beside those that were: what a judge once said is heard from the log, and what differs is
+told by verifier, by family and attempt by attempt."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent0.panel import Opinion, Said
+from agent0.panel.opinion import CHECK
+from agent0.state import TaskState
+from events.tasks import ResultVerified
+from events.values import Task, Vote
+
+UNHEARD = "the log has no opinion of the judge"
+_WORDS = {True: "right", False: "wrong", None: "undecided"}
+
+
+@dataclass(frozen=True)
+class Redecided:
+    """One attempt's verdict before and after; None where there is none. ``family`` is that of its task."""
+
+    before: ResultVerified | None
+    after: ResultVerified | None
+    family: str = ""
+
+    @property
+    def of(self) -> ResultVerified:
+        """Whichever there is."""
+        found = self.after or self.before
+        assert found is not None  # noqa: S101 - one of them is there
+        return found
+
+    @property
+    def same(self) -> bool:
+        """To the byte."""
+        if self.before is None or self.after is None:
+            return False
+        return self.before.model_dump_json() == self.after.model_dump_json()
+
+    @property
+    def flip(self) -> str:
+        """``right to wrong`` and the like; empty where both say the same, or one says nothing at all."""
+        if self.before is None or self.after is None or self.before.correct is self.after.correct:
+            return ""
+        return f"{_WORDS[self.before.correct]} to {_WORDS[self.after.correct]}"
+
+
+def heard(held: TaskState, stored: Mapping[str, ResultVerified]) -> Opinion:
+    """The judge as the log remembers it: what it said about the answers of this task, by attempt in ``stored``."""
+    known: dict[str, Vote] = {}
+    for name, attempt in held.attempts.items():
+        vote = next((v for v in stored[name].votes if v.check == CHECK), None) if name in stored else None
+        if vote is not None and attempt.answer is not None:
+            known[attempt.answer] = vote
+
+    async def ask(task: Task, answer: str) -> Said:
+        vote = known.get(answer)
+        return (vote.correct, vote.reason) if vote else (None, UNHEARD)
+
+    return ask
+
+
+def difference(pairs: Sequence[Redecided]) -> dict[str, Any]:
+    """Counts, labels that flipped, and every verdict that is another one than it was."""
+    return {
+        "verdicts": len(pairs),
+        "changed": sum(not p.same for p in pairs),
+        "flipped": sum(bool(p.flip) for p in pairs),
+        "identical": all(p.same for p in pairs),
+        "only_before": sum(p.after is None for p in pairs),
+        "only_after": sum(p.before is None for p in pairs),
+        "flips": dict(sorted(Counter(p.flip for p in pairs if p.flip).items())),
+        "by_verifier": _by("verifier", pairs, lambda p: p.of.verifier),
+        "by_family": _by("family", pairs, lambda p: p.family),
+        "tasks": sorted({p.of.task for p in pairs if not p.same}),
+        "changes": [_change(p) for p in pairs if not p.same],
+    }
+
+
+def _by(column: str, pairs: Iterable[Redecided], key: Callable[[Redecided], str]) -> list[dict[str, Any]]:
+    groups: dict[str, list[Redecided]] = {}
+    for pair in pairs:
+        groups.setdefault(key(pair), []).append(pair)
+    return [
+        {
+            column: name,
+            "n": len(held),
+            "changed": sum(not p.same for p in held),
+            "flipped": sum(bool(p.flip) for p in held),
+            **{f"{word}_{when}": _count(held, when, said) for said, word in _WORDS.items() for when in _SIDES},
+        }
+        for name, held in sorted(groups.items())
+    ]
+
+
+_SIDES = ("before", "after")
+
+
+def _count(pairs: Iterable[Redecided], when: str, said: bool | None) -> int:
+    return sum(one is not None and one.correct is said for one in (getattr(p, when) for p in pairs))
+
+
+def _change(pair: Redecided) -> dict[str, Any]:
+    one = pair.of
+    sides = {when: _side(getattr(pair, when)) for when in _SIDES}
+    return {"task": one.task, "attempt": one.attempt, "family": pair.family, "flip": pair.flip, **sides}
+
+
+def _side(verdict: ResultVerified | None) -> dict[str, Any] | None:
+    return verdict.model_dump(mode="json", exclude={"task", "attempt", "iteration"}) if verdict else None
