@@ -43,6 +43,18 @@ class RunCancelled(Event):
     reason: str = ""
 
 
+class IterationMeasured(Event):
+    """What an iteration's tasks and attempts came to, before anything is trained on them (``measure_iteration``).
+
+    ``measures`` are the numbers of ``agent0.measures.MEANING`` by name; one that could not be known is absent.
+    """
+
+    iteration: int
+    student: str
+    teacher: str
+    measures: dict[str, float]
+
+
 class RunFinished(Event):
     """Everything that was asked for is done."""
 

@@ -58,6 +58,7 @@ class _Teller(TaskTeller):
 
     def learn(self, cause: Recorded, iteration: int) -> Recorded:
         asked = [self.ask_training(cause, role, iteration) for role in ("teacher", "student")]
+        self.measured(asked[0], iteration)
         trained = [self.train(each) for each in asked]
         evaluated = self.evaluations(trained[-1], iteration, [("validation", False)], name=f"student-{iteration}")
         event: Any = evaluated.event
@@ -75,6 +76,11 @@ class _Teller(TaskTeller):
             **{**promoted.model_dump(exclude={"improved"}), "reason": "worse on validation"}
         )
         return self.tell(rejected, evaluated, "judge_checkpoint")
+
+    def measured(self, cause: Recorded, iteration: int) -> None:
+        found = {"tasks": float(self.tasks), "solve_rate": round(self.rng.random(), 6), "tokens": 31.5}
+        told = runs.IterationMeasured(iteration=iteration, student=self.student, teacher="base", measures=found)
+        self.tell(told, cause, "measure_iteration")
 
     def ask_training(self, cause: Recorded, role: str, iteration: int) -> Recorded:
         asked = checkpoints.TrainingRequested(

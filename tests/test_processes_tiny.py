@@ -10,7 +10,7 @@ from tests.processes import Crew
 
 ATTEMPTS = 3
 KINDS = {
-    "runner": ("advance_run", "raise_alarm"),
+    "runner": ("advance_run", "raise_alarm", "measure_iteration", "guard_run"),
     "model": ("propose_task", "screen_task", "attempt_task", "continue_attempt", "evaluate_checkpoint"),
     "verifier": ("verify_result", "assign_reward"),
     "trainer": ("train_checkpoint", "judge_checkpoint"),

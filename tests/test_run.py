@@ -18,6 +18,7 @@ from agent0.settings import RunConfig
 from events import alarms, runs, tasks
 from events.base import Event, Recorded, decode, event_types, record
 from events.checkpoints import TrainingRequested
+from events.runs import IterationMeasured
 from handlers import Handler, handlers
 from handlers.play import play
 from tests.memory import MemoryArtifacts
@@ -144,6 +145,12 @@ def test_who_finishes_first_does_not_matter(seed: int) -> None:
     and the last may find the run finished."""
     alarms_apart = [[r for r in told if r.type != "AlarmRaised"] for told in (played(seed=seed), TOLD)]
     assert facts(alarms_apart[0]) == facts(alarms_apart[1])
+
+
+def test_every_iteration_is_measured_once() -> None:
+    told = [r.event for r in TOLD if isinstance(r.event, IterationMeasured)]
+    assert [e.iteration for e in told] == list(range(small().iterations))
+    assert all(e.measures["attempts"] for e in told)
 
 
 def test_a_phase_waits_for_rewards_that_land_after_the_teachers() -> None:

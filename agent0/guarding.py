@@ -1,0 +1,46 @@
+"""What becomes of a guard's finding: an alarm where it begins to hold, and what the run's settings say besides."""
+
+from agent0.guards import Finding, Guard
+from agent0.settings import Action
+from agent0.state import Checkpoint, RunState
+from events.alarms import AlarmRaised, AlarmResolved
+from events.base import Event
+from events.checkpoints import CheckpointRolledBack
+from events.runs import RunPaused
+
+
+def changes(name: str, watch: Guard, state: RunState) -> list[Event]:
+    """Effects of guard ``name``, the last measures being the news. What held before is not told again."""
+    plan = state.config.guards
+    action: Action = getattr(plan, name)
+    if action == "off" or not state.measures:
+        return []
+    before = watch(state.measures[:-1], plan) if len(state.measures) > 1 else None
+    now = watch(state.measures, plan)
+    if now is None:
+        return [AlarmResolved(alarm=f"guard-{name}", message="it no longer holds")] if before else []
+    return [] if before else _begins(name, now, action, state)
+
+
+def _begins(name: str, found: Finding, action: Action, state: RunState) -> list[Event]:
+    facts = {**found.facts, "iteration": state.iteration}
+    raised = AlarmRaised(alarm=f"guard-{name}", severity=found.severity, message=found.message, facts=facts)
+    why = f"guard {name}: {found.message}"
+    if action == "pause":
+        return [raised, RunPaused(reason=why)]
+    good = last_good(state)
+    if action == "rollback" and good is not None:
+        back = CheckpointRolledBack(checkpoint=state.student.id, to=good.id, reason=why, cause_kind="guard")
+        return [raised, back]
+    return [raised]
+
+
+def last_good(state: RunState) -> Checkpoint | None:
+    """The best by validation among those before the present student, the latest of equals; None where it is the
+    first, or better than all of them."""
+    scored = [(one.score.accuracy, place) for place, one in enumerate(state.promoted[:-1]) if one.score]
+    if not scored:
+        return None
+    accuracy, place = max(scored)
+    held = state.student.score
+    return None if held is not None and held.accuracy > accuracy else state.promoted[place]

@@ -1,0 +1,53 @@
+"""What may go wrong with learning, one file each: a pure function from measures to a finding.
+
+A guard sees the measures of all iterations so far, oldest first, and names what holds now. To add one, copy a file of
+this folder and add its action to ``GuardConfig``.
+"""
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agent0.settings import GuardConfig
+
+History = Sequence[Mapping[str, float]]
+"""Measures by name (``agent0.measures.MEANING``), an iteration each."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What holds, in words with its numbers."""
+
+    message: str
+    facts: Mapping[str, float] = field(default_factory=dict)
+    severity: Literal["info", "warning", "critical"] = "warning"
+
+
+Guard = Callable[[History, GuardConfig], Finding | None]
+_guards: dict[str, Guard] = {}
+
+
+def guard(watch: Guard) -> Guard:
+    """Register ``watch`` under its own name, which is that of its action in ``GuardConfig``."""
+    _guards[watch.__name__] = watch
+    return watch
+
+
+def guards() -> dict[str, Guard]:
+    """All by name."""
+    _import_all()
+    return dict(sorted(_guards.items()))
+
+
+@functools.cache
+def _import_all() -> None:
+    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+        importlib.import_module(f"{__name__}.{found}")
+
+
+def known(history: History, name: str, last: int = 0) -> list[float]:
+    """The values of one measure, of the ``last`` iterations alone where a number is given, as far as they are known."""
+    return [each[name] for each in history[-last:] if name in each]

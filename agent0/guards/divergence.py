@@ -1,0 +1,20 @@
+"""Teacher and student need one another: tasks that are all too hard, or all too easy, teach neither."""
+
+from agent0.guards import Finding, History, guard
+from agent0.settings import GuardConfig
+
+HARD, EASY = 0.05, 0.95
+
+
+@guard
+def divergence(history: History, plan: GuardConfig) -> Finding | None:
+    """The mean solve rate lay at one end in each of the last ``patience`` iterations."""
+    seen = [each["solve_rate"] for each in history[-plan.patience :] if "solve_rate" in each]
+    if len(seen) < plan.patience:
+        return None
+    facts = {"solve_rate": seen[-1]}
+    if max(seen) < HARD:
+        return Finding(f"the teacher's tasks are beyond the student: it solves {seen[-1]:.0%}", facts)
+    if min(seen) > EASY:
+        return Finding(f"the teacher's tasks are beneath the student: it solves {seen[-1]:.0%}", facts)
+    return None

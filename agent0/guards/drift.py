@@ -1,0 +1,21 @@
+"""Pay that rises while held-out accuracy falls is pay for something else."""
+
+from agent0.guards import Finding, History, guard
+from agent0.settings import GuardConfig
+
+RISE = 0.1
+"""Of the mean reward of the student, and of validation accuracy downwards, half of it."""
+
+
+@guard
+def drift(history: History, plan: GuardConfig) -> Finding | None:
+    """Over the last ``patience`` iterations."""
+    seen = [each for each in history[-plan.patience :] if "student_reward" in each and "validation" in each]
+    if len(seen) < plan.patience:
+        return None
+    paid = seen[-1]["student_reward"] - seen[0]["student_reward"]
+    right = seen[-1]["validation"] - seen[0]["validation"]
+    if paid < RISE or right > -RISE / 2:
+        return None
+    facts = {"student_reward": paid, "validation": right}
+    return Finding(f"the mean reward rose by {paid:.3f} while validation fell by {-right:.3f}", facts)

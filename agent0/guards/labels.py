@@ -1,0 +1,25 @@
+"""Majority answers are what a run would learn from where nothing computes; where something does, they can be probed.
+
+Published runs lose them: 79, 69, 63 % right over three iterations (R-Zero, arXiv 2508.05004, section 4).
+"""
+
+from agent0.guards import Finding, History, guard, known
+from agent0.settings import GuardConfig
+
+LOWEST = 0.5
+LOSS = 0.15
+
+
+@guard
+def labels(history: History, plan: GuardConfig) -> Finding | None:
+    """Fewer than half of the majority answers are right, or many fewer than in the best iteration."""
+    values = known(history, "label_accuracy")
+    if not values or "label_accuracy" not in history[-1]:
+        return None
+    now, best = values[-1], max(values)
+    facts = {"label_accuracy": now, "best": best}
+    if now < LOWEST:
+        return Finding(f"{now:.0%} of majority answers are right: labels by majority would teach mistakes", facts)
+    if best - now > LOSS:
+        return Finding(f"majority answers are right in {now:.0%}, after {best:.0%}: labels decay", facts)
+    return None

@@ -1,0 +1,17 @@
+"""Nothing has come of it for a while: time to stop, or to change something."""
+
+from agent0.guards import Finding, History, guard, known
+from agent0.settings import GuardConfig
+
+
+@guard
+def plateau(history: History, plan: GuardConfig) -> Finding | None:
+    """Validation of the last ``patience`` iterations never passed what it was before them."""
+    values = known(history, "validation")
+    if len(values) <= plan.patience:
+        return None
+    before, since = max(values[: -plan.patience]), max(values[-plan.patience :])
+    if since > before:
+        return None
+    facts = {"best_before": before, "best_since": since}
+    return Finding(f"validation has not risen above {before:.3f} for {plan.patience} iterations", facts, "info")

@@ -1,0 +1,103 @@
+"""What an iteration came to, in numbers that guards and pictures of the curriculum look at. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import exp, log
+from statistics import fmean
+
+from agent0.answers import normal_form
+from agent0.confidence import agreement
+from agent0.state import AttemptState, RunState, TaskState
+
+MEANING = {
+    "tasks": "tasks asked for",
+    "accepted": "share of them that passed screening",
+    "novelty": "mean novelty of accepted tasks",
+    "families": "as many equally frequent families would be as varied (exp of Shannon's entropy)",
+    "largest_family": "share of the most frequent family",
+    "attempts": "attempts that were made",
+    "answered": "share of them with an answer",
+    "solve_rate": "mean verified solve rate of accepted tasks",
+    "solved": "share of accepted tasks that some attempt solved",
+    "frontier": "share of accepted tasks inside the frontier band",
+    "label_accuracy": "share of tasks inside the band whose majority answer is right by the verifier's own computing",
+    "surprise": "mean negative log-probability of a sampled token, nats",
+    "tokens": "mean tokens an attempt",
+    "variety": "mean share of distinct answers among a task's answers",
+    "tool_use": "share of attempts with a successful tool call",
+    "student_reward": "mean total of the student's rewards",
+    "validation": "accuracy of the student that made the attempts",
+}
+"""Every measure by name. One that cannot be known is absent, which is not 0."""
+
+
+def measure(state: RunState) -> dict[str, float]:
+    """The measures of the present iteration, once its tasks are done."""
+    tasks = list(state.tasks.values())
+    accepted = [task for task in tasks if task.accepted]
+    tried = [a for task in accepted for a in task.attempts.values() if a.attempted]
+    families = [task.proposal.family for task in accepted if task.proposal]
+    found: dict[str, float | None] = {
+        "tasks": float(len(tasks)),
+        "accepted": _share(task.accepted for task in tasks),
+        "novelty": _mean(task.novelty for task in accepted),
+        **_spread(families),
+        **_attempts(tried),
+        **_outcomes(accepted, state.config.curriculum.band),
+        "variety": _mean(map(_variety, accepted)),
+        "validation": state.student.score.accuracy if state.student.score else None,
+    }
+    return {name: round(value, 6) for name, value in found.items() if value is not None}
+
+
+def _attempts(tried: list[AttemptState]) -> dict[str, float | None]:
+    logprob = _mean(a.mean_logprob for a in tried)
+    return {
+        "attempts": float(len(tried)),
+        "answered": _share(a.answer is not None for a in tried),
+        "surprise": None if logprob is None else -logprob,
+        "tokens": _mean(float(a.tokens) for a in tried),
+        "tool_use": _share(a.tool_ok > 0 for a in tried),
+        "student_reward": _mean(a.reward for a in tried),
+    }
+
+
+def _outcomes(accepted: list[TaskState], band: tuple[float, float]) -> dict[str, float | None]:
+    rated = [(task, task.solve_rate) for task in accepted if task.solve_rate is not None]
+    inside = [task for task, rate in rated if band[0] <= rate <= band[1]]
+    return {
+        "solve_rate": _mean(rate for _, rate in rated),
+        "solved": _share(rate > 0 for _, rate in rated),
+        "frontier": _share(band[0] <= rate <= band[1] for _, rate in rated),
+        "label_accuracy": _mean(map(_label, inside)),
+    }
+
+
+def _label(task: TaskState) -> float | None:
+    """1 where the majority's answer is right; None where there is none, or nothing said whether it is right."""
+    tried = [a for a in task.attempts.values() if a.attempted]
+    majority = agreement(a.answer for a in tried).majority
+    said = [a.correct for a in tried if a.answer is not None and normal_form(a.answer) == majority]
+    decided = [word for word in said if word is not None]
+    return float(decided[0]) if decided else None
+
+
+def _variety(task: TaskState) -> float | None:
+    given = [normal_form(a.answer) for a in task.attempts.values() if a.answer is not None]
+    return len(set(given)) / len(given) if given else None
+
+
+def _spread(families: list[str]) -> Mapping[str, float | None]:
+    shares = [count / len(families) for count in Counter(families).values()]
+    if not shares:
+        return {}
+    return {"families": exp(-sum(share * log(share) for share in shares)), "largest_family": max(shares)}
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _share(values: Iterable[bool]) -> float | None:
+    return _mean(map(float, values))

@@ -1,0 +1,18 @@
+"""Says what an iteration came to, before anything is trained on it."""
+
+from agent0.measures import measure
+from agent0.requests import wanted_ids
+from agent0.run import RunState
+from events.base import Event
+from events.checkpoints import TrainingRequested
+from events.runs import IterationMeasured
+from handlers import on
+
+
+@on(TrainingRequested)
+async def measure_iteration(event: TrainingRequested, run: RunState) -> list[Event]:
+    """Once an iteration: at the first of its trainings."""
+    if run.phase != "training" or event.checkpoint != next(iter(wanted_ids(run)), ""):
+        return []
+    found = measure(run)
+    return [IterationMeasured(iteration=run.iteration, student=run.student.id, teacher=run.teacher.id, measures=found)]

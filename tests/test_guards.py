@@ -1,0 +1,131 @@
+"""What an iteration came to, and what is made of it: alarms that come and go, a pause, a way back."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.guarding import changes, last_good
+from agent0.guards import guards
+from agent0.measures import MEANING, measure
+from agent0.run import RunState
+from agent0.settings import GuardConfig, RunConfig
+from agent0.state import AttemptState, Checkpoint, Score, TaskState
+from events.alarms import AlarmRaised, AlarmResolved
+from events.checkpoints import CheckpointRolledBack
+from events.runs import RunPaused
+from events.values import Task
+
+PLAN = GuardConfig()
+GOOD = {
+    "answered": 1.0, "tokens": 40.0, "surprise": 0.5, "solve_rate": 0.5, "label_accuracy": 0.9, "largest_family": 0.2,
+    "student_reward": 0.4, "validation": 0.5,
+}  # fmt: skip
+
+
+def after(*measures: dict[str, float], scores: tuple[float, ...] = (), **guard: Any) -> RunState:
+    """A state whose iterations came to ``measures``; students were promoted with ``scores``."""
+    config = RunConfig(guards=GuardConfig(**guard))
+    promoted = tuple(Checkpoint(f"student-{n}", None, Score(s)) for n, s in enumerate(scores)) or (Checkpoint(),)
+    return RunState("r", 9, config, "", measures=measures, promoted=promoted)
+
+
+def attempt(answer: str | None, correct: bool | None, **facts: Any) -> AttemptState:
+    return AttemptState(0, answer=answer, attempted=True, verified=True, correct=correct, **facts)
+
+
+def task(*attempts: AttemptState, family: str = "linear") -> TaskState:
+    decided = [a.correct for a in attempts if a.correct is not None]
+    rate = sum(decided) / len(decided) if decided else None
+    proposal = Task(domain="math", family=family, level=1, question="?", canonical=f"{family} {attempts}")
+    held = {f"a{n}": a for n, a in enumerate(attempts)}
+    return TaskState(0, "math", family, 1, proposal=proposal, accepted=True, solve_rate=rate, attempts=held)
+
+
+def test_an_iteration_in_numbers() -> None:
+    right, wrong = attempt("4", True, tokens=10, mean_logprob=-0.5), attempt("5", False, tokens=30, mean_logprob=-1.5)
+    tasks = {"t0": task(right, right, wrong, wrong, wrong), "t1": task(right, right, family="lists")}
+    tasks["t2"] = TaskState(2, "math", "linear", 1, rejected=True)
+    found = measure(replace(after(), tasks=tasks))
+    assert found["tasks"] == 3
+    assert found["accepted"] == pytest.approx(2 / 3, abs=1e-6)
+    assert found["solve_rate"] == pytest.approx(0.7)
+    assert found["frontier"] == 0.5
+    assert found["label_accuracy"] == 0  # three of five said 5, which is wrong
+    assert found["surprise"] == pytest.approx((4 * 0.5 + 3 * 1.5) / 7, abs=1e-6)
+    assert found["variety"] == pytest.approx((2 / 5 + 1 / 2) / 2)
+    assert found["families"] == pytest.approx(2.0)
+    assert "validation" not in found  # nobody scored this student: unknown is not 0
+
+
+@given(st.lists(st.tuples(st.sampled_from(["1", "2", None]), st.sampled_from([True, False, None])), max_size=5))
+def test_measures_are_total_and_named(answers: list[tuple[str | None, bool | None]]) -> None:
+    tasks = {"t": task(*(attempt(a, c) for a, c in answers))}
+    assert set(measure(replace(after(), tasks=tasks))) <= set(MEANING)
+    assert set(measure(after())) <= set(MEANING)
+
+
+def test_every_guard_has_an_action_and_every_action_a_guard() -> None:
+    assert set(guards()) == set(GuardConfig.model_fields) - {"patience"}
+
+
+CASES = {
+    "labels": [{**GOOD, "label_accuracy": 0.79}, {**GOOD, "label_accuracy": 0.63}],
+    "collapse": [GOOD, {**GOOD, "tokens": 4.0}],
+    "plateau": [GOOD, *[{**GOOD, "validation": 0.49}] * 3],
+    "drift": [GOOD, GOOD, {**GOOD, "student_reward": 0.6, "validation": 0.4}],
+    "divergence": [{**GOOD, "solve_rate": 0.01}] * 3,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_guard_speaks_when_it_begins_to_hold_and_when_it_ends(name: str) -> None:
+    history = CASES[name]
+    told = {guard: watch(history, PLAN) for guard, watch in guards().items()}
+    assert [guard for guard, found in told.items() if found] == [name]
+    (raised,) = changes(name, guards()[name], after(*history))
+    assert isinstance(raised, AlarmRaised)
+    assert raised.alarm == f"guard-{name}"
+    assert changes(name, guards()[name], after(*history, history[-1])) == []
+    better = {**GOOD, "validation": 0.9}
+    (resolved,) = changes(name, guards()[name], after(*history, better))
+    assert isinstance(resolved, AlarmResolved)
+    assert changes(name, guards()[name], after(*history, **{name: "off"})) == []
+
+
+@pytest.mark.parametrize(
+    "one",
+    [{**GOOD, "answered": 0.2}, {**GOOD, "surprise": 0.01, "solve_rate": 0.3}, {**GOOD, "largest_family": 0.9}],
+)
+def test_every_way_to_collapse_is_seen(one: dict[str, float]) -> None:
+    assert guards()["collapse"]([GOOD, one], PLAN)
+
+
+def test_being_sure_and_right_is_no_collapse() -> None:
+    assert not guards()["collapse"]([GOOD, {**GOOD, "surprise": 0.01, "solve_rate": 0.9}], PLAN)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(sorted(MEANING)), st.floats(0, 100)), min_size=1, max_size=6))
+def test_guards_are_total(history: list[dict[str, float]]) -> None:
+    for watch in guards().values():
+        watch(history, PLAN)
+
+
+def test_a_guard_may_pause_or_go_back() -> None:
+    history, watch = CASES["collapse"], guards()["collapse"]
+    paused = changes("collapse", watch, after(*history, collapse="pause"))
+    assert [type(e) for e in paused] == [AlarmRaised, RunPaused]
+    state = after(*history, scores=(0.3, 0.6, 0.4), collapse="rollback")
+    raised, back = changes("collapse", watch, state)
+    assert isinstance(raised, AlarmRaised)
+    assert isinstance(back, CheckpointRolledBack)
+    assert (back.checkpoint, back.to, back.cause_kind) == ("student-2", "student-1", "guard")
+
+
+def test_there_is_no_way_back_from_the_best() -> None:
+    assert last_good(after(scores=(0.3, 0.6))) is None
+    assert last_good(after(scores=(0.3,))) is None
+    state = after(*CASES["collapse"], scores=(0.3, 0.6), collapse="rollback")
+    assert [type(e) for e in changes("collapse", guards()["collapse"], state)] == [AlarmRaised]
