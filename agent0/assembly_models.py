@@ -234,10 +234,10 @@ def _scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Model:
     return Scripted(artifacts, actor)
 
 
-def _train_scripted(_: ActorConfig, __: Settings, artifacts: Artifacts) -> Trainer:
+def _train_scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Trainer:
     from infra.models.scripted import ScriptedTrainer
 
-    return ScriptedTrainer(artifacts)
+    return ScriptedTrainer(artifacts, actor)
 
 
 def _train_tiny(_: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:

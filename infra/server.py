@@ -68,6 +68,10 @@ accounts {{ A0 {{ jetstream: enabled, users: [
 """
 
 
+LOOK_S = 0.1
+"""How often each user of an embedded server looks whether it lives."""
+
+
 @dataclass(frozen=True)
 class _Place:
     """Name and port of an embedded server: kept for ever, so that those attached find it again."""
@@ -243,7 +247,7 @@ class Server:
     async def _supervise(self) -> None:
         """Start the server again where it died, on the same port: clients reconnect by themselves."""
         while True:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(LOOK_S)
             if self.pid:
                 continue
             try:

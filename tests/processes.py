@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agent0.assembly import open_log
+from agent0.assembly import known_handlers, open_log
 from agent0.configuration import load
 from agent0.errors import Kind
 from events.base import Recorded
@@ -20,12 +20,18 @@ from infra.server import Server
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 90.0
 
+_NAMED = {
+    "teacher": ("propose_task", "screen_task"),
+    "student": ("attempt_task", "continue_attempt", "evaluate_checkpoint"),
+    "verifier": ("verify_result",),
+    "rewarder": ("assign_reward",),
+    "trainer": ("train_checkpoint", "judge_checkpoint"),
+}
+_LEFT = sorted(set(known_handlers()) - {name for names in _NAMED.values() for name in names})
+
 KINDS = {
-    "runner": ("handlers", "run", "advance_run", "raise_alarm"),
-    "teacher": ("handlers", "run", "propose_task", "screen_task"),
-    "student": ("handlers", "run", "attempt_task", "continue_attempt"),
-    "verifier": ("handlers", "run", "verify_result", "assign_reward"),
-    "trainer": ("handlers", "run", "train_checkpoint", "evaluate_checkpoint", "judge_checkpoint"),
+    "runner": ("handlers", "run", *_LEFT),
+    **{kind: ("handlers", "run", *names) for kind, names in _NAMED.items()},
     "projector": ("projections", "run"),
 }
 """Kind of process -> its command; together they run every handler once."""

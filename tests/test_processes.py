@@ -2,12 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from events.base import Recorded
+from tests.crashing import VOLATILE, payloads
 from tests.processes import KINDS, Crew
 
 SIZES = {
@@ -18,34 +18,6 @@ SIZES = {
     "RUN__EVALUATION__TEST": "9",
     "RUN__STUDENT__TOOLS": '["python"]',
 }
-
-VOLATILE = {
-    "wall_s": "a clock",
-    "cpu_s": "a clock",
-    "latency_p50_s": "a clock",
-    "latency_p95_s": "a clock",
-    "peak_mem_mib": "measured",
-    "cached": "the cache is each process's own",
-    "position": "a place in the stream",
-    "after": "a place in the stream",
-    "until": "a place in the stream",
-    "replay_after": "a place in the stream",
-    "manifest": "an artifact that holds event ids",
-    "dataset": "a digest of event ids",
-    "items": "an artifact that holds seconds",
-}
-"""Fields that may differ between two tellings of one run, and why; all others are equal."""
-
-
-def payloads(told: Sequence[Recorded], volatile: Mapping[str, str] = VOLATILE) -> Counter[str]:
-    """What was said of whom, without the ``volatile`` fields."""
-
-    def stable(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: stable(inner) for key, inner in sorted(value.items()) if key not in volatile}
-        return [stable(inner) for inner in value] if isinstance(value, list) else value
-
-    return Counter(f"{r.type} {r.task} {r.attempt} {stable(r.event.model_dump(mode='json'))}" for r in told)
 
 
 @pytest.fixture(scope="module")

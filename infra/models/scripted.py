@@ -48,12 +48,7 @@ class Scripted:
 
     def __init__(self, artifacts: Artifacts, actor: ActorConfig | None = None) -> None:
         """Raises ConfigError for another ``actor.model``."""
-        asked = actor.model if actor else ""
-        found = _option.fullmatch(asked)
-        if asked and not found:
-            raise ConfigError(f"The scripted model has no variant {asked!r}.", "It knows latency=SECONDS.", "")
-        self._latency = float(found[1]) if found else 0.0
-        self._artifacts = artifacts
+        self._latency, self._artifacts = _latency(actor), artifacts
 
     async def generate(self, request: GenerateRequest) -> Generation:
         """The same request gives the same turn; at temperature 0 whatever the seed."""
@@ -85,11 +80,14 @@ class Scripted:
 class ScriptedTrainer:
     """Raises the skill of an adapter where calling tools was rewarded above guessing, and lowers it where not."""
 
-    def __init__(self, artifacts: Artifacts) -> None:
-        self._artifacts = artifacts
+    def __init__(self, artifacts: Artifacts, actor: ActorConfig | None = None) -> None:
+        """As the model's: a training takes ``latency`` too."""
+        self._latency, self._artifacts = _latency(actor), artifacts
 
     async def train(self, job: TrainJob) -> Trained:
         """Same job, same adapter."""
+        if self._latency:
+            await asyncio.sleep(self._latency)
         before = skill_of(job.parent, self._artifacts)
         lesson = _lesson(job.samples)
         skill = max(0, before + lesson)
@@ -98,6 +96,14 @@ class ScriptedTrainer:
         tokens = sum(sum(s.trajectory.mask) for s in (*job.samples, *job.replay))
         metrics = {"skill": float(skill), "lesson": float(lesson), "steps": 1.0, "tokens": float(tokens)}
         return Trained(adapter, metrics)
+
+
+def _latency(actor: ActorConfig | None) -> float:
+    asked = actor.model if actor else ""
+    found = _option.fullmatch(asked)
+    if asked and not found:
+        raise ConfigError(f"The scripted model has no variant {asked!r}.", "It knows latency=SECONDS.", "")
+    return float(found[1]) if found else 0.0
 
 
 def skill_of(adapter: Artifact | None, artifacts: Artifacts) -> int:
