@@ -5,7 +5,7 @@ import pkgutil
 
 from projections.base import Row, Table, projection, registered, select
 from projections.projector import Position, Projector, StoppedError, position
-from projections.views import Difference, Rebuilt, Views, verify
+from projections.views import Difference, Rebuilt, Views, build, verify
 
 __all__ = [
     "Difference",
@@ -16,6 +16,7 @@ __all__ = [
     "StoppedError",
     "Table",
     "Views",
+    "build",
     "position",
     "projection",
     "select",

@@ -4,6 +4,7 @@
 """
 
 import hashlib
+import os
 import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -159,6 +160,26 @@ class Views:
         for path in map(self._path, self._versions()):
             if path not in (before, now) and self._number(path) < self._number(now):
                 _remove(path)
+
+
+async def build(path: Path, connect: Connect, tables: dict[str, Table], begin: Position, read: Read) -> Rebuilt:
+    """Tables of what ``read`` gives from behind ``begin`` on, in one new file: it is whole, or it is not there."""
+    beside = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        projector = Projector(beside, connect, tables, begin.stream, begin.seq + 1)
+        try:
+            reached = await projector.catch_up(read)
+        finally:
+            projector.close()
+        with closing(connect(beside)) as db:
+            db.execute("PRAGMA journal_mode = DELETE")  # readers need no file but this one
+            built = Rebuilt(path, reached, digests(db, tables), False)
+        with beside.open("rb") as file:
+            os.fsync(file.fileno())
+        beside.rename(path)
+        return built
+    finally:
+        _remove(beside)
 
 
 def digests(db: sqlite3.Connection, tables: dict[str, Table]) -> dict[str, str]:

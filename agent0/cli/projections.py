@@ -1,10 +1,15 @@
 """The read models: how far they are, queries, rebuilding."""
 
-from typing import Annotated
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent0.cli import terminal
+
+if TYPE_CHECKING:
+    from agent0.assembly_experiments import Progress
 
 app = typer.Typer(help="The tables (read models): list, query, rebuild.")
 
@@ -34,17 +39,12 @@ def show(
     as_json: terminal.Json = False,
 ) -> None:
     """The first rows of one table, in the order of its key."""
-    from agent0.configuration import nearest
-    from agent0.errors import NotFoundError
-    from projections import select, tables
+    from agent0.assembly_replay import known_tables
+    from projections import select
 
-    known = tables()
-    if table not in known:
-        raise NotFoundError(
-            f"There is no table {table[:80]!r}.", nearest(table, list(known)), "See: agent0 projections list"
-        )
+    known = known_tables((table,))[table]
     with terminal.tables() as db:
-        order = ", ".join(known[table].key)
+        order = ", ".join(known.key)
         rows = select(db, f"SELECT * FROM {table} ORDER BY {order} LIMIT ?", (limit,))  # noqa: S608 - a declared name
     terminal.table(rows, as_json)
 
@@ -54,17 +54,26 @@ def query(
     sql: Annotated[str, typer.Argument(help="One SELECT over the tables; '-' reads it from standard input.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="Rows at most.")] = 1000,
     timeout: Annotated[float, typer.Option(min=0.01, max=3600, help="Seconds at most.")] = 5.0,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Tables of `agent0 projections build` instead of the live ones.")
+    ] = None,
     as_json: terminal.Json = False,
 ) -> None:
     """Ask the tables anything. It can only read."""
     import sys
 
     from agent0.assembly_tables import live_path
+    from agent0.errors import NotFoundError
     from infra.storage import guarded_query
 
-    with terminal.tables():
-        asked = sys.stdin.read() if sql == "-" else sql
-        rows = guarded_query(live_path(terminal.settings()), asked, max_rows=limit, timeout_s=timeout)
+    asked = sys.stdin.read() if sql == "-" else sql
+    if file is None:
+        with terminal.tables():
+            rows = guarded_query(live_path(terminal.settings()), asked, max_rows=limit, timeout_s=timeout)
+    elif file.is_file():
+        rows = guarded_query(file, asked, max_rows=limit, timeout_s=timeout)
+    else:
+        raise NotFoundError(f"There is no file {file}.", fix=f"Make it: agent0 projections build --into {file}")
     terminal.table(rows, as_json)
 
 
@@ -121,6 +130,47 @@ def rebuild(
             return {"path": str(done.path), "seq": done.seq, "verified": done.verified, "sha256": done.digests}
 
     terminal.record(terminal.run_async(work), as_json)
+
+
+@app.command()
+def build(
+    into: Annotated[Path, typer.Option(metavar="FILE", help="The SQLite file to make; it may not be there yet.")],
+    table: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this table; may be repeated.")] = None,
+    until_seq: Annotated[int | None, typer.Option(metavar="N", min=1, help="As of this event.")] = None,
+    until_time: Annotated[
+        str, typer.Option(metavar="TIME", help="As of this moment: ISO 8601, UTC where it names no zone.")
+    ] = "",
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="ARCHIVE", help="From an archive instead of the log.")
+    ] = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Make the tables as of any event or moment in a file of their own. Nothing else is written; ask them with
+    `agent0 projections query --file FILE`."""
+    from agent0.assembly_replay import Build, moment
+    from agent0.assembly_replay import build as build_file
+    from agent0.errors import ConfigError
+
+    if until_seq and until_time:
+        raise ConfigError("--until-seq and --until-time exclude each other.", fix="Give one of them.")
+    time = moment(until_time) if until_time else None
+    asked = Build(into, tuple(table or ()), until_seq or 0, time, source)
+    held = terminal.settings()
+    terminal.record(terminal.run_async(lambda: build_file(held, asked, _Told())), as_json)
+
+
+class _Told:
+    """Says once a second how far the reading is."""
+
+    def __init__(self) -> None:
+        self._last = monotonic()
+
+    def __call__(self, at: "Progress") -> None:
+        if at.done < at.all and monotonic() < self._last + 1:
+            return
+        self._last = monotonic()
+        rate = at.done / at.wall_s if at.wall_s else 0.0
+        terminal.say(f"{at.done:,} of {at.all:,} events, {rate:,.0f} a second, {at.left_s:.0f} s left")
 
 
 @app.command()
