@@ -76,21 +76,33 @@ def unpack(data: bytes) -> Adapter:
     from safetensors.torch import load
 
     try:
-        files = _files(data)
-        return Adapter(_settings(json.loads(files[CONFIG])), load(files[WEIGHTS]), json.loads(files.get(NOTE, b"{}")))
-    except (tarfile.TarError, KeyError, ValueError, TypeError, SafetensorError) as error:
+        found = files(data)
+        return Adapter(_settings(json.loads(found[CONFIG])), load(found[WEIGHTS]), json.loads(found.get(NOTE, b"{}")))
+    except (KeyError, ValueError, TypeError, SafetensorError) as error:
         raise OperationError("This artifact is no LoRA adapter.", f"{type(error).__name__}: {error}"[:200]) from error
 
 
-def _files(data: bytes) -> dict[str, bytes]:
-    files = {}
+def files(data: bytes) -> dict[str, bytes]:
+    """What is in the tar, by name.
+
+    Raises:
+        OperationError: it is no tar of these files.
+    """
+    try:
+        return _entries(data)
+    except (tarfile.TarError, ValueError) as error:
+        raise OperationError("This artifact is no LoRA adapter.", f"{type(error).__name__}: {error}"[:200]) from error
+
+
+def _entries(data: bytes) -> dict[str, bytes]:
+    found = {}
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
         for entry in archive:
             if not entry.isreg() or entry.name not in (CONFIG, WEIGHTS, NOTE) or entry.size > LARGEST:
                 raise ValueError(f"unexpected entry {entry.name[:80]!r}")
             content = archive.extractfile(entry)
-            files[entry.name] = content.read() if content else b""
-    return files
+            found[entry.name] = content.read() if content else b""
+    return found
 
 
 def _settings(found: Mapping[str, Any]) -> dict[str, Any]:

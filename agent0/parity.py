@@ -1,0 +1,70 @@
+"""Whether a model that is served is the one that was trained: what both write after the same probes, side by side."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from agent0.families import families
+from events.values import Turn
+
+TOLERANCE = 1e-3
+"""Nats by which the log-probability of a token may differ."""
+PROBES, TOKENS = 8, 16
+
+
+@dataclass(frozen=True)
+class Step:
+    """One token as written greedily: what names it (its id, or its text where a server tells no ids), its
+    log-probability before any sampling, and those of others at its place."""
+
+    token: int | str
+    logprob: float
+    others: Mapping[int | str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Parity:
+    """``compared`` tokens, the largest and the mean difference of their log-probabilities; ``parted``: probes after
+    which the two wrote other tokens; ``unseen``: where the server does not tell the expected token's probability."""
+
+    probes: int
+    compared: int
+    largest: float
+    mean: float
+    parted: int
+    unseen: int
+
+    def within(self, tolerance: float) -> bool:
+        """Whether everything that was expected was seen, and no difference is larger. Two tokens that are equally
+        likely, as far as ``tolerance`` tells, may part."""
+        return self.compared > 0 and not self.unseen and self.largest <= tolerance
+
+
+def probes(count: int = PROBES) -> list[tuple[Turn, ...]]:
+    """Conversations that are asked of both: questions of the families, always the same."""
+    entries = sorted(families().values(), key=lambda entry: entry.name)
+    rng = random.Random("probes")
+    picked = [entries[n % len(entries)] for n in rng.sample(range(max(count, len(entries))), count)]
+    return [(Turn(role="user", content=one.render(one.sample(1, rng), rng)),) for one in picked]
+
+
+def parity(expected: Sequence[Sequence[Step]], served: Sequence[Sequence[Step]]) -> Parity:
+    """Compare what was expected after each probe with what was served, token by token up to where they part."""
+    found: list[float] = []
+    parted = unseen = 0
+    for ours, theirs in zip(expected, served, strict=True):
+        for one, other in zip(ours, theirs, strict=False):
+            told = other.logprob if other.token == one.token else other.others.get(one.token, -inf)
+            if told == -inf:
+                unseen += 1
+            else:
+                found.append(abs(told - one.logprob))
+            if other.token != one.token:
+                parted += 1
+                break
+        else:
+            parted += not theirs and bool(ours)
+            unseen += not theirs and bool(ours)
+    mean = sum(found) / len(found) if found else 0.0
+    return Parity(len(expected), len(found), max(found, default=0.0), mean, parted, unseen)

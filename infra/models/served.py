@@ -1,0 +1,175 @@
+"""Models that another program serves, asked what they write: llama.cpp's server through its own HTTP API."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+
+from agent0.errors import Agent0Error, DependencyError, OperationError, TransientError
+from agent0.parity import Step
+from events.values import Turn
+
+TIMEOUT = httpx.Timeout(120.0, connect=5.0)
+SEEN = 50
+"""How many of the likeliest tokens a server is asked for at each place."""
+
+FORCED = 1000.0
+"""Added to a token's logit when it is chosen; what is told of its probability is from before."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a served model wrote. ``steps`` is empty where the server tells no log-probabilities."""
+
+    text: str
+    steps: tuple[Step, ...] = ()
+
+
+class Served(Protocol):
+    """One model that a server serves: token ids and their text in, a greedy continuation out."""
+
+    kind: str
+
+    async def digest(self) -> tuple[str, str]:
+        """The sha256 of the adapter file that it has, empty where it does not tell; and a line on that."""
+        ...
+
+    async def rendered(self, turns: Sequence[Turn]) -> str | None:
+        """The text that its chat template makes of ``turns``, up to where the assistant writes; None: not told."""
+        ...
+
+    async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> Said | None:
+        """What it writes after ``prompt``, which spells ``text``; None where it cannot leave its adapter out."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class LlamaServer:
+    """The one model that a llama.cpp server at ``url`` has loaded, with the adapters that it was started with."""
+
+    kind = "llama.cpp"
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._client = httpx.AsyncClient(base_url=url, timeout=TIMEOUT)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def adapters(self) -> list[dict[str, Any]]:
+        """Its adapters: id, path and scale."""
+        found: list[dict[str, Any]] = await self._asked("GET", "/lora-adapters")
+        return found
+
+    async def digest(self) -> tuple[str, str]:
+        """Of its one adapter's file, where that is on this machine."""
+        found = await self.adapters()
+        if len(found) != 1:
+            return "", f"it has {len(found)} adapters loaded (a merged model has none)"
+        path = Path(found[0]["path"])
+        return (file_digest(path), str(path)) if path.is_file() else ("", f"{path} is not on this machine")
+
+    async def rendered(self, turns: Sequence[Turn]) -> str | None:
+        """The text that its chat template makes of ``turns``."""
+        body = {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
+        return str((await self._asked("POST", "/apply-template", body))["prompt"])
+
+    async def tokenized(self, text: str) -> list[int]:
+        """The ids that it cuts ``text`` into."""
+        body = {"content": text, "add_special": False, "parse_special": True}
+        return list((await self._asked("POST", "/tokenize", body))["tokens"])
+
+    async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> Said | None:
+        """Greedily after the token ids ``prompt``, with its adapters or without."""
+        scales = {int(one["id"]): float(adapted) for one in await self.adapters()}
+        return None if not adapted and not scales else await self.go_on(prompt, count, scales)
+
+    async def go_on(
+        self,
+        prompt: Sequence[int],
+        count: int,
+        scales: Mapping[int, float],
+        seen: int = SEEN,
+        forced: int | None = None,
+    ) -> Said:
+        """What it writes greedily after the token ids ``prompt``, with its adapters at ``scales``; or only ``forced``.
+
+        The server tells nothing of a last token that ends within a character.
+        """
+        body = {
+            "prompt": list(prompt),
+            "n_predict": count,
+            "temperature": 0,
+            "n_probs": seen,
+            "post_sampling_probs": False,
+            "cache_prompt": False,
+            "lora": [{"id": key, "scale": value} for key, value in scales.items()],
+            "logit_bias": [] if forced is None else [[forced, FORCED]],
+        }
+        reply = await self._asked("POST", "/completion", body)
+        steps = tuple(
+            Step(int(p["id"]), float(p["logprob"]), {int(o["id"]): float(o["logprob"]) for o in p["top_logprobs"]})
+            for p in reply.get("completion_probabilities", ())
+        )
+        return Said(str(reply["content"]), steps)
+
+    async def _asked(self, method: str, path: str, body: Any = None) -> Any:
+        try:
+            reply = await self._client.request(method, path, json=body)
+            found = reply.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise refused(error, self._url) from error
+        if reply.status_code != 200:
+            told = found.get("error", found) if isinstance(found, dict) else found
+            raise OperationError(f"The server at {self._url} refused {path}.", f"It said: {told}"[:300])
+        return found
+
+
+async def kind_of(url: str) -> str:
+    """``ollama`` or ``llama.cpp``: what answers at ``url``.
+
+    Raises:
+        DependencyError: nothing does, or something else.
+    """
+    async with httpx.AsyncClient(base_url=url, timeout=TIMEOUT) as client:
+        for path, key, kind in (("/api/version", "version", "ollama"), ("/props", "chat_template", "llama.cpp")):
+            try:
+                reply = await client.get(path)
+                found = reply.json() if reply.status_code == 200 else None
+            except (httpx.HTTPError, ValueError) as error:
+                raise refused(error, url) from error
+            if isinstance(found, dict) and key in found:
+                return kind
+    raise DependencyError(
+        "A server of models", f"What answers at {url} is neither Ollama nor llama.cpp's server.", "Name another --url."
+    )
+
+
+def refused(error: Exception, url: str) -> Agent0Error:
+    """An error of the connection as one of ours."""
+    if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
+        return TransientError("The server of models took too long.", f"At {url}.")
+    if isinstance(error, httpx.TransportError | httpx.InvalidURL):
+        fix = "Run `ollama serve`, or llama-server with the exported files, or name another --url."
+        return DependencyError("A server of models", f"Nothing answers at {url}.", fix)
+    return TransientError("The server's answer could not be read.", f"{type(error).__name__}: {error}"[:300])
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def spelt(folder: Path, ids: Sequence[int]) -> str:
+    """The text of token ids of the model in ``folder``, control tokens included."""
+    from tokenizers import Tokenizer
+
+    return str(Tokenizer.from_file(str(folder / "tokenizer.json")).decode(list(ids), skip_special_tokens=False))
