@@ -63,6 +63,10 @@ class CheckpointEvaluated(Event):
     """Greedy accuracy on held-out tasks (``evaluate_checkpoint``). Undecided items count as wrong here.
 
     ``items`` is an artifact: JSON lines with task, answer, verdict, tool calls and seconds of every item.
+
+    Beside it, where ``checked`` is not 0: how many of the ``checkable`` items, whose family has a check, one of up to
+    ``checked`` sampled attempts solves. That is no accuracy of a single attempt, which for these items is
+    ``solved_at_once``.
     """
 
     evaluation: str
@@ -85,11 +89,21 @@ class CheckpointEvaluated(Event):
     items: Artifact | None = None
     outcomes: str = ""
     """One character an item in set order: 1 correct, 0 wrong, ? undecided. For paired comparison."""
+    checked: int = 0
+    checkable: int = 0
+    solved_at_once: float | None = None
+    solved_within: float | None = None
+    lower95_within: float | None = None
+    upper95_within: float | None = None
+    outcomes_within: str = ""
+    """One character an item in set order: 1 solved within ``checked`` attempts, 0 not, - cannot be checked."""
+    attempts_within: int = 0
+    """Attempts that were made for it."""
     wall_s: float = 0.0
 
 
 class CheckpointPromoted(Event):
-    """The student goes on with this checkpoint (``judge_checkpoint``)."""
+    """The student goes on with this checkpoint (``judge_checkpoint``, or a person who overrules it)."""
 
     checkpoint: str
     iteration: int
@@ -99,6 +113,9 @@ class CheckpointPromoted(Event):
     test: PairedTest | None = None
     improved: bool = False
     """Whether the paired test allows the word."""
+    by: Literal["gate", "person"] = "gate"
+    adapter: Artifact | None = None
+    """Of a checkpoint that a person wants: its candidacy may be long over."""
 
 
 class CheckpointRejected(Event):
@@ -119,3 +136,38 @@ class CheckpointRolledBack(Event):
     to: str
     reason: str
     cause_kind: Literal["person", "guard"] = "person"
+
+
+class CheckpointPruned(Event):
+    """A person threw an adapter away: its digest, manifest and seed stay, so it can be trained again."""
+
+    checkpoint: str
+    adapter: str
+    """Digest. No reader may expect the artifact any more."""
+    size: int
+    reason: str
+
+
+class ModelsCompared(Event):
+    """Two checkpoints answered the same tasks (``agent0 model ab``), until a sequential test could tell them apart or
+    the tasks were used up. ``first`` and ``second`` are RUN/CHECKPOINT."""
+
+    comparison: str
+    first: str
+    second: str
+    split: Split
+    seed: int
+    n: int
+    """Tasks answered."""
+    limit: int
+    first_correct: int
+    second_correct: int
+    gained: int
+    """Tasks that only ``second`` solved."""
+    lost: int
+    e_value: float
+    """Of the mixture test; 20 or more: told apart at the 5 % level, whenever one looks."""
+    winner: Literal["", "first", "second"] = ""
+    first_outcomes: str = ""
+    second_outcomes: str = ""
+    wall_s: float = 0.0

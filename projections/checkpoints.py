@@ -1,12 +1,13 @@
 """One row a checkpoint: what it was trained on and how, and whether the run went on with it."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
 from events import checkpoints as facts
 from events.base import Recorded
-from projections.base import Row, as_json, projection, select, stamp
+from projections.base import Row, as_json, find, projection, select, stamp
 
 _PARSED = ("skipped", "metrics", "recipe", "environment")
 _READ = (*_PARSED, "test")
@@ -40,6 +41,7 @@ _READ = (*_PARSED, "test")
         "requested": str,
         "trained": str,
         "trained_seq": int,
+        "pruned": bool,
     },
     events=(
         facts.TrainingRequested,
@@ -47,10 +49,12 @@ _READ = (*_PARSED, "test")
         facts.CheckpointPromoted,
         facts.CheckpointRejected,
         facts.CheckpointRolledBack,
+        facts.CheckpointPruned,
     ),
 )
 def checkpoints(e: Recorded) -> Iterator[Row]:
-    """``status``: requested, trained, unchanged (nothing to learn from), promoted, rejected, rolled_back."""
+    """``status``: requested, trained, unchanged (nothing to learn from), promoted, rejected, rolled_back. ``pruned``:
+    its adapter was thrown away."""
     match e.event:
         case facts.TrainingRequested() as x:
             asked = x.model_dump(include={"checkpoint", "role", "iteration", "parent", "seed"})
@@ -64,6 +68,8 @@ def checkpoints(e: Recorded) -> Iterator[Row]:
             yield {"run": e.run, **judged, "status": status, "test": test, "improved": getattr(x, "improved", False)}
         case facts.CheckpointRolledBack() as x:
             yield {"run": e.run, "checkpoint": x.checkpoint, "status": "rolled_back", "reason": x.reason}
+        case facts.CheckpointPruned() as x:
+            yield {"run": e.run, "checkpoint": x.checkpoint, "pruned": True}
 
 
 def _trained(x: facts.CheckpointTrained) -> Row:
@@ -87,6 +93,34 @@ def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
     )
 
 
+def registry(db: sqlite3.Connection, run: str = "", role: str = "", status: str = "", limit: int = 100) -> list[Row]:
+    """Checkpoints of all runs and experiments, newest first; ``model`` is what every command knows one by."""
+    sql = (
+        "SELECT run || '/' || checkpoint AS model, role, status, accuracy, improved, samples, adapter_bytes, pruned,"
+        " adapter, trained FROM checkpoints"
+    )
+    wanted = {"run": run, "role": role, "status": status}
+    return find(db, sql, wanted, "trained_seq IS NULL, trained_seq DESC, model", limit)
+
+
+def find_checkpoint(db: sqlite3.Connection, wanted: str) -> Row:
+    """One checkpoint by RUN/CHECKPOINT, or by the beginning of its adapter's digest.
+
+    Raises:
+        NotFoundError: there is none, or several adapters begin so.
+    """
+    run, slash, checkpoint = wanted.partition("/")
+    if slash:
+        return show_checkpoint(db, run, checkpoint)
+    sql = "SELECT min(run) AS run, min(checkpoint) AS checkpoint FROM checkpoints WHERE adapter GLOB ? GROUP BY adapter"
+    digest = re.fullmatch(r"[0-9a-f]{6,64}", wanted.lower())
+    found = select(db, sql, (f"{digest[0]}*",)) if digest else []
+    if len(found) == 1:
+        return show_checkpoint(db, found[0]["run"], found[0]["checkpoint"])
+    what = f"{len(found)} adapters begin with" if found else "There is no checkpoint"
+    raise NotFoundError(f"{what} {wanted[:80]!r}.", fix="Name RUN/CHECKPOINT; `agent0 model list` shows them.")
+
+
 def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
     """One checkpoint with everything recorded of its making.
 
@@ -96,5 +130,5 @@ def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
     sql = "SELECT * FROM checkpoints WHERE run = ? AND checkpoint = ?"
     found = select(db, sql, (run, checkpoint), parse=_READ)
     if not found:
-        raise NotFoundError(f"Run {run} has no checkpoint {checkpoint!r}.")
+        raise NotFoundError(f"Run {run} has no checkpoint {checkpoint!r}.", fix="See: agent0 model list")
     return found[0]

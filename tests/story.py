@@ -184,7 +184,20 @@ class _Teller(TaskTeller):
         self.tell(asked, cause, "propose_task")
         self.tell(alarms.LogSealed(first=1, last=len(self.told), sha256=sha256("sealed")), cause, "seal_log")
         self.tell(checkpoints.CheckpointRolledBack(checkpoint=self.student, to="base", reason="a look back"))
+        self.compared()
         self.student = "base"
+
+    def compared(self) -> None:
+        """Two checkpoints beside one another, and one thrown away."""
+        found = {"n": 40, "limit": 400, "first_correct": 12, "second_correct": 31, "gained": 20, "lost": 1}
+        self.tell(
+            checkpoints.ModelsCompared(
+                comparison="ab-1", first="r1/base", second="r1/student-0", split="validation", seed=7, **found,
+                e_value=9000.0, winner="second", first_outcomes="01" * 20, second_outcomes="11" * 20, wall_s=2.5,
+            )
+        )  # fmt: skip
+        sha = sha256("student-0")
+        self.tell(checkpoints.CheckpointPruned(checkpoint="student-0", adapter=sha, size=472_000, reason="not needed"))
 
     def failure(self, cause: Recorded, handler: str) -> None:
         at = {"failure": effect_id(cause.id, handler, 0), "cause_id": cause.id, "failed_handler": handler}

@@ -1,0 +1,155 @@
+"""``agent0 model list``, ``show``, ``card``, ``compare``, ``promote``, ``rollback`` and ``prune``: the checkpoints there
+are, side by side, and a person's word on them."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agent0.cli import terminal
+
+Checkpoint = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.")]
+Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; it is part of the event.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to ``agent0 model``."""
+    app.command("list")(list_)
+    for command in (show, card, compare, promote, rollback, prune):
+        app.command()(command)
+
+
+def list_(
+    run: Annotated[str, typer.Option(help="Those of one run or experiment.")] = "",
+    role: Annotated[str, typer.Option(help="student or teacher.")] = "",
+    status: Annotated[str, typer.Option(help="promoted, rejected, trained, unchanged or rolled_back.")] = "",
+    limit: terminal.Limit = 100,
+    as_json: terminal.Json = False,
+) -> None:
+    """Checkpoints of all runs and experiments, newest first."""
+    from projections.checkpoints import registry
+    from projections.runs import resolve
+
+    with terminal.tables() as db:
+        found = registry(db, resolve(db, run) if run == "LAST" else run, role, status, limit)
+    if not as_json:
+        found = [{**row, "adapter": (row["adapter"] or "")[:12]} for row in found]
+    terminal.table(found, as_json)
+
+
+def show(wanted: Checkpoint, as_json: terminal.Json = False) -> None:
+    """One checkpoint: what it was made of, how it was judged, and every score it has."""
+    from projections.checkpoints import find_checkpoint
+    from projections.evaluations import list_evaluations
+
+    with terminal.tables() as db:
+        held = find_checkpoint(db, wanted)
+        scores = [s for s in list_evaluations(db, held["run"]) if s["checkpoint"] == held["checkpoint"]]
+    if as_json:
+        terminal.data({**held, "evaluations": scores})
+        return
+    terminal.record(held, False)
+    seen = ("evaluation", "split", "n", "accuracy", "lower95", "upper95", "solved_within", "tool_use", "status")
+    terminal.table(scores, False, seen, title="\nScores")
+
+
+def card(
+    wanted: Checkpoint,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead.")] = None,
+) -> None:
+    """A model card in Markdown: data, making, scores with intervals beside their controls, limits, licence."""
+    from agent0.model_card import model_card
+    from projections.base import select
+    from projections.checkpoints import find_checkpoint
+    from projections.evaluations import list_evaluations
+    from projections.runs import show_run
+
+    counted = (
+        "SELECT family, count(*) AS n FROM tasks WHERE run = ? AND status = 'accepted' GROUP BY family ORDER BY n DESC"
+    )
+    with terminal.tables() as db:
+        held = find_checkpoint(db, wanted)
+        families = {row["family"]: row["n"] for row in select(db, counted, (held["run"],))}
+        text = model_card(held, show_run(db, held["run"]), list_evaluations(db, held["run"]), families)
+    if out is None:
+        terminal.text(text)
+        return
+    out.write_text(text, encoding="utf-8")
+    terminal.text(str(out))
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, or a digest.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    as_json: terminal.Json = False,
+) -> None:
+    """Two checkpoints by what is recorded: the paired test on validation, and where their recipes differ. For new
+    tasks, answered by both: `agent0 model ab`."""
+    from agent0.registry import side_by_side
+    from projections.checkpoints import find_checkpoint
+    from projections.evaluations import list_evaluations
+    from projections.runs import show_run
+
+    with terminal.tables() as db:
+        held = [find_checkpoint(db, wanted) for wanted in (first, second)]
+        scores = [list_evaluations(db, one["run"]) for one in held]
+        plans = [show_run(db, one["run"])["config"]["evaluation"] for one in held]
+    found = side_by_side(held, scores, plans)
+    if as_json:
+        terminal.data(found)
+        return
+    terminal.table(found["models"], False)
+    terminal.table(found["recipe"], False, title="\nWhere their recipes differ")
+    terminal.text(found["word"])
+
+
+def promote(wanted: Checkpoint, reason: Reason = "", as_json: terminal.Json = False) -> None:
+    """Make a checkpoint its run's student, whatever the gate said of it. One event; `rollback` undoes it."""
+    from agent0.assembly_registry import promote as decide
+
+    held = terminal.settings()
+    _told(terminal.run_async(lambda: decide(held, wanted, reason)), as_json)
+
+
+def rollback(
+    to: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="An earlier student, `base` included.")],
+    run: Annotated[str, typer.Option(help="Run id, or LAST.")] = "LAST",
+    reason: Reason = "",
+    as_json: terminal.Json = False,
+) -> None:
+    """Go back to an earlier student: what was promoted since is let go. One event."""
+    from agent0.assembly_registry import go_back
+    from projections.runs import resolve
+
+    held = terminal.settings()
+    with terminal.tables() as db:
+        name = resolve(db, run)
+    _told(terminal.run_async(lambda: go_back(held, name, to, reason)), as_json)
+
+
+def prune(
+    run: terminal.Run = "LAST",
+    reason: Reason = "",
+    commit: Annotated[bool, typer.Option("--commit", help="Throw them away; without it they are only named.")] = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """Adapters that a run which is over no longer needs: students it did not go on with and nothing else names. Their
+    manifests stay, so `agent0 experiment retrain` makes them again."""
+    from agent0.assembly_registry import prune as throw
+    from projections.runs import resolve
+
+    held = terminal.settings()
+    with terminal.tables() as db:
+        name = resolve(db, run)
+    found: dict[str, Any] = terminal.run_async(lambda: throw(held, name, reason, commit))
+    if as_json:
+        terminal.data(found)
+        return
+    terminal.table(found["pruned"], False)
+    terminal.say(f"{found['bytes']:,} bytes." + ("" if commit else " Nothing is thrown away; --commit does it."))
+
+
+def _told(begun: Any, as_json: bool) -> None:
+    event = begun.event
+    student = getattr(event, "to", event.checkpoint)
+    terminal.record({"run": begun.run, "event": begun.type, "student": student, "reason": event.reason}, as_json)

@@ -1,0 +1,93 @@
+"""Which checkpoint a run's student is, by a person's word: promotion against the gate, and the way back; and two of
+them side by side. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from agent0.comparison import compare, outcomes
+from agent0.errors import NotFoundError, OperationError
+from agent0.state import Checkpoint, RunState
+from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
+
+
+def promotion(state: RunState, trained: CheckpointTrained, accuracy: float, reason: str) -> CheckpointPromoted:
+    """The run's student becomes ``trained``, whatever the gate said of it. ``accuracy``: of its validation.
+
+    Raises:
+        OperationError: it is the teacher's, has no adapter of its own, or is the student already.
+    """
+    name = trained.checkpoint
+    if trained.role != "student":
+        raise OperationError(f"{name} is the {trained.role}'s.", fix="Promote a checkpoint of the student.")
+    if trained.adapter is None:
+        raise OperationError(f"{name} has no adapter.", f"There was nothing to learn from: it is {trained.parent}.")
+    if state.student.id == name:
+        raise OperationError(f"{name} is the student already.")
+    return CheckpointPromoted(
+        checkpoint=name,
+        iteration=trained.iteration,
+        accuracy=accuracy,
+        against=state.student.score.accuracy if state.student.score else None,
+        reason=reason or "a person's word",
+        by="person",
+        adapter=trained.adapter,
+    )
+
+
+def rollback(state: RunState, to: str, reason: str) -> CheckpointRolledBack:
+    """The run's student becomes the earlier checkpoint ``to`` again; what was promoted since is let go.
+
+    Raises:
+        NotFoundError: it was never promoted.
+        OperationError: it is the student already.
+    """
+    names = [one.id for one in state.promoted]
+    if to not in names:
+        raise NotFoundError(f"{to[:80]!r} was not promoted in run {state.run}.", f"Known: {', '.join(names)}.")
+    if to == names[-1]:
+        raise OperationError(f"{to} is the student already.")
+    return CheckpointRolledBack(checkpoint=names[-1], to=to, reason=reason or "a person's word")
+
+
+def kept(state: RunState) -> tuple[Checkpoint, ...]:
+    """What a run's adapters are still needed for: students that were promoted and not let go, teacher, candidate."""
+    return (*state.promoted, state.teacher, *([state.candidate] if state.candidate else []))
+
+
+Row = Mapping[str, Any]
+_SET = ("validation", "seed")
+"""Settings of an evaluation that decide which items validation is made of."""
+
+
+def side_by_side(held: Sequence[Row], scores: Sequence[Sequence[Row]], plans: Sequence[Row]) -> dict[str, Any]:
+    """Two checkpoints' rows, the evaluations of their runs and how these were set: the paired test of their last
+    validation scores where both are of the same items, and where their recipes differ."""
+    last = [_validation(one["checkpoint"], found) for one, found in zip(held, scores, strict=True)]
+    models = [_told(one, score) for one, score in zip(held, last, strict=True)]
+    same = all(plans[0].get(name) == plans[1].get(name) for name in _SET)
+    first, second = last
+    recipes = [dict(one["recipe"] or {}) for one in held]
+    keys = sorted({*recipes[0], *recipes[1]})
+    rows = [{"setting": key, "first": recipes[0].get(key), "second": recipes[1].get(key)} for key in keys]
+    differing = [row for row in rows if row["first"] != row["second"]]
+    found: dict[str, Any] = {"models": models, "recipe": differing, "test": None}
+    if not first or not second or not same or len(first["outcomes"]) != len(second["outcomes"]):
+        return {**found, "word": "They were not scored on the same items, so nothing can be tested: agent0 model ab."}
+    test = compare(outcomes(first["outcomes"]), outcomes(second["outcomes"]))
+    word = (
+        "the second is better" if test.improved else "the second is worse" if test.worsened else "no difference shown"
+    )
+    span = f"{100 * test.mean:+.1f} points ({100 * test.lower95:+.1f} to {100 * test.upper95:+.1f}), p {test.p:.2g}"
+    return {**found, "test": asdict(test), "word": f"{word}: {span}, {test.gained} gained, {test.lost} lost"}
+
+
+def _validation(checkpoint: str, scores: Sequence[Row]) -> Row | None:
+    own = [s for s in scores if s["checkpoint"] == checkpoint and s["split"] == "validation" and s["outcomes"]]
+    return own[-1] if own else None
+
+
+def _told(held: Row, score: Row | None) -> dict[str, Any]:
+    seen = ("accuracy", "lower95", "upper95", "solved_within", "n", "tool_use")
+    found = {name: score.get(name) if score else None for name in seen}
+    return {"model": f"{held['run']}/{held['checkpoint']}", "status": held["status"], **found}

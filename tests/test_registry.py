@@ -1,0 +1,129 @@
+"""The registry of checkpoints: what a person may decide, what a card says, and a test that one may look at any time."""
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.errors import NotFoundError, OperationError
+from agent0.registry import promotion, rollback, side_by_side
+from agent0.run import RunState, evolve
+from agent0.sequential import ENOUGH, e_value, winner
+from agent0.settings import RunConfig
+from agent0.state import Checkpoint, Score
+from events.base import record
+from events.checkpoints import CheckpointTrained
+from events.values import Artifact
+from tests.story import whole_run
+from tests.terminal import agent0 as call
+
+ADAPTER = Artifact(sha256="a" * 64, size=9)
+TIME = whole_run()[0].time
+
+
+def state(*names: str) -> RunState:
+    promoted = tuple(Checkpoint(name, None, Score(0.5)) for name in ("base", *names))
+    return RunState("r", 9, RunConfig(), "", promoted=promoted)
+
+
+def trained(name: str = "student-1", role: str = "student", adapter: Artifact | None = ADAPTER) -> CheckpointTrained:
+    made = {"checkpoint": name, "role": role, "iteration": 1, "parent": "base", "adapter": adapter, "samples": 3}
+    return CheckpointTrained.model_validate(made)
+
+
+def test_a_person_overrules_the_gate_and_takes_it_back() -> None:
+    before = state("student-0")
+    event = promotion(before, trained(), 0.4, "it reads better")
+    after = evolve(before, record(event, run="r", time=TIME).model_copy(update={"seq": 10}))
+    assert after is not None
+    assert after.student == Checkpoint("student-1", ADAPTER, Score(0.4))
+    back = rollback(after, "base", "")
+    home = evolve(after, record(back, run="r", time=TIME).model_copy(update={"seq": 11}))
+    assert home is not None
+    assert home.student.id == "base"
+    assert (event.by, back.cause_kind) == ("person", "person")
+
+
+@pytest.mark.parametrize("wanted", [trained(role="teacher"), trained(adapter=None), trained("student-0")])
+def test_what_cannot_be_promoted(wanted: CheckpointTrained) -> None:
+    with pytest.raises(OperationError):
+        promotion(state("student-0"), wanted, 0.4, "")
+
+
+def test_there_is_no_way_back_to_what_never_was() -> None:
+    with pytest.raises(NotFoundError, match="student-7"):
+        rollback(state("student-0"), "student-7", "")
+    with pytest.raises(OperationError):
+        rollback(state("student-0"), "student-0", "")
+
+
+def rows(outcomes: str, recipe: dict[str, float], name: str = "student-0") -> tuple[dict, list[dict]]:  # type: ignore[type-arg]
+    held = {"run": "r", "checkpoint": name, "status": "promoted", "recipe": recipe}
+    return held, [{"checkpoint": name, "split": "validation", "outcomes": outcomes, "accuracy": 0.5}]
+
+
+def test_two_checkpoints_are_tested_on_the_same_items_only() -> None:
+    plan = {"validation": 40, "seed": 1}
+    weak, strong = rows("0" * 40, {"lr": 0.1}), rows("1" * 30 + "0" * 10, {"lr": 0.2})
+    found = side_by_side([weak[0], strong[0]], [weak[1], strong[1]], [plan, plan])
+    assert found["word"].startswith("the second is better")
+    assert [row["setting"] for row in found["recipe"]] == ["lr"]
+    other = side_by_side([weak[0], strong[0]], [weak[1], strong[1]], [plan, {**plan, "seed": 2}])
+    assert other["test"] is None
+
+
+@given(st.integers(0, 300), st.integers(0, 300))
+def test_the_e_value_is_fair(gained: int, lost: int) -> None:
+    """A martingale under the null: the mean over both next changes is the present value; and nobody is favoured."""
+    now, up, down = e_value(gained, lost), e_value(gained + 1, lost), e_value(gained, lost + 1)
+    assert (up + down) / 2 == pytest.approx(now, rel=1e-9)
+    assert e_value(lost, gained) == pytest.approx(now)
+
+
+def test_looking_after_every_task_cries_wolf_in_one_of_twenty_at_most() -> None:
+    rng = random.Random(5)
+    fooled = 0
+    for _ in range(400):
+        gained = lost = 0
+        for _ in range(200):
+            gained, lost = (gained + 1, lost) if rng.random() < 0.5 else (gained, lost + 1)
+            if winner(gained, lost):
+                fooled += 1
+                break
+    assert fooled / 400 < 0.05
+    assert e_value(0, 0) == pytest.approx(1)
+    assert e_value(6, 0) < ENOUGH < e_value(12, 0)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("registry")
+    small = [f"run.{key}" for key in ("iterations=2", "tasks=6", "attempts=2", "evaluation.validation=3")]
+    small += ["run.evaluation.test=0", "run.evaluation.gate=better"]
+    told = call("run", "start", "--profile", "scripted", *(f"--set={one}" for one in small), home=made)
+    assert told.code == 0, told.err
+    return made
+
+
+def test_a_registry_from_the_shell(home: Path) -> None:
+    held = call("model", "list", "--role", "student", "--json", home=home).json
+    assert len(held) == 2
+    rejected = next(row["model"] for row in held if row["status"] == "rejected")
+    run, _, name = rejected.partition("/")
+    card = call("model", "card", rejected, home=home).out
+    assert "No human-made data" in card
+    assert "one attempt (95 %)" in card
+    assert call("model", "compare", held[0]["model"], held[1]["model"], "--json", home=home).json["models"]
+    assert call("model", "promote", rejected, "-r", "a try", home=home).code == 0
+    assert call("run", "show", run, "--at", "0", home=home).code in (0, 2)
+    assert call("model", "show", rejected, "--json", home=home).json["status"] == "promoted"
+    kept = call("model", "prune", "LAST", "--commit", "--json", home=home).json
+    assert name not in [row["checkpoint"] for row in kept["pruned"]]
+    assert call("model", "rollback", "base", home=home).code == 0
+    gone = call("model", "prune", "LAST", "--commit", "--json", home=home).json
+    assert name in [row["checkpoint"] for row in gone["pruned"]]
+    assert call("artifacts", "verify", "--json", home=home).json["state"] == "whole"
+    assert call("model", "export", rejected, "--out", str(home / "out"), home=home).code != 0
+    assert call("model", "show", "nobody/nothing", home=home).code != 0
