@@ -50,7 +50,8 @@ def rescore(
     as_json: terminal.Json = False,
 ) -> None:
     """Recompute all rewards of a run, its teacher's too, and show what changes. With its own rules: nothing."""
-    from agent0.assembly_experiments import AS_RUN, Rescore, rescore_run, reward_policy
+    from agent0.assembly_experiments import Rescore, rescore_run
+    from agent0.assembly_rewards import AS_RUN, reward_policy
     from agent0.errors import ConfigError
 
     policy = reward_policy(rewards)
@@ -237,9 +238,11 @@ def _tell_verdicts(found: dict[str, Any]) -> None:
         if rows:
             terminal.table([_labels(row) for row in rows], False)
     flips = "; ".join(f"{word}: {count}" for word, count in found["flips"].items())
-    terminal.text(f"{found['changed']} of {found['verdicts']} verdicts change{f' ({flips})' if flips else ''}.")
+    labels = f", {found['flipped']} of them the label ({flips})" if flips else ""
+    terminal.text(f"{found['changed']} of {found['verdicts']} verdicts change{labels}.")
     if found["changes"]:
-        terminal.table([_changed(row) for row in found["changes"][:SHOWN]], False)
+        first = sorted(found["changes"], key=lambda row: not row["flip"])[:SHOWN]
+        terminal.table([_changed(row) for row in first], False)
     if len(found["changes"]) > SHOWN:
         terminal.text(f"… and {len(found['changes']) - SHOWN} more: --json has them all.")
     for row in found["failures"][:SHOWN]:
