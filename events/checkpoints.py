@@ -171,3 +171,16 @@ class ModelsCompared(Event):
     first_outcomes: str = ""
     second_outcomes: str = ""
     wall_s: float = 0.0
+
+
+class CheckpointRepeated(Event):
+    """A checkpoint answered several draws of held-out tasks (``agent0 model repeat``): how far its accuracy varies."""
+
+    checkpoint: str
+    split: Split
+    n: int
+    """Tasks a draw."""
+    seed: int
+    accuracies: tuple[float, ...]
+    """One a draw."""
+    wall_s: float = 0.0

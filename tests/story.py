@@ -196,6 +196,10 @@ class _Teller(TaskTeller):
                 e_value=9000.0, winner="second", first_outcomes="01" * 20, second_outcomes="11" * 20, wall_s=2.5,
             )
         )  # fmt: skip
+        shares = checkpoints.CheckpointRepeated(
+            checkpoint="student-0", split="validation", n=150, seed=1, accuracies=(0.5, 0.52, 0.51), wall_s=3.5
+        )
+        self.tell(shares)
         sha = sha256("student-0")
         self.tell(checkpoints.CheckpointPruned(checkpoint="student-0", adapter=sha, size=472_000, reason="not needed"))
 

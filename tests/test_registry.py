@@ -116,6 +116,11 @@ def test_a_registry_from_the_shell(home: Path) -> None:
     assert "No human-made data" in card
     assert "one attempt (95 %)" in card
     assert call("model", "compare", held[0]["model"], held[1]["model"], "--json", home=home).json["models"]
+    told = call("model", "ab", f"{run}/base", held[0]["model"], "--tasks", "20", "--json", home=home).json
+    assert told["n"] == len(told["first_outcomes"]) <= 20
+    assert sum(map(int, told["second_outcomes"])) == told["second_correct"]
+    again = call("model", "repeat", f"{run}/base", "--repeats", "2", "--n", "10", "--json", home=home).json
+    assert 0 <= again["mean"] <= 1
     assert call("model", "promote", rejected, "-r", "a try", home=home).code == 0
     assert call("run", "show", run, "--at", "0", home=home).code in (0, 2)
     assert call("model", "show", rejected, "--json", home=home).json["status"] == "promoted"

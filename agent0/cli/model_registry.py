@@ -1,5 +1,5 @@
-"""``agent0 model list``, ``show``, ``card``, ``compare``, ``promote``, ``rollback`` and ``prune``: the checkpoints there
-are, side by side, and a person's word on them."""
+"""``agent0 model list``, ``show``, ``card``, ``compare``, ``ab``, ``repeat``, ``promote``, ``rollback``, ``prune``: the
+checkpoints there are, side by side, and a person's word on them."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; it is part of 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to ``agent0 model``."""
     app.command("list")(list_)
-    for command in (show, card, compare, promote, rollback, prune):
+    for command in (show, card, compare, ab, repeat, promote, rollback, prune):
         app.command()(command)
 
 
@@ -101,6 +101,53 @@ def compare(
     terminal.table(found["models"], False)
     terminal.table(found["recipe"], False, title="\nWhere their recipes differ")
     terminal.text(found["word"])
+
+
+Seed = Annotated[int, typer.Option(help="Draws the tasks.", min=0)]
+
+
+def ab(
+    first: Annotated[str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, RUN/base, or a digest.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    tasks: Annotated[int, typer.Option(help="Tasks at most.", min=10, max=100_000)] = 400,
+    seed: Seed = 1,
+    as_json: terminal.Json = False,
+) -> None:
+    """Two checkpoints answer the same new held-out tasks until a sequential test tells them apart. The outcome is an
+    event of B's run."""
+    from agent0.assembly_ab import compare_models, told
+
+    held = terminal.settings()
+    tell = _quiet if as_json else _say
+    event = terminal.run_async(lambda: compare_models(held, first, second, tasks, seed, tell))
+    terminal.record(event.model_dump(mode="json") if as_json else told(event), as_json)
+
+
+def repeat(
+    wanted: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, RUN/base, or a digest.")],
+    repeats: Annotated[int, typer.Option(help="Draws.", min=2, max=1000)] = 5,
+    n: Annotated[int, typer.Option("--n", help="Tasks a draw.", min=1, max=100_000)] = 150,
+    seed: Seed = 1,
+    as_json: terminal.Json = False,
+) -> None:
+    """How far a checkpoint's accuracy varies over several draws of held-out tasks. Its target: below 5 points."""
+    from statistics import fmean, stdev
+
+    from agent0.assembly_ab import repeat as answer
+
+    held = terminal.settings()
+    event = terminal.run_async(lambda: answer(held, wanted, repeats, n, seed, _quiet if as_json else _say))
+    spread = stdev(event.accuracies)
+    found = {"checkpoint": event.checkpoint, "draws": repeats, "n": n, "mean": round(fmean(event.accuracies), 4)}
+    terminal.record({**found, "deviation": round(spread, 4), "below 5 points": spread < 0.05}, as_json)
+
+
+def _say(at: Any) -> None:
+    terminal.say(", ".join(f"{name} {value:.3g}" for name, value in at.items()))
+
+
+def _quiet(at: Any) -> None:
+    """Nothing is said."""
 
 
 def promote(wanted: Checkpoint, reason: Reason = "", as_json: terminal.Json = False) -> None:
