@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly_models import OpenEmbedders, OpenModels, OpenTrainers, embedders, load_plugins, provider_of
+from agent0.assembly_rewards import check_rewards
 from agent0.assembly_tools import MCP, mcp_tools
 from agent0.branches import Branches
 from agent0.configuration import config_of, nearest
@@ -232,7 +233,6 @@ def check_names(run: RunConfig) -> None:
     """
     from agent0.families import families
     from agent0.prompts import styles
-    from agent0.rewards import rewards
     from agent0.tools import tools
 
     for role, actor, recipe in (
@@ -248,7 +248,7 @@ def check_names(run: RunConfig) -> None:
     _known("run.curriculum.domains", run.curriculum.domains, {entry.domain for entry in families().values()})
     own = [name for name in run.student.tools if not name.startswith(MCP)]  # a world asks the servers for theirs
     _known("run.student.tools", own, tools())
-    _known("run.rewards.weights", run.rewards.weights, {**rewards("student"), **rewards("teacher")})
+    check_rewards(run.rewards, "run.rewards")
     if run.evaluation.forced_tool and not provider_of(run.student).prefill:
         why = f"Provider {run.student.provider} cannot begin a turn with given text."
         raise ConfigError("The forced-tool control cannot be scored.", why, "Set run.evaluation.forced_tool = false.")

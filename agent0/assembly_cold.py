@@ -15,7 +15,7 @@ def fitted(world: World, begin: Recorded) -> tuple[Recorded, str]:
     backend = getattr(world.ports.get("sandbox"), "backend", "")
     if not isinstance(begin.event, RunStarted) or not backend.endswith("-cold"):
         return begin, ""
-    asked = RunConfig.model_validate(begin.event.config)
+    asked = RunConfig.recorded(begin.event.config)
     config, digest = config_of(shrunk(asked))
     chosen = world.settings.sandbox.backend == backend
     notice = (

@@ -1,17 +1,16 @@
 """Part of the rim: experiments read a run's past from the log and write what they found under a token of their own."""
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly import open_log, recorded
 from agent0.branches import read_branch, read_whole
-from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.errors import NotFoundError, OperationError
 from agent0.experiments import Repaid, digest, experiment_id, summary, told_id
+from agent0.paying import effective
 from agent0.rescoring import Rescored, Rescoring, Trouble
 from agent0.reviewing import verdicts_of
 from agent0.settings import RewardConfig, RunConfig, Settings
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 PART = 500
 """Events that land together, all or none."""
-AS_RUN = "as-run"
 REVIEWS = "reviews"
 """The name that stands for what persons decided (``agent0 task review``)."""
 
@@ -83,38 +81,6 @@ class _Found:
         return self.finished and found.cause.id not in self.given_up
 
 
-def reward_policy(given: str) -> RewardConfig | None:
-    """Rules of a TOML file with ``set`` and ``[weights]``; None for ``as-run``.
-
-    Raises:
-        ConfigError: no such file, no TOML, or a set or part that does not exist.
-    """
-    from agent0.configuration import nearest
-    from agent0.rewards import rewards
-
-    if given == AS_RUN:
-        return None
-    path = Path(given)
-    try:
-        given_rules = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", f"Name a TOML file, or {AS_RUN}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is no TOML.", f"{error}.") from error
-    try:
-        policy = RewardConfig.model_validate(given_rules)
-    except ValueError as error:
-        why = " ".join(str(error).splitlines()[1:3])
-        raise ConfigError(f"{path} holds no rules.", f"{why}.", "It may have: set, and a table [weights].") from error
-    known = sorted({**rewards("student"), **rewards("teacher")})
-    for name in policy.weights:
-        if name not in known:
-            raise ConfigError(
-                f"{path}: there is no reward {name[:80]!r}.", f"Known: {', '.join(known)}.", nearest(name, known)
-            )
-    return policy
-
-
 async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _: None) -> dict[str, Any]:
     """Recompute, compare and, where asked to, write down what ``asked.run`` would have been paid.
 
@@ -145,7 +111,7 @@ async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _:
 
 
 def _start(asked: Rescore, plan: RunConfig, until: int) -> ExperimentStarted:
-    policy = {**(asked.policy or plan.rewards).model_dump(mode="json"), "verdicts": asked.verdicts}
+    policy = {**effective(asked.policy, plan.rewards).model_dump(mode="json"), "verdicts": asked.verdicts}
     return ExperimentStarted(
         name=asked.name,
         kind="rescore",
@@ -165,7 +131,7 @@ async def run_config(log: "Log", run: str) -> RunConfig:
     """
     async for told in log.read(run, ["RunStarted"]):
         if isinstance(told.event, RunStarted):
-            return RunConfig.model_validate(told.event.config)
+            return RunConfig.recorded(told.event.config)
     raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
 
 

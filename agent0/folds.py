@@ -4,13 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from agent0.changing import changed
+from agent0.ledger import entered
 from agent0.panel import disputed
 from agent0.panel.computation import repeated
 from agent0.requests import wanted_ids
 from agent0.reviewing import awaits_person
-from agent0.state import AttemptState, Checkpoint, RunState, Score, Status, TaskState, attempt_id, index_digest
+from agent0.state import AttemptState, Checkpoint, Made, RunState, Score, Status, TaskState, attempt_id, index_digest
 from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event
+from events.values import ToolState
 
 
 def _status(state: RunState, event: Event) -> RunState:
@@ -52,9 +54,8 @@ def _on_attempt(state: RunState, task: str, attempt: str, **changes: Any) -> Run
 
 
 def _proposed(state: RunState, event: tasks.TaskProposed) -> RunState:
-    return _on_task(
-        state, event.task, lambda t: changed(t, proposed=True, proposal=event.proposal, problem=event.problem)
-    )
+    told: dict[str, Any] = {"proposed": True, "proposal": event.proposal, "problem": event.problem, "text": event.text}
+    return _on_task(state, event.task, lambda t: changed(t, **told))
 
 
 def _accepted(state: RunState, event: tasks.TaskAccepted) -> RunState:
@@ -75,6 +76,15 @@ def _rejected(state: RunState, event: tasks.TaskRejected) -> RunState:
     return _on_task(state, event.task, lambda t: changed(t, rejected=True, novelty=event.novelty))
 
 
+def _called(state: RunState, event: tasks.ToolCalled) -> RunState:
+    held = state.tasks.get(event.task)
+    attempt = held.attempts.get(event.attempt) if held else None
+    if attempt is None:
+        return state
+    made = Made(event.call.name, event.call.arguments, event.result.state is ToolState.OK, event.result.output)
+    return _on_attempt(state, event.task, event.attempt, calls=(*attempt.calls, made))
+
+
 def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
     return _on_attempt(
         state,
@@ -89,6 +99,8 @@ def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
         computed=event.grounded and not repeated(event.answer or "", event.transcript),
         tokens=event.usage.completion_tokens,
         mean_logprob=event.mean_logprob,
+        signals=event.signals,
+        wall_s=event.wall_s,
     )
 
 
@@ -101,11 +113,18 @@ def _verified(state: RunState, event: tasks.ResultVerified) -> RunState:
     doubt = {"disputed": attempt.disputed or disputed(event.votes)}
     if awaits_person(event, state.config):
         return _on_attempt(state, event.task, event.attempt, asked=True, **doubt)
-    told = {"verified": True, "correct": event.correct, "credit": event.credit, "judge": event.verifier}
-    return _on_attempt(state, event.task, event.attempt, **told, **doubt)
+    told: dict[str, Any] = {
+        "correct": event.correct,
+        "credit": event.credit,
+        "judge": event.verifier,
+        "votes": event.votes,
+    }
+    return _on_attempt(state, event.task, event.attempt, verified=True, **told, **doubt)
 
 
 def _rewarded(state: RunState, event: tasks.RewardAssigned) -> RunState:
+    ledger = entered(state.ledger, event)
+    state = state if ledger is state.ledger else changed(state, ledger=ledger)
     if event.role == "student":
         return _on_attempt(state, event.task, event.attempt, reward=event.total)
     held = state.tasks.get(event.task)
@@ -210,6 +229,7 @@ FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     tasks.TaskProposed: _proposed,
     tasks.TaskAccepted: _accepted,
     tasks.TaskRejected: _rejected,
+    tasks.ToolCalled: _called,
     tasks.TaskAttempted: _attempted,
     tasks.ResultVerified: _verified,
     tasks.RewardAssigned: _rewarded,

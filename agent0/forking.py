@@ -27,7 +27,7 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
     """The state of a fork just after its start. Its phase begins here with what is still to be asked for."""
     event = recorded.event
     assert isinstance(event, RunStarted)  # noqa: S101 - the caller matched the type
-    config = RunConfig.model_validate(event.config)
+    config = RunConfig.recorded(event.config)
     again = [parent.tasks[name] for name in redone(parent, config)]
     left = {name: task for name, task in parent.tasks.items() if name not in redone(parent, config)}
     state = replace(

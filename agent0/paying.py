@@ -4,8 +4,10 @@ from statistics import fmean
 from typing import Any
 
 from agent0.confidence import agreement, token_confidence
+from agent0.evidence import Deed, gather
+from agent0.ledger import Ledger, Moments
 from agent0.reviewing import counts
-from agent0.rewards import receipt
+from agent0.rewards import read_by, receipt, reward_sets
 from agent0.run import RunState
 from agent0.settings import RewardConfig
 from agent0.state import AttemptState, TaskState
@@ -13,6 +15,9 @@ from events.alarms import ReactionDropped
 from events.base import Event
 from events.tasks import ResultVerified, RewardAssigned, TaskRejected
 from events.values import Role
+
+SMALLEST = 1e-6
+"""A deviation up to this is none: totals are then only centred."""
 
 COMPLETING = (ResultVerified, TaskRejected, ReactionDropped)
 """Events after which somebody may have to be paid."""
@@ -23,7 +28,7 @@ def payouts(event: Event, run: RunState, policy: RewardConfig | None = None) -> 
 
     ``policy`` None: the run's own.
     """
-    rules = policy or run.config.rewards
+    rules = effective(policy, run.config.rewards)
     match event:
         case TaskRejected(task=task) if (held := run.tasks.get(task)) and not held.closed:
             return [_pay(run, rules, task, "teacher", _rejected(event))]
@@ -84,10 +89,27 @@ def _mean_logprob(tried: list[AttemptState]) -> float | None:
     return fmean(known) if known else None
 
 
+def effective(policy: RewardConfig | None, own: RewardConfig) -> RewardConfig:
+    """``policy``, or a run's ``own`` rules where there is none. A policy that names no edition has the run's."""
+    if policy is None or "edition" in policy.model_fields_set:
+        return policy or own
+    return policy.model_copy(update={"edition": own.edition})
+
+
+def registered(rules: RewardConfig) -> str:
+    """The name that a set is registered under: an earlier edition has one of its own where it differs."""
+    earlier = f"{rules.set}/{rules.edition}"
+    return earlier if earlier in reward_sets() else rules.set
+
+
 def _pay(
     run: RunState, rules: RewardConfig, task: str, role: Role, facts: dict[str, Any], attempt: str = "-"
 ) -> RewardAssigned:
-    parts, total = receipt(role, facts, rules.weights)
+    chosen, held = registered(rules), run.tasks[task]
+    deed = Deed(run, rules, held, held.attempts.get(attempt))
+    facts |= gather(role, read_by(role, rules.weights, chosen), deed)
+    parts, raw = receipt(role, facts, rules.weights, chosen)
+    total, how = _scaled(run, rules, role, raw)
     return RewardAssigned(
         task=task,
         attempt=attempt,
@@ -97,5 +119,20 @@ def _pay(
         parts=parts,
         total=total,
         checkpoint=run.student.id if role == "student" else run.teacher.id,
-        facts=facts,
+        facts=facts | how,
     )
+
+
+def _scaled(run: RunState, rules: RewardConfig, role: Role, raw: float) -> tuple[float, dict[str, Any]]:
+    """The total as it is paid, and how it came from the ``raw`` one; nothing is told where nothing is changed."""
+    if not rules.normalize and not rules.clip:
+        return raw, {}
+    before = (run.ledger or Ledger()).at(run.iteration).earned.get(role, Moments())
+    told: dict[str, Any] = {"raw_total": raw}
+    total = raw
+    if rules.normalize:
+        told |= {"earned": before.count, "earned_mean": before.mean, "earned_deviation": before.deviation}
+        total = (raw - before.mean) / before.deviation if before.deviation > SMALLEST else raw - before.mean
+    if rules.clip:
+        total = max(-rules.clip, min(rules.clip, total))
+    return round(total, 12), told

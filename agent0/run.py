@@ -59,7 +59,7 @@ def _may_complete(state: RunState, task: str) -> bool:
 def _initial(recorded: Recorded) -> RunState:
     event = recorded.event
     assert isinstance(event, runs.RunStarted)  # noqa: S101 - the caller matched the type
-    config = RunConfig.model_validate(event.config)
+    config = RunConfig.recorded(event.config)
     return _enter(RunState(run=recorded.run, seq=recorded.seq, config=config, config_sha=event.config_sha), "baseline")
 
 

@@ -1,8 +1,9 @@
 """One frozen object of settings. ``RunConfig`` is what a run's results depend on (it is stored in ``RunStarted``);
 the rest says where and how this process works. Loading order: flag > AGENT0_* > .env > profile > user > defaults."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -89,11 +90,27 @@ class CurriculumConfig(Frozen):
     overlap_limit: float = Field(0.95, gt=0, le=1, description="similarity to a benchmark item above it: contaminated")
 
 
+class CalibratorConfig(Frozen):
+    """Which calibrator turns an attempt's signals into one probability; `agent0 reward calibrator` prints one."""
+
+    signal: str = Field("", description="signals of agent0.confidence with + between them; empty: none")
+    method: Literal["temperature", "platt", "isotonic", "logistic"] = Field(
+        "logistic", description="of agent0 calibrate"
+    )
+    parameters: tuple[float, ...] = Field((), description="as CalibratorFitted has them")
+
+
 class RewardConfig(Frozen):
     """Which reward set, with which weights."""
 
-    set: str = Field("agent0", description="registered reward set")
+    set: str = Field("agent0", description="registered reward set; agent0 reward list names them")
     weights: dict[str, float] = Field(default_factory=dict, description="part -> weight; others keep their default")
+    normalize: bool = Field(
+        False, description="totals less the mean, by the deviation, of the role's receipts of earlier iterations"
+    )
+    clip: float = Field(0.0, ge=0, description="totals are kept within plus and minus this; 0: they are not")
+    edition: Literal[1, 2] = Field(2, description="1: as runs were paid whose logs name none; see docs/rewards.md")
+    calibrator: CalibratorConfig = CalibratorConfig()
 
 
 class RecipeConfig(Frozen):
@@ -176,6 +193,11 @@ class RunConfig(Frozen):
     verification: VerificationConfig = VerificationConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     shuffle_rewards: bool = Field(False, description="control: student rewards are permuted within the iteration")
+
+    @classmethod
+    def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":
+        """The configuration that a log holds. One that names no edition of its rewards is older than the second."""
+        return cls.model_validate({**plain, "rewards": {"edition": 1, **plain.get("rewards", {})}})
 
 
 class NatsSettings(Frozen):

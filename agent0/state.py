@@ -1,20 +1,32 @@
 """The state of a run as a fold over its events: immutable, so that any past state can be kept and compared."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from agent0.changing import changed
+from agent0.ledger import Ledger
 from agent0.settings import RunConfig
 from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
-from events.values import Artifact, Task
+from events.values import Artifact, Task, Vote
 
 Phase = Literal["baseline", "tasks", "training", "evaluating", "judging", "final", "done"]
 Status = Literal["running", "paused", "finished", "cancelled"]
 
 BASE = "base"
 """The checkpoint id of an untrained model."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """One tool call as it was made: whether it ran and ended well, and what it printed."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    ok: bool
+    output: str
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,11 @@ class AttemptState:
     """A tool printed the answer without having been given it."""
     dropped: bool = False
     reward: float | None = None
+    calls: tuple[Made, ...] = ()
+    signals: Mapping[str, float] = field(default_factory=dict)
+    votes: tuple[Vote, ...] = ()
+    """Those of the verdict that counts."""
+    wall_s: float = 0.0
 
     @property
     def settled(self) -> bool:
@@ -69,6 +86,8 @@ class TaskState:
     paid: bool = False
     """The teacher has its reward."""
     attempts: dict[str, AttemptState] = field(default_factory=dict)
+    text: str = ""
+    """What the teacher wrote."""
 
     @property
     def settled(self) -> bool:
@@ -134,6 +153,8 @@ class RunState:
     """Evaluations or trainings that the phase waits for."""
     task_count: int = 0
     attempt_count: int = 0
+    ledger: Ledger | None = None
+    """What earlier receipts leave for later ones; None where no reward in use looks back."""
     failures: frozenset[str] = frozenset()
     just_settled: str = ""
     """The task whose last attempt was settled by the last event itself."""
@@ -157,9 +178,19 @@ class RunState:
         return sha256(json.dumps(still, sort_keys=True, default=_plain, separators=(",", ":")))
 
 
+LATER = ("ledger",)
+"""Fields that states of earlier versions lack. Empty, they are no part of a digest, which so stays what it was."""
+
+WITNESS = ("calls", "signals", "votes", "wall_s", "text")
+"""Fields of attempts and tasks that only rewards read, and no decision: never part of a digest, for the same reason."""
+
+
 def _plain(value: object) -> object:
     """One level of a state for JSON; ``asdict`` would copy everything deeply first (10 times slower)."""
-    return sorted(value) if isinstance(value, frozenset) else vars(value)
+    if isinstance(value, frozenset):
+        return sorted(value)
+    left_out = (*LATER, *WITNESS)
+    return {name: held for name, held in vars(value).items() if name not in left_out or (held and name in LATER)}
 
 
 def index_digest(facts: BenchmarksIndexed | None) -> str:

@@ -1,4 +1,4 @@
-"""Rewards: bounded, pure, total over whatever is known, with receipts that add up."""
+"""Rewards: bounded, pure, total over whatever is known, with receipts that add up, in every set."""
 
 import math
 from typing import Any, get_args
@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.curriculum import frontier_value
-from agent0.rewards import Reward, receipt, rewards
+from agent0.evidence import facts as registered_facts
+from agent0.rewards import Reward, read_by, receipt, reward_sets, rewards
 from events.values import Role
 
-ALL = [entry for role in get_args(Role) for entry in rewards(role).values()]
+SETS = list(reward_sets())
+ALL = [entry for name in SETS for role in get_args(Role) for entry in rewards(role, name).values() if entry.set == name]
 SHARE = st.none() | st.floats(0, 1)
 FACTS: dict[str, st.SearchStrategy[Any]] = {
     "correct": st.none() | st.booleans(),
@@ -29,6 +31,23 @@ FACTS: dict[str, st.SearchStrategy[Any]] = {
     "parse_errors": st.integers(0, 100),
     "answered": st.booleans(),
     "tokens": st.integers(0, 10**6),
+    "well_formed": st.none() | st.booleans(),
+    "cluster_share": SHARE,
+    "calls_run": st.none() | st.lists(st.integers(0, 100), max_size=8),
+    "useful_calls": st.none() | st.floats(0, 100),
+    "teacher_text": st.none() | st.text() | st.integers(0, 9).map(lambda n: "```output" * n),
+    "teacher_answer": st.none() | st.text(max_size=9),
+    "majority": st.none() | st.text(max_size=9),
+    "answer_margin": SHARE,
+    "answer_confidence": SHARE,
+    "token_entropy": st.none() | st.floats(0, 100),
+    "fused_confidence": SHARE,
+    "critique": SHARE,
+    "confidence": SHARE,
+    "skill": st.none() | st.sampled_from(["", "abc"]),
+    "skill_seen": st.none() | st.integers(0, 10**6),
+    "rests_on_call": st.none() | st.booleans(),
+    "wall_s": st.none() | st.floats(0, 1e6),
 }
 """Everything a handler tells about a deed. A part that reads another fact adds it here."""
 
@@ -37,7 +56,7 @@ def facts() -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(FACTS)
 
 
-@pytest.mark.parametrize("entry", ALL, ids=lambda e: f"{e.role}-{e.name}")
+@pytest.mark.parametrize("entry", ALL, ids=lambda e: f"{e.set}-{e.role}-{e.name}")
 @given(told=facts())
 def test_every_part_is_bounded_and_pure(entry: Reward, told: dict[str, Any]) -> None:
     assert set(entry.reads) <= set(FACTS)
@@ -49,26 +68,47 @@ def test_every_part_is_bounded_and_pure(entry: Reward, told: dict[str, Any]) -> 
     assert inputs == before
 
 
-@pytest.mark.parametrize("entry", ALL, ids=lambda e: f"{e.role}-{e.name}")
+@pytest.mark.parametrize("entry", ALL, ids=lambda e: f"{e.set}-{e.role}-{e.name}")
 def test_what_is_not_known_is_not_scored(entry: Reward) -> None:
     assert entry.score(dict.fromkeys(entry.reads)) is None
 
 
+@pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("role", get_args(Role))
 @given(told=facts(), weight=st.floats(-2, 2))
-def test_a_receipt_adds_up(role: Role, told: dict[str, Any], weight: float) -> None:
-    parts, total = receipt(role, told, {"novelty": weight, "correctness": weight})
-    assert total == pytest.approx(sum(p.value * p.weight for p in parts if p.value is not None), abs=1e-9)
+def test_a_receipt_adds_up(role: Role, name: str, told: dict[str, Any], weight: float) -> None:
+    weights = {"novelty": weight, "correctness": weight, "repetition": weight, "tools": weight}
+    parts, total = receipt(role, told, weights, name)
+    worth = {p.name: p.value * p.weight for p in parts if p.value is not None}
+    wanted = sum(worth.values())
+    if (name, role) == ("paper", "teacher"):
+        format_ = worth.pop("format", 0.0)
+        wanted = format_ * max(0.0, sum(worth.values()))
+    assert total == pytest.approx(wanted, abs=1e-9)
     assert [p.name for p in parts] == sorted(p.name for p in parts)
     for part in parts:
-        entry = rewards(role)[part.name]
+        entry = rewards(role, name)[part.name]
         assert part.inputs == {key: told[key] for key in entry.reads}
         assert entry.score(part.inputs) == part.value
-        assert part.weight == {"novelty": weight, "correctness": weight}.get(part.name, entry.weight)
+        assert part.weight == weights.get(part.name, entry.weight)
+
+
+BASE = {
+    "teacher": "accepted reason novelty solve_rate self_consistency answer_entropy token_confidence mean_tool_ok",
+    "student": "correct credit grounded tool_ok tool_calls parse_errors answered tokens token_confidence",
+}
+"""What every receipt tells."""
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda e: f"{e.set}-{e.role}-{e.name}")
+def test_what_a_part_reads_somebody_tells(entry: Reward) -> None:
+    assert set(entry.reads) <= {*BASE[entry.role].split(), *registered_facts(entry.role)}
+    assert set(entry.reads) <= read_by(entry.role, {entry.name: 1.0}, entry.set)
+    assert (entry.score.__doc__ or "").strip()
 
 
 def test_a_part_without_weight_is_left_out() -> None:
-    parts, total = receipt("student", {"correct": True, "grounded": True}, {"tool_use": 0})
+    parts, total = receipt("student", {"correct": True, "rests_on_call": True}, {"tool_use": 0})
     assert ([p.name for p in parts], total) == (["correctness", "subgoals"], 1.0)
 
 
@@ -81,8 +121,7 @@ def _score(role: Role, name: str, **told: Any) -> float | None:
 def test_uncertainty_pays_the_frontier(rate: float, value: float) -> None:
     assert frontier_value(rate) == value
     assert _score("teacher", "uncertainty", solve_rate=rate) == value
-    assert _score("teacher", "uncertainty", self_consistency=rate) == value
-    assert _score("teacher", "uncertainty", solve_rate=rate, self_consistency=0.123) == value
+    assert _score("teacher", "agreement", self_consistency=rate) == value
 
 
 @given(st.floats(0, 1))
@@ -91,15 +130,15 @@ def test_the_frontier_is_symmetric(rate: float) -> None:
 
 
 def test_tool_use_pays_only_where_the_answer_rests_on_it() -> None:
-    assert _score("student", "tool_use", correct=True, grounded=True) == 1
-    assert _score("student", "tool_use", correct=True, grounded=False) == 0
-    assert _score("student", "tool_use", correct=False, grounded=True) == 0
-    assert _score("student", "tool_use", correct=None, grounded=True) is None
+    assert _score("student", "tool_use", correct=True, rests_on_call=True) == 1
+    assert _score("student", "tool_use", correct=True, rests_on_call=False) == 0
+    assert _score("student", "tool_use", correct=False, rests_on_call=True) == 0
+    assert _score("student", "tool_use", correct=None, rests_on_call=True) is None
 
 
 @pytest.mark.parametrize(("calls", "value"), [(0, 0), (1, 0.25), (4, 1), (40, 1)])
 def test_tool_demand_is_capped_at_four_calls(calls: float, value: float) -> None:
-    assert _score("teacher", "tool_demand", mean_tool_ok=calls) == value
+    assert _score("teacher", "tool_demand", useful_calls=calls) == value
 
 
 def test_a_rejected_task_costs_and_an_accepted_one_does_not() -> None:

@@ -1,4 +1,5 @@
-"""What a deed is worth. One file a part; each is pure, bounded in [-1, 1] and leaves a receipt with its inputs.
+"""What a deed is worth. One file a part, one file a set (``sets/``); each part is pure, bounded in [-1, 1] and leaves a
+receipt with its inputs. A set says which parts count and how they are put together.
 
 ``value`` None means that a part could not be scored, which is not the same as zero.
 """
@@ -6,14 +7,20 @@
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from events.values import RewardPart, Role
 
 Facts = Mapping[str, Any]
 Score = Callable[[Facts], float | None]
+Worth = Mapping[str, float]
+"""By part that could be scored: its value times its weight."""
+Combine = Callable[[Role, Worth], float]
+
+AGENT0 = "agent0"
+"""The set that parts belong to where they name no other."""
 
 
 @dataclass(frozen=True)
@@ -25,43 +32,101 @@ class Reward:
     weight: float
     reads: tuple[str, ...]
     score: Score
+    set: str = AGENT0
 
 
-_rewards: dict[tuple[Role, str], Reward] = {}
+@dataclass(frozen=True)
+class RewardSet:
+    """How parts become a reward. ``like`` is a set whose parts this one has, too, but for those it has itself.
+    ``label``: whose word its authors pay a student by, which is what a simulation plays; a run pays by its verifier's.
+    """
+
+    name: str
+    combine: Combine
+    like: str = ""
+    label: Literal["verifier", "majority"] = "verifier"
+
+    @property
+    def about(self) -> str:
+        """What it says of itself."""
+        return " ".join((self.combine.__doc__ or "").split())
 
 
-def reward(name: str, *, role: Role, weight: float, reads: tuple[str, ...]) -> Callable[[Score], Score]:
-    """Register ``score(facts) -> value in [-1, 1] or None`` as one part of ``role``'s reward."""
+_rewards: dict[tuple[str, Role, str], Reward] = {}
+_sets: dict[str, RewardSet] = {}
+
+
+def reward(
+    name: str, *, role: Role, weight: float, reads: tuple[str, ...], set: str = AGENT0
+) -> Callable[[Score], Score]:
+    """Register ``score(facts) -> value in [-1, 1] or None`` as one part of ``role``'s reward in ``set``."""
 
     def register(score: Score) -> Score:
-        _rewards[role, name] = Reward(name, role, weight, reads, score)
+        _rewards[set, role, name] = Reward(name, role, weight, reads, score, set)
         return score
 
     return register
 
 
-def rewards(role: Role) -> dict[str, Reward]:
-    """The parts of ``role``'s reward by name."""
+def reward_set(
+    name: str, *, like: str = "", label: Literal["verifier", "majority"] = "verifier"
+) -> Callable[[Combine], Combine]:
+    """Register ``combine(role, worth by part) -> total`` as the set ``name``; its docstring is what people read."""
+
+    def register(combine: Combine) -> Combine:
+        _sets[name] = RewardSet(name, combine, like, label)
+        return combine
+
+    return register
+
+
+def reward_sets() -> dict[str, RewardSet]:
+    """Every set by name. Editions of one that only old runs use are named ``set/edition``."""
     _import_all()
-    return {name: entry for (whose, name), entry in sorted(_rewards.items()) if whose == role}
+    return dict(sorted(_sets.items()))
 
 
-def receipt(role: Role, facts: Facts, weights: Mapping[str, float]) -> tuple[tuple[RewardPart, ...], float]:
-    """Every part with the inputs it read, and the total: the weighted sum of the parts that could be scored.
+def rewards(role: Role, set: str = AGENT0) -> dict[str, Reward]:
+    """The parts of ``role``'s reward by name.
+
+    Raises:
+        KeyError: there is no such set.
+    """
+    chosen = reward_sets()[set]
+    found = rewards(role, chosen.like) if chosen.like else {}
+    found |= {name: entry for (whose, of, name), entry in _rewards.items() if (whose, of) == (set, role)}
+    return dict(sorted(found.items()))
+
+
+def receipt(
+    role: Role, facts: Facts, weights: Mapping[str, float], set: str = AGENT0
+) -> tuple[tuple[RewardPart, ...], float]:
+    """Every part with the inputs it read, and the total of those that could be scored.
 
     ``weights`` overrides default weights by part name; parts of weight 0 are left out.
     """
     parts = []
-    for entry in rewards(role).values():
+    for entry in rewards(role, set).values():
         weight = weights.get(entry.name, entry.weight)
         if weight:
             inputs = {key: facts.get(key) for key in entry.reads}
             parts.append(RewardPart(name=entry.name, inputs=inputs, value=entry.score(inputs), weight=weight))
-    total = sum(part.value * part.weight for part in parts if part.value is not None)
-    return tuple(parts), round(total, 12)
+    return tuple(parts), total(role, parts, set)
+
+
+def total(role: Role, parts: Iterable[RewardPart], set: str = AGENT0) -> float:
+    """What ``parts`` come to together, rounded to 12 digits."""
+    worth = {part.name: part.value * part.weight for part in parts if part.value is not None}
+    return round(reward_sets()[set].combine(role, worth), 12)
+
+
+def read_by(role: Role, weights: Mapping[str, float], set: str = AGENT0) -> frozenset[str]:
+    """Names of the facts that parts with a weight read."""
+    known = rewards(role, set).values()
+    return frozenset(key for entry in known if weights.get(entry.name, entry.weight) for key in entry.reads)
 
 
 @functools.cache
 def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{found}")
+    for found in sorted(m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.")):
+        importlib.import_module(found)

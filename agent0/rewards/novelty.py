@@ -7,3 +7,20 @@ from agent0.rewards import Facts, reward
 def novelty(facts: Facts) -> float | None:
     """1 - highest cosine similarity to the archive, clipped to [0, 1]; None where it was not measured."""
     return None if facts["novelty"] is None else max(0.0, min(1.0, facts["novelty"]))
+
+
+@reward("skill_novelty", role="teacher", weight=0.0, reads=("novelty", "skill", "skill_seen"))
+def skill_novelty(facts: Facts) -> float | None:
+    """Half the question's novelty, half the rarity of the skill that solved it: ``1 / (1 + n)`` for a solution whose
+    signature (``agent0.signatures``) n tasks of earlier iterations had. A question in new words about an old skill is
+    worth half. None where nobody solved it, or novelty was not measured."""
+    if facts["novelty"] is None or facts["skill_seen"] is None or not facts["skill"]:
+        return None
+    rarity = 1 / (1 + facts["skill_seen"])
+    return float(max(0.0, min(1.0, facts["novelty"])) + rarity) / 2
+
+
+@reward("repetition", role="teacher", weight=0.0, reads=("cluster_share",))
+def repetition(facts: Facts) -> float | None:
+    """Minus the share of the batch in this question's cluster (``agent0.repetition``); None without a question."""
+    return None if facts["cluster_share"] is None else -float(facts["cluster_share"])

@@ -1,18 +1,18 @@
-"""Tool use counts where it was useful: calls of the student that ran, in attempts whose answer rests on them."""
+"""Tool use counts where it was useful: calls of the student that ran, did something, and that the answer rests on."""
 
 from agent0.rewards import Facts, reward
 
 
-@reward("tool_use", role="student", weight=0.1, reads=("grounded", "correct"))
-def student_tool_use(facts: Facts) -> float | None:
-    """1 where a right answer equals the output of one of its own successful calls, else 0."""
-    return None if facts["correct"] is None else float(facts["correct"] and facts["grounded"])
+@reward("tool_use", role="student", weight=0.1, reads=("rests_on_call", "correct"))
+def tool_use(facts: Facts) -> float | None:
+    """1 where a right answer is what a useful call of its own printed without having been given it, else 0."""
+    return None if facts["correct"] is None else float(facts["correct"] and bool(facts["rests_on_call"]))
 
 
-@reward("tool_demand", role="teacher", weight=0.1, reads=("mean_tool_ok",))
+@reward("tool_demand", role="teacher", weight=0.1, reads=("useful_calls",))
 def tool_demand(facts: Facts) -> float | None:
-    """Mean successful calls an attempt, capped at 4 and scaled to [0, 1] (arXiv 2511.16043, section 3.2: C = 4).
+    """Mean useful calls an attempt, capped at 4 and scaled to [0, 1] (arXiv 2511.16043, section 3.2: C = 4).
 
-    Counted in the student's attempts, never in the teacher's text.
+    Counted in the student's attempts, never in the teacher's text; empty, constant and repeated calls are not useful.
     """
-    return None if facts["mean_tool_ok"] is None else min(facts["mean_tool_ok"], 4.0) / 4.0
+    return None if facts["useful_calls"] is None else min(facts["useful_calls"], 4.0) / 4.0

@@ -1,0 +1,11 @@
+"""Whether an attempt could be read. Without weight unless settings give it one."""
+
+from agent0.rewards import Facts, reward
+
+
+@reward("format", role="student", weight=0.0, reads=("answered", "parse_errors"))
+def format_(facts: Facts) -> float | None:
+    """0 for an answer and no error of form, -1 without an answer, between these a quarter an error."""
+    if facts["answered"] is None or facts["parse_errors"] is None:
+        return None
+    return -min(1.0, facts["parse_errors"] / 4) if facts["answered"] else -1.0

@@ -1,0 +1,53 @@
+"""The rewards of arXiv 2511.16043 as written, sections 3.2 and 3.3. What the paper leaves open is a constant here."""
+
+from agent0.curriculum import frontier_value
+from agent0.rewards import Facts, Worth, reward, reward_set
+from events.values import Role
+
+GAMMA, MOST = 0.25, 4
+"""R_tool: pay a call (not in the paper: so that R_tool lies in [0, 1] as R_unc does), and C, calls that count."""
+
+
+@reward_set("paper", label="majority")
+def paper(role: Role, worth: Worth) -> float:
+    """Teacher: ``R_C = R_format * max(0, l_unc R_unc + l_tool R_tool - l_rep R_rep)``. Student: ``R_i = 1[o_i = y~]``.
+    What was never measured counts nothing; weights are the lambdas. The student's label is the run's verdict: the
+    majority's answer where ``run.verification.unchecked = self_consistency`` and nothing computes the answer."""
+    if role == "student":
+        return sum(worth.values())
+    inside = sum(worth.get(name, 0.0) for name in ("uncertainty", "tools", "repetition"))
+    return worth.get("format", 0.0) * max(0.0, inside)
+
+
+@reward("format", role="teacher", weight=1.0, reads=("well_formed",), set="paper")
+def well_formed(facts: Facts) -> float | None:
+    """R_format: 1 where the teacher's text holds a task, else 0."""
+    return None if facts["well_formed"] is None else float(facts["well_formed"])
+
+
+@reward("uncertainty", role="teacher", weight=1.0, reads=("self_consistency",), set="paper")
+def uncertainty(facts: Facts) -> float | None:
+    """``R_unc = 1 - 2|p - 1/2|``, p the share of the student's answers that agree with the majority."""
+    return None if facts["self_consistency"] is None else frontier_value(facts["self_consistency"])
+
+
+@reward("tools", role="teacher", weight=0.6, reads=("calls_run",), set="paper")
+def tools(facts: Facts) -> float | None:
+    """``R_tool = gamma * min(N_tool, C)``, N_tool the calls executed in one of the student's attempts, C = 4; the mean
+    over attempts. Lambda is 0.6."""
+    if not facts["calls_run"]:
+        return None
+    return float(GAMMA * sum(min(calls, MOST) for calls in facts["calls_run"]) / len(facts["calls_run"]))
+
+
+@reward("repetition", role="teacher", weight=-1.0, reads=("cluster_share",), set="paper")
+def repetition(facts: Facts) -> float | None:
+    """``|C_k| / B``: the share of the batch in this task's cluster, questions apart by ``1 - BLEU``, cut at 0.5
+    (average linkage; neither is in the paper). Its weight is -lambda_rep."""
+    return None if facts["cluster_share"] is None else float(facts["cluster_share"])
+
+
+@reward("pseudo_label", role="student", weight=1.0, reads=("correct",), set="paper")
+def pseudo_label(facts: Facts) -> float | None:
+    """1 where the answer is the label, else 0 (section 3.3)."""
+    return None if facts["correct"] is None else float(facts["correct"])

@@ -1,0 +1,60 @@
+"""What the code released with arXiv 2511.16043 pays (aiming-lab/Agent0 at 3cf8bfe), defects included, for comparison.
+
+Mended nowhere on purpose: the teacher's answer is cut to its last character, tool calls are counted in the teacher's
+own text, nothing keeps the sum from being negative, and format is no factor.
+"""
+
+from agent0.answers import same
+from agent0.rewards import Facts, Worth, reward, reward_set
+from events.values import Role
+
+LEAST = 0.1
+"""A majority's share up to this counts nothing."""
+
+
+@reward_set("released", label="majority")
+def released(role: Role, worth: Worth) -> float:
+    """Teacher: ``(min(p, 1 - p) if question else -1) - |C_k|/B + 0.05 min(N, 4)``; p is the majority's share where the
+    majority's answer is the last character of the teacher's, and N counts marks in the teacher's text. Student: 1 where
+    the answer is the label."""
+    return sum(worth.values())
+
+
+@reward(
+    "difficulty",
+    role="teacher",
+    weight=1.0,
+    reads=("well_formed", "self_consistency", "majority", "teacher_answer"),
+    set="released",
+)
+def difficulty(facts: Facts) -> float | None:
+    """``min(p, 1 - p)``, -1 without a question or an answer. ``answers[-1]`` of a text is its last character
+    (curriculum_reward.py), and p is 0 where the majority does not say that (start_vllm_server_tool.py)."""
+    if facts["well_formed"] is None:
+        return None
+    if not facts["well_formed"] or not facts["teacher_answer"]:
+        return -1.0
+    share = facts["self_consistency"]
+    if share is None:
+        return None
+    cut = facts["teacher_answer"][-1].strip()
+    graded = bool(cut) and same(facts["majority"] or "", cut) and share > LEAST
+    return float(min(share, 1 - share)) if graded else 0.0
+
+
+@reward("repetition", role="teacher", weight=-1.0, reads=("cluster_share",), set="released")
+def repetition(facts: Facts) -> float | None:
+    """The share of the batch in this question's cluster: average linkage over ``1 - BLEU``, cut at 0.5."""
+    return None if facts["cluster_share"] is None else float(facts["cluster_share"])
+
+
+@reward("tools", role="teacher", weight=1.0, reads=("teacher_text",), set="released")
+def tools(facts: Facts) -> float | None:
+    """``0.05 min(N, 4)``, N the "```output" in the text that the teacher wrote."""
+    return None if facts["teacher_text"] is None else 0.05 * min(facts["teacher_text"].count("```output"), 4)
+
+
+@reward("accuracy", role="student", weight=1.0, reads=("correct",), set="released")
+def accuracy(facts: Facts) -> float | None:
+    """1 where the answer is the label, else 0."""
+    return None if facts["correct"] is None else float(facts["correct"])

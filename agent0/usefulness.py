@@ -1,0 +1,81 @@
+"""Which tool calls did something. A call that runs nothing, prints what it was handed or says again what an earlier one
+said is no use of a tool, however often it is made."""
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+
+from agent0.answers import normal_form, same
+from agent0.state import Made
+from agent0.student import plain_output
+
+FRAMES = ("plan", "submit_answer")
+"""Tools that do no work themselves."""
+
+LONGEST = 20_000
+"""Characters of an argument that are looked at; what is longer counts as work."""
+
+_SAYING = ("print", "str", "repr", "format", "list", "int", "float")
+"""Calls that change nothing of a constant but how it is written."""
+_WORK = (ast.BinOp, ast.BoolOp, ast.Compare, ast.comprehension, ast.For, ast.While, ast.Subscript)
+_word = re.compile(r"[A-Za-z0-9_.]+")
+
+
+def useful(calls: Sequence[Made]) -> list[Made]:
+    """Those of ``calls``, in order, that ran, printed something, computed something and are no repetition."""
+    seen: set[str] = set()
+    out = []
+    for call in calls:
+        words = f"{call.name} {sorted(call.arguments.items(), key=str)}"
+        if call.ok and call.name not in FRAMES and call.output.strip() and words not in seen and _computes(call):
+            out.append(call)
+        seen.add(words)
+    return out
+
+
+def rests_on(answer: str | None, calls: Sequence[Made], question: str) -> bool:
+    """Whether ``answer`` is what a useful call printed that had not been given it: an answer that stands in the call,
+    and not in the question, was known before."""
+    if not answer:
+        return False
+    asked = _said(answer, question)
+    found = [call for call in useful(calls) if same(answer, plain_output(call.output))]
+    return any(asked or not _said(answer, " ".join(_texts(call))) for call in found)
+
+
+def _said(answer: str, text: str) -> bool:
+    wanted = normal_form(answer)
+    return any(normal_form(word) == wanted for word in _word.findall(text)) or answer.strip() in text.split("'")
+
+
+def _texts(call: Made) -> Iterator[str]:
+    for value in call.arguments.values():
+        yield value if isinstance(value, str) else repr(value)
+
+
+def _computes(call: Made) -> bool:
+    """False where its program or expression only says constants."""
+    texts = [text for text in _texts(call) if text.strip()]
+    return any(_worked(text) for text in texts)
+
+
+def _worked(text: str) -> bool:
+    if len(text) > LONGEST:
+        return True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a student's code may hold what Python warns of
+            tree = ast.parse(text.strip())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return any(_works(node) for node in ast.walk(tree))
+
+
+def _works(node: ast.AST) -> bool:
+    """Whether something is worked out here, rather than said, named or brought in."""
+    if isinstance(node, ast.Call):
+        return not (isinstance(node.func, ast.Name) and node.func.id in _SAYING)
+    if isinstance(node, ast.UnaryOp):
+        return not isinstance(node.op, ast.USub | ast.UAdd)
+    return isinstance(node, _WORK)
