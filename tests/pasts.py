@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ class _Mixed(Handler):
         return [told.model_copy(update={"proposal": told.proposal.model_copy(update=changed)})]
 
 
+@cache
 def tell() -> tuple[list[Recorded], MemoryArtifacts]:
     """The events of such a run, ``r1``, and what they name: the first in which verifiers of every kind say yes and no,
     and a judge made an answer right."""
