@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly_curriculum import check_curriculum, known
 from agent0.assembly_models import OpenEmbedders, OpenModels, OpenTrainers, embedders, load_plugins, provider_of
 from agent0.assembly_rewards import check_rewards
 from agent0.assembly_tools import MCP, mcp_tools
@@ -18,7 +19,7 @@ from agent0.branches import Branches
 from agent0.configuration import config_of, nearest
 from agent0.errors import ConfigError
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
-from agent0.settings import CurriculumConfig, RunConfig, SandboxSettings, Settings, VerificationConfig
+from agent0.settings import RunConfig, SandboxSettings, Settings, VerificationConfig
 from events.base import Event, Recorded, record
 from events.runs import RunStarted
 
@@ -231,7 +232,6 @@ def check_names(run: RunConfig) -> None:
     Raises:
         ConfigError: the first that does not.
     """
-    from agent0.families import families
     from agent0.prompts import styles
     from agent0.tools import tools
 
@@ -240,67 +240,29 @@ def check_names(run: RunConfig) -> None:
         ("student", run.student, run.training.student),
     ):
         found = provider_of(actor)
-        _known(f"run.{role}.prompts", [actor.prompts], styles())
+        known(f"run.{role}.prompts", [actor.prompts], styles())
         if recipe.enabled and found.train is None:
             fix = f"Set run.training.{role}.enabled = false, or choose another provider."
             raise ConfigError(f"Models of provider {found.name} cannot be trained here.", fix=fix)
-    _known("run.curriculum.embedder", [run.curriculum.embedder], embedders())
-    _known("run.curriculum.domains", run.curriculum.domains, {entry.domain for entry in families().values()})
+    known("run.curriculum.embedder", [run.curriculum.embedder], embedders())
     own = [name for name in run.student.tools if not name.startswith(MCP)]  # a world asks the servers for theirs
-    _known("run.student.tools", own, tools())
+    known("run.student.tools", own, tools())
     check_rewards(run.rewards, "run.rewards")
     if run.evaluation.forced_tool and not provider_of(run.student).prefill:
         why = f"Provider {run.student.provider} cannot begin a turn with given text."
         raise ConfigError("The forced-tool control cannot be scored.", why, "Set run.evaluation.forced_tool = false.")
-    _check_curriculum(run.curriculum)
+    check_curriculum(run)
     _check_verification(run.verification)
-    _check_sets(run)
 
 
 def _check_verification(plan: VerificationConfig) -> None:
     from agent0.prompts import styles
     from agent0.verifiers import collective
 
-    _known("run.verification.unchecked", [plan.unchecked], ["refuse", *collective()])
+    known("run.verification.unchecked", [plan.unchecked], ["refuse", *collective()])
     if plan.judge.provider:
         provider_of(plan.judge)
-        _known("run.verification.judge.prompts", [plan.judge.prompts], styles())
-
-
-def _check_curriculum(plan: CurriculumConfig) -> None:
-    """There must be something to ask for."""
-    from agent0.families import families
-
-    if plan.band[0] >= plan.band[1]:
-        raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
-    if not plan.domains:
-        raise ConfigError("run.curriculum.domains is empty.", "There would be nothing to ask for.", "Name a domain.")
-    for domain in plan.domains:
-        if plan.long and not families(domain, long=True):
-            why = f"No family of {domain} has steps."
-            raise ConfigError(f"run.curriculum.long = {plan.long} does not fit.", why, "Set it to 0.")
-        highest = max(family.levels for family in families(domain).values())
-        if not plan.levels or not all(1 <= level <= highest for level in plan.levels):
-            why = f"Levels of {domain} are 1 to {highest}."
-            raise ConfigError(f"run.curriculum.levels = {list(plan.levels)} does not fit.", why)
-
-
-def _check_sets(run: RunConfig) -> None:
-    from agent0.heldout import heldout
-
-    try:
-        for split, size in (("validation", run.evaluation.validation), ("test", run.evaluation.test)):
-            heldout(split, size, run.evaluation.seed, run.curriculum.domains)  # type: ignore[arg-type]
-    except ValueError as error:
-        raise ConfigError("The held-out sets cannot be drawn.", f"{error}.", "Lower run.evaluation sizes.") from error
-
-
-def _known(key: str, names: Iterable[str], known: Iterable[str]) -> None:
-    there = sorted(known)
-    for name in names:
-        if name not in there:
-            hint = nearest(name, there)
-            raise ConfigError(f"{key}: there is no {name[:80]!r}.", f"Known: {', '.join(there)}.", hint)
+        known("run.verification.judge.prompts", [plan.judge.prompts], styles())
 
 
 async def open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:

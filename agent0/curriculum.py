@@ -2,7 +2,7 @@
 
 import random
 
-from agent0.families import families
+from agent0.families import asked
 from agent0.state import Arm, RunState, arm_key
 from events.base import sha256
 
@@ -45,7 +45,7 @@ def slots(state: RunState, long: bool = False) -> list[Slot]:
     return [
         (domain, name, level)
         for domain in plan.domains
-        for name, family in families(domain, long).items()
+        for name, family in asked(domain, plan.families, long).items()
         for level in plan.levels
         if level <= family.levels
     ]

@@ -5,7 +5,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 
-from agent0.families import Family, families
+from agent0.families import Family, asked
 from events.values import Split, Task
 
 VALIDATION_PERCENT = 8
@@ -40,21 +40,30 @@ def task_of(family: Family, question: str) -> Task | None:
 
 
 def heldout(
-    split: Split, n: int, seed: int, domains: Sequence[str] = ("math", "logic", "code"), *, long: bool = False
+    split: Split,
+    n: int,
+    seed: int,
+    domains: Sequence[str] = ("math", "logic", "code"),
+    *,
+    names: Sequence[str] = (),
+    long: bool = False,
 ) -> list[Task]:
     """``n`` different short tasks of ``split``, or ``long`` ones, equal over domains, then over families and levels.
+    ``names``: of these families only, and of the domains that they are of.
 
     Raises:
         ValueError: a family's level has too few forms in this split, or a domain has no family.
     """
     rng = random.Random(f"heldout {split} {seed}")
     tasks: list[Task] = []
-    for place, domain in enumerate(domains):
-        cells = [(entry, level) for entry in families(domain, long).values() for level in range(1, entry.levels + 1)]
+    chosen = [domain for domain in domains if not names or asked(domain, names, long)]
+    for place, domain in enumerate(chosen):
+        entries = asked(domain, names, long).values()
+        cells = [(entry, level) for entry in entries for level in range(1, entry.levels + 1)]
         if not cells:
             raise ValueError(f"domain {domain} has no family")
         rng.shuffle(cells)
-        share = n // len(domains) + (place < n % len(domains))
+        share = n // len(chosen) + (place < n % len(chosen))
         for index, (family, level) in enumerate(cells):
             tasks += _cell(family, level, split, share // len(cells) + (index < share % len(cells)), rng)
     return tasks

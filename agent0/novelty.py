@@ -8,10 +8,11 @@ from typing import Literal
 
 import numpy as np
 
+from agent0.families import fault
 from agent0.heldout import split_of
 from events.values import Task
 
-Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target", "contaminated"]
+Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target", "contaminated", "unsolvable", "trivial"]
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,13 @@ def _decide(
 
 
 def _refusal(entry: Proposed, proposal: Task, seen: bool, overlap: str) -> tuple[Reason, str] | None:
-    """Why a well-formed proposal is refused whatever its wording."""
+    """Why a well-formed proposal is refused whatever its wording. Validity comes first."""
     if proposal.domain != entry.domain:
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
     if proposal.kind != entry.kind:
         return "off_target", f"asked for a {entry.kind} task, got a {proposal.kind} one"
+    if found := fault(proposal.family, proposal.question):
+        return found
     if (split := split_of(proposal.canonical)) != "train":
         return "reserved", f"kept for {split}"
     if overlap:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Any
 
 from agent0.statistics import quantile, wilson
 from events.checkpoints import CheckpointEvaluated, EvaluationRequested
@@ -12,7 +13,8 @@ from events.values import Artifact
 @dataclass(frozen=True)
 class Item:
     """One held-out task as attempted. ``seconds`` counts model and tool time, waiting in the batch included;
-    ``signals`` say how sure the student was (``agent0.confidence``)."""
+    ``signals`` say how sure the student was (``agent0.confidence``). ``within`` is the number, from 1, of the sampled
+    attempt that its family's check accepts, 0 where none of ``tries`` is; None where none was made."""
 
     task: str
     domain: str
@@ -24,10 +26,19 @@ class Item:
     tokens: int
     seconds: float
     signals: dict[str, float] = field(default_factory=dict)
+    within: int | None = None
+    tries: int = 0
+
+    def row(self) -> dict[str, Any]:
+        """As it is stored; what was not tried is left out."""
+        return {k: v for k, v in vars(self).items() if self.within is not None or k not in ("within", "tries")}
 
 
-def score(request: EvaluationRequested, items: Sequence[Item], stored: Artifact) -> CheckpointEvaluated:
-    """Accuracy with its Wilson 95 % interval; undecided items count as wrong and are counted apart."""
+def score(
+    request: EvaluationRequested, items: Sequence[Item], stored: Artifact, checked: int = 0
+) -> CheckpointEvaluated:
+    """Accuracy with its Wilson 95 % interval; undecided items count as wrong and are counted apart. With ``checked``
+    attempts at items that can be checked, also the share that one of them solves."""
     right = sum(item.correct is True for item in items)
     low, high = wilson(right, len(items))
     seconds = [item.seconds for item in items]
@@ -51,7 +62,25 @@ def score(request: EvaluationRequested, items: Sequence[Item], stored: Artifact)
         items=stored,
         outcomes="".join("?" if i.correct is None else str(int(i.correct)) for i in items),
         wall_s=max(seconds, default=0.0),
+        **(_within(items, checked) if checked else {}),
     )
+
+
+def _within(items: Sequence[Item], checked: int) -> dict[str, Any]:
+    tried = [item for item in items if item.within is not None]
+    solved = sum(bool(item.within) for item in tried)
+    counted = {
+        "checked": checked,
+        "checkable": len(tried),
+        "outcomes_within": "".join("-" if item.within is None else str(int(item.within > 0)) for item in items),
+        "attempts_within": sum(item.tries for item in tried),
+    }
+    if not tried:
+        return counted
+    low, high = wilson(solved, len(tried))
+    once = fmean(item.correct is True for item in tried)
+    shares = {"solved_at_once": once, "solved_within": solved / len(tried)}
+    return counted | shares | {"lower95_within": low, "upper95_within": high}
 
 
 def _shares(keyed: Iterable[tuple[str, Item]]) -> dict[str, float]:

@@ -80,6 +80,9 @@ class CurriculumConfig(Frozen):
 
     kind: Literal["bandit", "uniform"] = Field("bandit", description="bandit over domain x family x level, or uniform")
     domains: tuple[str, ...] = Field(("math", "logic", "code"), description="domains")
+    families: tuple[str, ...] = Field(
+        (), description="families; empty: all of the domains that compute their answers. Checked ones must be named"
+    )
     levels: tuple[int, ...] = Field((1, 2, 3, 4), description="difficulty levels")
     long: float = Field(0.0, ge=0, le=1, description="share of slots that ask for long tasks, with subgoals")
     exploration: float = Field(0.3, ge=0, le=1, description="share of slots given out uniformly")
@@ -169,6 +172,9 @@ class EvaluationConfig(Frozen):
     validation: int = Field(150, ge=1, le=1_000_000, description="tasks scored after each checkpoint")
     test: int = Field(300, ge=0, le=1_000_000, description="tasks scored for the first and the last checkpoint only")
     seed: int = Field(20260101, ge=0, le=LARGEST, description="draws the sets")
+    checked: int = Field(
+        0, ge=0, le=1000, description="sampled attempts at an item that can be checked, until one is right; 0: none"
+    )
     forced_tool: bool = Field(True, description="score the untrained base with its tool forced, too")
     gate: Literal["no_worse", "better"] = Field(
         "no_worse", description="promotion: no_worse refuses a proven or large loss; better asks for a proven gain"

@@ -65,7 +65,9 @@ class TaskRejected(Event):
     task: str
     iteration: int
     slot: int
-    reason: Literal["malformed", "reserved", "duplicate", "similar", "off_target", "contaminated"]
+    reason: Literal[
+        "malformed", "reserved", "duplicate", "similar", "off_target", "contaminated", "unsolvable", "trivial"
+    ]
     detail: str = ""
     novelty: float | None = None
     position: int = 0

@@ -1,9 +1,13 @@
-"""Scores a student checkpoint on held-out tasks, greedily and with its tools."""
+"""Scores a student checkpoint on held-out tasks: greedily and with its tools, and where answers can be checked, within
+some sampled attempts, too."""
 
 import asyncio
 import json
+from dataclasses import replace
 
 from agent0.attempts import Solved
+from agent0.curriculum import stream
+from agent0.families import families
 from agent0.folders import Scratch
 from agent0.heldout import heldout
 from agent0.ports import Artifacts, Models, Sandbox, Web
@@ -34,32 +38,52 @@ async def evaluate_checkpoint(
     web: Web,
 ) -> list[Event]:
     """All items at once, so that the model batches them. The items themselves become an artifact."""
-    actor = run.config.student
-    model = models.open(actor)
+    actor, checked, plan = run.config.student, run.config.evaluation.checked, run.config.curriculum
+    given = Conditions(
+        models.open(actor),
+        actor,
+        sandbox,
+        Scratch(),
+        seed=0,
+        adapter=event.adapter,
+        group=run.run,
+        prefill=FORCED if event.forced_tool else "",
+        cache=tool_cache,
+        policy=run.config.policy,
+        web=web,
+    )
+    held = heldout(event.split, event.n, event.seed, domains=plan.domains, names=plan.families)
+    seeds = [[stream("checked", event.seed, event.split, n, k) for k in range(checked)] for n in range(len(held))]
+    attempts = [_scored(task, replace(given, seed=n), seeds[n], verifier_sandbox) for n, task in enumerate(held)]
+    items = await asyncio.gather(*attempts)
+    lines = "\n".join(json.dumps(item.row(), sort_keys=True) for item in items)
+    return [score(event, items, artifacts.put(lines.encode(), "application/jsonl"), checked)]
 
-    async def attempt(number: int, task: Task) -> Item:
-        given = Conditions(
-            model,
-            actor,
-            sandbox,
-            Scratch(),
-            seed=number,
-            adapter=event.adapter,
-            group=run.run,
-            temperature=0.0,
-            prefill=FORCED if event.forced_tool else "",
-            cache=tool_cache,
-            policy=run.config.policy,
-            web=web,
-        )
-        solved = await solve(task, prompt(actor.prompts, task.domain, "student"), given)
-        verdict = (await verifier_for(task).judge(task, [solved.answer], verifier_sandbox))[0]
-        return _item(task, solved, verdict.correct)
 
-    held = heldout(event.split, event.n, event.seed, domains=run.config.curriculum.domains)
-    items = await asyncio.gather(*(attempt(n, task) for n, task in enumerate(held)))
-    lines = "\n".join(json.dumps(item.__dict__, sort_keys=True) for item in items)
-    return [score(event, items, artifacts.put(lines.encode(), "application/jsonl"))]
+async def _scored(task: Task, given: Conditions, seeds: list[int], sandbox: Sandbox) -> Item:
+    """A greedy attempt; beside it, where answers can be checked, a sampled one for each seed until one is right."""
+    solved, correct = await _solved(task, replace(given, temperature=0.0), sandbox)
+    item = _item(task, solved, correct)
+    if not seeds or families()[task.family].check is None:
+        return item
+    within, tries = await _within(task, given, seeds, sandbox)
+    return replace(item, within=within, tries=tries)
+
+
+async def _solved(task: Task, given: Conditions, sandbox: Sandbox) -> tuple[Solved, bool | None]:
+    """An attempt and its verdict."""
+    solved = await solve(task, prompt(given.config.prompts, task.domain, "student"), given)
+    return solved, (await verifier_for(task).judge(task, [solved.answer], sandbox))[0].correct
+
+
+async def _within(task: Task, given: Conditions, seeds: list[int], sandbox: Sandbox) -> tuple[int, int]:
+    """The number, from 1, of the first attempt that the check accepts, 0 where none is; and how many were made. A
+    student without temperature would only say the same again."""
+    seeds = seeds if given.config.temperature else seeds[:1]
+    for number, seed in enumerate(seeds, 1):
+        if (await _solved(task, replace(given, seed=seed), sandbox))[1]:
+            return number, number
+    return 0, len(seeds)
 
 
 def _item(task: Task, solved: Solved, correct: bool | None) -> Item:

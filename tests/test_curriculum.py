@@ -53,7 +53,7 @@ def test_a_curriculum_without_anything_to_ask_for_is_refused(wrong: dict[str, An
 
 def test_slots_are_families_times_levels() -> None:
     found = slots(state(**plan(levels=(1, 9))))
-    assert len(found) == sum(1 in range(f.levels + 1) for f in families().values())
+    assert len(found) == sum(1 in range(f.levels + 1) for f in families().values() if f.check is None)
     assert len(set(found)) == len(found)
 
 
@@ -168,3 +168,30 @@ def test_long_families_change_nothing_for_who_does_not_ask_for_them(monkeypatch:
     monkeypatch.setattr(room, "_families", {n: f for n, f in room._families.items() if not f.long})
     assert not families(long=True)
     assert seen() == there
+
+
+def test_what_is_named_is_asked_for_and_nothing_else() -> None:
+    held = state(tasks=60, **plan(families=("countdown", "synthesis", "linear")))
+    assert {(domain, name) for domain, name, _ in allocate(held)} == {
+        ("math", "countdown"),
+        ("math", "linear"),
+        ("code", "synthesis"),
+    }
+    assert len(slots(held)) == 12
+    assert Counter(domain for domain, _, _ in allocate(held)) == {"math": 30, "code": 30}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"families": ("countdwn",)}, "there is no 'countdwn'"),
+        ({"families": ("countdown",), "domains": ("code",)}, "never asked for.*of math"),
+        ({"families": ("ledger",)}, "held-out tasks are short"),
+        ({"families": ("countdown",), "levels": (1, 5)}, "Levels of math are 1 to 4"),
+        ({"families": ("countdown",), "long": 0.5}, "No family of math that is named has steps"),
+    ],
+)
+def test_families_that_cannot_be_asked_for_are_refused(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=rf"(?s)run.curriculum.*{told}"):
+        check_names(small(**plan(**wrong)))
+    check_names(small(**plan(families=("countdown", "ledger"))))

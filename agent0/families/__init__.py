@@ -1,18 +1,20 @@
 """Task families: how a kind of task is drawn, worded, read back, solved and told apart. One file each.
 
-A family checks by computing: ``solve`` needs only what ``parse`` reads from the question, so no answer key exists
-that a student could see. To add one, copy a file of this folder; it registers itself.
+A family judges by computing: ``solve``, or ``check`` where many answers are right, needs only what ``parse`` reads from
+the question, so no answer key exists that a student could see. To add one, copy a file of this folder; it registers
+itself.
 """
 
 import functools
 import importlib
 import pkgutil
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Params = dict[str, Any]
+Fault = Literal["unsolvable", "trivial"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,12 @@ class Family:
     A long family has ``steps(params)``, its subgoals in order, the last of which is answered by ``solve(params)``; and
     ``script(params)``, the turns that a perfect student writes, tool calls spelled as ``agent0.parsing.format_call``
     does. Only the scripted model reads a script.
+
+    A checked family has ``check(params, answer)`` in place of a key: checking is easy, finding is hard, and many
+    answers are right. It gives "" where ``answer`` is right, else shortly why not, the first wrong step and never a way
+    that is right; it is bounded for any text and evaluates none. ``solve`` then finds one answer by a bounded search,
+    "" where there is none, and what ``call`` prints is one. ``trivial(params)`` says why there is nothing to find, ""
+    where there is; ``sample`` draws only what can be solved and is not trivial.
     """
 
     name: str
@@ -50,6 +58,12 @@ class Family:
     levels: int = 4
     steps: Callable[[Params], tuple[Step, ...]] | None = None
     script: Callable[[Params], tuple[str, ...]] | None = None
+    check: Callable[[Params, str], str] | None = None
+    trivial: Callable[[Params], str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.check and self.steps:
+            raise ValueError(f"family {self.name} has steps, whose answers are compared: it cannot have a check")
 
     @property
     def long(self) -> bool:
@@ -73,6 +87,28 @@ def families(domain: str = "", long: bool | None = False) -> dict[str, Family]:
     _import_all()
     chosen = (_families[name] for name in sorted(_families))
     return {f.name: f for f in chosen if domain in ("", f.domain) and long in (None, f.long)}
+
+
+def asked(domain: str, names: Sequence[str] = (), long: bool | None = False) -> dict[str, Family]:
+    """What a curriculum with ``names`` asks for in ``domain``. Without names that are the families that compute their
+    answers, or all where there are none such: what is only checked is asked for by its name."""
+    known = families(domain, long)
+    if names:
+        return {name: entry for name, entry in known.items() if name in names}
+    return {name: entry for name, entry in known.items() if entry.check is None} or known
+
+
+def fault(name: str, question: str) -> tuple[Fault, str] | None:
+    """Why ``question`` should not be asked although the checked family ``name`` reads it; None where nothing is known
+    against it, as of families that compute their answers."""
+    entry = families(long=None).get(name)
+    params = entry.parse(question) if entry and entry.check else None
+    if entry is None or params is None:
+        return None
+    if not entry.solve(params):
+        return "unsolvable", "the search for an answer found none"
+    why = entry.trivial(params) if entry.trivial else ""
+    return ("trivial", why) if why else None
 
 
 def kind_of(name: str) -> Literal["short", "long"]:

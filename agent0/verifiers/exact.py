@@ -1,4 +1,4 @@
-"""A task of a known family: the answer is computed from what the question says."""
+"""A task of a family with one answer: it is computed from what the question says."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,8 @@ from events.values import Task
 
 
 def _known(task: Task) -> bool:
-    return task.family in families(long=None)
+    found = families(long=None).get(task.family)
+    return found is not None and found.check is None
 
 
 async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
@@ -24,7 +25,7 @@ async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> l
     return [(await _compare(step.answer, one, sandbox)).correct for step, one in zip(steps, given, strict=False)]
 
 
-@verifier("exact", applies=_known, rank=0, grade=_grade)
+@verifier("exact", applies=_known, rank=1, grade=_grade)
 async def exact(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
     """Compare with the family's own solution of the question as written."""
     family = families(long=None)[task.family]

@@ -20,7 +20,7 @@ async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> l
     ]
 
 
-@verifier("execution", applies=lambda task: bool(task.program), rank=1, grade=_grade)
+@verifier("execution", applies=lambda task: bool(task.program), rank=2, grade=_grade)
 async def execution(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
     """Run the program once; compare as the task's kind of answer, or as what was printed reads."""
     printed, why = await _printed(task.program, sandbox)

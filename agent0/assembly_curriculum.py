@@ -1,0 +1,71 @@
+"""Part of the rim: whether what a run's settings ask for is there and fits together, before anything is asked."""
+
+from collections.abc import Iterable
+
+from agent0.configuration import nearest
+from agent0.errors import ConfigError
+from agent0.families import asked, families
+from agent0.heldout import heldout
+from agent0.settings import CurriculumConfig, RunConfig
+
+
+def check_curriculum(run: RunConfig) -> None:
+    """There must be something to ask for, and enough of it to hold out.
+
+    Raises:
+        ConfigError: there is not.
+    """
+    plan = run.curriculum
+    known("run.curriculum.domains", plan.domains, {entry.domain for entry in families(long=None).values()})
+    known("run.curriculum.families", plan.families, families(long=None))
+    if plan.band[0] >= plan.band[1]:
+        raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
+    if not plan.domains:
+        raise ConfigError("run.curriculum.domains is empty.", "There would be nothing to ask for.", "Name a domain.")
+    _check_families(plan)
+    for domain in plan.domains:
+        _check_domain(domain, plan)
+    _check_sets(run)
+
+
+def _check_families(plan: CurriculumConfig) -> None:
+    """What is named must be of a domain that is asked for, and some of it short."""
+    for name in plan.families:
+        if (domain := families(long=None)[name].domain) not in plan.domains:
+            fix = f"Add {domain} to run.curriculum.domains."
+            raise ConfigError(f"run.curriculum.families = {name} is never asked for.", f"It is of {domain}.", fix)
+    if plan.families and not any(asked(domain, plan.families) for domain in plan.domains):
+        why = "All of them have steps; held-out tasks are short."
+        raise ConfigError(f"run.curriculum.families = {list(plan.families)} does not fit.", why, "Name a short one.")
+
+
+def _check_domain(domain: str, plan: CurriculumConfig) -> None:
+    """Levels, and long tasks where they are wanted; nothing is asked of a domain of which no family is named."""
+    chosen = asked(domain, plan.families)
+    if plan.families and not chosen:
+        return
+    if plan.long and not asked(domain, plan.families, long=True):
+        why = f"No family of {domain} {'that is named ' if plan.families else ''}has steps."
+        raise ConfigError(f"run.curriculum.long = {plan.long} does not fit.", why, "Set it to 0.")
+    highest = max(family.levels for family in chosen.values())
+    if not plan.levels or not all(1 <= level <= highest for level in plan.levels):
+        why = f"Levels of {domain} are 1 to {highest}."
+        raise ConfigError(f"run.curriculum.levels = {list(plan.levels)} does not fit.", why)
+
+
+def _check_sets(run: RunConfig) -> None:
+    plan, scored = run.curriculum, run.evaluation
+    try:
+        heldout("validation", scored.validation, scored.seed, plan.domains, names=plan.families)
+        heldout("test", scored.test, scored.seed, plan.domains, names=plan.families)
+    except ValueError as error:
+        raise ConfigError("The held-out sets cannot be drawn.", f"{error}.", "Lower run.evaluation sizes.") from error
+
+
+def known(key: str, names: Iterable[str], there: Iterable[str]) -> None:
+    """Raises ConfigError for the first of ``names`` that is not ``there``; ``key`` is the setting."""
+    listed = sorted(there)
+    for name in names:
+        if name not in listed:
+            hint = nearest(name, listed)
+            raise ConfigError(f"{key}: there is no {name[:80]!r}.", f"Known: {', '.join(listed)}.", hint)

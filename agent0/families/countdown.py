@@ -1,0 +1,198 @@
+"""Countdown with written state: reach a number with others, each used once. The check replays each step."""
+
+import random
+import re
+from collections import Counter
+from functools import lru_cache
+from typing import Any
+
+from agent0.families import Family, Params, family
+from agent0.families.expression import LONGEST as LONGEST_FORMULA
+from agent0.families.expression import numbers, value
+from agent0.families.wording import ask, bodies
+
+WORDINGS = ("Make {}.", "Make {} with + - * and each number once.", "How do you make {}?")
+FEWEST, MOST = 2, 5
+"""Numbers of a task: level + 1."""
+TOP = 99
+"""The largest number that is asked for or given."""
+DRAWN = {1: 99, 2: 12, 3: 9, 4: 9}
+"""The largest number that ``sample`` gives, by level."""
+LONGEST = 300
+_BOUNDS = (TOP, 9_999)
+"""The largest value on the way: the search stays within the first where it can."""
+_number = "[1-9][0-9]?"
+_shape = re.compile(rf"({_number}) from ({_number}(?:,{_number}){{{FEWEST - 1},{MOST - 1}}})")
+_value = "(?:0|[1-9][0-9]{0,3})"
+_step = re.compile(rf"({_value})([-+*])({_value})=({_value}(?:,{_value})*)(?: ({_value}(?:,{_value})*))?")
+_formula = re.compile(r"[-+*()0-9\s]+(?:=\s*[0-9]{1,4}\s*)?")
+_spaces = re.compile(r"\s*([-+*=,;()])\s*")
+
+
+def sample(level: int, rng: random.Random) -> Params:
+    """Level + 1 numbers, and what a random program makes of them on a way within 1 to ``TOP``."""
+    while True:
+        given = [rng.randint(1, DRAWN[level]) for _ in range(level + 1)]
+        pool: tuple[int, ...] = tuple(given)
+        while len(pool) > 1:
+            ways = [after for _, after in _moves(pool, TOP) if after[0]]
+            if not ways:
+                break
+            pool = rng.choice(ways)
+        else:
+            return {"numbers": given, "target": pool[0]}
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """One of ``WORDINGS``."""
+    return ask(WORDINGS, f"{params['target']} from {_listed(params['numbers'])}", rng)
+
+
+def parse(question: str) -> Params | None:
+    """2 to 5 numbers and the target, all of them 1 to 99."""
+    for body in bodies(WORDINGS, question):
+        if found := _shape.fullmatch(body):
+            return {"numbers": [int(one) for one in found[2].split(",")], "target": int(found[1])}
+    return None
+
+
+def level(params: Params) -> int:
+    """By how many numbers there are."""
+    return len(params["numbers"]) - 1
+
+
+def solve(params: Params) -> str:
+    """Steps that write the pool they leave, what was made first: ``7+3=10,2;10*2=20`` for 20 from 3,7,2."""
+    pool = tuple(params["numbers"])
+    for bound in _BOUNDS:
+        if found := _found(pool, params["target"], bound):
+            return ";".join(found)
+    return ""
+
+
+@lru_cache(maxsize=256)
+def _found(pool: tuple[int, ...], target: int, bound: int) -> tuple[str, ...]:
+    """Steps from ``pool`` to ``target``; none where there are none. A pool is looked at once, in whatever order."""
+    dead: set[tuple[int, ...]] = set()
+
+    def search(now: tuple[int, ...]) -> list[str] | None:
+        if len(now) == 1:
+            return [] if now[0] == target else None
+        key = tuple(sorted(now))
+        if key in dead:
+            return None
+        dead.add(key)
+        for deed, after in _moves(now, bound):
+            rest = search(after)
+            if rest is not None:
+                return [f"{deed}={_listed(after)}", *rest]
+        return None
+
+    return tuple(search(pool) or ())
+
+
+def _moves(pool: tuple[int, ...], bound: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Every step that can be taken, the larger number before the smaller, and the pool after it."""
+    moves = []
+    for i, one in enumerate(pool):
+        for j in range(i + 1, len(pool)):
+            rest = (*pool[:i], *pool[i + 1 : j], *pool[j + 1 :])
+            high, low = max(one, pool[j]), min(one, pool[j])
+            for sign, made in (("+", high + low), ("-", high - low), ("*", high * low)):
+                if made <= bound:
+                    moves.append((f"{high}{sign}{low}", (made, *rest)))
+    return moves
+
+
+def check(params: Params, answer: str) -> str:
+    """Steps with or without the pools they leave (``7+3=10;10*2=20``), or one formula, which may end in its value."""
+    if len(answer) > LONGEST:
+        return f"longer than {LONGEST} characters"
+    text = answer.strip()
+    if not re.search(r"[0-9]\s+[0-9]", text) and _formula.fullmatch(text) and text.count("=") < 2:
+        return _worth(params, "".join(text.split()))
+    return _replayed(params, _spaces.sub(r"\1", text))
+
+
+def _worth(params: Params, text: str) -> str:
+    formula, equals, told = text.partition("=")
+    used, given = Counter(numbers(formula)), Counter[int](params["numbers"])
+    if len(formula) > LONGEST_FORMULA or "**" in formula or formula.count("(") > 2 * MOST:
+        return "cannot be read"
+    try:
+        made = value(formula)
+    except ValueError:
+        return "cannot be read"
+    if equals and made != int(told):
+        return f"{formula} is {made}, not {int(told)}"
+    if used != given:
+        return f"it uses {_listed(sorted(used.elements()))}, not {_listed(sorted(given.elements()))}"
+    return "" if made == params["target"] else f"it makes {made}, not {params['target']}"
+
+
+def _replayed(params: Params, text: str) -> str:
+    pool = Counter[int](params["numbers"])
+    for number, step in enumerate(text.split(";"), 1):
+        if pool.total() == 1:
+            return f"step {number}: only one number is left"
+        if why := _taken(pool, step):
+            return f"step {number}: {why}"
+    if pool.total() > 1:
+        return f"{_listed(sorted(pool.elements()))} are left: all numbers must be used"
+    (made,) = pool
+    return "" if made == params["target"] else f"it makes {made}, not {params['target']}"
+
+
+def _taken(pool: Counter[int], step: str) -> str:
+    """Take ``step`` in ``pool``, or say what is wrong with it."""
+    read = _step.fullmatch(step)
+    if not read:
+        return "cannot be read"
+    left, right = int(read[1]), int(read[3])
+    missing = Counter((left, right)) - pool
+    if missing:
+        return f"there is no {min(missing)} to take from {_listed(sorted(pool.elements()))}"
+    made = {"+": left + right, "-": left - right, "*": left * right}[read[2]]
+    told = [int(one) for one in read[4].split(",")]
+    if made < 0:
+        return f"{left}-{right} is below 0"
+    if made not in told if len(told) > 1 else [made] != told:
+        return f"{left}{read[2]}{right} is {made}"
+    pool.subtract((left, right))
+    pool[made] += 1
+    for zero in [one for one, count in pool.items() if not count]:
+        del pool[zero]
+    written = [told] if len(told) > 1 else []
+    written += [[int(one) for one in read[5].split(",")]] if read[5] else []
+    if any(Counter(one) != pool for one in written):
+        return f"{_listed(sorted(pool.elements()))} is left, not {_listed(written[-1])}"
+    return ""
+
+
+def _listed(found: Any) -> str:
+    return ",".join(map(str, found))
+
+
+def canonical(params: Params) -> str:
+    """The target, and the numbers in order of size."""
+    return f"countdown {params['target']} from {_listed(sorted(params['numbers']))}"
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python tries every pair with every sign."""
+    code = (
+        "def f(p):\n"
+        f" if len(p)<2:return [] if p=={[params['target']]} else None\n"
+        " for i in range(len(p)):\n"
+        "  for j in range(i):\n"
+        "   a,b=max(p[i],p[j]),min(p[i],p[j])\n"
+        "   r=p[:j]+p[j+1:i]+p[i+1:]\n"
+        "   for s,v in('+',a+b),('-',a-b),('*',a*b):\n"
+        "    t=f([v]+r)\n"
+        "    if t is not None:return [f'{a}{s}{b}='+','.join(map(str,[v]+r))]+t\n"
+        f"print(';'.join(f({params['numbers']})))"
+    )
+    return "python", {"code": code}
+
+
+ENTRY = family(Family("countdown", "math", sample, render, parse, level, solve, canonical, call, check=check))

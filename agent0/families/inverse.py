@@ -1,0 +1,150 @@
+"""From which two numbers do some steps of arithmetic modulo m lead to the two that are given?"""
+
+import random
+import re
+from functools import lru_cache
+from typing import Any
+
+from agent0.families import Family, Params, family
+from agent0.families.wording import ask, bodies
+
+WORDINGS = ("Find x,y: {}.", "Which x,y: {}?", "Start where: {}?")
+LEAST, TOP = 11, 99
+"""Of the modulus."""
+LONGEST = 60
+FORMS = ("{v}+{a}*{w}", "{v}*{w}+{a}", "{a}*{v}+{w}", "{v}*{v}+{a}*{w}")
+"""What becomes of one variable v, the other being w."""
+_forms = [re.escape(form).replace(r"\{a\}", "([2-9])") for form in FORMS]
+_pair = re.compile(r"\(?\s*(?:x\s*=\s*)?([0-9]{1,3})\s*[,;]\s*(?:y\s*=\s*)?([0-9]{1,3})\s*\)?")
+_step = "[xy]=[+*xy2-9]{5,7}"
+_shape = re.compile(rf"({_step}(?:;{_step}){{0,3}}) mod ([1-9][0-9]) gives (0|[1-9][0-9]?),(0|[1-9][0-9]?)")
+
+Step = tuple[str, int, int]
+"""Which variable changes, by which of ``FORMS``, with which factor."""
+
+
+def sample(level: int, rng: random.Random) -> Params:
+    """Level steps from a hidden start, on which neither the end nor equal numbers would do as well."""
+    while True:
+        modulus, x, y = rng.randint(LEAST, TOP), rng.randrange(100), rng.randrange(100)
+        steps = [(rng.choice("xy"), rng.randrange(len(FORMS)), rng.randint(2, 9)) for _ in range(level)]
+        end = _end(steps, modulus, x % modulus, y % modulus)
+        params: Params = {"steps": [_text(step) for step in steps], "modulus": modulus, "end": list(end)}
+        if not trivial(params):
+            return params
+
+
+def _text(step: Step) -> str:
+    name, form, factor = step
+    other = "y" if name == "x" else "x"
+    return f"{name}={FORMS[form].format(v=name, w=other, a=factor)}"
+
+
+def _steps(params: Params) -> tuple[Step, ...]:
+    """As written."""
+    return tuple(_read(text) for text in params["steps"])
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> Step:
+    """Raises ValueError where it is no step."""
+    name, other = ("x", "y") if text[0] == "x" else ("y", "x")
+    for form, shape in enumerate(_forms):
+        if found := re.fullmatch(shape.replace(r"\{v\}", name).replace(r"\{w\}", other), text[2:]):
+            return name, form, int(found[1])
+    raise ValueError(f"no step: {text[:20]}")
+
+
+def _end(steps: Any, modulus: int, x: int, y: int) -> tuple[int, int]:
+    for name, form, a in steps:
+        v, w = (x, y) if name == "x" else (y, x)
+        v = (v + a * w, v * w + a, a * v + w, v * v + a * w)[form] % modulus
+        x, y = (v, w) if name == "x" else (w, v)
+    return x, y
+
+
+def _body(params: Params) -> str:
+    return f"{';'.join(params['steps'])} mod {params['modulus']} gives {params['end'][0]},{params['end'][1]}"
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """One of ``WORDINGS``."""
+    return ask(WORDINGS, _body(params), rng)
+
+
+def parse(question: str) -> Params | None:
+    """1 to 4 steps, a modulus of 11 to 99, and an end below it."""
+    for body in bodies(WORDINGS, question):
+        if found := _shape.fullmatch(body):
+            params: Params = {
+                "steps": found[1].split(";"),
+                "modulus": int(found[2]),
+                "end": [int(found[3]), int(found[4])],
+            }
+            return params if _sound(params) else None
+    return None
+
+
+def _sound(params: Params) -> bool:
+    try:
+        _steps(params)
+    except ValueError:
+        return False
+    return bool(params["modulus"] >= LEAST and max(params["end"]) < params["modulus"])
+
+
+def level(params: Params) -> int:
+    """By how many steps there are."""
+    return len(params["steps"])
+
+
+def solve(params: Params) -> str:
+    """The first start there is: at most 9,801 are tried."""
+    return _start(_steps(params), params["modulus"], tuple(params["end"]))
+
+
+@lru_cache(maxsize=256)
+def _start(steps: tuple[Step, ...], modulus: int, end: tuple[int, ...]) -> str:
+    starts = ((x, y) for x in range(modulus) for y in range(modulus))
+    return next((f"{x},{y}" for x, y in starts if _end(steps, modulus, x, y) == end), "")
+
+
+def check(params: Params, answer: str) -> str:
+    """Goes the way from the answer."""
+    found = _pair.fullmatch(answer.strip()) if len(answer) <= LONGEST else None
+    if not found:
+        return "not two numbers x,y"
+    x, y = int(found[1]), int(found[2])
+    if max(x, y) >= params["modulus"]:
+        return f"{max(x, y)} is not below {params['modulus']}"
+    end = _end(_steps(params), params["modulus"], x, y)
+    return "" if end == tuple(params["end"]) else f"{x},{y} gives {end[0]},{end[1]}"
+
+
+def trivial(params: Params) -> str:
+    """Whether the end itself, or two equal numbers of 0 or 1, will do."""
+    guesses = (params["end"], (0, 0), (1, 1))
+    found = next((guess for guess in guesses if not check(params, f"{guess[0]},{guess[1]}")), None)
+    return f"{found[0]},{found[1]} needs no search" if found else ""
+
+
+def canonical(params: Params) -> str:
+    """As written, or with x and y changed for each other."""
+    swapped = {**params, "steps": [step.translate(_SWAP) for step in params["steps"]], "end": params["end"][::-1]}
+    return f"inverse {min(_body(params), _body(swapped))}"
+
+
+_SWAP = str.maketrans("xy", "yx")
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python tries every start."""
+    m, (a, b) = params["modulus"], params["end"]
+    deeds = ";".join(f"{step[:2]}({step[2:]})%m" for step in params["steps"])
+    lines = [f"m={m}", "for n in range(m*m):", " x,y=n//m,n%m", f" {deeds}", f" if(x,y)==({a},{b}):"]
+    return "python", {"code": "\n".join([*lines, "  print(f'{n//m},{n%m}')", "  break"])}
+
+
+ENTRY = family(
+    Family("inverse", "math", sample, render, parse, level, solve, canonical, call, check=check, trivial=trivial)
+)

@@ -1,0 +1,164 @@
+"""Put letters into an order under clues: who is before whom, who is beside whom, who is not."""
+
+import itertools
+import random
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from agent0.families import Family, Params, family
+from agent0.families.wording import ask, bodies
+
+WORDINGS = ("Order {}.", "Find an order of {}.", "In which order are {}?")
+LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+FEWEST, MOST = 4, 8
+"""Letters of a task; level + 4 from ``sample``."""
+CLUES = {"before": 4, "beside": 4, "apart": 1}
+"""How often each is drawn. Apart is not beside."""
+MOST_CLUES = 10
+LONGEST = 60
+_clue = rf"[A-Z] (?:{'|'.join(CLUES)}) [A-Z]"
+_shape = re.compile(rf"([A-Z](?:,[A-Z]){{{FEWEST - 1},{MOST - 1}}}): ({_clue}(?:, {_clue}){{0,{MOST_CLUES - 1}}})")
+_answer = re.compile(r"[A-Z](?:[\s,<;-]{0,3}[A-Z]){0,20}")
+
+
+def sample(level: int, rng: random.Random) -> Params:
+    """Level + 4 letters in a hidden order, and level + 3 clues that hold in it and in no order that comes to mind."""
+    while True:
+        items = rng.sample(LETTERS, level + 4)
+        order = rng.sample(items, len(items))
+        params: Params = {"items": items, "clues": _drawn(order, level + 3, rng)}
+        if not trivial(params):
+            return params
+
+
+def _drawn(order: Sequence[str], n: int, rng: random.Random) -> list[str]:
+    """``n`` different clues that hold in ``order``."""
+    found: dict[frozenset[str], str] = {}
+    while len(found) < n:
+        (i, one), (j, other) = rng.sample(list(enumerate(order)), 2)
+        word = rng.choices(list(CLUES), list(CLUES.values()))[0]
+        if word == "before" and i > j:
+            one, other = other, one
+        if word == "before" or (abs(i - j) == 1) == (word == "beside"):
+            found.setdefault(frozenset((one, other)), f"{one} {word} {other}")
+    return list(found.values())
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """One of ``WORDINGS``."""
+    return ask(WORDINGS, f"{','.join(params['items'])}: {', '.join(params['clues'])}", rng)
+
+
+def parse(question: str) -> Params | None:
+    """4 to 8 different letters, and clues about two of them each."""
+    for body in bodies(WORDINGS, question):
+        if found := _shape.fullmatch(body):
+            items, clues = found[1].split(","), found[2].split(", ")
+            named = [clue.split(" ")[::2] for clue in clues]
+            different = len(set(items)) == len(items) and all(one != other for one, other in named)
+            if different and set(itertools.chain(*named)) <= set(items):
+                return {"items": items, "clues": clues}
+    return None
+
+
+def level(params: Params) -> int:
+    """By how many letters there are."""
+    return max(1, len(params["items"]) - 4)
+
+
+def solve(params: Params) -> str:
+    """The first order that fits, found letter by letter."""
+    return _fitting(tuple(sorted(params["items"])), tuple(sorted(params["clues"])))
+
+
+@lru_cache(maxsize=256)
+def _fitting(items: tuple[str, ...], clues: tuple[str, ...]) -> str:
+    def search(order: tuple[str, ...]) -> tuple[str, ...] | None:
+        if _broken(order, clues, partial=True):
+            return None
+        if len(order) == len(items):
+            return order
+        tried = (search((*order, item)) for item in items if item not in order)
+        return next((found for found in tried if found), None)
+
+    return ",".join(search(()) or ())
+
+
+def _broken(order: Sequence[str], clues: Sequence[str], partial: bool = False) -> str:
+    """The first clue that does not hold in ``order``; of a ``partial`` one, that cannot come to hold."""
+    places = {item: place for place, item in enumerate(order)}
+    for clue in clues:
+        one, word, other = clue.split(" ")
+        i, j = places.get(one), places.get(other)
+        if i is None or j is None:
+            if partial and _doomed(word, i, j, len(order)):
+                return clue
+        elif not {"before": i < j, "beside": abs(i - j) == 1, "apart": abs(i - j) > 1}[word]:
+            return clue
+    return ""
+
+
+def _doomed(word: str, i: int | None, j: int | None, placed: int) -> bool:
+    """Whether a clue of which one letter at most is placed is lost: the other came first, or is late to be beside."""
+    if word == "before":
+        return i is None and j is not None
+    here = i if i is not None else j
+    return word == "beside" and here is not None and here < placed - 1
+
+
+def check(params: Params, answer: str) -> str:
+    """Letters in their order, with or without commas between them."""
+    text = answer.strip()
+    if len(answer) > LONGEST or not _answer.fullmatch(text):
+        return "not an order of letters"
+    order = re.findall("[A-Z]", text)
+    if sorted(order) != sorted(params["items"]):
+        return f"not each of {','.join(params['items'])} once"
+    broken = _broken(order, params["clues"])
+    return f"it does not hold that {broken}" if broken else ""
+
+
+def trivial(params: Params) -> str:
+    """Whether the letters as listed or sorted fit, or these backwards."""
+    for order in (params["items"], sorted(params["items"])):
+        for guess in (order, order[::-1]):
+            if not _broken(guess, params["clues"]):
+                return f"{','.join(guess)} needs no search"
+    return ""
+
+
+def canonical(params: Params) -> str:
+    """Letters and clues in sorted order; who is beside or apart from whom says the same the other way round."""
+    clues = []
+    for clue in params["clues"]:
+        one, word, other = clue.split(" ")
+        if word != "before":
+            one, other = sorted((one, other))
+        clues.append(f"{one} {word} {other}")
+    return f"placement {','.join(sorted(params['items']))}: {', '.join(sorted(set(clues)))}"
+
+
+CODE = {"before": "i({0!r})<i({1!r})", "beside": "abs(i({0!r})-i({1!r}))==1", "apart": "abs(i({0!r})-i({1!r}))>1"}
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python tries every order."""
+    parts = [clue.split(" ") for clue in params["clues"]]
+    holds = " and ".join(CODE[word].format(one, other) for one, word, other in parts)
+    letters = "".join(params["items"])
+    lines = [
+        "from itertools import permutations",
+        f"for p in permutations({letters!r}):",
+        " i=p.index",
+        f" if {holds}:",
+        "  print(','.join(p))",
+        "  break",
+    ]
+    return "python", {"code": "\n".join(lines)}
+
+
+ENTRY = family(
+    Family("placement", "logic", sample, render, parse, level, solve, canonical, call, check=check, trivial=trivial)
+)

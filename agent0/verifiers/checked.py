@@ -1,0 +1,27 @@
+"""A task of a family that can only be checked: many answers are right, none is known, and nothing is compared."""
+
+from collections.abc import Sequence
+
+from agent0.families import families
+from agent0.ports import Sandbox
+from agent0.verifiers import Verdict, verifier
+from events.values import Task
+
+
+def _checkable(task: Task) -> bool:
+    found = families(long=None).get(task.family)
+    return found is not None and found.check is not None
+
+
+@verifier("checked", applies=_checkable, rank=0)
+async def checked(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
+    """Put each answer to the family's check of the question as written."""
+    family = families(long=None)[task.family]
+    params = family.parse(task.question)
+    if family.check is None or params is None:
+        return [Verdict(None, "the question does not read as its family") for _ in answers]
+    reasons = ["no answer" if answer is None else family.check(params, answer) for answer in answers]
+    return [
+        Verdict(not why, why[:200] or "checked step by step", "", (answer or "")[:200])
+        for answer, why in zip(answers, reasons, strict=True)
+    ]
