@@ -49,6 +49,11 @@ async def lineage(log: "Log", artifacts: Artifacts, wanted: str) -> list[dict[st
     return chain
 
 
+async def checkpoint(log: "Log", wanted: str) -> Recorded:
+    """The ``CheckpointTrained`` of ``wanted``, named as for ``lineage``; errors likewise."""
+    return _one([r async for r in log.read("", ["CheckpointTrained"])], wanted).told
+
+
 def _one(known: Iterable[Recorded], wanted: str) -> _Made:
     run, slash, checkpoint = wanted.partition("/")
     found = []

@@ -26,6 +26,7 @@ from infra.weights import Weights, digest, write
 from tests.adapters import adapter, tensors
 from tests.llama_server import MISSING, serving
 
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's, 2026-11
 CLOSE = 1e-3
 PROMPTS = [[612], [615, 361, 285, 220, 283, 10, 318, 30, 613, 617], list(range(40, 640, 7))]
 real = pytest.mark.skipif(bool(MISSING), reason=MISSING)
@@ -79,9 +80,7 @@ def exported(folder: Path, data: bytes, out: Path) -> tuple[Path, Path]:
 
 @real
 @pytest.mark.parametrize("stabilised", [False, True])
-def test_llama_cpp_computes_what_transformers_does(
-    stabilised: bool, random_base: Path, tmp_path: Path, recwarn: pytest.WarningsRecorder
-) -> None:
+def test_llama_cpp_computes_what_transformers_does(stabilised: bool, random_base: Path, tmp_path: Path) -> None:
     folder = random_base if stabilised else BASE
     size = 650 if stabilised else 644
     data = adapter(folder, use_rslora=stabilised)
@@ -96,7 +95,7 @@ def test_llama_cpp_computes_what_transformers_does(
 
 
 @real
-def test_a_merged_file_is_base_and_adapter(random_base: Path, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+def test_a_merged_file_is_base_and_adapter(random_base: Path, tmp_path: Path) -> None:
     data = adapter(random_base)
     engine = Engine(str(random_base))
     engine.load_adapter("trained", data)

@@ -5,9 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import terminal
+from agent0.cli import model_registry, model_serving, terminal
 
-app = typer.Typer(help="Checkpoints: what made them, down to the events.")
+app = typer.Typer(help="Checkpoints: the registry, what made them down to the events, and serving them elsewhere.")
+model_registry.add_to(app)
+model_serving.add_to(app)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -57,7 +58,7 @@ class LlamaServer:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._client = httpx.AsyncClient(base_url=url, timeout=TIMEOUT)
+        self._client = client_of(url)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -132,13 +133,18 @@ class LlamaServer:
         return found
 
 
+def client_of(url: str) -> httpx.AsyncClient:
+    """A client of the server at ``url``; certificates are read only where they are needed."""
+    return httpx.AsyncClient(base_url=url, timeout=TIMEOUT, verify=not url.startswith("http:"))
+
+
 async def kind_of(url: str) -> str:
     """``ollama`` or ``llama.cpp``: what answers at ``url``.
 
     Raises:
         DependencyError: nothing does, or something else.
     """
-    async with httpx.AsyncClient(base_url=url, timeout=TIMEOUT) as client:
+    async with client_of(url) as client:
         for path, key, kind in (("/api/version", "version", "ollama"), ("/props", "chat_template", "llama.cpp")):
             try:
                 reply = await client.get(path)
@@ -170,6 +176,11 @@ def file_digest(path: Path) -> str:
 
 def spelt(folder: Path, ids: Sequence[int]) -> str:
     """The text of token ids of the model in ``folder``, control tokens included."""
+    return str(_tokenizer(folder / "tokenizer.json").decode(list(ids), skip_special_tokens=False))
+
+
+@lru_cache(maxsize=2)
+def _tokenizer(path: Path) -> Any:
     from tokenizers import Tokenizer
 
-    return str(Tokenizer.from_file(str(folder / "tokenizer.json")).decode(list(ids), skip_special_tokens=False))
+    return Tokenizer.from_file(str(path))

@@ -1,0 +1,384 @@
+"""Checkpoints leave for other programs whole or not at all, and what is served there is told from what was trained."""
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from agent0 import cli
+from agent0.assembly import open_log
+from agent0.cli import model
+from agent0.configuration import config_of, load
+from agent0.ports import Sampling, TrainJob
+from events.base import Event, record
+from events.checkpoints import CheckpointTrained
+from events.experiments import ExperimentStarted
+from events.runs import RunStarted
+from events.values import Artifact, Turn
+from infra.artifacts import FileArtifacts
+from infra.gguf import write_adapter
+from infra.lora import LoraTrainer
+from infra.merging import read_lora
+from infra.models import transformers as provider
+from infra.models.engine import Engine
+from infra.models.engine_turns import Wanted, Written
+from infra.models.served import file_digest, spelt
+from infra.models.tiny import BASE
+from infra.server import open_server
+from infra.weights import Weights, digest, write
+from tests.adapters import adapter
+from tests.llama_server import MISSING
+from tests.llama_server import serving as llama
+from tests.memory import MemoryArtifacts
+from tests.ollama_server import OllamaServer, serving
+from tests.terminal import agent0
+
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's, 2026-11
+NOON = datetime(2026, 1, 1, tzinfo=UTC)
+RUN, OTHER, STEP = "tiny-1", "scripted-1", "s001"
+real = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+
+
+def begun(profile: str) -> RunStarted:
+    config, sha = config_of(load(profile, {}, {}).run)
+    return RunStarted(name="x", profile=profile, seed=0, config=config, config_sha=sha)
+
+
+def trained(checkpoint: str, found: Artifact | None, **more: Any) -> CheckpointTrained:
+    told = {"role": "student", "iteration": 1, "parent": "base", "samples": 3, **more}
+    return CheckpointTrained(checkpoint=checkpoint, adapter=found, **told)
+
+
+@pytest.fixture(scope="module")
+def data() -> bytes:
+    return adapter(BASE)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> Iterator[Path]:
+    """A data folder whose log tells of checkpoints, good ones and others; its server stays, so that calls are quick."""
+    folder = tmp_path_factory.mktemp("serving")
+    store = FileArtifacts(folder)
+    good, scripted = store.put(data), store.put(b'{"skill": 1}')
+    lost = store.put(adapter(BASE, seed=9))
+    store.path(lost).write_bytes(b"spoilt")
+    told: list[tuple[str, Event]] = [
+        (RUN, begun("tiny")),
+        (RUN, trained(STEP, good, environment={"base": digest(BASE)})),
+        (RUN, trained("s002", None)),
+        (RUN, trained("s003", lost)),
+        (RUN, trained("s004", good, environment={"base": "ab" * 32})),
+        (OTHER, begun("scripted")),
+        (OTHER, trained(STEP, scripted)),
+        (OTHER, trained("s002", store.put(adapter(BASE, seed=3)))),
+        ("exp-again", ExperimentStarted(name="again", kind="retrain", source=RUN, run=RUN, until=9, policy_sha="")),
+        ("exp-again", trained("s009", store.put(adapter(BASE, seed=5)))),
+    ]
+
+    async def tell() -> None:
+        async with open_log(load("scripted", {"home": str(folder)}, {}), make=True) as log:
+            await log.append([record(event, run=run, time=NOON) for run, event in told])
+
+    with asyncio.Runner() as runner:
+        kept = runner.run(open_server(folder, load("scripted", {}, {}).nats))
+        runner.run(tell())
+        yield folder
+        runner.run(kept.stop())
+
+
+@pytest.fixture(scope="module")
+def engine(data: bytes) -> Engine:
+    found = Engine(str(BASE))
+    found.load_adapter("trained", data)
+    return found
+
+
+@pytest.fixture
+def here(engine: Engine, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference's worker answers in this process, and the same question once."""
+
+    class Worker:
+        def __init__(self, *_: Any, **__: Any) -> None: ...
+
+        async def call(self, method: str, *arguments: Any) -> Any:
+            asked = repr((method, arguments))
+            if method != "generate" or asked not in told:
+                told[asked] = getattr(engine, method)(*arguments)
+            return told[asked]
+
+        async def close(self) -> None: ...
+
+    monkeypatch.setattr(provider, "Worker", Worker)
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    """What was written, by what was asked."""
+    return {}
+
+
+def gone_on(engine: Engine, prompt: str, most: int, name: str) -> Written:
+    """What the model writes greedily after the text ``prompt``."""
+    ids = engine._chat._ids(engine._chat._trusted, prompt)
+    turns = [Wanted((Turn(role="user", content="x"),), Sampling(0.0, 1.0, most))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine._chat, "prompt", lambda *_: ids)
+        return engine.generate(turns, name)[0]
+
+
+@pytest.fixture
+def server(engine: Engine, told: dict[str, Any]) -> Iterator[OllamaServer]:
+    """An Ollama whose models are the base and, where it was given the adapter, the trained one."""
+
+    def writes(name: str, prompt: str, most: int) -> tuple[str, list[tuple[str, float]]]:
+        merged = "model.gguf" in (ollama.made.get(name, {}).get("files") or {})
+        adapted = merged or bool(ollama.made.get(name, {}).get("adapters"))
+        asked = f"{prompt} {most} {adapted}"
+        found = told[asked] = told.get(asked) or gone_on(engine, prompt, most, "trained" if adapted else "")
+        starts = [0, *found.ends[:-1]]
+        pieces = [found.text[start:end] for start, end in zip(starts, found.ends, strict=True)]
+        return found.text, [(p, value) for p, value in zip(pieces, found.logprobs, strict=True) if p]
+
+    def renders(messages: list[dict[str, Any]]) -> str:
+        turns = [Turn(role=m["role"], content=m["content"]) for m in messages]
+        return spelt(BASE, engine._chat.prompt(turns))
+
+    with serving(MemoryArtifacts(), version="0.33.0", writes=writes, renders=renders) as ollama:
+        yield ollama
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of this noun only: reading those of all takes longer than what is asked here."""
+
+    def build() -> typer.Typer:
+        root = typer.Typer()
+        root.callback()(lambda: None)
+        root.add_typer(model.app, name="model")
+        return root
+
+    monkeypatch.setattr(cli, "build", build)
+
+
+def call(home: Path, *words: str) -> Any:
+    return agent0("model", *words, "--json", home=home)
+
+
+@pytest.mark.parametrize(
+    ("form", "files"),
+    [
+        ("adapter", {"adapter_config.json", "adapter_model.safetensors", "metadata.json"}),
+        ("gguf", {"base.gguf", "adapter.gguf"}),
+        ("gguf-merged", {"model.gguf"}),
+        ("merged", {"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"}),
+    ],
+)
+def test_every_form_is_written_whole_and_told_by_digest(home: Path, tmp_path: Path, form: str, files: set[str]) -> None:
+    out = tmp_path / "deep" / "out"
+    said = call(home, "export", f"{RUN}/{STEP}", "--format", form, "--out", str(out))
+    assert said.code == 0, said.err
+    found = said.json["files"]
+    assert files <= set(found) and set(found) | {"served.json"} == {path.name for path in out.iterdir()}
+    assert all(file_digest(out / name) == sha for name, sha in found.items())
+    assert said.json["base"]["sha256"] == digest(BASE) and said.json["checkpoint"] == f"{RUN}/{STEP}"
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+    assert call(home, "verify", f"{RUN}/{STEP}", "--folder", str(out)).json["agree"] is True
+    assert ("text may be cut elsewhere" in said.err) is form.startswith("gguf")
+    again = call(home, "export", f"{RUN}/{STEP}", "--format", form, "--out", str(out))
+    assert again.code != 0 and "no empty folder" in again.err
+    victim = out / sorted(files)[0]
+    victim.write_bytes(victim.read_bytes() + b"x")
+    damaged = call(home, "verify", f"{RUN}/{STEP}", "--folder", str(out))
+    assert damaged.code != 0 and "damaged" in damaged.err and "agent0 model export" in damaged.err
+    victim.unlink()
+    assert "missing" in call(home, "verify", f"{RUN}/{STEP}", "--folder", str(out)).err
+
+
+def test_files_of_another_checkpoint_are_told(home: Path, tmp_path: Path) -> None:
+    assert call(home, "export", "exp-again/s009", "--format", "adapter", "--out", str(tmp_path / "a")).code == 0
+    said = call(home, "verify", f"{RUN}/{STEP}", "--folder", str(tmp_path / "a"))
+    assert said.code != 0 and "another checkpoint" in said.err
+    assert "no note of an export" in call(home, "verify", f"{RUN}/{STEP}", "--folder", str(tmp_path)).err
+
+
+@pytest.fixture(scope="module")
+def wider(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A base of another shape."""
+    folder = tmp_path_factory.mktemp("wider") / "base"
+    shutil.copytree(BASE, folder)
+    base = Weights.of_folder(BASE)
+    shapes = {name: tuple(2 * n for n in base.shape(name)) for name in base}
+    write(folder / "model.safetensors", shapes, lambda name: _doubled(base.read(name)), "F32")
+    return folder
+
+
+def _doubled(found: Any) -> Any:
+    for axis in range(found.ndim):
+        found = found.repeat(2, axis)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "words"),
+    [
+        (f"{RUN}/s002", "no weights of its own"),
+        (f"{RUN}/s003", "damaged"),
+        (f"{RUN}/s004", "does not fit this base"),
+        (f"{RUN}/s005", "no checkpoint"),
+        (f"{OTHER}/{STEP}", "provider scripted hold no weights"),
+    ],
+)
+def test_what_cannot_be_served_leaves_nothing_behind(home: Path, tmp_path: Path, checkpoint: str, words: str) -> None:
+    said = call(home, "export", checkpoint, "--out", str(tmp_path / "out"))
+    assert said.code != 0 and words in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_base_of_another_shape_is_refused(home: Path, tmp_path: Path, wider: Path) -> None:
+    for checkpoint in (f"{RUN}/{STEP}", "exp-again/s009"):
+        said = call(home, "export", checkpoint, "--out", str(tmp_path / "out"), "--base", str(wider))
+        assert said.code != 0 and "does not fit this base" in said.err and "--base" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_in_the_middle_leaves_nothing(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("infra.gguf._write", full)
+    said = call(home, "export", f"{RUN}/{STEP}", "--out", str(tmp_path / "out"))
+    assert said.code != 0 and list(tmp_path.iterdir()) == []
+    monkeypatch.setattr("agent0.assembly_serving.ROOM", 1e12)
+    assert "disk space" in call(home, "export", f"{RUN}/{STEP}", "--out", str(tmp_path / "out")).err
+
+
+@real
+def test_a_real_server_is_told_from_one_with_other_weights(home: Path, tmp_path: Path, here: None) -> None:
+    out = tmp_path / "out"
+    assert call(home, "export", f"{RUN}/{STEP}", "--out", str(out)).code == 0
+    with llama(out / "base.gguf", out / "adapter.gguf") as url:
+        said = call(home, "verify", f"{RUN}/{STEP}", "--url", url)
+        other = call(home, "verify", "exp-again/s009", "--url", url)
+    assert said.code == 0, said.err
+    found = said.json
+    assert found["agrees"] and found["adapter"]["agree"] and found["template"]["agree"]
+    for name in ("probes", "base"):
+        assert found[name]["agree"] and found[name]["largest"] < 1e-3 and found[name]["tokens"] > 20
+    assert not found["untrained"]["agree"]
+    assert other.code == 3 and "not what was trained" in other.err
+    assert not other.json["adapter"]["agree"] and not other.json["probes"]["agree"] and other.json["base"]["agree"]
+
+
+@real
+def test_a_merged_model_is_told_by_its_probes(home: Path, tmp_path: Path, here: None) -> None:
+    out = tmp_path / "out"
+    call(home, "export", f"{RUN}/{STEP}", "--format", "gguf-merged", "--out", str(out))
+    with llama(out / "model.gguf") as url:
+        found = call(home, "verify", f"{RUN}/{STEP}", "--url", url).json
+    assert found["agrees"] and found["adapter"]["agree"] is None and found["base"] == "told by no such server"
+
+
+def test_an_adapter_is_handed_over_and_found_again(
+    home: Path, server: OllamaServer, data: bytes, tmp_path: Path, here: None
+) -> None:
+    said = call(home, "push", f"{RUN}/{STEP}", "--name", "student:i001", "--host", server.url)
+    assert said.code == 0, said.err
+    (asked,) = server.asked
+    write_adapter(read_lora(data), BASE, tmp_path / "adapter.gguf")
+    assert asked["adapters"] == {"adapter.gguf": f"sha256:{file_digest(tmp_path / 'adapter.gguf')}"}
+    assert set(asked["files"]) == {"base.gguf"} and "from" not in asked and asked["stream"] is False
+    assert asked["parameters"] == {"num_ctx": 2048, "stop": ["<|im_end|>"]} and len(server.blobs) == 2
+    assert call(home, "push", f"{RUN}/{STEP}", "--name", "student:i001", "--host", server.url).code == 0
+    found = call(home, "verify", f"{RUN}/{STEP}", "--name", "student:i001", "--url", server.url)
+    assert found.code == 0, found.err
+    assert found.json["adapter"]["agree"] and found.json["template"]["agree"]
+    assert found.json["probes"]["by"] == "token text" and found.json["probes"]["largest"] < 1e-4
+    server.offers_logprobs = False
+    found = call(home, "verify", f"{RUN}/{STEP}", "--name", "student:i001", "--url", server.url)
+    assert found.code == 0 and "no log-probabilities" in found.json["probes"]["told"]
+    other = call(home, "verify", "exp-again/s009", "--name", "student:i001", "--url", server.url)
+    assert other.code == 3 and not other.json["probes"]["agree"]
+
+
+def test_a_base_that_the_server_has_is_named_not_sent(home: Path, server: OllamaServer, here: None) -> None:
+    words = ("push", f"{RUN}/{STEP}", "--name", "student", "--host", server.url, "--from", "qwen2.5:3b")
+    assert call(home, *words).code == 0
+    assert (server.asked[-1]["from"], "files" in server.asked[-1], len(server.blobs)) == ("qwen2.5:3b", False, 1)
+    found = call(home, "verify", f"{RUN}/{STEP}", "--name", "student", "--url", server.url).json
+    assert found["base"]["agree"] and not found["untrained"]["agree"]
+    server.infos["qwen2.5:3b"] = {"qwen2.embedding_length": 2048}
+    said = call(home, *words)
+    assert said.code != 0 and "embedding_length 2048, not 128" in said.err
+    assert "not found" in call(home, *words[:-1], "llama3.2").err
+
+
+def test_newer_servers_get_it_merged(home: Path, server: OllamaServer, here: None) -> None:
+    server.version = "0.34.1"
+    words = ("push", f"{RUN}/{STEP}", "--name", "student", "--host", server.url)
+    assert call(home, *words, "--quantize", "q8_0").code == 0
+    asked = server.asked[-1]
+    assert set(asked["files"]) == {"model.gguf"} and "adapters" not in asked and asked["quantize"] == "q8_0"
+    said = call(home, *words, "--as", "adapter")
+    assert said.code != 0 and "0.34.1" in said.err and "merged" in said.err
+    found = call(home, "verify", f"{RUN}/{STEP}", "--name", "student", "--url", server.url).json
+    assert found["agrees"] and found["adapter"]["agree"] is None
+
+
+def test_old_and_absent_servers_are_clear(home: Path, server: OllamaServer) -> None:
+    words = ("push", f"{RUN}/{STEP}", "--name", "student", "--host")
+    server.version = "0.12.11"
+    said = call(home, *words, server.url)
+    assert said.code == 5 and "0.12.11, not 0.30" in said.err and "Update Ollama" in said.err
+    server.version = "0.33.0-rc1"
+    server.spoils = True
+    said = call(home, *words, server.url)
+    assert said.code != 0 and "digest mismatch" in said.err and server.made == {}
+    for there in ("http://127.0.0.1:9", "nonsense"):
+        said = call(home, *words, there)
+        assert said.code == 5 and "Nothing answers" in said.err and "ollama serve" in said.err
+
+
+def test_which_model_must_be_said_and_be_there(home: Path, server: OllamaServer, here: None) -> None:
+    said = call(home, "verify", f"{RUN}/{STEP}", "--url", server.url)
+    assert said.code == 2 and "--name" in said.err
+    said = call(home, "verify", f"{RUN}/{STEP}", "--url", server.url, "--name", "nobody")
+    assert said.code != 0 and "ollama list" in said.err
+    assert call(home, "verify", f"{RUN}/{STEP}", "--url", "http://127.0.0.1:9").code == 5
+
+
+def test_a_template_that_differs_is_shown(home: Path, server: OllamaServer, here: None) -> None:
+    call(home, "push", f"{RUN}/{STEP}", "--name", "student", "--host", server.url)
+    server.renders = lambda messages: f"[INST] {messages[0]['content']} [/INST]"
+    said = call(home, "verify", f"{RUN}/{STEP}", "--name", "student", "--url", server.url)
+    assert said.code == 3 and said.json["template"]["differs"].startswith("[INST]") and said.json["probes"]["agree"]
+
+
+async def test_a_training_says_on_which_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Worker:
+        def __init__(self, *_: Any, **__: Any) -> None: ...
+
+        async def call(self, method: str, *_: Any) -> Any:
+            return (b"adapter", {}) if method == "train" else {"threads": "1"}
+
+        async def close(self) -> None: ...
+
+    monkeypatch.setattr("infra.lora.Worker", Worker)
+    trainer = LoraTrainer(BASE, MemoryArtifacts())
+    made = await trainer.train(TrainJob((), (), None, 0, {}))
+    await trainer.close()
+    assert made.environment == {"threads": "1", "base": digest(BASE)}
+
+
+@pytest.mark.ollama
+def test_a_real_ollama_serves_what_was_trained(home: Path) -> None:
+    """Needs ``ollama serve`` (0.30 or newer) on its default port."""
+    there = "http://127.0.0.1:11434"
+    words = ("--name", "agent0-parity-test", "--url", there)
+    assert call(home, "push", f"{RUN}/{STEP}", *words).code == 0
+    said = call(home, "verify", f"{RUN}/{STEP}", *words, "--tolerance", "0.01")
+    assert said.json["probes"]["agree"], said.out
