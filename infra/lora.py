@@ -10,6 +10,7 @@ from events.base import sha256
 from infra.models.engine_adapter import MEDIA
 from infra.models.engine_worker import Worker
 from infra.models.transformers import check_folder
+from infra.weights import digest
 
 IDLE_S = 120.0
 SAVE_S = 10.0
@@ -40,6 +41,7 @@ class LoraTrainer(Trainer):
         every_s: float = SAVE_S,
     ) -> None:
         check_folder(path)
+        self._path, self._digest = path, ""
         self._artifacts, self._idle_s, self._kept, self._every_s = artifacts, idle_s, kept, every_s
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
         self._worker = Worker(
@@ -68,6 +70,7 @@ class LoraTrainer(Trainer):
         finally:
             self._stop_clock()
             self._idle = asyncio.create_task(self._rest())
+        environment["base"] = await self._base()
         made = Trained(self._artifacts.put(data, MEDIA), metrics, environment)
         if kept:  # only now nothing of it is needed any more
             kept.unlink(missing_ok=True)
@@ -84,6 +87,12 @@ class LoraTrainer(Trainer):
         """End the worker."""
         self._stop_clock()
         await self._worker.close()
+
+    async def _base(self) -> str:
+        """The digest of the weights that are trained on: no other base may serve with the adapter."""
+        if not self._digest:
+            self._digest = await asyncio.to_thread(digest, self._path)
+        return self._digest
 
     def _stop_clock(self) -> None:
         if self._idle:
