@@ -22,7 +22,7 @@ class Side:
     rewards: dict[Deed, float] = field(default_factory=dict)
     curve: list[CheckpointEvaluated] = field(default_factory=list)
     cost: dict[str, float] = field(
-        default_factory=lambda: {"attempts": 0.0, "tokens": 0.0, "model_s": 0.0, "training_s": 0.0}
+        default_factory=lambda: {"attempts": 0, "tokens": 0, "model_s": 0.0, "training_s": 0.0}
     )
 
 
@@ -52,12 +52,17 @@ def side_by_side(sides: Sequence[Side]) -> dict[str, Any]:
         "names": [side.name for side in sides],
         "rewards": [row for side in sides for row in distribution(side)],
         "curves": {side.name: [_score(scored) for scored in side.curve] for side in sides},
-        "cost": [{"name": side.name, **{k: round(v, 3) for k, v in side.cost.items()}} for side in sides],
+        "cost": [{"name": side.name, **{k: _figure(v) for k, v in side.cost.items()}} for side in sides],
         "against": [
             {"name": other.name, "against": first.name, **paid_otherwise(first, other), "held_out": _claim(claim)}
             for other, claim in zip(sides[1:], told, strict=True)
         ],
     }
+
+
+def _figure(spent: float) -> float:
+    """Counts are whole, seconds have three digits."""
+    return spent if isinstance(spent, int) else round(spent, 3)
 
 
 def distribution(side: Side) -> list[dict[str, Any]]:

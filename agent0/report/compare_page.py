@@ -1,28 +1,41 @@
 """One HTML file about runs and experiments side by side: it opens from disk."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent0.report.drawing import Score, intervals, lines
+from agent0.report.drawing import Score, intervals, lines, spreads
 from agent0.report.rendering import render
 
 
 def compare_page(found: Mapping[str, Any]) -> str:
     """The page, from what ``agent0.side_by_side`` found. The same findings give the same bytes."""
-    curves = found["curves"]
-    longest = max((len(curve) for curve in curves.values()), default=0)
+    scored = {name: {score["iteration"]: score for score in curve} for name, curve in found["curves"].items() if curve}
+    places = sorted({place for curve in scored.values() for place in curve})
     last = {
         f"{name} ({curve[-1]['n']})": [Score("last", *(curve[-1][k] for k in ("accuracy", "lower95", "upper95")))]
-        for name, curve in curves.items()
+        for name, curve in found["curves"].items()
         if curve
     }
     return render(
         "compare.html.jinja",
         found=found,
         curve=lines(
-            {name: [score["accuracy"] for score in curve] for name, curve in curves.items()},
-            [str(place) for place in range(longest)],
-            "validation accuracy, score by score",
+            {name: [_accuracy(curve.get(place)) for place in places] for name, curve in scored.items()},
+            ["untrained" if place < 0 else str(place) for place in places],
+            "validation accuracy by iteration",
         ),
         last=intervals(last, "last validation score with 95 % intervals"),
+        paid=spreads(_paid(found["rewards"]), "rewards: the middle one, and from the lowest to the highest tenth"),
     )
+
+
+def _accuracy(score: Mapping[str, Any] | None) -> float | None:
+    return score["accuracy"] if score else None
+
+
+def _paid(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Score]]:
+    """The roles of each name."""
+    groups: dict[str, list[Score]] = {}
+    for row in rows:
+        groups.setdefault(row["name"], []).append(Score(row["role"], row["p50"], row["p10"], row["p90"]))
+    return groups

@@ -1,6 +1,7 @@
 """Pictures as inline SVG: lines over iterations, scores with their intervals, reliability. Colours are classes of the
 page's style sheet (``c0`` to ``c7``, ``grid``, ``soft``), every text is escaped."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ Place = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Score:
-    """A share with its 95 % interval; ``series`` names what it is one of."""
+    """A value with an interval, as a share with its 95 % interval; ``series`` names what it is one of."""
 
     series: str
     value: float
@@ -47,33 +48,58 @@ def lines(series: Mapping[str, Sequence[float | None]], ticks: Sequence[str], ti
 
 
 def intervals(groups: Mapping[str, Sequence[Score]], title: str) -> Markup:
-    """A row for each score: a dot, its interval, both in figures; groups are named at the left. Empty without one."""
+    """A row for each share: a dot, its interval, both in figures; groups are named at the left. Empty without one."""
+    return _rows(groups, title, [n / 5 for n in range(6)], lambda share, exact: f"{share:.{int(exact)}%}")
+
+
+def spreads(groups: Mapping[str, Sequence[Score]], title: str) -> Markup:
+    """The same for numbers of any size, on a scale that holds them all."""
+    scores = [score for held in groups.values() for score in held]
+    if not scores:
+        return Markup()
+    scale = _scale(min(score.low for score in scores), max(score.high for score in scores))
+    return _rows(groups, title, scale, lambda value, exact: f"{value:.3f}" if exact else f"{value:g}")
+
+
+def _scale(low: float, high: float) -> list[float]:
+    """A few round numbers that enclose both."""
+    seen = high - low > 1e-6 * max(1.0, abs(low), abs(high))
+    least = (high - low if seen else 1.0) / 6
+    tenth = 10.0 ** math.floor(math.log10(least))
+    step = next(step for step in (tenth, 2 * tenth, 5 * tenth, 10 * tenth) if step >= least)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [round(n * step, 12) for n in range(first, max(last, first + 1) + 1)]
+
+
+def _rows(
+    groups: Mapping[str, Sequence[Score]], title: str, scale: Sequence[float], figure: Callable[[float, bool], str]
+) -> Markup:
     names = list(dict.fromkeys(score.series for scores in groups.values() for score in scores))
     if not names:
         return Markup()
     left, right, row, gap = 180, WIDE - 190, 19, 9
 
-    def x(share: float) -> float:
-        return left + share * (right - left)
+    def x(value: float) -> float:
+        return left + (value - scale[0]) / (scale[-1] - scale[0]) * (right - left)
 
     parts: list[Markup] = []
     at = 14.0
     for group, scores in groups.items():
         parts.append(_text(left - 14, at + row * (len(scores) - 1) / 2 + 4, group, "end"))
         for score in scores:
-            parts += _whisker(x, at, score, names.index(score.series))
+            told = f"{figure(score.value, True)}  ({figure(score.low, True)} to {figure(score.high, True)})"
+            parts += _whisker(x, at, score, names.index(score.series), told)
             at += row
         at += gap
     bottom = at - gap
-    scale = [_line(x(n), 2, x(n), bottom, "grid") for n in _FIFTHS]
-    scale += [_text(x(n), bottom + 16, f"{n:.0%}", "middle", "soft") for n in _FIFTHS]
-    return _picture([*scale, *parts], WIDE, round(bottom + 24), title) + _key(names)
+    lined = [_line(x(n), 2, x(n), bottom, "grid") for n in scale]
+    lined += [_text(x(n), bottom + 16, figure(n, False), "middle", "soft") for n in scale]
+    return _picture([*lined, *parts], WIDE, round(bottom + 24), title) + _key(names)
 
 
-def _whisker(x: Place, at: float, score: Score, colour: int) -> Iterator[Markup]:
+def _whisker(x: Place, at: float, score: Score, colour: int, told: str) -> Iterator[Markup]:
     yield _line(x(score.low), at, x(score.high), at, f"c{colour % COLOURS} thick")
     yield _mark(x(score.value), at, colour)
-    told = f"{score.value:.1%}  ({score.low:.1%} to {score.high:.1%})"
     yield _text(WIDE - 176, at + 4, told, "start", "soft")
 
 
