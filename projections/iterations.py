@@ -33,3 +33,24 @@ def iterations(e: Recorded) -> Iterator[Row]:
 def list_iterations(db: sqlite3.Connection, run: str) -> list[Row]:
     """In order."""
     return select(db, "SELECT * FROM iterations WHERE run = ? ORDER BY iteration", (run,))
+
+
+def list_arms(db: sqlite3.Connection, run: str) -> list[Row]:
+    """What was asked for by family and level, over the whole run: tasks, their attempts and how many were right."""
+    return select(db, _ARMS.format(by="", order="t.domain, t.family, t.level"), (run,))
+
+
+def arms_by_iteration(db: sqlite3.Connection, run: str) -> list[Row]:
+    """The same for each iteration."""
+    return select(db, _ARMS.format(by=", t.iteration", order="t.iteration, t.domain, t.family, t.level"), (run,))
+
+
+_ARMS = """
+SELECT t.domain, t.family, t.level{by}, count(DISTINCT t.task) AS asked,
+       count(DISTINCT CASE WHEN t.status = 'accepted' THEN t.task END) AS tasks,
+       count(a.attempt) AS tried, coalesce(sum(a.correct), 0) AS solved,
+       avg(a.correct) AS solve_rate, avg(a.turns) AS turns, avg(a.tool_calls) AS calls, avg(t.novelty) AS novelty,
+       max(t.iteration) AS last
+FROM tasks t LEFT JOIN attempts a ON a.run = t.run AND a.task = t.task AND a.correct IS NOT NULL
+WHERE t.run = ? GROUP BY t.domain, t.family, t.level{by} ORDER BY {order}
+"""

@@ -1,0 +1,52 @@
+"""What was asked of the teacher, how hard it was for the student, and how that changed."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agent0.cli import terminal
+
+app = typer.Typer(help="The curriculum: what was asked for, how hard it was, how broad it stayed.")
+
+
+@app.command()
+def show(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
+    """Families and levels with their difficulty for this student, and each iteration in numbers."""
+    from agent0.difficulty import grade
+    from projections.iterations import list_arms, list_iterations
+    from projections.runs import resolve, show_run
+
+    with terminal.tables() as db:
+        name = resolve(db, run)
+        band = show_run(db, name)["config"]["curriculum"]["band"]
+        arms, iterations = list_arms(db, name), list_iterations(db, name)
+    graded: list[dict[str, Any]] = []
+    for arm in arms:
+        held = grade(int(arm["solved"]), arm["tried"], tuple(band), arm["turns"], arm["calls"])
+        graded.append({**arm, "grade": held.grade, "lower95": held.lower95, "upper95": held.upper95})
+    if as_json:
+        terminal.data({"run": name, "arms": graded, "iterations": iterations})
+        return
+    seen = ("domain", "family", "level", "grade", "asked", "tasks", "tried", "solve_rate", "lower95", "upper95")
+    terminal.table(graded, False, (*seen, "turns", "calls", "last"))
+    told = ("iteration", "tasks", "accepted", "families", "largest_family", "solve_rate", "frontier", "novelty")
+    terminal.table(iterations, False, (*told, "label_accuracy", "surprise", "validation"), title="\nIterations")
+
+
+@app.command()
+def draw(
+    run: terminal.Run = "LAST",
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="An SVG file.")] = None,
+) -> None:
+    """A picture: families and levels down, iterations across, colour by how many attempts were right."""
+    from agent0.report.heatmap import heatmap
+    from projections.iterations import arms_by_iteration
+    from projections.runs import resolve
+
+    with terminal.tables() as db:
+        name = resolve(db, run)
+        picture = heatmap(arms_by_iteration(db, name), f"Curriculum of {name}")
+    path = out or Path(f"{name}-curriculum.svg")
+    path.write_text(str(picture), encoding="utf-8")
+    terminal.text(str(path))

@@ -1,0 +1,50 @@
+"""What keeps a curriculum broad: an entropy below which no choice falls, a share no family exceeds, arms not forgotten.
+
+Each is off by default and acts on the chances of the arms of one domain, so none can change who is paid for what.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+Slot = tuple[str, str, int]
+
+
+def entropy(chances: Sequence[float]) -> float:
+    """Of a distribution, as a share of the most it could have; 1 for a single arm."""
+    total = sum(chances)
+    if len(chances) < 2 or total <= 0:
+        return 1.0
+    shares = [c / total for c in chances]
+    return -sum(share * math.log(share) for share in shares if share > 0) / math.log(len(chances))
+
+
+def broadened(weights: Sequence[float], floor: float) -> list[float]:
+    """``weights`` as chances, mixed with the uniform distribution just as far as their entropy needs to reach
+    ``floor`` (a share of the most possible)."""
+    total, n = sum(weights), len(weights)
+    chances = [w / total for w in weights] if total > 0 else [1 / n] * n
+    if entropy(chances) >= floor:
+        return chances
+    low, high = 0.0, 1.0
+    for _ in range(40):  # the entropy of a mixture with the uniform rises with its share
+        middle = (low + high) / 2
+        mixed = [(1 - middle) * c + middle / n for c in chances]
+        low, high = (low, middle) if entropy(mixed) >= floor else (middle, high)
+    return [(1 - high) * c + high / n for c in chances]
+
+
+def open_arms(arms: Sequence[Slot], chosen: Sequence[Slot], share: float, tasks: int) -> list[Slot]:
+    """Arms of families that have not reached ``share`` of the iteration's ``tasks`` yet; all where none is left."""
+    most = max(1, math.floor(share * tasks))
+    counts: dict[str, int] = {}
+    for _, family, _ in chosen:
+        counts[family] = counts.get(family, 0) + 1
+    left = [arm for arm in arms if counts.get(arm[1], 0) < most]
+    return left or list(arms)
+
+
+def stale(arms: Sequence[Slot], last: Mapping[Slot, int], iteration: int, patience: int) -> list[Slot]:
+    """Arms that were not asked for in the last ``patience`` iterations, those longest ago first; ``last`` says in which
+    iteration an arm was asked for, -1 or absent: never."""
+    ages = [(last.get(arm, -1), place) for place, arm in enumerate(arms)]
+    return [arms[place] for seen, place in sorted(ages) if iteration - seen > patience]

@@ -1,0 +1,34 @@
+"""What people see of a curriculum: tables that count what happened, a picture that any reader of SVG accepts."""
+
+import xml.etree.ElementTree as ET
+from contextlib import closing
+
+from agent0.report.heatmap import heatmap
+from events.tasks import TaskAccepted, TaskRequested
+from projections.iterations import arms_by_iteration, list_arms, list_iterations
+from tests.story import whole_run
+from tests.test_report import told
+
+
+def test_the_tables_count_what_happened() -> None:
+    story = whole_run(iterations=3, tasks=6, attempts=3)
+    with closing(told(story)) as db:
+        arms, split, iterations = list_arms(db, "r1"), arms_by_iteration(db, "r1"), list_iterations(db, "r1")
+    asked = [r for r in story if isinstance(r.event, TaskRequested)]
+    accepted = [r for r in story if isinstance(r.event, TaskAccepted)]
+    assert sum(arm["asked"] for arm in arms) == sum(arm["asked"] for arm in split) == len(asked)
+    assert sum(arm["tasks"] for arm in arms) == len(accepted)
+    assert all(arm["solved"] <= arm["tried"] for arm in arms)
+    assert [row["iteration"] for row in iterations] == [0, 1, 2]
+
+
+def test_the_picture_is_one() -> None:
+    rows = [
+        {"family": "<b>&", "level": level, "iteration": n, "tasks": n, "solve_rate": rate}
+        for n, (level, rate) in enumerate([(1, None), (1, 0.0), (2, 0.5), (3, 1.0)])
+    ]
+    found = ET.fromstring(str(heatmap(rows, "a <run>")))  # noqa: S314 - our own
+    squares = [each for each in found.iter() if each.tag.endswith("rect")]
+    assert len(squares) == 1 + len(rows)
+    assert len({each.get("fill") for each in squares[1:]}) == 4
+    assert heatmap([], "nothing") == ""
