@@ -27,7 +27,7 @@ def test_the_picture_is_one() -> None:
         {"family": "<b>&", "level": level, "iteration": n, "tasks": n, "solve_rate": rate}
         for n, (level, rate) in enumerate([(1, None), (1, 0.0), (2, 0.5), (3, 1.0)])
     ]
-    found = ET.fromstring(str(heatmap(rows, "a <run>")))  # noqa: S314 - our own
+    found = ET.fromstring(str(heatmap(rows, "a <run>")))
     squares = [each for each in found.iter() if each.tag.endswith("rect")]
     assert len(squares) == 1 + len(rows)
     assert len({each.get("fill") for each in squares[1:]}) == 4
