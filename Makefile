@@ -3,7 +3,8 @@
 #   make run      set up, then the main job: a small model learns to use its tools (about ten minutes)
 #   make test     set up, then ruff, mypy and the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
-#   make bench    what event spine, tables, seals and sandbox cost; verdicts, where AGENT0_BENCHMARKS names rows
+#   make bench    what event spine, tables, seals and sandbox cost, how served models differ; verdicts, where
+#                 AGENT0_BENCHMARKS names rows
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices
 #   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
 #   make setup    the environment only
@@ -54,6 +55,7 @@ bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.projection
 	$(BIN)/python -m benchmarks.evidence
 	$(BIN)/python -m benchmarks.sandbox
+	$(BIN)/python -m benchmarks.serving
 	[ -z "$${AGENT0_BENCHMARKS:-}" ] || $(BIN)/python -m benchmarks.verifiers --data "$$AGENT0_BENCHMARKS"
 
 knockout: setup .venv/.ready-dev

@@ -24,8 +24,10 @@ QWEN2_SPLIT = (
 TINY_SPLIT = r" ?[A-Z]?[a-z]+|[A-Z]|[0-9]{1,2}|, |[^\sA-Za-z0-9]|\s"
 SPLITS = {QWEN2_SPLIT: "qwen2"}
 """How a tokenizer cuts text before its merges -> llama.cpp's name for it: only names can be told, not expressions."""
-NEAREST = "gpt-2"
-"""The name for others. The server then cuts some texts elsewhere; token ids are taken as they are."""
+NEAREST = {TINY_SPLIT: "superbpe"}
+"""The name that comes nearest, of those tried by ``benchmarks.serving``: some texts are then cut elsewhere. Token ids
+are taken as they are."""
+OTHERS = "gpt-2"
 NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
 
 
@@ -140,10 +142,9 @@ def tokens(tokenizer: Mapping[str, Any], size: int) -> tuple[list[str], list[int
 
 def split_name(tokenizer: Mapping[str, Any]) -> tuple[str, bool]:
     """llama.cpp's name for how ``tokenizer`` cuts text, and whether it is exactly that."""
-    for pattern in _patterns(tokenizer.get("pre_tokenizer")):
-        if pattern in SPLITS:
-            return SPLITS[pattern], True
-    return NEAREST, False
+    found = list(_patterns(tokenizer.get("pre_tokenizer")))
+    exact = next((SPLITS[pattern] for pattern in found if pattern in SPLITS), "")
+    return exact or next((NEAREST[pattern] for pattern in found if pattern in NEAREST), OTHERS), bool(exact)
 
 
 def _patterns(found: Any) -> Iterator[str]:

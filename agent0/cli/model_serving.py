@@ -120,8 +120,9 @@ def verify(
     found = terminal.run_async(work)
     _tell(found, as_json)
     if not found.get("agrees", True):
-        why = "Quantised weights and a cache in half precision differ by more than float32: see --tolerance."
-        raise GateError("What is served is not what was trained.", why, "Send it again: agent0 model push")
+        why = "A cache in half precision or quantised weights differ by more than float32; another adapter by far more."
+        fix = "See the numbers; start llama-server with -ctk f32 -ctv f32, raise --tolerance, or push it again."
+        raise GateError("What is served is not, as far as was asked, what was trained.", why, fix)
 
 
 def _tell(found: dict[str, Any], as_json: bool) -> None:

@@ -50,7 +50,8 @@ class Ollama:
         if request.prefill:
             raise OperationError("Ollama cannot begin a turn with given text.", "Its chat API has no such option.")
         if request.adapter:
-            raise OperationError("Ollama serves no adapters trained here.", "Use provider transformers for them.")
+            fix = "Make it a model there with `agent0 model push`, or use provider transformers."
+            raise OperationError("Ollama loads no adapters by the request.", "It serves models by name.", fix)
         start = time.monotonic()
         try:
             reply = await self._client.chat(
