@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 _LIMIT = 2000
 _NUMBER = re.compile(r"[+-]?\d{1,400}(?:\.\d{1,400})?(?:/\d{1,400})?")
@@ -11,6 +12,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _WRAPPERS = (("$", "$"), (r"\(", r"\)"), (r"\text{", "}"), ("`", "`"), ('"', '"'), ("'", "'"))
 
 
+@lru_cache(maxsize=1024)
 def normal_form(answer: str) -> str:
     """One spelling for equal answers: exact rationals for numbers, else folded text without outer markup.
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -320,6 +321,7 @@ def _tool_cache() -> Any:
     return ToolCache()
 
 
+@cache
 def code_rev() -> str:
     """Version and, in a checkout, the commit that wrote an event."""
     try:

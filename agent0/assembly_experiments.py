@@ -1,20 +1,22 @@
 """Part of the rim: experiments read a run's past from the log and write what they found under a token of their own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly import open_log, recorded
 from agent0.branches import read_branch, read_whole
 from agent0.errors import NotFoundError, OperationError
-from agent0.experiments import Repaid, digest, experiment_id, summary, told_id
+from agent0.experiments import Receipt, Repaid, digest, experiment_id, summary, told_id
 from agent0.paying import effective
-from agent0.rescoring import Rescored, Rescoring, Trouble
+from agent0.rescoring import HANDLER, Rescoring, Trouble
 from agent0.reviewing import verdicts_of
 from agent0.settings import RewardConfig, RunConfig, Settings
 from agent0.side_by_side import Side, side_of
+from events.alarms import ReactionDropped, ReactionFailed, ReactionRetried
 from events.base import Event, Recorded, sha256
 from events.benchmarks import TaskReviewed
 from events.experiments import PREFIX, ExperimentFinished, ExperimentStarted, RecomputeFailed
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 PART = 500
 """Events that land together, all or none."""
+_FAILED = (ReactionFailed, ReactionRetried, ReactionDropped)
 REVIEWS = "reviews"
 """The name that stands for what persons decided (``agent0 task review``)."""
 
@@ -59,13 +62,22 @@ class Rescore:
     commit: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    """The ``number``-th receipt that follows from the event ``cause``."""
+
+    cause: str
+    number: int
+    receipt: Receipt
+
+
 @dataclass
 class _Found:
     """What reading gave: pairs by the id of the run's own receipt."""
 
     until: int
-    before: dict[str, RewardAssigned] = field(default_factory=dict)
-    after: dict[str, Rescored] = field(default_factory=dict)
+    before: dict[str, Receipt] = field(default_factory=dict)
+    after: dict[str, _Computed] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
     given_up: set[str] = field(default_factory=set)
     read: int = 0
@@ -73,12 +85,17 @@ class _Found:
 
     def pairs(self) -> list[Repaid]:
         """Side by side. What was given up, or had not landed yet when a run was stopped, has no counterpart."""
-        out = [Repaid(self.before.get(id), found.reward) for id, found in self.after.items() if id in self.before]
-        out += [Repaid(None, f.reward) for id, f in self.after.items() if id not in self.before and self.due(f)]
+        out = [Repaid(self.before[id], found.receipt) for id, found in self.after.items() if id in self.before]
+        out += [Repaid(None, f.receipt) for id, f in self.after.items() if id not in self.before and self.due(f)]
         return out + [Repaid(old, None) for id, old in self.before.items() if id not in self.after]
 
-    def due(self, found: Rescored) -> bool:
-        return self.finished and found.cause.id not in self.given_up
+    def due(self, found: _Computed) -> bool:
+        return self.finished and found.cause not in self.given_up
+
+    def stands(self, id: str, reward: RewardAssigned) -> None:
+        """A stored receipt. Where it is what was computed, one copy is kept of both."""
+        stored, computed = Receipt.of(reward), self.after.get(id)
+        self.before[id] = computed.receipt if computed and computed.receipt == stored else stored
 
 
 async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _: None) -> dict[str, Any]:
@@ -89,7 +106,7 @@ async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _:
         OperationError: an experiment of this name asked something else.
     """
     name = experiment_id(asked.name)
-    async with open_log(settings) as log:
+    async with open_log(settings, "app" if asked.commit else "reader") as log:
         begun = await begun_as(log, name)
         start = _start(asked, await run_config(log, asked.run), await extent(log, asked.run, begun))
         if asked.commit:
@@ -170,14 +187,14 @@ def _take(found: _Found, fold: Rescoring, told: Recorded, run: str) -> None:
     if told.run != run:
         return
     if isinstance(told.event, RewardAssigned):
-        found.before[told.id] = told.event
-    if getattr(told.event, "failed_handler", "") == "assign_reward":
-        found.given_up.add(str(getattr(told.event, "cause_id", "")))
+        found.stands(told.id, told.event)
+    elif isinstance(told.event, _FAILED) and told.event.failed_handler == HANDLER:
+        found.given_up.add(told.event.cause_id)
     for each in paid:
         if isinstance(each, Trouble):
             found.troubles.append(each)
         else:
-            found.after[each.id] = each
+            found.after[each.id] = _Computed(each.cause.id, each.number, Receipt.of(each.reward))
 
 
 async def verdicts_of_source(log: "Log", run: str, source: str) -> dict[str, ResultVerified]:
@@ -219,22 +236,22 @@ async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found
         kind="rescore",
         events=len(rewards),
         failed=len(found.troubles),
-        sha256=digest(each.reward for each in rewards),
+        sha256=digest(each.receipt.reward for each in rewards),
         summary=numbers(told),
     )
-    events = [named(name, start, told_id(name, "start", 0))]
-    events += [named(name, each.reward, told_id(name, each.cause.id, each.number), each.cause.id) for each in rewards]
-    events += [named(name, _failed(each), told_id(name, each.cause.id, 99), each.cause.id) for each in found.troubles]
+    first, last = named(name, start, told_id(name, "start", 0)), named(name, end, told_id(name, "end", 0))
+    paid = (named(name, e.receipt.reward, told_id(name, e.cause, e.number), e.cause) for e in rewards)
+    failed = (named(name, _failed(e), told_id(name, e.cause.id, 99), e.cause.id) for e in found.troubles)
     known = {r.id async for r in log.read(name)}
-    await append_new(log, [*events, named(name, end, told_id(name, "end", 0))], known)
+    await append_new(log, chain([first], paid, failed, [last]), known)
     told["committed"] = True
 
 
-async def append_new(log: "Log", events: list[Recorded], known: set[str]) -> None:
+async def append_new(log: "Log", events: Iterable[Recorded], known: set[str]) -> None:
     """What is not stored yet, in parts that land all or none."""
-    left = [each for each in events if each.id not in known]
-    for start in range(0, len(left), PART):
-        await log.append(left[start : start + PART])
+    left = (each for each in events if each.id not in known)
+    while part := list(islice(left, PART)):
+        await log.append(part)
 
 
 def named(experiment: str, event: Event, id: str, cause: str = "") -> Recorded:

@@ -4,23 +4,45 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, Self
 
 from agent0.errors import ConfigError
 from events.base import TOKEN, Event, effect_id, sha256
 from events.experiments import PREFIX
 from events.tasks import RewardAssigned
+from events.values import Role
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What is kept of a receipt until all are compared: whom and what it pays, and its data as stored. An event has
+    many times that size."""
+
+    role: Role
+    task: str
+    total: float
+    data: str
+
+    @classmethod
+    def of(cls, reward: RewardAssigned) -> Self:
+        """That of ``reward``."""
+        return cls(reward.role, reward.task, reward.total, reward.model_dump_json())
+
+    @property
+    def reward(self) -> RewardAssigned:
+        """The whole of it."""
+        return RewardAssigned.model_validate_json(self.data)
+
+
+@dataclass(frozen=True, slots=True)
 class Repaid:
     """One receipt before and after; None where there is none."""
 
-    before: RewardAssigned | None
-    after: RewardAssigned | None
+    before: Receipt | None
+    after: Receipt | None
 
     @property
-    def of(self) -> RewardAssigned:
+    def of(self) -> Receipt:
         """Whichever there is."""
         found = self.after or self.before
         assert found is not None  # noqa: S101 - one of them is there
@@ -31,7 +53,7 @@ class Repaid:
         """To the byte."""
         if self.before is None or self.after is None:
             return False
-        return self.before.model_dump_json() == self.after.model_dump_json()
+        return self.before.data == self.after.data
 
 
 def experiment_id(name: str) -> str:

@@ -80,8 +80,9 @@ class Rescoring:
     def _stands(self, told: Recorded) -> list[Rescored | Trouble]:
         """A stored receipt: what was computed for it happens now, a blank one where that failed."""
         assert isinstance(told.event, RewardAssigned)  # noqa: S101 - the caller matched the type
-        unknown = told.event.model_copy(update={"parts": (), "total": 0.0, "facts": {}})
-        reward = self._computed.pop(told.id, unknown)
+        reward = self._computed.pop(told.id, None)
+        if reward is None:
+            reward = told.event.model_copy(update={"parts": (), "total": 0.0, "facts": {}})
         self.state = evolve(self.state, told.model_copy(update={"event": reward}))
         return []
 

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from agent0.experiments import Receipt
 from agent0.rescoring import Rescored, Trouble, rescore
 from agent0.rewards import Facts, _rewards, reward
 from agent0.settings import RewardConfig
@@ -39,6 +40,12 @@ def scrambled(recorded: Recorded, rng: random.Random) -> Recorded:
 def test_the_same_rules_give_the_live_rewards_to_the_byte() -> None:
     assert LIVE
     assert as_json(told(TOLD)) == LIVE
+
+
+def test_what_is_kept_of_a_receipt_gives_back_all_of_it() -> None:
+    for each in told(TOLD).values():
+        assert Receipt.of(each).reward == each
+        assert Receipt.of(Receipt.of(each).reward) == Receipt.of(each)
 
 
 def test_stored_receipts_are_never_read() -> None:
