@@ -2,7 +2,9 @@
 
 import random
 
+from agent0.changing import changed
 from agent0.families import asked
+from agent0.guardrails import broadened, open_arms, stale
 from agent0.state import Arm, RunState, arm_key
 from events.base import sha256
 
@@ -27,7 +29,7 @@ def learn(arm: Arm | None, rate: float | None) -> Arm:
     arm = arm or Arm()
     keep = 0.92
     value, solved = (0.0, 0.0) if rate is None else (frontier_value(rate), rate)
-    return Arm(arm.closed * keep + 1, arm.value * keep + value, arm.solved * keep + solved)
+    return Arm(arm.closed * keep + 1, arm.value * keep + value, arm.solved * keep + solved, arm.asked)
 
 
 def remember(state: RunState) -> dict[str, Arm]:
@@ -36,6 +38,10 @@ def remember(state: RunState) -> dict[str, Arm]:
     for task in sorted((t for t in state.tasks.values() if t.paid), key=lambda t: t.slot):
         key = arm_key(task.domain, task.family, task.level)
         arms[key] = learn(arms.get(key), task.solve_rate)
+    if state.config.curriculum.patience:
+        for task in state.tasks.values():
+            key = arm_key(task.domain, task.family, task.level)
+            arms[key] = changed(arms.get(key, Arm()), asked=state.iteration + 1)
     return arms
 
 
@@ -54,18 +60,38 @@ def slots(state: RunState, long: bool = False) -> list[Slot]:
 def allocate(state: RunState) -> list[Slot]:
     """``config.tasks`` slots. Domains take turns; within a domain, a share is uniform and the rest goes to the arms
     in proportion to their estimated frontier value (untried arms count as promising). ``curriculum.long`` of the slots
-    ask for long tasks, where their domain has any."""
+    ask for long tasks, where their domain has any.
+
+    Three guard rails (``agent0.guardrails``) keep it broad where settings ask for them: arms not asked for lately come
+    first, no family exceeds its share, and the chances of arms keep an entropy.
+    """
     rng = random.Random(stream(state.config.seed, "curriculum", state.iteration))
     short, long = _by_domain(slots(state)), _by_domain(slots(state, long=True))
     plan, order, wanted = state.config.curriculum, list(short), _long_places(state)
-    chosen = []
+    waiting = {domain: _stale(state, arms) for domain, arms in short.items()}
+    chosen: list[Slot] = []
     for number in range(state.config.tasks):
         domain = order[number % len(order)]
-        arms = long[domain] if number in wanted and domain in long else short[domain]
+        asks_long = number in wanted and domain in long
+        arms = open_arms(long[domain] if asks_long else short[domain], chosen, plan.max_share, state.config.tasks)
         uniform = plan.kind == "uniform" or rng.random() < plan.exploration
-        weights = [1.0 if uniform else _promise(state, arm) for arm in arms]
-        chosen.append(rng.choices(arms, weights)[0])
+        weights = [1.0] * len(arms) if uniform else _weights(state, arms)
+        drawn = rng.choices(arms, weights)[0]
+        forgotten = [arm for arm in waiting[domain] if arm in arms and not asks_long]
+        chosen.append(forgotten[0] if forgotten else drawn)
+        waiting[domain] = [arm for arm in waiting[domain] if arm != chosen[-1]]
     return chosen
+
+
+def _stale(state: RunState, arms: list[Slot]) -> list[Slot]:
+    patience = state.config.curriculum.patience
+    last = {arm: held.asked - 1 for arm in arms if (held := state.arms.get(arm_key(*arm)))}
+    return stale(arms, last, state.iteration, patience) if patience else []
+
+
+def _weights(state: RunState, arms: list[Slot]) -> list[float]:
+    promises, floor = [_promise(state, arm) for arm in arms], state.config.curriculum.entropy
+    return broadened(promises, floor) if floor else promises
 
 
 def _by_domain(chosen: list[Slot]) -> dict[str, list[Slot]]:

@@ -23,7 +23,9 @@ def wanted_ids(state: RunState) -> list[str]:
 def _trained_roles(state: RunState) -> list[Role]:
     plan = state.config.training
     roles: dict[Role, RecipeConfig] = {"student": plan.student, "teacher": plan.teacher}
-    return [role for role, recipe in roles.items() if recipe.enabled]
+    turns = {"joint": ("student", "teacher"), "alternate": ("student" if state.iteration % 2 else "teacher",)}
+    allowed = turns.get(plan.schedule, (plan.schedule,))
+    return [role for role, recipe in roles.items() if recipe.enabled and role in allowed]
 
 
 def _evaluations(state: RunState) -> list[tuple[Split, bool]]:

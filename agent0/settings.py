@@ -37,6 +37,9 @@ class ActorConfig(Frozen):
     price: tuple[float, float] = Field((0, 0), description="cost of a million tokens read and written; for reports")
     quantization: Literal["", "4bit"] = Field("", description="transformers only: 4bit needs the qlora extra")
     device: str = Field("cpu", description="transformers only: cpu, cuda, cuda:1 …")
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
+        "auto", description="transformers only: of weights and activations; auto: fp32 on a CPU, bf16 on a GPU"
+    )
 
 
 class StudentConfig(ActorConfig):
@@ -86,6 +89,9 @@ class CurriculumConfig(Frozen):
     levels: tuple[int, ...] = Field((1, 2, 3, 4), description="difficulty levels")
     long: float = Field(0.0, ge=0, le=1, description="share of slots that ask for long tasks, with subgoals")
     exploration: float = Field(0.3, ge=0, le=1, description="share of slots given out uniformly")
+    entropy: float = Field(0.0, ge=0, le=1, description="chances of a domain's arms keep this share of full entropy")
+    max_share: float = Field(1.0, gt=0, le=1, description="share of an iteration's tasks that a family may have")
+    patience: int = Field(0, ge=0, le=10_000, description="iterations after which a forgotten arm comes first; 0: none")
     band: tuple[float, float] = Field((0.1, 0.9), description="frontier: solve rates that teach")
     similarity_limit: float = Field(0.95, gt=0, le=1, description="similarity above it: too similar")
     embedder: str = Field("minilm", description="minilm | ngram")
@@ -120,6 +126,7 @@ class RecipeConfig(Frozen):
     """Training of one role's adapter."""
 
     enabled: bool = Field(True, description="train this role at all")
+    objective: str = Field("adpo", description="adpo | grpo | reinforce | rloo | sft | dpo; sft and dpo: student only")
     lr: float = Field(2.5e-3, gt=0, description="AdamW learning rate at the first iteration")
     lr_final: float = Field(0.2, gt=0, le=1, description="share of lr left at the last iteration (linear)")
     rank: int = Field(16, ge=1, le=65_536, description="LoRA rank")
@@ -127,19 +134,62 @@ class RecipeConfig(Frozen):
     minibatch: int = Field(32, ge=1, le=1_000_000, description="trajectories a step")
     epochs: int = Field(1, ge=1, le=1000, description="passes over the samples")
     clip_low: float = Field(0.2, gt=0, description="lower clip of the importance ratio")
-    clip_high: float = Field(0.2, gt=0, description="upper clip at solve rate 1")
-    clip_bonus: float = Field(0.16, ge=0, description="added to the upper clip as the solve rate falls to 0")
+    clip_high: float = Field(0.2, gt=0, description="upper clip; adpo: at solve rate 1")
+    clip_bonus: float = Field(0.16, ge=0, description="adpo: added to the upper clip as the solve rate falls to 0")
+    kl: float = Field(0.0, ge=0, description="penalty for leaving the parent (KL, estimated); not for sft and dpo")
+    beta: float = Field(0.1, gt=0, description="dpo: how dear it is to leave the parent")
     replay_steps: int = Field(
-        8, ge=0, le=1_000_000, description="likelihood steps on own verified successes, an iteration"
+        8, ge=0, le=1_000_000, description="likelihood steps on own verified successes and lessons, an iteration"
     )
     replay_iterations: int = Field(3, ge=0, le=1_000_000, description="how many iterations back successes are replayed")
+    replay_by: Literal["chance", "pattern"] = Field(
+        "chance", description="which successes: any, or balanced over levels and ways to solve"
+    )
+    replay_per_task: int = Field(2, ge=1, le=1000, description="successes of one task that are replayed, at most")
     weight_decay: float = Field(0.0, ge=0, description="AdamW weight decay")
-    advantage: Literal["group", "centered"] = Field("group", description="group: divided by its deviation too")
+    advantage: Literal["group", "centered"] = Field(
+        "group", description="adpo and grpo: divided by the group's deviation, or not"
+    )
+    micro_batch: int = Field(
+        0, ge=0, le=1_000_000, description="trajectories a forward pass, gradients summed; 0: as many as fit by rule"
+    )
+    gradient_checkpointing: Literal["auto", "on", "off"] = Field(
+        "auto", description="compute activations twice rather than keep them; auto: on a GPU"
+    )
+    processes: int = Field(1, ge=1, le=1024, description="training processes, one a GPU, by accelerate launch")
+    on_nan: Literal["skip", "fail"] = Field(
+        "skip", description="too many steps without a finite loss: alarm, or no checkpoint"
+    )
+    nan_share: float = Field(0.1, ge=0, le=1, description="share of such steps that is too many")
+
+    def told(self) -> dict[str, Any]:
+        """As manifests and adapters name it. What later versions added is named only where it is not the default, so
+        that the same training has the same digest under every version."""
+        added = {name for name in LATER if getattr(self, name) == type(self).model_fields[name].default}
+        return self.model_dump(exclude=added)
+
+
+LATER = (
+    "objective",
+    "kl",
+    "beta",
+    "replay_by",
+    "replay_per_task",
+    "micro_batch",
+    "gradient_checkpointing",
+    "processes",
+    "on_nan",
+    "nan_share",
+)
+"""Settings of a recipe that earlier versions lack; their defaults are what those versions did."""
 
 
 class TrainingConfig(Frozen):
     """Both roles; ``provider`` is the trainer that belongs to the student's model."""
 
+    schedule: Literal["joint", "alternate", "student", "teacher"] = Field(
+        "joint", description="who is trained: both, in turns (teacher first, as in the paper), or one alone"
+    )
     student: RecipeConfig = RecipeConfig()
     teacher: RecipeConfig = RecipeConfig()
 
@@ -182,6 +232,21 @@ class EvaluationConfig(Frozen):
     margin: float = Field(0.05, ge=0, description="no_worse: validation accuracy below the best one's, at most")
 
 
+Action = Literal["off", "alarm", "pause", "rollback"]
+"""What a guard does: rollback goes back to the best checkpoint before the present one, and raises the alarm, too."""
+
+
+class GuardConfig(Frozen):
+    """What watches a run. An alarm is raised where a condition begins to hold and resolved where it no longer does."""
+
+    labels: Action = Field("alarm", description="majority answers are mostly wrong, or are getting worse")
+    collapse: Action = Field("alarm", description="the student grows too sure, too brief, too uniform or falls silent")
+    plateau: Action = Field("alarm", description="validation has not risen for guards.patience iterations")
+    drift: Action = Field("alarm", description="what is paid rises while validation falls")
+    divergence: Action = Field("alarm", description="the teacher's tasks are beyond the student, or beneath it")
+    patience: int = Field(3, ge=2, le=1000, description="iterations that plateau, drift and divergence look back on")
+
+
 class RunConfig(Frozen):
     """Everything a run's results depend on."""
 
@@ -198,6 +263,7 @@ class RunConfig(Frozen):
     training: TrainingConfig = TrainingConfig()
     verification: VerificationConfig = VerificationConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    guards: GuardConfig = GuardConfig()
     shuffle_rewards: bool = Field(False, description="control: student rewards are permuted within the iteration")
 
     @classmethod

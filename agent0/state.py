@@ -109,6 +109,8 @@ class Arm:
     closed: float = 0.0
     value: float = 0.0
     solved: float = 0.0
+    asked: int = 0
+    """Number of the last iteration that asked for it, from 1; 0: not kept (``curriculum.patience`` is 0)."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,8 @@ class RunState:
     """Evaluations or trainings that the phase waits for."""
     task_count: int = 0
     attempt_count: int = 0
+    measures: tuple[Mapping[str, float], ...] = ()
+    """What each iteration came to (``IterationMeasured``), oldest first."""
     ledger: Ledger | None = None
     """What earlier receipts leave for later ones; None where no reward in use looks back."""
     failures: frozenset[str] = frozenset()
@@ -173,12 +177,15 @@ class RunState:
 
     @property
     def digest(self) -> str:
-        """sha256 of the canonical state without the run's name and sequences: equal states have one digest anywhere."""
-        still = changed(self, run="", seq=0, entered=0, starts=(0,) * len(self.starts), config=None)  # type: ignore[arg-type]
+        """sha256 of the canonical state without the run's name and sequences: equal states have one digest anywhere.
+
+        Nor is ``measures`` in it: they are told beside the training they come before, so either may land first.
+        """
+        still = changed(self, run="", seq=0, entered=0, starts=(0,) * len(self.starts), config=None, measures=())  # type: ignore[arg-type]
         return sha256(json.dumps(still, sort_keys=True, default=_plain, separators=(",", ":")))
 
 
-LATER = ("ledger",)
+LATER = ("measures", "ledger", "asked")
 """Fields that states of earlier versions lack. Empty, they are no part of a digest, which so stays what it was."""
 
 WITNESS = ("calls", "signals", "votes", "wall_s", "text")
