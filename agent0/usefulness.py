@@ -10,7 +10,7 @@ from agent0.answers import normal_form, same
 from agent0.state import Made
 from agent0.student import plain_output
 
-FRAMES = ("plan", "submit_answer")
+FRAMES = ("check", "plan", "submit_answer")
 """Tools that do no work themselves."""
 
 LONGEST = 20_000

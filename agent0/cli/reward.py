@@ -1,0 +1,143 @@
+"""Rewards: which sets there are, why somebody was paid what they were, and whether cheating pays."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import terminal
+
+if TYPE_CHECKING:
+    from agent0.settings import RewardConfig
+
+app = typer.Typer(help="Rewards: sets and their parts, the receipt of a task or an attempt, and cheats.")
+Set = Annotated[str, typer.Option("--set", metavar="SET", help="A registered set; agent0 reward list names them.")]
+
+
+@app.command("list")
+def list_(
+    set_: Annotated[str, typer.Argument(metavar="SET", help="Parts of this set; empty: the sets themselves.")] = "",
+    as_json: terminal.Json = False,
+) -> None:
+    """The reward sets and how each puts its parts together; with a set, its parts, weights and formulas."""
+    from agent0.telling_rewards import part_rows, set_rows
+
+    if not set_:
+        terminal.table(set_rows(), as_json)
+        return
+    chosen = _registered(_rules(set_, ""))
+    terminal.table(part_rows(set_ if "/" in set_ else chosen), as_json, ("role", "part", "weight", "reads", "formula"))
+
+
+@app.command()
+def explain(
+    name: Annotated[str, typer.Argument(metavar="TASK|ATTEMPT", help="For example t0-003, or t0-003-a2.")],
+    run: terminal.Run = "LAST",
+    as_json: terminal.Json = False,
+) -> None:
+    """Why a task's teacher, or an attempt, was paid what it was: each part with its inputs, value, weight and what the
+    total would lack without it."""
+    from agent0.telling_rewards import explained
+    from projections.rewards import explain_rewards
+    from projections.runs import resolve
+
+    attempt = name if "-a" in name else ""
+    with terminal.tables() as db:
+        found = resolve(db, run)
+        receipts = explain_rewards(db, found, attempt=attempt) if attempt else explain_rewards(db, found, task=name)
+    told = [explained(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
+    if not told:
+        from agent0.errors import NotFoundError
+
+        raise NotFoundError(f"{name!r} of {found} has no receipt.", "Nobody was paid yet.", "See: agent0 task list")
+    if as_json:
+        terminal.data(told)
+        return
+    for one in told:
+        parts = one.pop("parts")
+        terminal.record({key: value for key, value in one.items() if value not in ("", None)}, False)
+        seen = ("part", "value", "weight", "worth", "contribution", "inputs", "formula")
+        terminal.table(parts, False, seen)
+
+
+@app.command("hack-test")
+def hack_test(
+    set_: Set = "agent0",
+    rewards: Annotated[str, typer.Option(metavar="FILE", help="TOML rules instead, as for experiment rescore.")] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Draws tasks and luck.")] = 0,
+    page: Annotated[Path | None, typer.Option(help="Write sets, formulas and all sets' tables as Markdown.")] = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Play cheating teachers and students against honest ones, through the real rewards. Exit code 1 where a cheat is
+    paid more."""
+    from agent0.hacking.play import suite
+
+    rows = [_row(paid) for paid in suite(_rules(set_, rewards), seed)]
+    terminal.table(rows, as_json, ("role", "policy", "paid", "honest", "more", "about"))
+    if page:
+        _write(page, seed)
+    if cheats := [row for row in rows if row["more"]]:
+        terminal.say(f"{len(cheats)} of {len(rows)} policies are paid more than honest work.")
+        raise typer.Exit(1)
+
+
+@app.command()
+def calibrator(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Its name, as agent0 calibrate wrote it.")],
+    checkpoint: Annotated[str, typer.Option(help="base, or RUN/CHECKPOINT.")] = "base",
+    as_json: terminal.Json = False,
+) -> None:
+    """The newest and best calibrator of a model that needs no further samples, as a table for rules of rewards."""
+    from agent0.confidence import SEVERAL
+    from agent0.errors import NotFoundError
+    from projections.calibrators import list_calibrators
+
+    with terminal.tables() as db:
+        rows = list_calibrators(db, model, checkpoint)
+    able = [row for row in rows if not set(row["signal"].split("+")) & {*SEVERAL}]
+    if not able:
+        raise NotFoundError(f"There is no calibrator of {model!r} at {checkpoint}.", fix="See: agent0 calibrate --help")
+    told = {key: able[0][key] for key in ("signal", "method", "parameters")}
+    if as_json:
+        terminal.data(told)
+        return
+    terminal.text(f'[calibrator]\nsignal = "{told["signal"]}"\nmethod = "{told["method"]}"')
+    terminal.text(f"parameters = {list(told['parameters'])}")
+
+
+def _rules(set_: str, file: str) -> "RewardConfig":
+    from agent0.assembly_rewards import check_rewards, reward_policy
+    from agent0.settings import RewardConfig
+
+    if file:
+        return reward_policy(file) or RewardConfig()
+    name, _, edition = set_.partition("/")
+    rules = RewardConfig.model_validate({"set": name, **({"edition": 1} if edition == "1" else {})})
+    check_rewards(rules, "--set")
+    return rules
+
+
+def _registered(rules: "RewardConfig") -> str:
+    from agent0.paying import registered
+
+    return registered(rules)
+
+
+def _row(paid: Any) -> dict[str, Any]:
+    told = {"role": paid.role, "policy": paid.policy, "paid": round(paid.mean, 4), "honest": round(paid.honest, 4)}
+    return {**told, "more": paid.more, "receipts": paid.receipts, "about": paid.about}
+
+
+def _write(path: Path, seed: int) -> None:
+    from agent0.errors import OperationError
+    from agent0.report.rewards_page import page
+
+    command = shlex.join(["agent0", "reward", "hack-test", "--seed", str(seed), "--page", str(path)])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(command, seed), encoding="utf-8")
+    except OSError as error:
+        what, why = "The page cannot be written.", f"{path}: {error.strerror}."
+        raise OperationError(what, why, "Name another place: --page FILE") from error
+    terminal.say(f"Written: {path}")

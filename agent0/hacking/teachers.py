@@ -1,0 +1,94 @@
+"""Teachers that want pay for tasks nobody learns from."""
+
+import random
+from dataclasses import replace
+
+from agent0.families import families
+from agent0.hacking import HONEST, Proposal, teacher
+from agent0.state import Made
+from events.values import Task
+
+
+def open_task(question: str, program: str = "") -> Task:
+    """A question that no family reads."""
+    return Task(question=question, domain="math", family="open", level=1, canonical=f"open {question}", program=program)
+
+
+@teacher(HONEST)
+def honest(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """A new task of some family, solved by a quarter to three quarters of the attempts."""
+    return held[0]
+
+
+@teacher("too easy")
+def too_easy(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """New tasks that are always solved."""
+    return replace(held[0], chance=1.0)
+
+
+@teacher("too hard")
+def too_hard(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """New tasks that are never solved; every attempt says something else."""
+    return replace(held[0], chance=0.0, others=tuple(f"wrong {n}" for n in range(100)))
+
+
+@teacher("copies")
+def copies(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """One good task again and again, in its own words."""
+    return held[-1]
+
+
+@teacher("rewords")
+def rewords(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """One good task again and again, in other words."""
+    first = held[-1]
+    if first.task is None:
+        return first
+    family = families()[first.task.family]
+    question = family.render(first.task.params, rng)
+    return replace(first, task=first.task.model_copy(update={"question": question}))
+
+
+@teacher("unanswerable")
+def unanswerable(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """Questions without an answer, which split the student three ways; their checking programs print nothing."""
+    first = held[0].task.question if held[0].task else ""
+    question = f"{first} Is it A, B or C that I think of?"
+    return Proposal(question, open_task(question, "pass"), None, 0.0, ("A", "B", "C"))
+
+
+@teacher("popular mistake")
+def popular_mistake(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """Questions that are read in two ways, both of them wrong: answers agree by halves, and are never right."""
+    return replace(held[0], chance=0.0, others=("first reading", "second reading"))
+
+
+@teacher("idle calls")
+def idle_calls(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """New tasks that tell the student to call its tool four times for nothing."""
+    idle = tuple(Made("python", {"code": f"print({n})"}, True, f"{n}\n") for n in range(4))
+    return replace(held[0], padding=idle)
+
+
+@teacher("empty calls")
+def empty_calls(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """New tasks that tell the student to run empty programs."""
+    return replace(held[0], padding=(Made("python", {"code": ""}, True, ""),) * 4)
+
+
+@teacher("marks in its text")
+def marks(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """New tasks with the marks of four tool outputs written beside them."""
+    return replace(held[0], text=held[0].text + "\n```output\n1\n```" * 4)
+
+
+@teacher("short answers")
+def short_answers(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """New tasks with an answer of one character in the teacher's box, whatever is right; half the students say it."""
+    return replace(held[0], text=held[0].text + "\n\\boxed{7}", answer="7", others=("8", "9", "10"))
+
+
+@teacher("no task")
+def no_task(rng: random.Random, held: list[Proposal]) -> Proposal:
+    """Words without a task."""
+    return Proposal(" ".join(rng.choice(("pay", "me", "well")) for _ in range(9)), None)

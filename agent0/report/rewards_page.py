@@ -1,0 +1,102 @@
+"""The page about rewards: sets, formulas and parts as the code says them, and what cheats are paid under each set."""
+
+from typing import Any
+
+from agent0.evidence import facts
+from agent0.hacking.play import Paid, suite
+from agent0.paying import registered
+from agent0.rewards import reward_sets
+from agent0.settings import RewardConfig
+from agent0.telling_rewards import ROLES, part_rows
+
+MEASURED = "## Does cheating pay?\n"
+"""What follows is measured, and not said by the code alone."""
+
+HEAD = """# Rewards
+
+A receipt (`RewardAssigned`) names its set, its parts with their inputs, values and weights, and the total. A part is a
+pure function in `agent0/rewards/`, bounded in [-1, 1]; one that cannot know its value has none, which is not 0. A set
+is a file in `agent0/rewards/sets/` that says how parts become a total. All that parts read is in the run's log, so
+`agent0 experiment rescore --rewards FILE` pays a run again under other rules.
+
+```
+agent0 reward list                    the sets; with a name, its parts
+agent0 reward explain t0-003 LAST     why a teacher, or an attempt, was paid what it was
+agent0 reward hack-test               cheats against honest work; exit code 1 where a cheat is paid more
+agent0 run start --profile tiny --set run.rewards.set=paper
+agent0 experiment rescore LAST --rewards rules.toml
+```
+
+`rules.toml` may have what `run.rewards` has ([settings](config.md)):
+
+```toml
+set = "agent0"
+normalize = true   # less the mean, by the deviation, of the role's receipts of earlier iterations
+clip = 3.0         # then kept within -3 and 3; the receipt's facts tell the raw total, mean and deviation
+
+[weights]
+skill_novelty = 0.2
+token_cost = 0.05
+```
+
+A run whose log names no `edition` of its rewards is older than the second: it is paid by the first, which counted any
+call that ran, and took the majority's share where nothing was verified. `agent0/1` is that edition of `agent0`.
+"""
+
+
+def page(command: str, seed: int = 0) -> str:
+    """The whole page; ``command`` made it."""
+    return f"{said()}\n{MEASURED}\n{_measured(command, seed)}"
+
+
+def said() -> str:
+    """What the code says."""
+    lines = [HEAD]
+    for name, one in reward_sets().items():
+        beside = f" All other parts are those of `{one.like}`." if one.like else ""
+        lines += [f"## `{name}`\n", f"{_plain(one.about)}{beside}\n"]
+        lines.append("| role | part | weight | reads | value |\n|---|---|---|---|---|")
+        lines += [
+            _line([row[key] for key in ("role", "part", "weight", "reads", "formula")])
+            for row in part_rows(name, own=True)
+        ]
+        lines.append("")
+    lines += [
+        "## Facts\n",
+        "What parts may read beside what every receipt tells.\n",
+        "| role | fact | meaning |\n|---|---|---|",
+    ]
+    for role in ROLES:
+        lines += [_line([role, name, " ".join((one.__doc__ or "").split())]) for name, one in facts(role).items()]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: list[Any]) -> str:
+    return f"| {' | '.join(_plain(str(cell)).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _plain(text: str) -> str:
+    return text.replace("``", "`")
+
+
+def _measured(command: str, seed: int) -> str:
+    names = list(reward_sets())
+    found: dict[str, dict[tuple[str, str], Paid]] = {}
+    for name in names:
+        rules = RewardConfig(set=name.partition("/")[0], edition=1 if "/" in name else 2)
+        assert registered(rules) == name  # noqa: S101 - editions are named so
+        found[name] = {(paid.role, paid.policy): paid for paid in suite(rules, seed)}
+    lines = [
+        "Cheating teachers and students are played against honest ones through the real rewards: the mean of what each",
+        f"was paid, **bold** where it is more than honest work. `{command}`\n",
+        _line(["role", "policy", *(f"`{name}`" for name in names), "what it does"]),
+        "|---" * (len(names) + 3) + "|",
+    ]
+    for key in found[names[0]]:
+        cells = [_cell(found[name][key]) for name in names]
+        lines.append(_line([*key, *cells, found[names[0]][key].about]))
+    return "\n".join(lines) + "\n"
+
+
+def _cell(paid: Paid) -> str:
+    return f"**{paid.mean:.3f}**" if paid.more else f"{paid.mean:.3f}"

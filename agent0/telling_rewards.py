@@ -1,0 +1,85 @@
+"""Receipts and sets of rewards as people read them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent0.rewards import Reward, reward_sets, rewards, total
+from events.values import RewardPart, Role
+
+ROLES: tuple[Role, ...] = ("teacher", "student")
+
+
+def set_rows() -> list[dict[str, Any]]:
+    """Every set: how it puts parts together."""
+    return [{"set": name, "formula": one.about, "label": one.label} for name, one in reward_sets().items()]
+
+
+def part_rows(set: str, own: bool = False) -> list[dict[str, Any]]:
+    """Every part of a set, or only its ``own``: role, weight, what it reads, how it scores."""
+    return [
+        {
+            "role": role,
+            "part": entry.name,
+            "weight": entry.weight,
+            "reads": ", ".join(entry.reads),
+            "formula": formula(entry),
+        }
+        for role in ROLES
+        for entry in rewards(role, set).values()
+        if entry.set == set or not own
+    ]
+
+
+def formula(entry: Reward) -> str:
+    """What a part says of itself, on one line."""
+    return " ".join((entry.score.__doc__ or "").split())
+
+
+def explained(receipt: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored receipt (``projections.rewards.explain_rewards``) with each part's formula and contribution: what the
+    total of all parts would lack without it. ``check`` is the total of its parts computed again."""
+    role: Role = receipt["role"]
+    held = [RewardPart.model_validate({k: part[k] for k in RewardPart.model_fields}) for part in receipt["parts"]]
+    chosen = _registered(role, receipt["reward_set"], held)
+    known = rewards(role, chosen) if chosen else {}
+    whole = total(role, held, chosen) if chosen else None
+    parts = []
+    for place, part in enumerate(held):
+        others = [*held[:place], *held[place + 1 :]]
+        less = whole - total(role, others, chosen) if whole is not None else None
+        entry = known.get(part.name)
+        parts.append(
+            {
+                "part": part.name,
+                "inputs": part.inputs,
+                "value": part.value,
+                "weight": part.weight,
+                "worth": None if part.value is None else part.value * part.weight,
+                "contribution": None if part.value is None or less is None else round(less, 12),
+                "formula": formula(entry) if entry else "this version has no such part",
+            }
+        )
+    told = {key: receipt[key] for key in ("task", "attempt", "role", "reward_set", "total", "checkpoint")}
+    about = reward_sets()[chosen].about if chosen else "this version has no such set"
+    return {**told, "check": whole, "scaled": _scaled(receipt["facts"]), "formula": about, "parts": parts}
+
+
+def _registered(role: Role, name: str, held: Sequence[RewardPart]) -> str:
+    """The set, or its earlier edition, whose parts read what these did; empty where there is none."""
+    able = [one for one in reward_sets() if one.partition("/")[0] == name]
+    for one in sorted(able):
+        known = rewards(role, one)
+        if all(part.name in known and set(part.inputs) == {*known[part.name].reads} for part in held):
+            return one
+    return able[0] if able else ""
+
+
+def _scaled(facts: Mapping[str, Any]) -> str:
+    """How the total came from that of the parts; empty where it is that."""
+    raw = facts.get("raw_total")
+    if raw is None:
+        return ""
+    if "earned" not in facts:
+        return f"raw {raw:g}, kept within bounds"
+    mean, deviation, count = facts["earned_mean"], facts["earned_deviation"], facts["earned"]
+    return f"raw {raw:g}, less {mean:.4f}, by {deviation:.4f}: {count} receipts of earlier iterations"

@@ -1,0 +1,66 @@
+"""Receipts explained: what each part added, by which formula, and how a total was scaled."""
+
+import asyncio
+from functools import cache
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent0.cli import build
+from agent0.rewards import reward_sets
+from agent0.settings import RewardConfig
+from agent0.telling_rewards import explained, part_rows
+from events.base import Recorded
+from events.tasks import RewardAssigned
+from handlers.play import play
+from tests.world import ports, small, started
+
+
+@cache
+def told(name: str, edition: int = 2) -> tuple[Recorded, ...]:
+    rules = RewardConfig.model_validate({"set": name, "edition": edition, "normalize": name == "agent0", "clip": 2.0})
+    return tuple(asyncio.run(play(started(small(tasks=4, attempts=2, rewards=rules.model_dump())), ports())))
+
+
+def rows(name: str, edition: int = 2) -> list[dict[str, Any]]:
+    """As the tables have them."""
+    receipts = [r.event for r in told(name, edition) if isinstance(r.event, RewardAssigned)]
+    return [{**x.model_dump(), "reward_set": x.set, "parts": [part.model_dump() for part in x.parts]} for x in receipts]
+
+
+@pytest.mark.parametrize(("name", "edition"), [("agent0", 2), ("agent0", 1), ("paper", 2), ("released", 2)])
+def test_a_receipt_is_explained_by_the_set_it_was_paid_under(name: str, edition: int) -> None:
+    held = rows(name, edition)
+    assert {row["role"] for row in held} == {"teacher", "student"}
+    for row in held:
+        one = explained(row)
+        raw = row["facts"]["raw_total"]
+        assert one["check"] == pytest.approx(raw) and f"raw {raw:g}" in one["scaled"]
+        assert row["total"] == pytest.approx(max(-2.0, min(2.0, row["total"])))
+        assert all(part["formula"] and "no such part" not in part["formula"] for part in one["parts"])
+        if name != "paper":  # a product of parts is more than their sum
+            known = [part["contribution"] for part in one["parts"] if part["contribution"] is not None]
+            assert sum(known) == pytest.approx(raw, abs=1e-9)
+
+
+def test_receipts_of_the_first_iteration_have_nothing_before_them_and_later_ones_have() -> None:
+    held = [(row["iteration"], row["facts"]["earned"]) for row in rows("agent0") if row["role"] == "student"]
+    assert {earned for iteration, earned in held if iteration == 0} == {0}
+    first = sum(iteration == 0 for iteration, _ in held)
+    assert {earned for iteration, earned in held if iteration == 1} == {first}
+
+
+def test_a_receipt_of_an_unknown_set_or_part_is_still_shown() -> None:
+    row = rows("paper")[0]
+    assert "no such set" in explained({**row, "reward_set": "gone"})["formula"]
+    other = {**row, "parts": [{**row["parts"][0], "name": "gone"}]}
+    assert explained(other)["parts"][0]["formula"] == "this version has no such part"
+
+
+def test_sets_and_parts_are_listed() -> None:
+    run, app = CliRunner(), build()
+    said = run.invoke(app, ["reward", "list", "--json"])
+    assert said.exit_code == 0 and all(f'"{name}"' in said.stdout for name in reward_sets())
+    for name in reward_sets():
+        assert run.invoke(app, ["reward", "list", name, "--json"]).stdout.count('"part"') == len(part_rows(name))
