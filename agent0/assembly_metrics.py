@@ -44,6 +44,20 @@ _GAUGES: dict[str, tuple[str, str, str]] = {
         "SELECT profile, count(*) FROM policies GROUP BY profile",
     ),
 }
+LATEST = """
+    SELECT run, {column} FROM evaluations WHERE evaluated_seq IN (
+        SELECT max(evaluated_seq) FROM evaluations WHERE split = 'validation' AND NOT forced_tool GROUP BY run
+        ORDER BY 1 DESC LIMIT 20) AND {column} IS NOT NULL
+"""
+"""Of the 20 runs scored last: labels must have a bound."""
+_GAUGES |= {
+    f"agent0_validation_{name}": ("run", about, LATEST.format(column=column))
+    for name, column, about in (
+        ("accuracy", "accuracy", "Share of validation tasks that the last scored student solves greedily."),
+        ("solved_at_once", "solved_at_once", "The same of those tasks whose answers can be checked."),
+        ("solved_within", "solved_within", "Share of these that it solves within run.evaluation.checked attempts."),
+    )
+}
 
 
 class Tables(Collector):

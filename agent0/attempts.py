@@ -41,7 +41,8 @@ class Progress(Value):
 
     ``turns``, ``calls``, ``seconds`` of tool time and ``characters`` of tool output are what is left of its budgets;
     ``told`` says that the student knows of having no call left. ``work`` is the manifest of its work folder, None for
-    an empty one. ``subgoals`` are the answers given so far to those of a long task. ``prompt`` is a version.
+    an empty one. ``subgoals`` are the answers given so far to those of a long task. ``prompt`` is a version,
+    ``question`` what was asked.
     """
 
     transcript: tuple[Turn, ...]
@@ -58,6 +59,7 @@ class Progress(Value):
     errors: int = 0
     answer: str | None = None
     end: End | None = None
+    question: str = ""
 
     def but(self, **changes: object) -> "Progress":
         """The same with ``changes``, which are trusted to fit."""

@@ -27,8 +27,8 @@ from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Turn
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
 """States that say nothing of the student's code: the attempt is made again rather than scored."""
 
-_FRAMES = ("plan", "submit_answer")
-"""Tools that do no work themselves: a plan's steps are counted, and an answer proves nothing."""
+_FRAMES = ("check", "plan", "submit_answer")
+"""Tools that do no work themselves: a plan's steps are counted, and to give or try an answer proves nothing."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ def begin(task: Task, prompt: Prompt, config: StudentConfig) -> Progress:
         seconds=config.tool_seconds,
         characters=config.tool_output,
         subgoals=(None,) * len(task.subgoals),
+        question=task.question,
     )
 
 
@@ -188,6 +189,7 @@ async def _workspace(now: Progress, given: Conditions) -> Workspace:
         start=Stored(given.start, given.artifacts),
         journal=journal,
         subgoals=list(now.subgoals),
+        question=now.question,
     )
 
 

@@ -1,4 +1,5 @@
-"""One row a held-out evaluation: accuracy with its interval, tool use, latency."""
+"""One row a held-out evaluation: accuracy with its interval, what is solved within some checked attempts, tool use,
+latency."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -9,7 +10,8 @@ from projections.base import Row, as_json, projection, select, stamp
 
 _COPIED = {
     "evaluation", "checkpoint", "iteration", "split", "forced_tool", "n", "correct", "accuracy", "lower95", "upper95",
-    "tool_use", "undecided", "latency_p50_s", "latency_p95_s", "outcomes", "wall_s",
+    "tool_use", "undecided", "latency_p50_s", "latency_p95_s", "outcomes", "wall_s", "checked", "checkable",
+    "solved_at_once", "solved_within", "lower95_within", "upper95_within", "outcomes_within", "attempts_within",
 }  # fmt: skip
 
 
@@ -35,6 +37,14 @@ _COPIED = {
         "latency_p50_s": float,
         "latency_p95_s": float,
         "outcomes": str,
+        "checked": int,
+        "checkable": int,
+        "solved_at_once": float,
+        "solved_within": float,
+        "lower95_within": float,
+        "upper95_within": float,
+        "outcomes_within": str,
+        "attempts_within": int,
         "items": str,
         "wall_s": float,
         "requested": str,
@@ -73,21 +83,26 @@ def list_evaluations(db: sqlite3.Connection, run: str) -> list[Row]:
 
 
 def learning_curve(db: sqlite3.Connection, run: str) -> list[Row]:
-    """One point an iteration (-1: before any training): validation accuracy, tool use, frontier share, reward.
+    """One point an iteration (-1: before any training): validation accuracy, tool use, frontier share, reward. Beside
+    accuracy, of the items that can be checked: what one greedy attempt solves (``solved_at_once``), and what one of up
+    to ``checked`` sampled ones does (``solved_within``).
 
     ``frontier`` is the share of accepted tasks that some attempts solved and some did not; ``tool_tasks`` the share of
-    attempts with a successful tool call; ``attempt_s`` their mean seconds; ``began`` when its first task was asked for.
+    attempts with a successful tool call; ``attempt_s`` their mean seconds; ``began`` when its first task was asked for;
+    ``solved_tasks`` the share of tasks that one of their attempts solved.
     Columns are None where nothing was measured.
     """
     return select(db, _CURVE, (run, run, run, run, run))
 
 
 _CURVE = """
-WITH held AS (SELECT iteration, accuracy AS validation, lower95, upper95, tool_use FROM evaluations
+WITH held AS (SELECT iteration, accuracy AS validation, lower95, upper95, tool_use, nullif(checked, 0) AS checked,
+                     solved_at_once, solved_within, lower95_within, upper95_within FROM evaluations
               WHERE run = ? AND split = 'validation' AND NOT forced_tool AND status = 'evaluated'),
      asked AS (SELECT iteration, count(*) AS tasks, sum(status = 'accepted') AS accepted,
                       avg(CASE WHEN solve_rate IS NOT NULL THEN solve_rate > 0 AND solve_rate < 1 END) AS frontier,
-                      avg(solve_rate) AS solve_rate, avg(novelty) AS novelty, min(requested) AS began
+                      avg(solve_rate) AS solve_rate, avg(solve_rate > 0) AS solved_tasks, avg(novelty) AS novelty,
+                      min(requested) AS began
                FROM tasks WHERE run = ? GROUP BY iteration),
      tried AS (SELECT iteration, count(*) AS attempts, avg(tool_ok > 0) AS tool_tasks, avg(reward) AS reward,
                       avg(wall_s) AS attempt_s FROM attempts WHERE run = ? GROUP BY iteration),
@@ -96,8 +111,9 @@ WITH held AS (SELECT iteration, accuracy AS validation, lower95, upper95, tool_u
      judged AS (SELECT iteration, max(status = 'promoted') AS promoted FROM checkpoints
                 WHERE run = ? AND role = 'student' GROUP BY iteration),
      points AS (SELECT iteration FROM held UNION SELECT iteration FROM asked)
-SELECT iteration, validation, lower95, upper95, tool_use, tasks, accepted, frontier, solve_rate, novelty, attempts,
-       tool_tasks, reward, teacher_reward, attempt_s, promoted, began
+SELECT iteration, validation, lower95, upper95, checked, solved_at_once, solved_within, lower95_within, upper95_within,
+       tool_use, tasks, accepted, frontier, solve_rate, solved_tasks, novelty, attempts, tool_tasks, reward,
+       teacher_reward, attempt_s, promoted, began
 FROM points LEFT JOIN held USING (iteration) LEFT JOIN asked USING (iteration) LEFT JOIN tried USING (iteration)
      LEFT JOIN paid USING (iteration) LEFT JOIN judged USING (iteration)
 ORDER BY iteration

@@ -106,11 +106,12 @@ def _asked(task: Task | None) -> Row:
 def list_tasks(
     db: sqlite3.Connection, run: str, iteration: int | None = None, status: str = "", domain: str = "", limit: int = 100
 ) -> list[Row]:
-    """Tasks of a run in the order they were asked for; ``credit`` is the mean share of right steps of long ones, apart
-    from how often they were solved."""
+    """Tasks of a run in the order they were asked for; ``solved``: by one of its attempts; ``credit`` is the mean share
+    of right steps of long ones, apart from how often they were solved."""
     return find(
         db,
         "SELECT task, iteration, slot, domain, family, level, status, question, novelty, reason, attempts, solve_rate,"
+        " solve_rate > 0 AS solved,"
         " (SELECT avg(credit) FROM attempts a WHERE a.run = tasks.run AND a.task = tasks.task) AS credit,"
         " teacher_reward FROM tasks",
         {"run": run, "iteration": iteration, "status": status, "domain": domain},

@@ -161,6 +161,14 @@ class _Teller(TaskTeller):
             latency_p95_s=0.3,
             items=Artifact(sha256=sha256(asked.evaluation), size=5000, media="application/jsonl"),
             outcomes=outcomes,
+            checked=8,
+            checkable=asked.n // 2,
+            solved_at_once=accuracy,
+            solved_within=min(1.0, accuracy + 0.2),
+            lower95_within=accuracy,
+            upper95_within=1.0,
+            outcomes_within="-1" * (asked.n // 2),
+            attempts_within=4 * asked.n,
             wall_s=3.0,
         )
         return self.tell(evaluated, cause, "evaluate_checkpoint")

@@ -3,6 +3,8 @@
 import sqlite3
 from typing import Any
 
+WITHIN = ("checked", "checkable", "solved_at_once", "solved_within", "lower95_within", "upper95_within")
+"""What stands beside accuracy where answers could be checked."""
 LATENCY_S = 5.0
 TOOL_USE = 0.8
 PATTERNS = 100.0
@@ -35,7 +37,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
 
 
 def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:
-    names = ("evaluation", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use")
+    names = ("evaluation", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use", *WITHIN)
     return {name: evaluation[name] for name in (*names, "by_domain", "by_level", "latency_p50_s", "latency_p95_s")}
 
 
@@ -80,6 +82,25 @@ def rows_for_people(found: dict[str, Any]) -> list[dict[str, Any]]:
                 "95_%": f"{test['lower95']:.3f} to {test['upper95']:.3f}",
                 "tool_use": test["tool_use"],
                 "n": test["n"],
+                **(_within(test) if any(one["checked"] for one in found["test"]) else {}),
             }
         )
     return rows
+
+
+def _within(test: dict[str, Any]) -> dict[str, Any]:
+    """Of the items that can be checked: solved by one greedy attempt, and by one of the sampled ones."""
+    low, high = test["lower95_within"], test["upper95_within"]
+    return {
+        "checkable": test["checkable"],
+        "solved_at_once": test["solved_at_once"],
+        "solved_within": test["solved_within"],
+        "within_95_%": None if low is None else f"{low:.3f} to {high:.3f}",
+        "attempts": test["checked"],
+    }
+
+
+def curve_columns(points: list[dict[str, Any]]) -> tuple[str, ...]:
+    """What people see of the learning curve."""
+    within = ("solved_at_once", "solved_within") if any(point["checked"] for point in points) else ()
+    return ("iteration", "validation", *within, "tool_use", "frontier", "reward", "accepted", "attempts")

@@ -331,12 +331,12 @@ def _curve(held: "Settings", db: Any, run: str) -> str:
 
 
 def _tell(found: dict[str, Any]) -> None:
-    from agent0.cli.overview import rows_for_people
+    from agent0.cli.overview import curve_columns, rows_for_people
 
     names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
     terminal.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")}, False)
-    seen = ("iteration", "validation", "tool_use", "frontier", "reward", "accepted", "attempts")
     if found["validation"]:
+        seen = curve_columns(found["validation"])
         terminal.table(found["validation"], False, seen, title="\nLearning curve (iteration -1: untrained)")
     if found["test"]:
         terminal.table(rows_for_people(found), False, title="\nHeld-out test, scored for the first and the last only")

@@ -37,9 +37,10 @@ class Palette:
     tools: str = "#d55e00"
     test: str = "#009e73"
     forced: str = "#cc79a7"
+    within: str = "#e69f00"
 
 
-VARIABLES = Palette("#010101", "#020202", "#030303", "#040404", "#050505", "#060606")
+VARIABLES = Palette("#010101", "#020202", "#030303", "#040404", "#050505", "#060606", "#070707")
 """Stand-ins that ``curve_svg`` turns into variables of the page's style sheet."""
 
 
@@ -60,7 +61,7 @@ def draw_curve(db: sqlite3.Connection, run: str, path: Path) -> None:
 
 def curve_svg(db: sqlite3.Connection, run: str) -> str:
     """The same as an ``<svg>`` element without a title, coloured by CSS variables ``--ink``, ``--quiet``,
-    ``--validation``, ``--tools``, ``--test``, ``--forced``; empty where nothing was evaluated yet.
+    ``--validation``, ``--tools``, ``--test``, ``--forced``, ``--within``; empty where nothing was evaluated yet.
 
     Raises:
         NotFoundError: there is no such run.
@@ -90,6 +91,7 @@ def _figure(height: float) -> tuple[Figure, Axes]:
 def _draw(axes: Axes, points: Sequence[Row], scores: Sequence[Row], colours: Palette) -> None:
     held = [point for point in points if point["validation"] is not None]
     _draw_validation(axes, held, colours)
+    _draw_within(axes, held, colours)
     _draw_test(
         axes, [score for score in scores if score["split"] == "test" and score["status"] == "evaluated"], colours
     )
@@ -108,6 +110,20 @@ def _draw_validation(axes: Axes, held: Sequence[Row], colours: Palette) -> None:
         where, what = [p["iteration"] for p in refused], [p["validation"] for p in refused]
         axes.plot(where, what, "x", color=colours.ink, ms=11, label="not promoted", zorder=4)
     axes.plot(at, [p["tool_use"] for p in held], "--s", color=colours.tools, ms=4, label="tool use")
+
+
+def _draw_within(axes: Axes, held: Sequence[Row], colours: Palette) -> None:
+    """Of the tasks whose answers can be checked: solved at the first go, and within so many attempts."""
+    tried = [point for point in held if point["solved_within"] is not None]
+    if not tried:
+        return
+    at = [point["iteration"] for point in tried]
+    low, high = [point["lower95_within"] for point in tried], [point["upper95_within"] for point in tried]
+    within, once = [point["solved_within"] for point in tried], [point["solved_at_once"] for point in tried]
+    told = f"solved within {tried[-1]['checked']} checked attempts"
+    axes.plot(at, within, "-^", color=colours.within, lw=2, label=told, zorder=3)
+    axes.fill_between(at, low, high, color=colours.within, alpha=0.15, linewidth=0)
+    axes.plot(at, once, ":^", color=colours.within, ms=4, label="these tasks at the first go")
 
 
 def _draw_test(axes: Axes, scores: Sequence[Row], colours: Palette) -> None:

@@ -11,6 +11,7 @@ from agent0.analysis.diversity import signature, variety
 from agent0.analysis.failure_modes import Outcome, counted, error_class, failure_modes
 from agent0.analysis.improvement import Claim, Scored, claims, step_by_step
 from agent0.analysis.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
+from agent0.cli.overview import WITHIN
 from agent0.ports import Artifacts
 from agent0.report.held_items import held_items, outcome_of
 from projections.evaluations import list_evaluations
@@ -66,7 +67,7 @@ def _scored(evaluation: Row) -> Scored:
 
 
 def _score(evaluation: Row) -> Row:
-    names = ("iteration", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use")
+    names = ("iteration", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use", *WITHIN)
     return {name: evaluation[name] for name in names}
 
 

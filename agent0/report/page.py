@@ -15,6 +15,7 @@ from agent0.report.curve import curve_svg
 from agent0.report.drawing import Score, intervals, lines
 from agent0.report.findings import findings
 from agent0.report.rendering import render
+from agent0.report.telling import told_within
 from projections.alarms import list_alarms
 from projections.attempts import list_attempts, show_attempt
 from projections.checkpoints import list_checkpoints
@@ -47,6 +48,7 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         scores=rows_for_people(held),
         curve=Markup(curve_svg(db, name)),  # noqa: S704 - drawn by us, its text escaped by matplotlib
         curves=_curves(found),
+        within=_within(found),
         fared=_fared(found),
         tests=_tests(held["test"]),
         rewards=_rewards(reward_curve(db, name)),
@@ -72,6 +74,17 @@ def _curves(found: Row) -> list[tuple[str, Markup]]:
         for part in ("domain", "level")
     ]
     return [(part, picture) for part, picture in drawn if picture and len(ticks) > 1]
+
+
+def _within(found: Row) -> list[Row]:
+    """Every score with checked attempts, on validation and test."""
+    return [
+        {"set": name, "student": score["checkpoint"] + (", tool forced" if score["forced_tool"] else "")}
+        | told_within(score)
+        for name, scores in (("validation", found["iterations"]), ("test", found["test"]))
+        for score in scores
+        if score["checked"]
+    ]
 
 
 def _fared(found: Row) -> Markup:

@@ -11,8 +11,8 @@ WIDE = 96
 
 
 def plot(scores: Sequence[Mapping[str, Any]]) -> str:
-    """Accuracy (●) with its 95 % interval (│) and tool use (○) of each score, untrained first; empty without one. Where
-    there are more than fit, some in the middle are left out."""
+    """Accuracy (●) with its 95 % interval (│), tool use (○) and what is solved within checked attempts (◆) of each
+    score, untrained first; empty without one. Where there are more than fit, some in the middle are left out."""
     if not scores:
         return ""
     step = FEW if len(scores) * FEW <= WIDE else MANY
@@ -25,7 +25,8 @@ def plot(scores: Sequence[Mapping[str, Any]]) -> str:
     ticks = ["base" if score["iteration"] < 0 else str(score["iteration"]) for score in shown]
     lines.append(f"{'':>6} └" + "─" * (step * len(shown)))
     lines.append(f"{'':>8}" + "".join(f"{tick[:step]:^{step}}" for tick in ticks).rstrip())
-    lines.append("        ● validation accuracy  │ its 95 % interval  ○ tool use")
+    within = next((f"  ◆ solved within {s['checked']} checked attempts" for s in scores if s.get("checked")), "")
+    lines.append(f"        ● validation accuracy  │ its 95 % interval  ○ tool use{within}")
     return "\n".join(lines)
 
 
@@ -33,6 +34,8 @@ def _column(score: Mapping[str, Any]) -> list[str]:
     low, high = _row(score["lower95"]), _row(score["upper95"])
     column = ["│" if low <= row <= high else " " for row in range(ROWS + 1)]
     column[_row(score["tool_use"])] = "○"
+    if score.get("solved_within") is not None:
+        column[_row(score["solved_within"])] = "◆"
     column[_row(score["accuracy"])] = "●"
     return column
 

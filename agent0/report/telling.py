@@ -36,7 +36,19 @@ def _score(score: Row) -> Row:
         "accuracy": share(score["accuracy"]),
         "95 %": f"{share(score['lower95'])} to {share(score['upper95'])}",
         "n": score["n"],
+        **(told_within(score) if score["checked"] else {}),
         "tool use": share(score["tool_use"]),
+    }
+
+
+def told_within(score: Row) -> Row:
+    """Of the items that can be checked, side by side: solved at the first go, and within so many checked attempts."""
+    low, high = score["lower95_within"], score["upper95_within"]
+    return {
+        "checkable": score["checkable"],
+        "solved at once": share(score["solved_at_once"]),
+        f"within {score['checked']}": share(score["solved_within"]),
+        "its 95 %": f"{share(low)} to {share(high)}" if low is not None else "",
     }
 
 

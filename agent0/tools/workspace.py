@@ -26,7 +26,8 @@ class Workspace:
 
     ``allowed`` are the tools that may be called; ``seconds`` and ``characters`` what is left of the attempt's budget of
     tool time and output; ``start`` the work folder before the first call, what ``files`` was at first unless given;
-    ``journal`` every call so far; ``answer`` and ``subgoals`` what ``submit_answer`` was given.
+    ``journal`` every call so far; ``answer`` and ``subgoals`` what ``submit_answer`` was given; ``question`` is the
+    attempt's own, empty where there is none.
     """
 
     sandbox: Sandbox
@@ -41,6 +42,7 @@ class Workspace:
     journal: list[Done] = field(default_factory=list)
     answer: str | None = None
     subgoals: list[str | None] = field(default_factory=list)
+    question: str = ""
 
     def __post_init__(self) -> None:
         if self.start is None:

@@ -1,0 +1,30 @@
+"""How a student asks whether an answer is right before it gives it, where that can be checked without knowing one."""
+
+from typing import Annotated
+
+from agent0.families import families
+from agent0.parsing import LONGEST_ANSWER
+from agent0.tools import VALUES, Example, tool
+from agent0.tools.answer import refused
+from agent0.tools.workspace import Workspace
+from events.values import ToolResult, ToolState
+
+RIGHT, WRONG = "right", "wrong: "
+"""What it says; why follows what is wrong."""
+
+
+@tool(pure=False, examples=[Example({"answer": "7+3=10;10*2=20"})], states=(*VALUES, ToolState.REFUSED))
+async def check(
+    work: Workspace, answer: Annotated[str | int | float, "the answer to try, as you would give it"]
+) -> ToolResult:
+    """Try an answer to your task before you give it. Says right, or wrong and the first thing that is wrong with it;
+    then try another. Each try is a call. Not every task can be checked. Example: {"answer": "7+3=10;10*2=20"}
+    """
+    text = str(answer).strip()
+    if len(text) > LONGEST_ANSWER:
+        return ToolResult(state=ToolState.ERROR, output=f"The answer is longer than {LONGEST_ANSWER} characters.")
+    for entry in families().values():
+        if entry.check and (params := entry.parse(work.question)) is not None:
+            why = entry.check(params, text)
+            return ToolResult(state=ToolState.OK, output=f"{WRONG}{why}" if why else RIGHT)
+    return refused("this task cannot be checked; work its answer out and give it")
