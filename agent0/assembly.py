@@ -20,7 +20,7 @@ from agent0.branches import Branches
 from agent0.configuration import config_of, nearest
 from agent0.errors import ConfigError
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
-from agent0.settings import RunConfig, SandboxSettings, Settings, VerificationConfig
+from agent0.settings import RecipeConfig, RunConfig, SandboxSettings, Settings, VerificationConfig
 from events.base import Event, Recorded, record
 from events.runs import RunStarted
 
@@ -242,6 +242,7 @@ def check_names(run: RunConfig) -> None:
     ):
         found = provider_of(actor)
         known(f"run.{role}.prompts", [actor.prompts], styles())
+        _check_recipe(role, recipe)
         if recipe.enabled and found.train is None:
             fix = f"Set run.training.{role}.enabled = false, or choose another provider."
             raise ConfigError(f"Models of provider {found.name} cannot be trained here.", fix=fix)
@@ -254,6 +255,17 @@ def check_names(run: RunConfig) -> None:
         raise ConfigError("The forced-tool control cannot be scored.", why, "Set run.evaluation.forced_tool = false.")
     check_curriculum(run)
     _check_verification(run.verification)
+
+
+def _check_recipe(role: str, recipe: RecipeConfig) -> None:
+    """The objective must be one that can use this role's deeds, and nothing may be set that it ignores."""
+    from agent0.objectives import objectives
+
+    usable = {name: entry for name, entry in objectives().items() if role in entry.roles}
+    known(f"run.training.{role}.objective", [recipe.objective], usable)
+    if recipe.kl and not usable[recipe.objective].penalty:
+        why = f"The objective {recipe.objective} has no such penalty."
+        raise ConfigError(f"run.training.{role}.kl has no effect.", why, "Set it to 0, or choose another objective.")
 
 
 def _check_verification(plan: VerificationConfig) -> None:

@@ -171,7 +171,16 @@ class OpenEmbedders:
 def _weights(actor: ActorConfig) -> Hashable:
     """What makes two actors need two models."""
     role = type(actor).__name__ if provider_of(actor).by_role else ""
-    return role, actor.provider, actor.model, actor.device, actor.quantization, actor.num_ctx, actor.timeout_s
+    return (
+        role,
+        actor.provider,
+        actor.model,
+        actor.device,
+        actor.quantization,
+        actor.precision,
+        actor.num_ctx,
+        actor.timeout_s,
+    )
 
 
 async def _close(held: dict[Hashable, Any]) -> None:
@@ -225,6 +234,7 @@ def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) 
         max_batch=settings.models.max_batch,
         device=actor.device,
         quantization=actor.quantization,
+        precision=actor.precision,
     )
 
 
@@ -257,6 +267,7 @@ def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) ->
         threads=settings.models.threads,
         device=actor.device,
         quantization=actor.quantization,
+        precision=actor.precision,
     )
 
 

@@ -1,16 +1,18 @@
 """Gathers from the log what a training may use: trajectories joined with their rewards and verdicts."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from agent0.deeds import Deed
+from agent0.errors import NotFoundError
 from agent0.ports import Artifacts, History
 from agent0.storing import redeem
-from agent0.training import Deed
 from events.base import Recorded
 from events.benchmarks import TaskReviewed
 from events.checkpoints import TrainingRequested
 from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
-from events.values import Role
+from events.values import Role, Task
 
 TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned", "TaskReviewed")
 
@@ -23,6 +25,7 @@ class _Joined:
     reviews: dict[str, bool] = field(default_factory=dict)
     """What persons decided."""
     rates: dict[str, float | None] = field(default_factory=dict)
+    tasks: dict[str, Task] = field(default_factory=dict)
 
 
 async def collect(
@@ -45,6 +48,7 @@ def _deeds(request: TrainingRequested, events: Iterable[Recorded], artifacts: Ar
     for key, recorded in sorted(joined.written.items()):
         event = recorded.event
         assert isinstance(event, TaskAttempted | TaskProposed)  # noqa: S101 - _join keeps only these
+        task = joined.tasks.get(event.task)
         deeds.append(
             Deed(
                 event_id=recorded.id,
@@ -54,14 +58,30 @@ def _deeds(request: TrainingRequested, events: Iterable[Recorded], artifacts: Ar
                 reward=_reward(joined, key),
                 solve_rate=joined.rates.get(event.task),
                 success=bool(joined.reviews.get(key, joined.verdicts.get(key))),
+                family=task.family if task else "",
+                level=task.level if task else 0,
+                tools=_tools(event, artifacts) if isinstance(event, TaskAttempted) else (),
             )
         )
     return deeds
 
 
+def _tools(event: TaskAttempted, artifacts: Artifacts) -> tuple[str, ...]:
+    """Names of the tools that answered, in order; none where a long transcript is no longer kept."""
+    if event.transcript_artifact is None:
+        return tuple(turn.name for turn in event.transcript if turn.role == "tool" and turn.name)
+    try:
+        turns = json.loads(artifacts.get(event.transcript_artifact))
+    except NotFoundError:
+        return ()
+    return tuple(turn["name"] for turn in turns if turn["role"] == "tool" and turn["name"])
+
+
 def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
     joined = _Joined()
     for recorded in events:
+        if isinstance(recorded.event, TaskProposed) and recorded.event.proposal:
+            joined.tasks[recorded.event.task] = recorded.event.proposal
         match recorded.event:
             case TaskAttempted() as event if request.role == "student":
                 joined.written[event.attempt] = recorded

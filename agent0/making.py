@@ -1,12 +1,16 @@
 """A checkpoint from a request: gather, choose, name exactly what is used, train. The same for a run and for an
 experiment on its past."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
 from agent0.collecting import collect
 from agent0.errors import OperationError
 from agent0.manifests import canonical, dataset_sha, manifest, note
-from agent0.ports import Artifacts, History, Trained, Trainers, TrainJob
-from agent0.settings import RunConfig
-from agent0.training import Selection, learning_rate, select
+from agent0.ports import Artifacts, History, Lesson, Trained, Trainers, TrainJob
+from agent0.settings import ActorConfig, RunConfig
+from agent0.training import Selection, learning_rate, select, unsound
 from events.base import Event
 from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.experiments import DatasetSelected
@@ -14,23 +18,27 @@ from events.values import Artifact
 
 
 async def make_checkpoint(
-    request: TrainingRequested, run: str, plan: RunConfig, trainers: Trainers, history: History, artifacts: Artifacts
+    request: TrainingRequested,
+    run: str,
+    plan: RunConfig,
+    trainers: Trainers,
+    history: History,
+    artifacts: Artifacts,
+    lessons: Sequence[Lesson] = (),
 ) -> list[Event]:
-    """What ``request`` comes to. Without contrast in the rewards there is nothing to learn: the parent stays, and the
-    event says why.
+    """What ``request`` comes to. Without contrast in the rewards, and without ``lessons``, there is nothing to learn:
+    the parent stays, and the event says why.
 
     Raises:
-        OperationError: the trainer failed; whatever ports raise.
+        OperationError: the trainer failed, or too much of it did and the recipe wants no such checkpoint; whatever
+            ports raise.
     """
-    deeds, replay = await collect(run, request, history, artifacts)
-    chosen = select(request.role, deeds, replay, author=request.parent, config=plan, seed=request.seed)
+    chosen = await _chosen(request, run, plan, history, artifacts, tuple(lessons))
+    actor: ActorConfig = plan.student if request.role == "student" else plan.teacher
     recipe = plan.training.student if request.role == "student" else plan.training.teacher
-    actor = plan.student if request.role == "student" else plan.teacher
-    settings = recipe.model_dump() | {
-        "lr": learning_rate(recipe, request.iteration, plan.iterations),
-        "temperature": actor.temperature,
-    }
-    if not chosen.samples:
+    rate = learning_rate(recipe, request.iteration, plan.iterations)
+    settings = recipe.told() | {"lr": rate, "temperature": actor.temperature}
+    if not chosen.samples and not chosen.lessons:
         return [_trained(request, chosen, settings)]
     told = manifest(chosen, request, settings)
     selected = DatasetSelected(
@@ -41,12 +49,38 @@ async def make_checkpoint(
         events=len(chosen.used),
         until=request.until,
     )
-    noted = note(request, settings, selected.dataset)
-    job = TrainJob(chosen.samples, chosen.replay, request.parent_adapter, request.seed, settings, noted)
-    made = await trainers.open(actor).train(job)
+    made = await trainers.open(actor).train(_job(request, chosen, settings, selected.dataset))
     if made.adapter.size == 0:
         raise OperationError("The trainer returned an empty adapter.")
-    return [selected, _with(_trained(request, chosen, settings), made, selected.manifest)]
+    trained = _with(_trained(request, chosen, settings), made, selected.manifest)
+    if recipe.on_nan == "fail" and (why := unsound(trained, plan.training)):
+        raise OperationError("This training is not to be used.", f"{why}.", "Or set on_nan = skip.")
+    return [selected, trained]
+
+
+async def _chosen(
+    request: TrainingRequested,
+    run: str,
+    plan: RunConfig,
+    history: History,
+    artifacts: Artifacts,
+    lessons: tuple[Lesson, ...],
+) -> Selection:
+    deeds, past = await collect(run, request, history, artifacts)
+    found = select(request.role, deeds, past, author=request.parent, config=plan, seed=request.seed)
+    return replace(found, lessons=lessons)
+
+
+def _job(request: TrainingRequested, chosen: Selection, settings: dict[str, Any], dataset: str) -> TrainJob:
+    return TrainJob(
+        chosen.samples,
+        chosen.replay,
+        request.parent_adapter,
+        request.seed,
+        settings,
+        note(request, settings, dataset),
+        chosen.lessons,
+    )
 
 
 def _with(trained: CheckpointTrained, made: Trained, manifest: Artifact) -> CheckpointTrained:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agent0.ports import Lesson
 from agent0.training import Selection
 from events.base import sha256
 from events.checkpoints import TrainingRequested
@@ -14,18 +15,29 @@ NOTED = ("checkpoint", "parent", "parent_adapter", "dataset", "seed", "recipe")
 
 def manifest(chosen: Selection, request: TrainingRequested, recipe: Mapping[str, Any]) -> dict[str, Any]:
     """Everything the adapter follows from. ``events`` are ids: first those of ``samples`` (each with its advantage,
-    upper clip and weight), then those replayed. No run is named, so equal datasets are equal anywhere."""
-    count = len(chosen.samples)
-    return {
+    upper clip and weight), then those replayed, then those that samples are preferred ``over``, where they are pairs.
+    ``lessons`` are named by the event each was made from, the digest of its text and its weight. No run is named, so
+    equal datasets are equal anywhere."""
+    told: dict[str, Any] = {
         "role": request.role,
         "events": list(chosen.used),
         "samples": [[s.advantage, s.clip_high, s.weight] for s in chosen.samples],
-        "replayed": len(chosen.used) - count,
+        "replayed": len(chosen.replay),
         "until": request.until,
         "seed": request.seed,
         "recipe": dict(recipe),
         "parent_adapter": request.parent_adapter.sha256 if request.parent_adapter else "",
     }
+    if chosen.over:
+        told["over"] = list(chosen.over)
+    if chosen.lessons:
+        told["lessons"] = [[lesson.event, lesson_sha(lesson), lesson.weight] for lesson in chosen.lessons]
+    return told
+
+
+def lesson_sha(lesson: Lesson) -> str:
+    """Digest of what a lesson says."""
+    return sha256(canonical([turn.model_dump(mode="json") for turn in lesson.turns]))
 
 
 def canonical(value: object) -> bytes:

@@ -112,17 +112,30 @@ class Likelihood(Protocol):
 
 @dataclass(frozen=True)
 class Sample:
-    """One trajectory with what the objective needs: ``advantage`` (any real), ``weight`` (>= 0)."""
+    """One trajectory with what the objective needs: ``advantage`` (any real), ``weight`` (>= 0), and the trajectory
+    that this one is preferred ``over`` (preference pairs only)."""
 
     trajectory: Trajectory
     advantage: float = 0.0
     clip_high: float = 0.2
     weight: float = 1.0
+    over: Trajectory | None = None
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A conversation that no policy wrote as it stands, so that it has no token ids: the trainer makes them. Only what
+    the assistant says is learned. ``event`` is the fact it was made from."""
+
+    turns: tuple[Turn, ...]
+    weight: float = 1.0
+    event: str = ""
 
 
 @dataclass(frozen=True)
 class TrainJob:
-    """Train one adapter: policy gradient on ``samples`` plus likelihood on ``replay`` (verified successes)."""
+    """Train one adapter: the objective that ``settings`` names on ``samples``, plus likelihood on ``replay`` (verified
+    successes) and ``lessons``."""
 
     samples: tuple[Sample, ...]
     replay: tuple[Sample, ...]
@@ -130,6 +143,7 @@ class TrainJob:
     seed: int
     settings: Mapping[str, Any]
     metadata: Mapping[str, str] = field(default_factory=dict)
+    lessons: tuple[Lesson, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from agent0.reviewing import doubts
 from agent0.run import RunState
+from agent0.training import unsound
 from events.alarms import AlarmRaised, ReactionFailed
 from events.base import Event
 from events.checkpoints import CheckpointRejected, CheckpointTrained
@@ -26,6 +27,8 @@ async def raise_alarm(
         case CheckpointTrained(adapter=None):
             text = f"{event.checkpoint}: nothing to learn from, {event.parent} stays ({event.skipped})"
             return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]
+        case CheckpointTrained() if told := unsound(event, run.config.training):
+            return [AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=told)]
         case CheckpointRejected():
             text = f"{event.checkpoint} was not promoted: {event.reason}"
             return [AlarmRaised(alarm=f"rejected-{event.checkpoint}", severity="info", message=text)]

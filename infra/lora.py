@@ -1,13 +1,16 @@
-"""Training of LoRA adapters in a process of its own, which ends when it has been idle for a while."""
+"""Training of LoRA adapters in processes of their own, which end when they have been idle for a while."""
 
 import asyncio
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from agent0.ports import Artifacts, Trained, Trainer, TrainJob
 from events.base import sha256
 from infra.models.engine_adapter import MEDIA
+from infra.models.engine_crew import Crew
+from infra.models.engine_pace import Told
 from infra.models.engine_worker import Worker
 from infra.models.transformers import check_folder
 from infra.weights import digest
@@ -20,9 +23,9 @@ SAVE_S = 10.0
 class LoraTrainer(Trainer):
     """The ``Trainer`` port over a folder of safetensors weights.
 
-    ``TrainJob.settings``: lr, rank, alpha, epochs, minibatch, replay_steps, weight_decay, clip_low, temperature;
-    unknown keys are ignored (they belong to whoever made the job). ``kept`` is a folder for what is half done: a
-    training that was killed goes on there, and ends in the same adapter.
+    ``TrainJob.settings``: those of ``engine_recipe.Recipe``, and ``processes``, one a GPU; unknown keys are ignored
+    (they belong to whoever made the job). ``kept`` is a folder for what is half done: a training that was killed goes
+    on there, and ends in the same adapter. It also says there how far it is (``pace_of``).
 
     Raises:
         DependencyError: the folder is missing or holds no such model.
@@ -36,6 +39,7 @@ class LoraTrainer(Trainer):
         threads: int = 1,
         device: str = "cpu",
         quantization: str = "",
+        precision: str = "auto",
         idle_s: float = IDLE_S,
         kept: Path | None = None,
         every_s: float = SAVE_S,
@@ -44,30 +48,34 @@ class LoraTrainer(Trainer):
         self._path, self._digest = path, ""
         self._artifacts, self._idle_s, self._kept, self._every_s = artifacts, idle_s, kept, every_s
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
-        self._worker = Worker(
-            "infra.models.engine_training:Training", {**options, "quantization": quantization}, threads=threads
-        )
+        self._options = {**options, "quantization": quantization, "precision": precision}
+        self._processes, self._worker = 1, self._open(1)
+        self._told: Path | None = None
         self._idle: asyncio.Task[None] | None = None
 
     @property
     def pid(self) -> int | None:
-        """The worker's process id, None where none runs."""
+        """The worker's process id (of several: their launcher's), None where none runs."""
         return self._worker.pid
 
     async def train(self, job: TrainJob) -> Trained:
         """Same job, same adapter (on one machine kind).
 
         Raises:
-            OperationError: the parent is no adapter of this model, or there is nothing to train on.
+            OperationError: the parent is no adapter of this model, there is nothing to train on, or no room for it.
             TransientError: the process died.
         """
         self._stop_clock()
+        await self._gather(int(job.settings.get("processes", 1)))
         parent = self._artifacts.get(job.parent) if job.parent else b""
+        kept = self._file(job)
+        self._told = self._kept / told_name(job.metadata.get("checkpoint", ""), job.seed) if self._kept else None
         try:
-            kept = self._file(job)
             data, metrics = await self._worker.call("train", job, parent, str(kept or ""), self._every_s)
             environment = await self._worker.call("environment")
         finally:
+            if self._told:
+                self._told.unlink(missing_ok=True)
             self._stop_clock()
             self._idle = asyncio.create_task(self._rest())
         environment["base"] = await self._base()
@@ -75,6 +83,27 @@ class LoraTrainer(Trainer):
         if kept:  # only now nothing of it is needed any more
             kept.unlink(missing_ok=True)
         return made
+
+    def _open(self, processes: int) -> Worker:
+        target, threads = "infra.models.engine_training:Training", int(self._options["threads"])
+        if processes == 1:
+            return Worker(target, self._options, threads=threads, hear=self._hear)
+        return Crew(target, self._options, processes=processes, threads=threads, hear=self._hear)
+
+    async def _gather(self, processes: int) -> None:
+        """As many processes as the job wants."""
+        if processes != self._processes:
+            await self._worker.close()
+            self._processes, self._worker = processes, self._open(processes)
+
+    def _hear(self, told: Told) -> None:
+        """Write down how far it is; the file is whole or as it was."""
+        if self._told is None:
+            return
+        self._told.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial = self._told.with_suffix(".part")
+        partial.write_text(json.dumps(asdict(told)))
+        partial.replace(self._told)
 
     def _file(self, job: TrainJob) -> Path | None:
         """Where a training of this name and seed is kept while it is half done; its content says of which job."""
@@ -102,3 +131,16 @@ class LoraTrainer(Trainer):
     async def _rest(self) -> None:
         await asyncio.sleep(self._idle_s)
         await self._worker.rest()
+
+
+def told_name(checkpoint: str, seed: int) -> str:
+    """Of the file that says how far the training of ``checkpoint`` is."""
+    return f"{checkpoint or 'training'}-{seed}.json"
+
+
+def pace_of(folder: Path, checkpoint: str, seed: int) -> Told | None:
+    """How far a training is that keeps its files in ``folder``, in whatever process; None where none is under way."""
+    try:
+        return Told(**json.loads((folder / told_name(checkpoint, seed)).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None

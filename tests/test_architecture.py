@@ -28,6 +28,7 @@ RIM = (
 """May import all rooms, is imported by none."""
 
 OUTSIDERS = {
+    "accelerate": ("infra/models/*",),
     "bcrypt": ("infra/server.py",),
     "dotenv": ("agent0/sources.py",),
     "faiss": ("infra/embedding_worker.py",),
@@ -68,7 +69,7 @@ OUTSIDERS = {
         "infra/mcp*.py",
     ),
     "pydantic_core": ("events/base.py", "projections/*"),
-    "reasoning_gym": ("agent0/benchmarks/gym.py",),
+    "reasoning_gym": ("agent0/benchmarks/gym.py", "agent0/families/gym.py"),
     "rich": ("agent0/cli/*",),
     "safetensors": ("infra/models/*", "infra/lora.py", "infra/tiny/*"),
     "sentence_transformers": ("infra/embedding_worker.py",),

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.deeds import Deed, pattern
+from agent0.objectives.adpo import ambiguity_scale, clip_high
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.storing import INLINE, claim, claim_turns, redeem
-from agent0.training import Deed, Selection, ambiguity_scale, clip_high, learning_rate, select
+from agent0.training import Selection, learning_rate, select
 from events.values import Trajectory, Turn
 from tests.memory import MemoryArtifacts
 
@@ -107,6 +109,94 @@ def test_the_teacher_is_compared_over_the_iteration() -> None:
     assert len(found.samples) == 5
     assert [s.advantage for s in found.samples] == sorted(s.advantage for s in found.samples)
     assert {s.clip_high for s in found.samples} == {clip_high(1.0, CONFIG.training.teacher)}
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        (None, "no_trajectory"),
+        (Trajectory(token_ids=(1, 2), mask=(0, 0), logprobs=(0.0, 0.0)), "no_trajectory"),
+        (Trajectory(token_ids=(1, 2), mask=(0, 1)), "no_logprobs"),
+        (Trajectory(token_ids=(1, 2), mask=(0, 1), logprobs=(0.0,)), "uneven"),
+        (Trajectory(token_ids=(1, 2, 3), mask=(0, 1), logprobs=(0.0, -1.0)), "uneven"),
+        (Trajectory(token_ids=(1, 2), mask=(0, 1), logprobs=(0.0, float("nan"))), "not_finite"),
+        (Trajectory(token_ids=(1, 2), mask=(0, 1), logprobs=(0.0, float("-inf"))), "not_finite"),
+    ],
+)
+@pytest.mark.parametrize("objective", ["adpo", "grpo", "reinforce", "rloo", "sft", "dpo"])
+def test_what_nobody_can_tell_the_making_of_is_counted_and_left_out(path: Any, why: str, objective: str) -> None:
+    config = RunConfig.model_validate({"training": {"student": {"objective": objective}}})
+    found = chosen([deed(0, trajectory=path), deed(1, trajectory=path), deed(2), deed(3)], config, replay=[deed(1)])
+    assert found.skipped.pop(why) == 2 and found.skipped in ({}, {"not_verified": 1})
+    assert {sample.trajectory for sample in found.samples} == {WAY}
+    assert set(found.used) - {"e1"} <= {"e2", "e3"}
+
+
+def test_a_replayed_trajectory_must_be_whole_too() -> None:
+    odd = Trajectory(token_ids=(1, 2), mask=(0, 1), logprobs=(0.0,))
+    found = chosen([], replay=[deed(1, trajectory=odd), deed(3), deed(5, trajectory=None)])
+    assert found.skipped == {"replay_uneven": 1} and len(found.replay) == 1
+
+
+def with_recipe(**recipe: Any) -> RunConfig:
+    return RunConfig.model_validate({"training": {"student": recipe}})
+
+
+def test_a_single_success_is_enough_for_expert_iteration_and_pairs_need_both() -> None:
+    rare = [deed(n, solve_rate=0.05, success=n == 1) for n in range(9)]
+    often = [deed(n, solve_rate=0.95) for n in range(10, 19)]
+    found = chosen(rare + often, with_recipe(objective="sft"))
+    assert found.used == ("e1",) and found.skipped == {"not_verified": 8, "off_frontier": 9}
+    pairs = chosen([deed(n, solve_rate=0.5) for n in range(5)], with_recipe(objective="dpo"))
+    assert pairs.over == ("e0", "e2") and pairs.used == ("e1", "e3", "e0", "e2") and pairs.skipped == {"unpaired": 1}
+    assert chosen(rare, with_recipe(objective="dpo")).skipped == {"off_frontier": 9}
+
+
+def test_the_control_permutes_verdicts_with_the_rewards() -> None:
+    """Else an objective that reads verdicts would learn from what the control hides."""
+    deeds = [deed(n, group="t", success=n < 3, reward=float(n < 3)) for n in range(12)]
+    plain = with_recipe(objective="sft")
+    mixed = plain.model_copy(update={"shuffle_rewards": True})
+    assert chosen(deeds, plain).used == ("e0", "e1", "e2")
+    found = chosen(deeds, mixed)
+    assert len(found.samples) == 3 and found.used != ("e0", "e1", "e2")
+
+
+def test_replay_by_pattern_brings_rare_ways_and_levels_forward() -> None:
+    common = [deed(n, group=f"c{n}", success=True, family="sum", level=1, tools=("python",)) for n in range(900)]
+    rare = [deed(n, group=f"r{n}", success=True, family="sum", level=1, tools=("sympy",)) for n in range(900, 920)]
+    hard = [deed(n, group=f"h{n}", success=True, family="sum", level=3, tools=("python",)) for n in range(920, 940)]
+    plain, balanced = with_recipe(replay_steps=2), with_recipe(replay_steps=2, replay_by="pattern")
+    for config, fewest, most in ((plain, 0, 10), (balanced, 14, 60)):
+        found = chosen([], config, replay=common + rare + hard).used
+        uncommon = sum(int(one[1:]) >= 900 for one in found)
+        assert len(found) == len(set(found)) == 64 and fewest <= uncommon <= most
+        assert found == chosen([], config, replay=common + rare + hard).used
+    assert pattern(common[0]) == "sum/1/python" and pattern(deed(1, signature="a+b", level=2)) == "/2/a+b"
+
+
+PAST = st.lists(
+    st.builds(deed, st.integers(0, 99), level=st.integers(1, 3)), max_size=40, unique_by=lambda one: one.event_id
+)
+
+
+@given(PAST, st.integers(1, 3))
+def test_replay_by_pattern_is_of_the_same_pool(past: list[Deed], each: int) -> None:
+    by_chance = with_recipe(replay_steps=100, replay_per_task=each)
+    by_pattern = with_recipe(replay_steps=100, replay_per_task=each, replay_by="pattern")
+    found = [chosen([], config, replay=past).used for config in (by_chance, by_pattern)]
+    assert sorted(found[0]) == sorted(found[1])
+    assert all(sum(d.event_id in found[1] and d.group == g for d in past) <= each for g in {d.group for d in past})
+
+
+def test_a_recipe_is_told_as_earlier_versions_told_it() -> None:
+    """Its text is part of every adapter's digest."""
+    assert list(RecipeConfig().told()) == [
+        *("enabled", "lr", "lr_final", "rank", "alpha", "minibatch", "epochs", "clip_low", "clip_high", "clip_bonus"),
+        *("replay_steps", "replay_iterations", "weight_decay", "advantage"),
+    ]
+    other = RecipeConfig(objective="dpo", beta=0.2, kl=0.0)
+    assert set(other.told()) - set(RecipeConfig().told()) == {"objective", "beta"}
 
 
 SHUFFLED = CONFIG.model_copy(update={"shuffle_rewards": True})

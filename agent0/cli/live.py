@@ -4,6 +4,8 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from agent0.branches import past_of
@@ -12,6 +14,7 @@ from agent0.cli.progress import Pace, Progress, duration, told, trouble
 
 if TYPE_CHECKING:
     from infra.log import Log
+    from infra.models.engine_pace import Told
 
 BAR_S = 0.25
 LINES_S = 15.0
@@ -42,11 +45,12 @@ class Display(Protocol):
         ...
 
 
-async def follow(log: "Log", run: str, *, quiet: bool = False) -> Progress:
-    """Tell how ``run`` goes until it is over; milestones already passed are told again."""
+async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) -> Progress:
+    """Tell how ``run`` goes until it is over; milestones already passed are told again. ``trainings`` is the folder
+    where trainers of this machine say how far they are."""
     progress, begin = Progress(), await log.last_seq(run)
     with _display(quiet) as display:
-        shown = asyncio.create_task(_refresh(progress, display)) if display else None
+        shown = asyncio.create_task(_refresh(progress, display, trainings)) if display else None
         try:
             async with aclosing(past_of(log, run)) as past:  # type: ignore[type-var]
                 async for recorded in past:
@@ -67,14 +71,35 @@ async def follow(log: "Log", run: str, *, quiet: bool = False) -> Progress:
     return progress
 
 
-async def _refresh(progress: Progress, display: Display) -> None:
+async def _refresh(progress: Progress, display: Display, trainings: Path) -> None:
     from agent0.assembly import now
 
+    said: set[str] = set()
     while True:
         await asyncio.sleep(display.every_s)
         pace = progress.pace(now())
+        if pace and pace.phase == "training":
+            found = training(progress, trainings)
+            if found and found[1].room and found[1].room not in said:
+                said.add(found[1].room)
+                display.say(f"{found[0]}: {found[1].room}")
+            pace = replace(pace, training=steps(*found)) if found else pace
         if pace:
             display.show(pace)
+
+
+def training(progress: Progress, folder: Path) -> "tuple[str, Told] | None":
+    """(checkpoint, how far it is) of the one that is being trained on this machine, if one is."""
+    from infra.lora import pace_of
+
+    found = ((name, pace_of(folder, name, seed)) for name, seed in progress.trainings.items())
+    return next(((name, told) for name, told in found if told), None)
+
+
+def steps(checkpoint: str, told: "Told") -> str:
+    """``student-3 step 12/40, about 20 s left``."""
+    left = f", about {duration(told.left_s)} left" if told.left_s is not None else ""
+    return f"{checkpoint} step {told.done}/{told.total}{left}" if told.total else f"{checkpoint}: loading the model"
 
 
 @contextmanager
@@ -138,6 +163,6 @@ def describe(pace: Pace) -> str:
     words = PHASES.get(pace.phase, pace.phase)
     where = f"iteration {pace.iteration}: {words}" if pace.iteration >= 0 else words
     if pace.phase != "tasks":
-        return where
+        return f"{where}: {pace.training}" if pace.training else where
     left = f", about {duration(pace.left_s)} left" if pace.left_s is not None else ""
     return f"{where} {pace.done}/{pace.total}, {pace.rate:.1f}/s{left}"

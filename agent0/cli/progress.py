@@ -40,6 +40,8 @@ class Pace:
     total: int
     rate: float
     left_s: float | None
+    training: str = ""
+    """How far the checkpoint in training is."""
 
 
 @dataclass
@@ -48,6 +50,8 @@ class Progress:
 
     state: RunState | None = None
     events: int = 0
+    trainings: dict[str, int] = field(default_factory=dict)
+    """Checkpoints asked for and not made yet, with the seed of each."""
     _since: datetime | None = None
     _before: int = 0
     _last: datetime | None = None
@@ -93,6 +97,10 @@ class Progress:
         match recorded.event:
             case checkpoints.CheckpointEvaluated(split="validation", forced_tool=False) as scored:
                 self._score = scored
+            case checkpoints.TrainingRequested() as asked:
+                self.trainings[asked.checkpoint] = asked.seed
+            case checkpoints.CheckpointTrained() as made:
+                self.trainings.pop(made.checkpoint, None)
             case checkpoints.CheckpointPromoted():
                 self._verdict = "promoted"
             case checkpoints.CheckpointRejected():

@@ -281,7 +281,7 @@ async def _carried(held: "Settings", world: "World", run: str, quiet: bool) -> "
 
     async with asyncio.TaskGroup() as group:
         works = [group.create_task(run_handlers(world)), group.create_task(run_projector(held, world.log))]
-        progress = await follow(world.log, run, quiet=quiet)
+        progress = await follow(world.log, run, held.home / "training", quiet=quiet)
         for work in works:
             work.cancel()
     return progress
@@ -294,7 +294,7 @@ async def _watched(held: "Settings", run: str, begin: "Recorded | None", news: s
     async with open_log(held, make=bool(begin)) as log:
         await _begin(log, begin, news)
         try:
-            return await follow(log, run, quiet=quiet)
+            return await follow(log, run, held.home / "training", quiet=quiet)
         except asyncio.CancelledError:
             terminal.say(f"Stopped watching; nothing is lost. {_onward(run, 'watch')}", "yellow")
             raise

@@ -1,40 +1,37 @@
 """Policy gradient on what was sampled, likelihood on what was verified. Pure functions on tensors [rows, T]."""
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+from agent0.objectives import Loss
 
-
-@dataclass(frozen=True)
-class Surrogate:
-    """``loss`` is a sum over tokens (divide by the tokens of the whole step); the rest are counts for metrics."""
-
-    loss: Tensor
-    ratio_sum: Tensor
-    clipped: Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-def token_logprobs(logits: Tensor, ids: Tensor, temperature: float = 1.0) -> Tensor:
+def token_logprobs(logits: "Tensor", ids: "Tensor", temperature: float = 1.0) -> "Tensor":
     """Log-probability of each token given those before it, at ``temperature``.
 
-    ``logits`` [rows, T, vocabulary], ``ids`` [rows, T]; result [rows, T], 0 at place 0, which nothing predicts.
+    ``logits`` [rows, T, vocabulary], ``ids`` [rows, T]; result [rows, T], 0 at place 0, which nothing predicts. Double
+    precision stays double; everything else is single.
     """
-    logs = torch.log_softmax(logits[:, :-1].float() / temperature, dim=-1)
+    import torch
+
+    exact = logits if logits.dtype == torch.float64 else logits.float()
+    logs = torch.log_softmax(exact[:, :-1] / temperature, dim=-1)
     found = logs.gather(-1, ids[:, 1:, None])[..., 0]
     return torch.nn.functional.pad(found, (1, 0))
 
 
 def clipped_surrogate(
-    logprobs: Tensor,
-    behaviour: Tensor,
-    mask: Tensor,
-    advantage: Tensor,
-    weight: Tensor,
+    logprobs: "Tensor",
+    behaviour: "Tensor",
+    mask: "Tensor",
+    advantage: "Tensor",
+    weight: "Tensor",
     *,
     clip_low: float,
-    clip_high: Tensor,
-) -> Surrogate:
+    clip_high: "Tensor",
+) -> Loss:
     """The clipped surrogate of PPO (Schulman et al. 2017, arXiv:1707.06347, eq. 7) token by token, with separate lower
     and upper bounds (Yu et al. 2025, arXiv:2503.14476, eq. 8), the upper one a sample's own.
 
@@ -44,15 +41,50 @@ def clipped_surrogate(
     ``mask`` is 0 (prompt, tool output, forced prefix) nothing reaches the gradient.
     """
     own = mask.bool()
-    ratio = torch.exp(torch.where(own, logprobs - behaviour, torch.zeros_like(logprobs)))
+    ratio = _ratio(logprobs, behaviour, own)
     bounded = ratio.clamp(min=1 - clip_low).minimum(1 + clip_high[:, None])
     worth = advantage[:, None]
-    gain = torch.minimum(ratio * worth, bounded * worth)
-    kept = torch.where(own, gain * weight[:, None], torch.zeros_like(gain))
+    gain = (ratio * worth).minimum(bounded * worth)
+    kept = (gain * weight[:, None]).masked_fill(~own, 0.0)
     clipped = own & (bounded * worth < ratio * worth)
-    return Surrogate(-kept.sum(), (ratio.detach() * own).sum(), clipped.sum())
+    return Loss(-kept.sum(), {"ratio": (ratio.detach() * own).sum(), "clip_share": clipped.sum()})
 
 
-def likelihood(logprobs: Tensor, mask: Tensor, weight: Tensor) -> Tensor:
+def weighted_likelihood(
+    logprobs: "Tensor",
+    behaviour: "Tensor",
+    mask: "Tensor",
+    advantage: "Tensor",
+    weight: "Tensor",
+    *,
+    clip_high: "Tensor",
+) -> Loss:
+    """REINFORCE on stored samples, token by token, with a truncated importance weight that gets no gradient (Ionides
+    2008; for language models arXiv:2506.13585).
+
+    loss = - sum_i weight_i sum_t mask_it min(r_it, 1 + high_i) A_i new_it,  r = exp(new - behaviour) held fixed
+
+    Shapes as for ``clipped_surrogate``. On the first step r is 1 and this is REINFORCE itself.
+    """
+    own = mask.bool()
+    ratio = _ratio(logprobs.detach(), behaviour, own)
+    bound = 1 + clip_high[:, None]
+    gain = ratio.minimum(bound) * advantage[:, None] * logprobs
+    kept = (gain * weight[:, None]).masked_fill(~own, 0.0)
+    return Loss(-kept.sum(), {"ratio": (ratio * own).sum(), "clip_share": (own & (ratio > bound)).sum()})
+
+
+def divergence(logprobs: "Tensor", reference: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor":
+    """The low-variance estimate k3 of KL(new || reference) (Schulman 2020, "Approximating KL divergence"), a sum over
+    masked tokens: exp(reference - new) - (reference - new) - 1, which is never negative. Shapes as above."""
+    gap = (reference - logprobs).masked_fill(~mask.bool(), 0.0)
+    return ((gap.exp() - gap - 1) * weight[:, None]).sum()
+
+
+def likelihood(logprobs: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor":
     """Negative log-likelihood of the masked tokens: a sum; shapes as above."""
-    return -(torch.where(mask.bool(), logprobs, torch.zeros_like(logprobs)) * weight[:, None]).sum()
+    return -(logprobs.masked_fill(~mask.bool(), 0.0) * weight[:, None]).sum()
+
+
+def _ratio(logprobs: "Tensor", behaviour: "Tensor", own: "Tensor") -> "Tensor":
+    return (logprobs - behaviour).masked_fill(~own, 0.0).exp()

@@ -21,10 +21,16 @@ from infra.models.engine_likelihood import likelihoods
 from infra.models.engine_turns import Wanted, Written
 
 ADAPTERS_KEPT = 4
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def load(path: str, device: str, quantization: str) -> tuple[Any, Any]:
-    """Model and tokenizer of a local folder: safetensors only, no remote code, single precision on a CPU.
+def precision_of(device: str, asked: str) -> str:
+    """What weights and activations are kept in: ``asked``, or single precision on a CPU and bfloat16 on a GPU."""
+    return asked if asked != "auto" else "fp32" if device == "cpu" else "bf16"
+
+
+def load(path: str, device: str, quantization: str, precision: str = "auto") -> tuple[Any, Any]:
+    """Model and tokenizer of a local folder: safetensors only, no remote code.
 
     The tokenizer is exactly its tokenizer.json: the classes that transformers chooses by architecture may cut text
     in another way than the file says.
@@ -37,7 +43,7 @@ def load(path: str, device: str, quantization: str) -> tuple[Any, Any]:
     library: Any = transformers
     library.utils.logging.set_verbosity_error()
     library.utils.logging.disable_progress_bar()
-    dtype: Any = torch.float32 if device == "cpu" else torch.bfloat16
+    dtype: Any = PRECISIONS[precision_of(device, precision)]
     options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     try:
         tokenizer = library.PreTrainedTokenizerFast.from_pretrained(path, **options)
@@ -69,10 +75,12 @@ def _quantized(device: str, quantization: str, dtype: Any) -> dict[str, Any]:
 class Engine:
     """A model, its tokenizer and the adapters used last."""
 
-    def __init__(self, path: str, threads: int = 1, device: str = "cpu", quantization: str = "") -> None:
+    def __init__(
+        self, path: str, threads: int = 1, device: str = "cpu", quantization: str = "", precision: str = "auto"
+    ) -> None:
         torch.set_num_threads(threads)
         self._device = device
-        self._model, tokenizer = load(path, device, quantization)
+        self._model, tokenizer = load(path, device, quantization, precision)
         self._chat = Chat(tokenizer)
         self._context = int(getattr(self._model.config, "max_position_embeddings", 2048))
         self._adapters: OrderedDict[str, None] = OrderedDict()

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,19 @@ STOP_S = 5.0
 class Worker:
     """``target`` ("module:Class") built with ``options`` in a child that starts at the first call.
 
-    A child that dies fails the call in flight with TransientError; the next call starts another.
+    A child that dies fails the call in flight with TransientError; the next call starts another. ``hear`` gets what
+    the object tells (by its attribute ``tell``, if it has one) while a call is in flight, in another thread.
     """
 
-    def __init__(self, target: str, options: dict[str, Any], *, threads: int = 1) -> None:
-        self._target, self._options, self._threads = target, options, threads
+    def __init__(
+        self,
+        target: str,
+        options: dict[str, Any],
+        *,
+        threads: int = 1,
+        hear: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        self._target, self._options, self._threads, self._hear = target, options, threads, hear
         self._child: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._lock = asyncio.Lock()
@@ -63,9 +72,7 @@ class Worker:
         try:
             if self.pid is None or self._connection is None:
                 self._start()
-            assert self._connection is not None  # noqa: S101 - started above
-            self._connection.send((method, arguments))
-            state, value = self._connection.recv()
+            state, value = self._ask((method, arguments))
         except (EOFError, OSError) as error:
             code = self._child.poll() if self._child else None
             self._end()
@@ -78,17 +85,23 @@ class Worker:
             raise _revived(*value)
         return value
 
+    def _ask(self, call: tuple[str, tuple[Any, ...]]) -> tuple[str, Any]:
+        """The child's answer; what it tells before that is heard."""
+        assert self._connection is not None  # noqa: S101 - started before
+        self._connection.send(call)
+        while True:
+            state, value = self._connection.recv()
+            if state != "news":
+                return state, value
+            self._hear(value)
+
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-        environment |= {"OMP_NUM_THREADS": str(self._threads), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-        environment |= {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONHASHSEED": "0"}
-        environment["PYTHONWARNINGS"] = "ignore::FutureWarning"  # peft against the newest transformers
         with theirs:
             self._child = subprocess.Popen(  # noqa: S603 - our own module
                 [sys.executable, "-m", __name__, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
-                env=environment,
+                env=environment_of(self._threads),
                 stdin=subprocess.DEVNULL,
             )
         self._connection = Connection(ours.detach())
@@ -102,6 +115,14 @@ class Worker:
             child.wait(STOP_S)
         if connection:
             connection.close()
+
+
+def environment_of(threads: int) -> dict[str, str]:
+    """What a child sees: no secret, and nothing that would make it fetch or count otherwise than its parent."""
+    environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+    environment |= {"OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment |= {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONHASHSEED": "0"}
+    return environment | {"PYTHONWARNINGS": "ignore::FutureWarning"}  # peft against the newest transformers
 
 
 def _revived(name: str, fields: tuple[str, ...]) -> errors.Agent0Error:
@@ -130,6 +151,8 @@ def serve(connection: Connection) -> None:
             if built is None:
                 module, _, name = target.partition(":")
                 built = getattr(importlib.import_module(module), name)(**options)
+                if hasattr(built, "tell"):
+                    built.tell = lambda told: connection.send(("news", told))
             answer = ("ok", getattr(built, method)(*arguments))
         except Exception as error:  # told to the parent, which raises it
             answer = ("error", _told(error))

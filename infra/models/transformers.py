@@ -3,6 +3,7 @@ LoRA adapters swapped by digest, log-probabilities and token ids."""
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
+from typing import Any
 
 from agent0.errors import DependencyError, OperationError
 from agent0.ports import Artifacts, GenerateRequest, Generation, Likely, Model
@@ -31,10 +32,12 @@ class Transformers(Model):
         max_batch: int = 256,
         device: str = "cpu",
         quantization: str = "",
+        precision: str = "auto",
     ) -> None:
         check_folder(path)
         self.name, self._artifacts = name, artifacts
-        options = {"path": str(path), "threads": threads, "device": device, "quantization": quantization}
+        options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
+        options |= {"quantization": quantization, "precision": precision}
         self._worker = Worker("infra.models.engine:Engine", options, threads=threads)
         self._batcher: Batcher[GenerateRequest, Generation] = Batcher(self._run, max_batch=max_batch)
 

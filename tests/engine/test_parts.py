@@ -344,7 +344,7 @@ def test_the_surrogate_is_the_formula() -> None:
     rise, fall = 2.718281828**0.5, 2.718281828**-0.5
     gained = clipped_surrogate(new, old, mask, up, one, clip_low=0.2, clip_high=torch.tensor([0.3]))
     assert float(gained.loss) == pytest.approx(-(1.3 + fall), abs=1e-5)
-    assert float(gained.ratio_sum) == pytest.approx(rise + fall, abs=1e-5) and int(gained.clipped) == 1
+    assert float(gained.told["ratio"]) == pytest.approx(rise + fall, abs=1e-5) and int(gained.told["clip_share"]) == 1
     lost = clipped_surrogate(new, old, mask, down, one * 2, clip_low=0.2, clip_high=torch.tensor([0.3]))
     assert float(lost.loss) == pytest.approx(2 * (rise + 0.8), abs=1e-5)
 

@@ -17,7 +17,7 @@ from agent0.trajectories import assemble
 from events.values import Artifact, Trajectory, Turn
 from infra.lora import LoraTrainer
 from infra.models.engine_adapter import unpack
-from infra.models.engine_training import Recipe, schedule
+from infra.models.engine_recipe import Recipe, schedule
 from infra.models.transformers import Transformers
 from infra.tiny.tokenizer import CONTROL, MARKUP
 from tests.conformance_model import ModelConformance

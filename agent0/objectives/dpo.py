@@ -1,0 +1,54 @@
+"""DPO: of two attempts at one task the right one is preferred to the wrong one (arXiv 2305.18290, equation 7)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agent0.deeds import Deed
+from agent0.objectives import Loss, Objective, Rows, Weighed, objective
+from agent0.objectives.advantages import trajectory_of
+from agent0.ports import Sample
+from agent0.settings import RecipeConfig
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Counter[str]) -> list[Weighed]:
+    """The first right attempt with the first wrong one, and so on; what finds no partner is counted."""
+    chosen = []
+    for members in groups:
+        right, wrong = ([deed for deed in members if deed.success is found] for found in (True, False))
+        pairs = list(zip(right, wrong, strict=False))
+        chosen += [
+            Weighed(better, Sample(trajectory_of(better), 1.0, recipe.clip_high, over=trajectory_of(worse)), worse)
+            for better, worse in pairs
+        ]
+        if left := len(members) - 2 * len(pairs):
+            skipped["no_contrast" if not pairs else "unpaired"] += left
+    return chosen
+
+
+def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
+    """- sum_i weight_i log sigmoid(beta ((log p - log q)(better_i) - (log p - log q)(worse_i))), with q the parent."""
+    assert rows.over is not None  # noqa: S101 - every sample of this objective is a pair
+    margin = recipe["beta"] * (_above_parent(rows) - _above_parent(rows.over))
+    told = {"margin": margin.detach().sum(), "preferred": (margin.detach() > 0).sum()}
+    return Loss(-(_log_sigmoid(margin) * rows.weight).sum(), told)
+
+
+def _above_parent(rows: Rows) -> "Tensor":
+    """log p - log q of the policy's own tokens, summed: [rows]."""
+    reference = rows.behaviour if rows.reference is None else rows.reference
+    return (rows.logprobs - reference).masked_fill(~rows.mask.bool(), 0.0).sum(-1)
+
+
+def _log_sigmoid(values: "Tensor") -> "Tensor":
+    import torch
+
+    return torch.nn.functional.logsigmoid(values)
+
+
+DPO = objective(
+    Objective("dpo", weigh, loss, roles=("student",), per="row", tempered=False, reference=True, penalty=False)
+)

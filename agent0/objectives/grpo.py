@@ -1,0 +1,38 @@
+"""GRPO: each deed against the mean of its group, in units of the group's deviation (arXiv 2402.03300)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent0.deeds import Deed
+from agent0.objectives import Loss, Objective, Rows, Weighed, objective
+from agent0.objectives.advantages import relative, trajectory_of, with_contrast
+from agent0.objectives.policy_gradient import clipped_surrogate
+from agent0.ports import Sample
+from agent0.settings import RecipeConfig
+
+
+def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Counter[str]) -> list[Weighed]:
+    """One advantage a deed; the upper clip is the recipe's for all."""
+    chosen = []
+    for members in with_contrast(groups, skipped):
+        worth = relative(members, divided=recipe.advantage == "group")
+        for deed, advantage in zip(members, worth, strict=True):
+            chosen.append(Weighed(deed, Sample(trajectory_of(deed), advantage, recipe.clip_high)))
+    return chosen
+
+
+def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
+    """The clipped surrogate, token by token."""
+    return clipped_surrogate(
+        rows.logprobs,
+        rows.behaviour,
+        rows.mask,
+        rows.advantage,
+        rows.weight,
+        clip_low=recipe["clip_low"],
+        clip_high=rows.clip_high,
+    )
+
+
+GRPO = objective(Objective("grpo", weigh, loss))

@@ -1,0 +1,32 @@
+"""Expert iteration (rejection sampling): the likelihood of what was verified, and of nothing else (arXiv 1705.08439,
+2308.08998)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent0.deeds import Deed
+from agent0.objectives import Loss, Objective, Rows, Weighed, objective
+from agent0.objectives.advantages import trajectory_of
+from agent0.objectives.policy_gradient import likelihood
+from agent0.ports import Sample
+from agent0.settings import RecipeConfig
+
+
+def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Counter[str]) -> list[Weighed]:
+    """Successes, all alike."""
+    chosen = []
+    for members in groups:
+        right = [deed for deed in members if deed.success]
+        chosen += [Weighed(deed, Sample(trajectory_of(deed), 1.0, recipe.clip_high)) for deed in right]
+        if len(right) < len(members):
+            skipped["not_verified"] += len(members) - len(right)
+    return chosen
+
+
+def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
+    """Negative log-likelihood of the policy's own tokens."""
+    return Loss(likelihood(rows.logprobs, rows.mask, rows.weight))
+
+
+SFT = objective(Objective("sft", weigh, loss, roles=("student",), contrast=False, tempered=False, penalty=False))

@@ -1,0 +1,77 @@
+"""Samples as padded tensors, in parts that memory holds."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from agent0.errors import OperationError
+from agent0.ports import Sample
+from events.values import Trajectory
+
+LOGITS = 1 << 27
+"""Logits held at once (numbers): larger minibatches are taken in parts, their gradients summed."""
+
+
+@dataclass(frozen=True)
+class Padded:
+    """Trajectories side by side, [rows, T] each, the shorter ones filled up at the end."""
+
+    ids: Tensor
+    seen: Tensor
+    mask: Tensor
+    behaviour: Tensor
+
+
+def paths_of(part: Sequence[Sample]) -> list[Trajectory]:
+    """What is run through the model: the samples, then what they are preferred to."""
+    return [sample.trajectory for sample in part] + [sample.over for sample in part if sample.over]
+
+
+def longest_of(batch: Sequence[Sample]) -> int:
+    """Tokens of the longest trajectory."""
+    return max(len(path.token_ids) for path in paths_of(batch))
+
+
+def rows_of(longest: int, vocabulary: int, micro_batch: int) -> int:
+    """Trajectories a forward pass."""
+    return micro_batch or max(1, LOGITS // (longest * vocabulary))
+
+
+def parts_of(batch: Sequence[Sample], vocabulary: int, micro_batch: int) -> Iterator[Sequence[Sample]]:
+    """``batch`` in parts of so many trajectories, a pair never torn."""
+    if not batch:
+        return
+    rows = rows_of(longest_of(batch), vocabulary, micro_batch)
+    rows = max(1, rows // 2) if batch[0].over else rows
+    for at in range(0, len(batch), rows):
+        yield batch[at : at + rows]
+
+
+def padded(paths: Sequence[Trajectory], pad: int, device: str) -> Padded:
+    """As tensors on ``device``."""
+    longest = max(len(path.token_ids) for path in paths)
+
+    def rows(values: Iterator[Sequence[float]], filler: float) -> list[list[float]]:
+        return [[*one, *[filler] * (longest - len(one))] for one in values]
+
+    ids = torch.tensor(rows((path.token_ids for path in paths), pad), dtype=torch.long)
+    seen = torch.tensor(rows(([1] * len(path.token_ids) for path in paths), 0), dtype=torch.long)
+    mask = torch.tensor(rows((path.mask for path in paths), 0))
+    behaviour = torch.tensor(rows((path.logprobs for path in paths), 0), dtype=torch.float32)
+    return Padded(*(tensor.to(device) for tensor in (ids, seen, mask, behaviour)))
+
+
+def filled(values: Sequence[Sequence[float]], longest: int, device: str) -> Tensor:
+    """Numbers side by side, zeros at the end: [rows, ``longest``]."""
+    told = [[*one, *[0.0] * (longest - len(one))] for one in values]
+    return torch.tensor(told, dtype=torch.float32, device=device)
+
+
+def check_words(samples: Sequence[Sample], vocabulary: int) -> None:
+    """Raises OperationError where a trajectory holds a token that the model does not have."""
+    highest = max((max(path.token_ids) for path in paths_of(samples)), default=0)
+    if highest >= vocabulary:
+        why = f"Token {highest} is beyond the vocabulary of {vocabulary}."
+        raise OperationError("These trajectories were written by another model.", why)

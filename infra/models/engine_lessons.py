@@ -1,0 +1,21 @@
+"""Lessons as samples: conversations in this model's own tokens, of which only the assistant's are learned."""
+
+from collections.abc import Sequence
+
+from agent0.ports import Lesson, Sample
+from events.values import Trajectory
+from infra.models.engine_chat import Chat
+
+
+def samples_of(lessons: Sequence[Lesson], chat: Chat, context: int) -> tuple[tuple[Sample, ...], dict[str, float]]:
+    """(samples, counts for the metrics). Left out, and counted: what is longer than ``context`` tokens, or has no word
+    of the assistant's."""
+    samples = []
+    for lesson in lessons:
+        ids, mask = chat.lesson(lesson.turns)
+        if len(ids) <= context and any(mask):
+            path = Trajectory(token_ids=tuple(ids), mask=tuple(mask), logprobs=(0.0,) * len(ids))
+            samples.append(Sample(path, 1.0, weight=lesson.weight))
+    left_out = len(lessons) - len(samples)
+    told = {"lessons": float(len(samples))} | ({"lessons_left_out": float(left_out)} if left_out else {})
+    return tuple(samples), told

@@ -1,0 +1,102 @@
+"""What a training job says of its making, and the order in which its samples are taken."""
+
+import json
+import random
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agent0.errors import OperationError
+from agent0.objectives import Objective, objectives
+from agent0.ports import Sample, TrainJob
+from events.base import sha256
+
+Kind = Literal["policy", "replay"]
+"""``policy``: what the objective is about; ``replay``: likelihood, whatever the objective."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The settings that training reads, with their defaults."""
+
+    objective: str = "adpo"
+    lr: float = 2.5e-3
+    rank: int = 16
+    alpha: int = 32
+    epochs: int = 1
+    minibatch: int = 32
+    micro_batch: int = 0
+    replay_steps: int = 8
+    weight_decay: float = 0.0
+    clip_low: float = 0.2
+    kl: float = 0.0
+    beta: float = 0.1
+    temperature: float = 1.0
+    gradient_checkpointing: str = "auto"
+
+    @classmethod
+    def of(cls, job: TrainJob) -> "Recipe":
+        """Unknown keys are ignored. Greedy samples count as drawn at temperature 1, as their log-probabilities are."""
+        told = {name: job.settings[name] for name in cls.__dataclass_fields__ if name in job.settings}
+        return cls(**told | {"temperature": told.get("temperature") or 1.0})
+
+    @property
+    def optimised(self) -> Objective:
+        """The objective itself.
+
+        Raises:
+            OperationError: there is none of that name.
+        """
+        found = objectives().get(self.objective)
+        if found is None:
+            raise OperationError(f"There is no objective {self.objective!r}.", f"Known: {', '.join(objectives())}.")
+        return found
+
+    @property
+    def heat(self) -> float:
+        """The temperature at which the objective wants log-probabilities."""
+        return self.temperature if self.optimised.tempered else 1.0
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether the parent's log-probabilities are needed and are not those that came with the samples."""
+        found = self.optimised
+        return (found.penalty and self.kl > 0) or (found.reference and self.temperature != self.heat)
+
+    @property
+    def knobs(self) -> dict[str, Any]:
+        """What a loss may read."""
+        return dict(vars(self))
+
+
+def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:
+    """Minibatches in the order they are taken: replay steps are spread evenly among the policy's.
+
+    Raises:
+        OperationError: no sample has a token of the policy's own.
+    """
+    rng = random.Random(f"schedule {job.seed}")
+    samples = [sample for sample in job.samples if any(sample.trajectory.mask)]
+    replay = [sample for sample in job.replay if any(sample.trajectory.mask)]
+    steps: list[tuple[float, Kind, list[Sample]]] = []
+    for epoch in range(recipe.epochs if samples else 0):
+        shuffled = rng.sample(samples, len(samples))
+        for at in range(0, len(shuffled), recipe.minibatch):
+            steps.append((epoch + at / len(shuffled), "policy", shuffled[at : at + recipe.minibatch]))
+    for step in range(recipe.replay_steps if replay else 0):
+        batch = rng.sample(replay, min(recipe.minibatch, len(replay)))
+        steps.append(((step + 1) * recipe.epochs / (recipe.replay_steps + 1), "replay", batch))
+    if not steps:
+        raise OperationError("There is nothing to train on.", "No trajectory holds a token that the policy sampled.")
+    return [(kind, batch) for _, kind, batch in sorted(steps, key=lambda step: step[0])]
+
+
+def digest_of(job: TrainJob, parent: bytes) -> str:
+    """Names a job by all that its outcome depends on."""
+    parts = [
+        [sample.trajectory.model_dump_json(), sample.advantage, sample.clip_high, sample.weight]
+        + ([sample.over.model_dump_json()] if sample.over else [])
+        for sample in (*job.samples, *job.replay)
+    ]
+    lessons = [[[turn.model_dump_json() for turn in lesson.turns], lesson.weight] for lesson in job.lessons]
+    told = [parts, lessons, len(job.samples), job.seed, dict(job.settings), dict(job.metadata), sha256(parent)]
+    return sha256(json.dumps(told, sort_keys=True, default=str))

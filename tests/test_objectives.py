@@ -1,0 +1,284 @@
+"""Every objective: what it makes of a group, and its gradient against an independent reference in double precision."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent0.assembly import check_names
+from agent0.configuration import load
+from agent0.deeds import Deed
+from agent0.errors import ConfigError
+from agent0.objectives import Rows, objectives
+from agent0.objectives.adpo import ambiguity_scale, clip_high
+from agent0.objectives.policy_gradient import divergence, token_logprobs
+from agent0.settings import RecipeConfig
+from events.values import Trajectory
+
+Array = np.ndarray[Any, Any]
+KNOBS = {"clip_low": 0.2, "beta": 0.7, "kl": 0.3}
+WAY = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -0.5, -0.25))
+
+
+def deed(n: int, reward: float, rate: float | None = 0.5, success: bool = False) -> Deed:
+    return Deed(f"e{n}", "t", "me", WAY, reward, rate, success)
+
+
+def weighed(name: str, *groups: list[Deed], **recipe: Any) -> tuple[list[Any], Counter[str]]:
+    skipped: Counter[str] = Counter()
+    return objectives()[name].weigh(groups, RecipeConfig(objective=name, **recipe), skipped), skipped
+
+
+# --- gradients
+
+
+def softmax_gradient(logits: Array, ids: Array, outer: Array, heat: float) -> Array:
+    """d loss / d logits, given ``outer`` = d loss / d logprob of each token: written out, place by place."""
+    found = np.zeros_like(logits)
+    for row, place in np.ndindex(ids.shape):
+        if place == 0:
+            continue
+        scores = logits[row, place - 1] / heat
+        chances = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+        found[row, place - 1] -= outer[row, place] * chances / heat
+        found[row, place - 1, ids[row, place]] += outer[row, place] / heat
+    return found
+
+
+def reference_logprobs(logits: Array, ids: Array, heat: float) -> Array:
+    found = np.zeros(ids.shape)
+    for row, place in np.ndindex(ids.shape):
+        if place:
+            scores = logits[row, place - 1] / heat
+            found[row, place] = scores[ids[row, place]] - scores.max() - math.log(np.exp(scores - scores.max()).sum())
+    return found
+
+
+def outer_clipped(x: dict[str, Array]) -> Array:
+    """min(r A, clip(r) A) has the slope r A where the first is the smaller one or both are one, else none."""
+    out = np.zeros_like(x["new"])
+    for i, t in np.argwhere(x["mask"]):
+        ratio, a = math.exp(x["new"][i, t] - x["old"][i, t]), x["advantage"][i]
+        inside = ratio <= 1 + x["high"][i] if a >= 0 else ratio >= 1 - KNOBS["clip_low"]
+        out[i, t] = -x["weight"][i] * ratio * a if inside else 0.0
+    return out
+
+
+def outer_rloo(x: dict[str, Array]) -> Array:
+    ratio = np.exp(np.where(x["mask"], x["new"] - x["old"], 0.0))
+    cut = np.minimum(ratio, 1 + x["high"][:, None])
+    return np.where(x["mask"], -cut * (x["advantage"] * x["weight"])[:, None], 0.0)
+
+
+def outer_sft(x: dict[str, Array]) -> Array:
+    return np.where(x["mask"], -x["weight"][:, None], 0.0) * np.ones_like(x["new"])
+
+
+def outer_dpo(x: dict[str, Array]) -> Array:
+    """Rows are pairs one after the other: first all better ones, then all worse."""
+    n = len(x["new"]) // 2
+    gain = np.where(x["mask"], x["new"] - x["old"], 0.0).sum(1)
+    margin = KNOBS["beta"] * (gain[:n] - gain[n:])
+    slope = -KNOBS["beta"] * x["weight"][:n] / (1 + np.exp(margin))
+    return np.where(x["mask"], np.concatenate([slope, -slope])[:, None], 0.0)
+
+
+def outer_kl(x: dict[str, Array]) -> Array:
+    gap = np.where(x["mask"], x["parent"] - x["new"], 0.0)
+    return np.where(x["mask"], x["weight"][:, None] * (1 - np.exp(gap)), 0.0)
+
+
+OUTER: dict[str, Callable[[dict[str, Array]], Array]] = {
+    "adpo": outer_clipped, "grpo": outer_clipped, "reinforce": outer_clipped,
+    "rloo": outer_rloo, "sft": outer_sft, "dpo": outer_dpo,
+}  # fmt: skip
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[dict[str, Array], Array, Array]:
+    """Rows of 1 to 7 tokens, padded: several own turns with tool output between, prompts, rows with nothing of their
+    own. An even number of them, so that they can also be pairs."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rows, words = 2 * draw(st.integers(1, 2)), 5
+    lengths = draw(st.lists(st.integers(1, 7), min_size=rows, max_size=rows))
+    longest = max(lengths)
+    inside = np.arange(longest) < np.array(lengths)[:, None]
+    mask = inside & (rng.random((rows, longest)) < draw(st.sampled_from([0.3, 0.7, 1.0]))) & (np.arange(longest) > 0)
+    logits, ids = rng.normal(0, 1.5, (rows, longest, words)), rng.integers(0, words, (rows, longest))
+    new = reference_logprobs(logits, ids, 0.8)
+    old = np.where(mask, new + rng.normal(0, 0.35, new.shape), 0.0)
+    x = {"mask": mask, "old": old, "parent": np.where(mask, new + rng.normal(0, 0.3, new.shape), 0.0), "new": new}
+    x |= {"advantage": rng.normal(0, 1, rows), "weight": rng.uniform(0.2, 2, rows), "high": rng.uniform(0.1, 0.4, rows)}
+    return x, logits, ids
+
+
+def own_rows(x: dict[str, Array], logprobs: torch.Tensor, which: slice, over: Rows | None = None) -> Rows:
+    told = {name: torch.tensor(value[which]) for name, value in x.items()}
+    return Rows(
+        logprobs[which], told["old"], told["mask"].int(), told["advantage"], told["weight"], told["high"],
+        reference=None, over=over,
+    )  # fmt: skip
+
+
+def near_a_kink(x: dict[str, Array]) -> bool:
+    ratio = np.exp(x["new"] - x["old"])[x["mask"]]
+    bounds = np.concatenate([1 + np.broadcast_to(x["high"][:, None], x["mask"].shape)[x["mask"]], [0.8]])
+    return bool(len(ratio)) and float(np.abs(ratio[:, None] - bounds).min()) < 1e-9
+
+
+@pytest.mark.parametrize("name", sorted(OUTER))
+@given(batches())
+@settings(max_examples=15)
+def test_the_gradient_is_the_formulas(name: str, drawn: tuple[dict[str, Array], Array, Array]) -> None:
+    x, numbers, ids = drawn
+    if near_a_kink(x):
+        return
+    logits = torch.tensor(numbers, requires_grad=True)
+    logprobs = token_logprobs(logits, torch.tensor(ids), 0.8)
+    assert logprobs.dtype == torch.float64 and np.allclose(logprobs.detach(), x["new"], rtol=1e-12, atol=1e-12)
+    half = len(ids) // 2
+    if name == "dpo":
+        worse = {n: v[half:] for n, v in x.items()}
+        better = {n: v[:half] for n, v in x.items()}
+        rows = own_rows(better, logprobs[:half], slice(None), own_rows(worse, logprobs[half:], slice(None)))
+    else:
+        rows = own_rows(x, logprobs, slice(None))
+    objectives()[name].loss(rows, KNOBS).loss.backward()  # type: ignore[no-untyped-call]
+    assert logits.grad is not None
+    expected = softmax_gradient(numbers, ids, OUTER[name](x), 0.8)
+    assert np.allclose(logits.grad, expected, rtol=1e-6, atol=1e-12)
+    silent = ~np.roll(x["mask"], -1, axis=1)  # what predicts a token that is not the policy's own
+    silent[:, -1] = True
+    assert not logits.grad.numpy()[silent].any()
+
+
+@given(batches())
+@settings(max_examples=25)
+def test_the_penalty_is_k3_and_its_slope(drawn: tuple[dict[str, Array], Array, Array]) -> None:
+    x, numbers, ids = drawn
+    logits = torch.tensor(numbers, requires_grad=True)
+    logprobs = token_logprobs(logits, torch.tensor(ids), 0.8)
+    parent, mask, weight = (torch.tensor(x[name]) for name in ("parent", "mask", "weight"))
+    found = divergence(logprobs, parent, mask, weight)
+    gap = (x["parent"] - x["new"])[x["mask"]]
+    told = np.broadcast_to(x["weight"][:, None], x["mask"].shape)[x["mask"]]
+    assert float(found.detach()) >= -1e-12 and float(found.detach()) == pytest.approx(
+        float(((np.exp(gap) - gap - 1) * told).sum()), rel=1e-9, abs=1e-12
+    )
+    found.backward()  # type: ignore[no-untyped-call]
+    assert logits.grad is not None
+    assert np.allclose(logits.grad, softmax_gradient(numbers, ids, outer_kl(x), 0.8), rtol=1e-6, atol=1e-12)
+    still = divergence(parent, parent, mask, weight)
+    assert float(still) == 0.0
+
+
+@pytest.mark.parametrize("name", sorted(OUTER))
+def test_the_loss_falls_as_finite_differences_say(name: str) -> None:
+    """The slope is that of the loss itself, not only of a formula for it (but for RLOO, whose weight is held fixed)."""
+    rng = np.random.default_rng(7)
+    new = torch.tensor(rng.normal(-1, 0.3, (4, 6)), requires_grad=True)
+    x = {
+        "mask": rng.random((4, 6)) < 0.6, "old": new.detach().numpy() + rng.normal(0, 0.05, (4, 6)),
+        "advantage": rng.normal(0, 1, 4), "weight": rng.uniform(0.5, 1, 4), "high": np.full(4, 0.3),
+    }  # fmt: skip
+
+    def loss(values: torch.Tensor) -> torch.Tensor:
+        halves = [{n: v[part] for n, v in x.items()} for part in (slice(0, 2), slice(2, 4))]
+        if name == "dpo":
+            rows = own_rows(halves[0], values[:2], slice(None), own_rows(halves[1], values[2:], slice(None)))
+        else:
+            rows = own_rows(x, values, slice(None))
+        return objectives()[name].loss(rows, KNOBS).loss
+
+    if name == "rloo":
+        loss(new).backward()  # type: ignore[no-untyped-call]
+        assert new.grad is not None
+        assert np.allclose(new.grad, outer_rloo(x | {"new": new.detach().numpy()}), rtol=1e-9)
+    else:
+        assert torch.autograd.gradcheck(loss, (new,), eps=1e-6, rtol=1e-6, atol=1e-8)
+
+
+# --- what a group is worth
+
+REWARDS = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), min_size=1, max_size=8)
+
+
+@given(REWARDS, st.floats(0, 1))
+def test_adpo_is_grpo_scaled_and_equal_to_it_where_tasks_are_solved(rewards: list[float], rate: float) -> None:
+    deeds = [deed(n, reward, rate) for n, reward in enumerate(rewards)]
+    (ours, out), (plain, out_too) = weighed("adpo", deeds), weighed("grpo", deeds)
+    assert out == out_too and len(ours) == len(plain)
+    recipe = RecipeConfig()
+    for one, other in zip(ours, plain, strict=True):
+        assert one.sample.advantage == other.sample.advantage * ambiguity_scale(rate)
+        assert one.sample.clip_high == clip_high(rate, recipe) and other.sample.clip_high == recipe.clip_high
+    if rate >= 0.8:
+        assert [one.sample for one in ours] == [one.sample for one in plain]
+    elif ours and rate < 0.79:
+        assert all(one.sample != other.sample for one, other in zip(ours, plain, strict=True) if other.sample.advantage)
+
+
+@given(st.lists(REWARDS, min_size=1, max_size=4))
+def test_baselines_are_those_of_their_papers(groups: list[list[float]]) -> None:
+    deeds = [[deed(10 * g + n, reward) for n, reward in enumerate(group)] for g, group in enumerate(groups)]
+    telling = [group for group in groups if np.std(group) >= 1e-4]
+    one_sided = sum(len(group) for group in groups) - sum(map(len, telling))
+    for name in ("grpo", "rloo", "reinforce"):
+        found, skipped = weighed(name, *deeds)
+        assert skipped == ({"no_contrast": one_sided} if one_sided else {})
+        told = [one.sample.advantage for one in found]
+        if name == "rloo":
+            expected = [
+                r - np.mean([other for m, other in enumerate(group) if m != n])
+                for group in telling for n, r in enumerate(group)
+            ]  # fmt: skip
+        elif name == "grpo":
+            expected = [(r - np.mean(group)) / (np.std(group) + 1e-4) for group in telling for r in group]
+        else:
+            above = np.array([r - np.mean(group) for group in telling for r in group])
+            expected = list((above - above.mean()) / (above.std() + 1e-4)) if len(above) else []
+        assert told == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_expert_iteration_learns_from_what_was_verified() -> None:
+    found, skipped = weighed("sft", [deed(n, 0.9, success=n in (1, 3)) for n in range(5)], [deed(9, 1.0)])
+    assert [one.deed.event_id for one in found] == ["e1", "e3"] and skipped == {"not_verified": 4}
+
+
+@given(st.lists(st.booleans(), max_size=9))
+def test_pairs_are_a_right_one_and_a_wrong_one_of_one_task(right: list[bool]) -> None:
+    found, skipped = weighed("dpo", [deed(n, 0.0, success=ok) for n, ok in enumerate(right)])
+    assert all(one.deed.success and one.over is not None and not one.over.success for one in found)
+    assert all(one.sample.over is not None for one in found)
+    assert len(found) == min(sum(right), len(right) - sum(right))
+    assert 2 * len(found) + sum(skipped.values()) == len(right)
+    assert set(skipped) <= ({"unpaired"} if found else {"no_contrast"})
+
+
+# --- names
+
+
+@pytest.mark.parametrize(
+    ("pairs", "words"),
+    [
+        ({"run.training.student.objective": "gppo"}, "Did you mean grpo"),
+        ({"run.training.teacher.objective": "dpo"}, "run.training.teacher.objective"),
+        ({"run.training.student.objective": "sft", "run.training.student.kl": "0.1"}, "no effect"),
+    ],
+)
+def test_what_has_no_effect_is_refused(pairs: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        check_names(load("scripted", pairs, {}).run)
+
+
+def test_every_objective_is_named_by_its_file_and_refused_nowhere_else() -> None:
+    assert set(objectives()) == set(OUTER)
+    for name, entry in objectives().items():
+        for role in entry.roles:
+            check_names(load("scripted", {f"run.training.{role}.objective": name}, {}).run)
