@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from agent0.configuration import nearest
 from agent0.errors import ConfigError
-from agent0.families import asked, families
+from agent0.families import asked, families, gym
 from agent0.heldout import heldout
 from agent0.settings import CurriculumConfig, RunConfig
 
@@ -16,6 +16,7 @@ def check_curriculum(run: RunConfig) -> None:
         ConfigError: there is not.
     """
     plan = run.curriculum
+    _check_packages(plan)
     known("run.curriculum.domains", plan.domains, {entry.domain for entry in families(long=None).values()})
     known("run.curriculum.families", plan.families, families(long=None))
     if plan.band[0] >= plan.band[1]:
@@ -26,6 +27,13 @@ def check_curriculum(run: RunConfig) -> None:
     for domain in plan.domains:
         _check_domain(domain, plan)
     _check_sets(run)
+
+
+def _check_packages(plan: CurriculumConfig) -> None:
+    wanted = [name for name in (*plan.domains, *plan.families) if name == gym.DOMAIN or name.startswith(gym.PREFIX)]
+    if wanted and not gym.present():
+        what = f"run.curriculum asks for {wanted[0][:80]}, which needs the package reasoning-gym."
+        raise ConfigError(what, "It is not installed.", 'pip install "agent0[gym]" (it needs a C compiler)')
 
 
 def _check_families(plan: CurriculumConfig) -> None:

@@ -17,7 +17,6 @@ import pytest
 from agent0.assembly import open_port
 from agent0.decontamination import Index
 from agent0.errors import ConfigError
-from agent0.families import families
 from agent0.run import evolve
 from agent0.settings import CurriculumConfig, Settings
 from agent0.state import index_digest
@@ -33,7 +32,7 @@ from projections import Projector, tables
 from projections.indexes import contamination
 from tests.memory import MemoryArtifacts
 from tests.story import bodies
-from tests.world import NOON, ports, small, started
+from tests.world import NOON, own, ports, small, started
 
 PLAN = CurriculumConfig(embedder="ngram", overlap_limit=0.8)
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
@@ -232,7 +231,7 @@ def test_real_items_are_found_and_our_own_tasks_pass(tmp_path: Path) -> None:
     for one in drawn:
         for stem in one.stems:
             assert index.overlap(asked(stem), [0.0], 0.95), one.item
-    for name, family in families(long=None).items():
+    for name, family in own().items():
         for level in range(1, family.levels + 1):
             for _ in range(5):
                 question = family.render(family.sample(level, rng), rng)

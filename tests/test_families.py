@@ -14,11 +14,12 @@ from agent0.families import Family, asked, families
 from agent0.families.expression import value
 from agent0.heldout import heldout, split_of, task_of
 from agent0.prompts import prompt, prompts, render, styles
+from tests.world import own
 
-CELLS = [(entry, level) for entry in families(long=None).values() for level in range(1, entry.levels + 1)]
+CELLS = [(entry, level) for entry in own().values() for level in range(1, entry.levels + 1)]
 ENOUGH = 2000
 every_cell = pytest.mark.parametrize(("entry", "level"), CELLS, ids=[f"{e.name}-{n}" for e, n in CELLS])
-every_family = pytest.mark.parametrize("entry", families(long=None).values(), ids=list(families(long=None)))
+every_family = pytest.mark.parametrize("entry", own().values(), ids=list(own()))
 
 
 def printed(entry: Family, params: dict) -> str:

@@ -20,6 +20,7 @@ from events.values import Artifact, Turn
 from infra.models.scripted import END, ROLES, Scripted, ScriptedTrainer, decode, encode, skill_of
 from tests.conformance_model import ModelConformance, ask
 from tests.memory import MemoryArtifacts
+from tests.world import own
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ async def _ask_teacher(model: Model, family: str, level: int, seed: int, style: 
 
 
 @pytest.mark.parametrize("style", styles())
-@pytest.mark.parametrize("family", sorted(families(long=None)))
+@pytest.mark.parametrize("family", sorted(own()))
 async def test_as_teacher_it_mostly_asks_for_what_was_wanted(
     artifacts: MemoryArtifacts, family: str, style: str
 ) -> None:
@@ -74,7 +75,7 @@ async def test_as_teacher_it_also_errs_and_repeats(artifacts: MemoryArtifacts) -
 
 
 @pytest.mark.parametrize("style", styles())
-@pytest.mark.parametrize("family", sorted(families(long=None)))
+@pytest.mark.parametrize("family", sorted(own()))
 async def test_as_student_it_calls_or_guesses(artifacts: MemoryArtifacts, family: str, style: str) -> None:
     entry, rng = families(long=None)[family], random.Random(1)
     question = entry.render(entry.sample(2, rng), rng)

@@ -23,6 +23,7 @@ from agent0.tools.cache import ToolCache
 from events.values import Task, ToolState, Usage
 from infra.models.scripted import ROLES, Scripted, decode
 from tests.memory import MemoryArtifacts, TrustingSandbox
+from tests.world import own
 
 CONFIG = StudentConfig(max_tokens=200, tools=("python", "sympy"))
 TASK = Task(question="What is 12+30?", domain="math", family="arithmetic", level=1, canonical="arithmetic 12+30")
@@ -244,7 +245,7 @@ def test_printed_values_without_wrapping(output: str, value: str) -> None:
     assert plain_output(output) == value
 
 
-@pytest.mark.parametrize("family", sorted(families()))
+@pytest.mark.parametrize("family", sorted(own(long=False)))
 async def test_the_scripted_student_solves_real_tasks_with_its_tool(family: str) -> None:
     """Forced to call, it is right on reference calls; the trajectory holds its sampled text."""
     entry, rng = families()[family], random.Random(5)

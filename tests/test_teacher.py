@@ -17,9 +17,10 @@ from agent0.verifiers import verifier_for
 from events.tasks import TaskProposed
 from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts
+from tests.world import own
 
 
-@pytest.mark.parametrize("family", sorted(families(long=None)))
+@pytest.mark.parametrize("family", sorted(own()))
 def test_a_familys_question_becomes_its_task(family: str) -> None:
     entry = families(long=None)[family]
     for level in range(1, entry.levels + 1):

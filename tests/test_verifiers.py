@@ -13,6 +13,7 @@ from agent0.heldout import task_of
 from agent0.ports import Sandbox, SandboxCall, SandboxResult
 from agent0.verifiers import Verdict, collective, credit_of, graded, verifier, verifier_for, verifiers
 from events.values import Task, ToolState
+from tests.world import own
 
 OPEN = Task(question="Which day is it?", domain="logic", family="open", level=1, canonical="open day")
 PROGRAM = OPEN.model_copy(update={"program": "print(6 * 7)"})
@@ -61,7 +62,7 @@ def mutants(answer: str) -> list[str]:
     return [one for one in made if normal_form(one) != normal_form(answer)]
 
 
-COMPUTED = {name: entry for name, entry in families(long=None).items() if entry.check is None}
+COMPUTED = {name: entry for name, entry in own().items() if entry.check is None}
 
 
 @pytest.mark.parametrize("entry", COMPUTED.values(), ids=list(COMPUTED))
@@ -78,7 +79,7 @@ async def test_gold_is_accepted_and_a_mutant_refused(entry: Family, seed: int) -
     assert not sandbox.calls, "what is computed here needs no sandbox"
 
 
-@pytest.mark.parametrize("entry", families(long=None).values(), ids=list(families(long=None)))
+@pytest.mark.parametrize("entry", own().values(), ids=list(own()))
 async def test_the_question_decides_not_what_the_teacher_says_of_it(entry: Family) -> None:
     """Forged parameters change nothing; a question of another kind is undecided."""
     task = drawn(entry, 5)
@@ -190,7 +191,7 @@ async def test_verdicts_do_not_depend_on_the_order(answers: list[str | None]) ->
 
 
 @pytest.mark.parametrize(
-    "task", [OPEN, PROGRAM, *(drawn(entry, 1) for entry in families(long=None).values())], ids=lambda t: t.family
+    "task", [OPEN, PROGRAM, *(drawn(entry, 1) for entry in own().values())], ids=lambda t: t.family
 )
 @settings(max_examples=10, deadline=None)
 @given(answers=st.lists(st.none() | st.text(max_size=50), max_size=4))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agent0.configuration import config_of
-from agent0.families import families
+from agent0.families import Family, families
 from agent0.heldout import task_of
 from agent0.parsing import parse_turn
 from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult
@@ -29,6 +29,11 @@ from infra.models.scripted import Scripted, ScriptedTrainer
 from tests.memory import MemoryArtifacts
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def own(long: bool | None = None) -> dict[str, Family]:
+    """Families of this project: those of packages have tests of their own."""
+    return {name: entry for name, entry in families(long=long).items() if entry.domain != "gym"}
 
 
 class KnowingSandbox:

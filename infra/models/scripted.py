@@ -183,8 +183,8 @@ def _long_task(text: str) -> tuple[Family, Params] | None:
 
 
 def _task(text: str) -> tuple[Family, Params] | None:
-    """The task that a line of ``text`` asks, alone or after a label."""
-    for line in text.splitlines():
+    """The task that ``text`` or a line of it asks, alone or after a label."""
+    for line in (text, *text.splitlines()):
         for body in (line.strip(), line.partition(": ")[2].strip()):
             for entry in families().values() if body else ():
                 if (params := entry.parse(body)) is not None:
@@ -224,7 +224,7 @@ def _attempt(request: GenerateRequest, entry: Family, params: Params, skill: int
     if entry.check and any(tool.name == "check" for tool in request.tools) and not request.prefill:
         return _tried(request.turns, entry, params, skill, rng)
     if last.role == "tool":
-        seen = plain_output(last.content)
+        seen = last.content.strip() if entry.check else plain_output(last.content)
         return f"\\boxed{{{seen}}}" if seen and "Error" not in seen else _guess(entry, params, rng)
     if not request.prefill and rng.random() > tool_share(skill):
         return _guess(entry, params, rng)

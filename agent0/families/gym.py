@@ -1,0 +1,138 @@
+"""Families of reasoning-gym, where the package is installed: a data set's own scorer is the check. A question ends with
+a line that names the data set, level and seed, and is read only where the data set makes just that text of them."""
+
+import functools
+import json
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import util
+from typing import Any
+
+from agent0.families import Family, Params, family
+from events.base import sha256
+
+DOMAIN, PREFIX, PACKAGE = "gym", "gym_", "reasoning_gym"
+SEEDS = 1_000_000
+LONGEST, LONGEST_ANSWER = 2_000, 600
+_last = re.compile(r"\n\((gym_[a-z_]{1,30}), level ([1-4]), seed (0|[1-9][0-9]{0,5})\)")
+_square = ("min_rows", "max_rows", "min_cols", "max_cols")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set: its settings by level, and what an answer must look like before its scorer sees it. Scorers evaluate
+    nothing of an answer, and are fast on whatever has this form."""
+
+    levels: tuple[Mapping[str, int], ...]
+    answer: re.Pattern[str]
+
+
+SOURCES: Mapping[str, Source] = {
+    "cryptarithm": Source(
+        tuple({"min_words": n, "max_words": n} for n in (2, 3, 4, 5)),
+        re.compile(r"[A-Z]=[0-9](?:,\s?[A-Z]=[0-9]){1,9}"),
+    ),
+    "jugs": Source(
+        tuple({"difficulty": n} for n in (5, 7, 9, 11)),
+        re.compile(r'\[\s*"[a-z]+ [A-C](?:->[A-C])?"(?:,\s*"[a-z]+ [A-C](?:->[A-C])?"){0,24}\s*\]'),
+    ),
+    "kakurasu": Source(
+        tuple(dict.fromkeys(_square, n) for n in (4, 5, 6, 7)),
+        re.compile(r"[01](?: [01]){3,6}(?:\n[01](?: [01]){3,6}){3,6}"),
+    ),
+    "shortest_path": Source(
+        tuple(dict.fromkeys(_square, n) for n in (4, 5, 6, 8)),
+        re.compile(r"(?:up|down|left|right)(?: (?:up|down|left|right)){0,63}"),
+    ),
+}
+"""Data sets with many right answers, many forms and a scorer that can be trusted with a stranger's text."""
+
+
+def present() -> bool:
+    """Whether the package is installed."""
+    return util.find_spec(PACKAGE) is not None
+
+
+@functools.lru_cache(maxsize=512)
+def _made(name: str, level: int, seed: int) -> tuple[Any, dict[str, Any]]:
+    """The data set and its one entry."""
+    import reasoning_gym.factory  # a second, and only where such a task is asked for
+
+    made = reasoning_gym.factory.create_dataset(name, size=1, seed=seed, **SOURCES[name].levels[level - 1])
+    return made, made[0]
+
+
+def _of(params: Params) -> tuple[Any, dict[str, Any]]:
+    return _made(params["source"], params["level"], params["seed"])
+
+
+def _sample(name: str, level: int, rng: random.Random) -> Params:
+    while True:
+        params: Params = {"source": name, "level": level, "seed": rng.randrange(SEEDS)}
+        if solve(params) and len(_text(params)) <= LONGEST:
+            return params
+
+
+def _text(params: Params) -> str:
+    """The data set's own words, and how they were made."""
+    question = _of(params)[1]["question"].strip()
+    return f"{question}\n({PREFIX}{params['source']}, level {params['level']}, seed {params['seed']})"
+
+
+def render(params: Params, rng: random.Random) -> str:
+    """There is one wording."""
+    return _text(params)
+
+
+def _parse(name: str, question: str) -> Params | None:
+    """What the last line says, where all lines before it follow from that."""
+    found = _last.search(question[-80:]) if len(question) <= LONGEST else None
+    if not found or found[1] != f"{PREFIX}{name}" or not question.endswith(found[0]):
+        return None
+    params: Params = {"source": name, "level": int(found[2]), "seed": int(found[3])}
+    return params if _text(params) == question else None
+
+
+def level(params: Params) -> int:
+    """As it was made."""
+    return int(params["level"])
+
+
+def solve(params: Params) -> str:
+    """The answer that the data set brings, where the check takes it."""
+    said = str(_of(params)[1]["answer"])
+    return "" if check(params, said) else said
+
+
+def check(params: Params, answer: str) -> str:
+    """The data set's own scorer must give its full score to an answer of the form that is asked for."""
+    said = answer.strip()
+    if len(answer) > LONGEST_ANSWER or not SOURCES[params["source"]].answer.fullmatch(said):
+        return "not of the form that is asked for"
+    made, entry = _of(params)
+    try:
+        score = float(made.score_answer(said, entry))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return "it cannot be read"
+    return "" if score >= 1.0 else f"it scores {score:.2g} where 1 is right"
+
+
+def canonical(params: Params) -> str:
+    """By what is asked: several seeds may ask the same."""
+    return f"{PREFIX}{params['source']} {sha256(_of(params)[1]['question'])[:32]}"
+
+
+def call(params: Params) -> tuple[str, dict[str, Any]]:
+    """Python prints the answer that the data set brings: its own search is not in the sandbox."""
+    return "python", {"code": f"print({json.dumps(solve(params))})"}
+
+
+def _entry(name: str) -> Family:
+    sample, parse = partial(_sample, name), partial(_parse, name)
+    return Family(f"{PREFIX}{name}", DOMAIN, sample, render, parse, level, solve, canonical, call, check=check)
+
+
+ENTRIES = [family(_entry(name)) for name in SOURCES] if present() else []
