@@ -6,6 +6,7 @@
 #   make bench    what event spine, tables, seals and sandbox cost, how served models differ; verdicts, where
 #                 AGENT0_BENCHMARKS names rows
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices
+#   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes docs/reliability.md)
 #   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
 #   make setup    the environment only
 #   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
@@ -29,7 +30,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 PINS := pyproject.toml constraints.txt binaries.txt
 
-.PHONY: help run setup test check docs bench knockout soak clean linux bubblewrap
+.PHONY: help run setup test check docs bench knockout crash soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -61,6 +62,10 @@ bench: setup .venv/.ready-dev
 knockout: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.knockout
 	$(BIN)/python -m pytest -m slow tests/sandbox/test_attacks_served.py
+
+crash: setup .venv/.ready-dev
+	$(BIN)/python -m benchmarks.crash
+	$(BIN)/python -m pytest -m slow tests/test_cluster.py
 
 soak: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.soak

@@ -80,6 +80,9 @@ class Bus:
         self._broker = self._subscribers()
         try:
             await self._broker.start()
+        except (Error, TimeoutError) as error:
+            await self.stop(0)
+            raise DependencyError("log", "It went away while the handlers began.", "Start them again.") from error
         except BaseException:
             await self.stop(0)
             raise

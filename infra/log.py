@@ -27,12 +27,17 @@ BATCH = 1000
 """Messages of one atomic batch: the server's limit."""
 
 PATIENCE_S = 15.0
+CLUSTER_ANSWER_S = 2.0
+"""A cluster that lost a leader does not say so. Whoever asks again sooner finds the next one sooner."""
 MAX_BODY = MAX_MESSAGE - 4096
 """Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""
 
 _DUPLICATE = 10201
 _NOT_NEWEST = 10071
 _NO_STREAM = 10059
+_AGAIN = frozenset({10008, 10158, 10176, 10210})
+"""No leader just now; the same is just being stored; a batch that a lost connection or leader tore in two; too many
+batches at once. The next try may do, or find it stored."""
 _FULL = frozenset({10023, 10047, 10077, 10028, 10002})
 """Out of disk, of reserved storage or of the stream's own max_bytes: appending is refused, history is kept."""
 
@@ -71,6 +76,10 @@ class _DuplicateError(Exception):
     """Some id of a batch is already stored."""
 
 
+class _AgainError(Exception):
+    """Refused for this moment."""
+
+
 class Log:
     """A connection that appends and reads. Plays ``agent0.ports.History``."""
 
@@ -78,6 +87,7 @@ class Log:
         self._link, self.server, self.role = link, server, role
         self._floor = 0
         self.patience_s = PATIENCE_S
+        self._answer_s = ANSWER_S if server.folder else CLUSTER_ANSWER_S
         self.archived: Mapping[str, str] = {}
         """Runs whose events are no longer here, and where they are."""
 
@@ -142,12 +152,13 @@ class Log:
         headers = {"Nats-Msg-Id": recorded.id, "Nats-Expected-Stream": EVENTS}
         headers["Nats-Expected-Last-Subject-Sequence"] = str(newest)
         try:
-            answer = json.loads(await self._link.request(recorded.subject, _body(recorded), headers=headers))
-        except (Error, TimeoutError) as error:
+            answered = await self._link.request(recorded.subject, _body(recorded), self._answer_s, headers)
+            answer = json.loads(answered)
+            if answer.get("error", {}).get("err_code") == _NOT_NEWEST or answer.get("duplicate"):
+                return 0
+            return _stored_at(answer)
+        except (Error, TimeoutError, _AgainError) as error:
             raise self._link.away("append") from error
-        if answer.get("error", {}).get("err_code") == _NOT_NEWEST or answer.get("duplicate"):
-            return 0
-        return _stored_at(answer)
 
     async def _append_part(self, part: Sequence[Recorded]) -> list[int]:
         bodies = {r.id: _body(r) for r in part}
@@ -159,7 +170,7 @@ class Log:
             except _DuplicateError:
                 # Within the server's window, so stored by us, by another process or by an earlier life of this one.
                 known |= await self._require_stored(missing)
-            except (Error, TimeoutError) as error:
+            except (Error, TimeoutError, _AgainError) as error:
                 if self._link.denied or monotonic() > deadline:
                     raise self._link.away("append") from error
                 await asyncio.sleep(0.2)
@@ -180,7 +191,8 @@ class Log:
         if len(events) > 1:
             headers |= {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(len(events)), "Nats-Batch-Commit": "1"}
             headers.pop("Nats-Expected-Stream")
-        seq = _stored_at(json.loads(await self._link.request(last.subject, bodies[last.id], headers=headers)))
+        answer = await self._link.request(last.subject, bodies[last.id], self._answer_s, headers)
+        seq = _stored_at(json.loads(answer))
         return {r.id: seq - len(events) + n for n, r in enumerate(events, 1)}
 
     async def _landed(self, events: Sequence[Recorded], floor: int) -> dict[str, int]:
@@ -355,6 +367,8 @@ def _stored_at(answer: dict[str, Any]) -> int:
         code, said = error.get("err_code"), error.get("description", "")
         if code == _DUPLICATE:
             raise _DuplicateError
+        if code in _AGAIN:
+            raise _AgainError(said)
         if code in _FULL or error.get("code") == 503:
             fix = "Free disk space or raise nats.max_bytes, then run `agent0 log init`; nothing is lost."
             raise DependencyError("log", f"It refuses to store: {said}.", fix)

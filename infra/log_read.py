@@ -23,6 +23,7 @@ EXPIRES_S = 30
 HEARTBEAT_S = 2
 SILENCE_S = 30
 """A filtered read may pass over many events, but not for so long."""
+CATCH_UP_TRIES = 50
 IDLE_S = 20
 """The server forgets an abandoned consumer after this long."""
 
@@ -95,7 +96,7 @@ class _Consumer:
         self._wake = asyncio.Event()
         self._asked = 0
         self._count = 0
-        self._quota = 0
+        self._quota = self._last = 0
         self._silent = 0
         self._next = self._inbox = ""
 
@@ -150,15 +151,46 @@ class _Consumer:
             raise _LostConsumerError(made["error"].get("description", ""))
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{query.stream}.{made['name']}"
         self._quota = made["num_pending"]
-        return bool(query.follow or self._quota)
+        if query.follow or "cluster" not in made:
+            return bool(query.follow or self._quota)
+        self._last = await self._newest()  # the consumer's server may be behind: only the leader knows where the end is
+        return self._last > query.after
+
+    async def _newest(self) -> int:
+        """Sequence of the newest event that is asked for; 0 where there is none."""
+        if not self._query.subjects:
+            return int((await self._extent())["state"]["last_seq"])
+        return max([await self._newest_of(subject) for subject in self._query.subjects])
+
+    async def _newest_of(self, subject: str) -> int:
+        body = json.dumps({"last_by_subj": subject}).encode()
+        answer = json.loads(await self._link.request(f"$JS.API.STREAM.MSG.GET.{self._query.stream}", body))
+        if answer.get("error", {}).get("code") == 404:
+            return 0
+        if "message" not in answer:
+            raise _LostConsumerError("the server is not ready")
+        return int(answer["message"]["seq"])
+
+    async def _extent(self) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(await self._link.request(f"$JS.API.STREAM.INFO.{self._query.stream}"))
+        if "state" not in told:
+            raise _LostConsumerError("the server is not ready")
+        return told
 
     async def _check_extent(self, position: int) -> None:
-        told = json.loads(await self._link.request(f"$JS.API.STREAM.INFO.{EVENTS}"))
-        last = told.get("state", {}).get("last_seq", 0)
-        if last < position:
-            why = f"It ends at {last}, but {position} had been read: the store was truncated or replaced."
-            fix = "Do not write to it. See `agent0 events verify`, and import it from an archive."
-            raise LogError("The log lost events.", why, fix)
+        """Raises LogError where there is less than was already read. A new leader of a replicated log gets time to take
+        in what the old one had given out."""
+        for _ in range(CATCH_UP_TRIES):
+            told = await self._extent()
+            last = told["state"]["last_seq"]
+            if last >= position:
+                return
+            if not told.get("cluster", {}).get("replicas"):
+                break
+            await asyncio.sleep(0.2)
+        why = f"It ends at {last}, but {position} had been read: the store was truncated or replaced."
+        fix = "Do not write to it. See `agent0 events verify`, and import it from an archive."
+        raise LogError("The log lost events.", why, fix)
 
     async def _ask(self) -> None:
         """Keep two requests open, so that the server never waits for us."""
@@ -242,6 +274,8 @@ class _Consumer:
     def _done(self, last: Stored) -> bool:
         if self._query.follow:
             return False
+        if self._last:
+            return last.seq >= min(self._last, self._query.until or self._last)
         return last.count >= self._quota or bool(self._query.until and last.seq >= self._query.until)
 
 

@@ -88,7 +88,7 @@ class Topology:
             deny_purge=True,
             allow_direct=True,
             allow_atomic=True,
-            compression=StoreCompression.S2,
+            compression=StoreCompression.S2 if self.nats.replicas == 1 else StoreCompression.NONE,  # see _MUTABLE
             first_seq=self.first_seq if self.first_seq > 1 else None,
         )
         kinds = ("MAX_DELIVERIES", "MSG_TERMINATED")
@@ -144,8 +144,12 @@ _GONE_FIX = (
     "Put the store back from a copy, or bring an archive into an empty data folder (`agent0 events import`); to begin "
     "anew, point AGENT0_HOME at another folder."
 )
-_MUTABLE = frozenset({"max_bytes", "num_replicas", "ack_wait", "max_deliver", "max_ack_pending"})
-"""What ``init`` may change on what exists; every other difference means that someone altered the log."""
+_MUTABLE = frozenset({"max_bytes", "num_replicas", "compression", "ack_wait", "max_deliver", "max_ack_pending"})
+"""What ``init`` may change on what exists; every other difference means that someone altered the log.
+
+Replicated streams are not compressed: nats-server 2.15.1 that was killed cannot cut a compressed block back to what its
+peers agreed upon ("smb.truncate: ... s2: unsupported input"), and then takes no part any more.
+"""
 
 
 async def init(server: Server, topology: Topology, handlers: Iterable[Reactor], *, change: bool = True) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +34,7 @@ ASKED = {
 """What a role always answers: between the two it is in the middle of something. It is killed at each kind in turn; the
 other roles are killed at any time."""
 
-SPREAD_S = {"rewarder": 0.02, "runner": 0.05}
+SPREAD_S = {"verifier": 0.03, "rewarder": 0.02, "runner": 0.05}
 """How long after it got something to do a role is killed, at most: those that compute nothing are done sooner."""
 
 LATENCY = "latency=0.2"
@@ -113,7 +113,14 @@ class Watch:
         self.answers: Counter[str] = Counter()
         self.ending = self.over = False
         """Only the last evaluation is left; nothing is."""
+        self.trouble: BaseException | None = None
         self._news = asyncio.Condition()
+
+    async def tell(self, trouble: BaseException) -> None:
+        """Whoever waits need not wait any longer."""
+        self.trouble = trouble
+        async with self._news:
+            self._news.notify_all()
 
     async def hear(self, recorded: Recorded) -> None:
         """One event more."""
@@ -131,14 +138,18 @@ class Watch:
         async with self._news:
             self._news.notify_all()
 
-    async def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait until ``holds``, or until the run is over."""
-        try:
-            async with asyncio.timeout(PATIENCE_S), self._news:
-                await self._news.wait_for(lambda: self.over or holds())
-        except TimeoutError:
-            last = [f"{r.seq} {r.type}" for r in self.told[-5:]]
-            raise AssertionError(f"waited {PATIENCE_S:.0f} s for {what}, after {last}") from None
+    async def until(self, holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+        """Wait until ``holds``, or until the run is over. So long a silence is an error."""
+        async with self._news:
+            while not (self.over or holds()):
+                if self.trouble:
+                    raise self.trouble
+                try:
+                    async with asyncio.timeout(patience_s):
+                        await self._news.wait()
+                except TimeoutError:
+                    last = [f"{r.seq} {r.type}" for r in self.told[-5:]]
+                    raise AssertionError(f"waited {patience_s:.0f} s for {what}, after {last}") from None
 
     def at_work(self, role: str, turn: int, since: int) -> bool:
         """It did something since it was started, when there were ``since`` answers (events), and has more to do. Near
@@ -161,27 +172,34 @@ def _is_last(event: Event) -> bool:
 async def watching(crew: Crew, run: str) -> AsyncIterator[Watch]:
     """Hear all of ``run``, and start again what could not start because the log was away."""
     watch = Watch()
-
-    async def listen() -> None:
-        async with open_log(crew.settings, "reader") as log:
-            async for recorded in log.tail(0, run):
-                await watch.hear(recorded)
-
-    async def revive() -> None:
-        while True:
-            crew.revive()
-            await asyncio.sleep(0.05)
-
-    tasks = [asyncio.create_task(listen()), asyncio.create_task(revive())]
+    tasks = [asyncio.create_task(_noted(watch, work)) for work in (_listen(crew, run, watch), _revive(crew))]
     try:
         yield watch
-        for task in tasks:
-            if task.done():
-                task.result()
+        if watch.trouble:
+            raise watch.trouble
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _listen(crew: Crew, run: str, watch: Watch) -> None:
+    async with open_log(crew.settings, "reader") as log:
+        async for recorded in log.tail(0, run):
+            await watch.hear(recorded)
+
+
+async def _revive(crew: Crew) -> None:
+    while True:
+        crew.revive()
+        await asyncio.sleep(0.05)
+
+
+async def _noted(watch: Watch, work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except Exception as error:
+        await watch.tell(error)
 
 
 @dataclass
@@ -196,14 +214,12 @@ class Kill:
 
 
 async def harass(crew: Crew, watch: Watch, role: str, kills: int, rng: random.Random) -> list[Kill]:
-    """Kill ``role`` up to ``kills`` times in the middle of its work; the last moment is drawn."""
+    """Kill ``role`` so often, in the middle of its work as long as there is any; the last moment is drawn."""
     made: list[Kill] = []
     since = 0 if role not in ASKED else -1  # the first time anything to do is enough
     while len(made) < kills:
         await watch.until(lambda: watch.at_work(role, len(made), since), f"{role} to be at work")  # noqa: B023 - awaited here
         await asyncio.sleep(rng.uniform(0, SPREAD_S.get(role, 0.15)))
-        if watch.over:
-            break
         kill = Kill(role, time.time(), watch.told[-1].seq)
         if role == BROKER:
             await until(crew.kill_server, "a server to kill")
@@ -234,7 +250,8 @@ class Past:
     in memory, where nobody is killed."""
 
     told: Sequence[Recorded]
-    heard: Mapping[str, float]
+    heard: Sequence[Recorded]
+    at: Mapping[str, float]
     undisturbed: Sequence[Recorded]
 
     @property
@@ -243,9 +260,10 @@ class Past:
         return any(r.type == "RunFinished" for r in self.told)
 
     @property
-    def lost(self) -> list[str]:
-        """Ids of events that had been stored and are gone."""
-        return sorted(set(self.heard) - {r.id for r in self.told})
+    def lost(self) -> list[Recorded]:
+        """What had been stored, and is gone."""
+        ids = {r.id for r in self.told}
+        return [r for r in self.heard if r.id not in ids]
 
     @property
     def lost_attempts(self) -> int:
@@ -253,10 +271,16 @@ class Past:
         return (_attempts(self.undisturbed) - _attempts(self.told)).total()
 
     @property
-    def duplicates(self) -> int:
-        """Events stored twice under one id, and answers of one handler to one cause under several."""
-        twice = len(self.told) - len({r.id for r in self.told})
-        return twice + (_attempts(self.told) - _attempts(self.undisturbed)).total()
+    def duplicates(self) -> list[Recorded]:
+        """What is stored though it had been already: under the same id, or another attempt of the same name."""
+        seen, named, out = set[str](), Counter[tuple[str, str]](), list[Recorded]()
+        wanted = _attempts(self.undisturbed)
+        for r in self.told:
+            named += _attempts([r])
+            if r.id in seen or (r.type == "TaskAttempted" and named[r.task, r.attempt] > wanted[r.task, r.attempt]):
+                out.append(r)
+            seen.add(r.id)
+        return out
 
     @property
     def same(self) -> bool:
@@ -267,13 +291,13 @@ class Past:
         """Whether ``kill`` came in the middle of work, and the seconds until the first of that work was answered."""
         if kill.role == "projector":
             return kill.behind, kill.back_s
-        redone = [self.heard[r.id] for r in self._answers[kill.role] if self._open(r, kill)]
+        redone = [self.at[r.id] for r in self._answers[kill.role] if self._open(r, kill)]
         return bool(redone), min(redone) - kill.at if redone else None
 
     def _open(self, answer: Recorded, kill: Kill) -> bool:
         """Whether it answers what had been asked before the kill, and was made (of the broker: heard) only after."""
-        made = self.heard.get(answer.id, 0) - 0.05 if kill.role == BROKER else answer.time.timestamp()
-        return answer.id in self.heard and self.heard.get(answer.cause, kill.at) < kill.at < made
+        made = self.at.get(answer.id, 0) - 0.05 if kill.role == BROKER else answer.time.timestamp()
+        return answer.id in self.at and self.at.get(answer.cause, kill.at) < kill.at < made
 
     @cached_property
     def _answers(self) -> dict[str, list[Recorded]]:
@@ -283,7 +307,7 @@ class Past:
 async def past_of(crew: Crew, run: str, watch: Watch) -> Past:
     """To be asked once ``run`` is over."""
     told = await crew.facts(run)
-    return Past(told, watch.heard, await play(told[0], ports()))
+    return Past(told, watch.told, watch.heard, await play(told[0], ports()))
 
 
 def _attempts(told: Iterable[Recorded]) -> Counter[tuple[str, str]]:

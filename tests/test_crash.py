@@ -6,11 +6,20 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from nats.errors import TimeoutError as NoAnswerError
+from nats.js.manager import JetStreamManager
 
 from agent0.assembly_tables import live_path
+from agent0.errors import DependencyError
+from agent0.settings import Settings
 from infra import storage
+from infra.bus import Bus
+from infra.log import Log
+from infra.server import Server
+from infra.topology import Topology, init
 from projections import Projector, Views, select, tables
 from tests.crashing import ROLES, SIZES, crash, past_of, watching
 from tests.processes import KINDS, ROOT, Crew
@@ -34,11 +43,30 @@ async def test_nothing_is_lost_whoever_is_killed(tmp_path: Path) -> None:
         with storage.reading(live_path(crew.settings)) as db:
             (rows,) = select(db, "SELECT count(*) AS n FROM events WHERE run = ?", (run,))
     assert Counter(kill.role for kill in kills) == dict.fromkeys(ROLES, KILLS)
-    assert (past.finished, past.lost, past.lost_attempts, past.duplicates) == (True, [], 0, 0)
+    assert (past.finished, past.lost, past.lost_attempts, past.duplicates) == (True, [], 0, [])
     assert [r.seq for r in past.told] == sorted(r.seq for r in past.told)
     assert rebuilt["verified"] is True
     assert rows["n"] == len(past.told)
     assert past.same
+
+
+async def test_handlers_whose_log_goes_away_as_they_begin_say_so(
+    log: Log, nats_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a dependency that is away, which whoever started them starts them again for: it is no defect."""
+    settings = Settings()
+    await init(nats_server, Topology(settings.nats, settings.handlers), ())
+    info, asked = JetStreamManager.consumer_info, list[str]()
+
+    async def dying(self: JetStreamManager, stream: str, consumer: str, *more: Any) -> Any:
+        asked.append(consumer)
+        if asked.count(consumer) > 1:  # it was there to be looked at, and is not there to be subscribed to
+            raise NoAnswerError
+        return await info(self, stream, consumer, *more)
+
+    monkeypatch.setattr(JetStreamManager, "consumer_info", dying)
+    with pytest.raises(DependencyError, match="went away while the handlers began"):
+        await Bus(log, (), {}, lambda state, _: state, settings).start()
 
 
 def test_tables_are_made_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -46,7 +74,13 @@ def test_tables_are_made_whole_or_not_at_all(tmp_path: Path) -> None:
     script = """
 import os, sys
 from pathlib import Path
+from agent0.errors import DependencyError
+from agent0.settings import Settings
 from infra import storage
+from infra.bus import Bus
+from infra.log import Log
+from infra.server import Server
+from infra.topology import Topology, init
 from projections import projector, tables
 projector.fingerprint = lambda known: os._exit(9)  # the last thing that making needs
 projector.Projector(Path(sys.argv[1]), storage.connect, tables(), "stream")

@@ -1,0 +1,113 @@
+"""The judges of the crash matrix notice what they are to notice, and docs/reliability.md says what they found."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.crash import State
+from benchmarks.crash_page import PAGE, Line, page, wrong
+from events.base import Recorded
+from handlers.play import play
+from tests.crashing import ROLES, Kill, Past
+from tests.world import ports, small, started
+
+
+@pytest.fixture(scope="module")
+def told() -> list[Recorded]:
+    """A run in memory."""
+    return asyncio.run(play(started(small(iterations=1)), ports()))
+
+
+def past(stored: Sequence[Recorded], heard: Sequence[Recorded], undisturbed: Sequence[Recorded]) -> Past:
+    return Past(stored, heard, {r.id: float(r.seq) for r in heard}, undisturbed)
+
+
+def attempt(told: Sequence[Recorded]) -> Recorded:
+    return next(r for r in told if r.type == "TaskAttempted")
+
+
+def test_a_run_that_was_left_alone_is_as_it_must_be(told: list[Recorded]) -> None:
+    found = past(told, told, told)
+    assert (found.finished, found.lost, found.lost_attempts, found.duplicates, found.same) == (True, [], 0, [], True)
+
+
+def test_what_is_gone_is_noticed(told: list[Recorded]) -> None:
+    gone = attempt(told)
+    found = past([r for r in told if r is not gone], told, told)
+    assert (found.lost, found.lost_attempts, found.same) == ([gone], 1, False)
+    assert not past(told[:-1], told, told).finished
+
+
+def test_what_is_there_twice_is_noticed(told: list[Recorded]) -> None:
+    one = attempt(told)
+    again = one.model_copy(update={"id": "another"})
+    for twice in (one, again):
+        found = past([*told, twice], told, told)
+        assert found.duplicates == [twice]
+        assert not found.same
+
+
+def test_the_middle_of_work_is_told_from_its_end(told: list[Recorded]) -> None:
+    """Asked at 10, killed at 11, answered at 12; and killed again when nothing was left to do."""
+    one = attempt(told)
+    answer = one.model_copy(update={"time": one.time.fromtimestamp(12, one.time.tzinfo)})
+    found = Past([answer], [answer], {answer.cause: 10.0, answer.id: 12.5}, told)
+    assert found.recovery(Kill("student", 11.0)) == (True, 1.5)
+    assert found.recovery(Kill("student", 13.0)) == (False, None)
+    assert found.recovery(Kill("teacher", 11.0)) == (False, None)
+    assert found.recovery(Kill("projector", 11.0, behind=True, back_s=0.5)) == (True, 0.5)
+
+
+GOOD: Line = {"what": "round", "finished": True, "rebuilt": True, "same": True, "missing": 0, "load": 1, "seconds": 60}
+KILL: Line = {"role": "student", "middle": True, "back_s": 1.0, "lost": 0, "twice": 0}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, []),
+        ({"finished": False}, ["not finished"]),
+        ({"rebuilt": False}, ["tables differ"]),
+        ({"same": False}, ["says something else"]),
+        ({"missing": 1}, ["missing"]),
+        ({"failed": "AssertionError"}, ["did not come to an end"]),
+        ({"kills": [{**KILL, "lost": 1}]}, ["missing"]),
+        ({"kills": [{**KILL, "twice": 2}]}, ["there twice"]),
+    ],
+)
+def test_what_is_wrong_is_said(change: Line, words: list[str]) -> None:
+    line = {**GOOD, "kills": [KILL], **change}
+    assert wrong(line) == words
+    said = page([line], 1000, 0, "today", "0")
+    assert ("What was not as it must be" in said) == bool(words)
+    assert all(word in said for word in words)
+
+
+def test_what_was_cut_off_is_done_again(tmp_path: Path) -> None:
+    state = State(tmp_path / "state.jsonl")
+    state.add({**GOOD, "kills": [KILL] * 3})
+    with state.path.open("a") as file:
+        file.write('{"what": "round", "ki')
+    again = State(state.path)
+    assert (again.lines, again.kills) == (state.lines, 3)
+    again.add({**GOOD, "kills": [KILL]})
+    assert State(state.path).kills == 4
+
+
+def test_the_page_says_what_was_found() -> None:
+    text = PAGE.read_text()
+    assert "python -m benchmarks.crash" in text and "make crash" in text
+    rows = {cells[0]: cells[1:] for line in text.splitlines() if len(cells := _cells(line)) == 7}
+    assert set(ROLES) <= set(rows)
+    assert all(rows[role][2:4] == ["0", "0"] for role in ROLES), "attempts lost, stored twice"
+    total = int(re.search(r"\*\*(\d+) kills\*\*", text)[1])  # type: ignore[index]
+    trainer = int(re.search(r"trainer\*\* was killed (\d+) times", text)[1])  # type: ignore[index]
+    assert total == trainer + sum(int(rows[role][0]) for role in ROLES)
+    assert "What was not as it must be" not in text
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("| ") else []
