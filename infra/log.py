@@ -196,10 +196,12 @@ class Log:
         return {r.id: seq - len(events) + n for n, r in enumerate(events, 1)}
 
     async def _landed(self, events: Sequence[Recorded], floor: int) -> dict[str, int]:
-        """After an answer was lost: what is there nevertheless. Nothing, where that cannot be told yet."""
+        """After an answer was lost: what is there nevertheless. Nothing, where that cannot be told yet: then the server
+        will say that it is a duplicate."""
         try:
-            return await self._stored(events, floor)
-        except DependencyError:
+            async with asyncio.timeout(self._answer_s):
+                return await self._stored(events, floor)
+        except (DependencyError, TimeoutError):
             return {}
 
     async def _require_stored(self, events: Sequence[Recorded]) -> dict[str, int]:

@@ -20,6 +20,7 @@ from nats.errors import Error
 
 from agent0.assembly import provision
 from agent0.configuration import load
+from agent0.errors import DependencyError
 from agent0.settings import Settings
 from events.alarms import AlarmRaised
 from events.base import Recorded, record
@@ -191,8 +192,18 @@ async def _write(log: Log, writer: int, seed: float, found: Published, stop: asy
             number += 1
             event = AlarmRaised(alarm=f"a{writer}-{number}", severity="info", message="m")
             batch.append(record(event, run=f"w{writer}", time=datetime.now(UTC)))
-        seqs = await log.append(batch)
+        seqs = await _stored(log, batch)
         found.acknowledged |= {r.id: seq for r, seq in zip(batch, seqs, strict=True)}
+        await asyncio.sleep(0.002)  # the servers want some of this machine, too
+
+
+async def _stored(log: Log, batch: Sequence[Recorded]) -> list[int]:
+    """As those who commit for handlers do: as long as there is no leader, again."""
+    while True:
+        try:
+            return await log.append(batch)
+        except DependencyError:
+            await asyncio.sleep(0.2)
 
 
 def _free_ports(count: int) -> list[int]:
