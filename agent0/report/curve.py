@@ -123,7 +123,7 @@ def _draw_within(axes: Axes, held: Sequence[Row], colours: Palette) -> None:
     told = f"solved within {tried[-1]['checked']} checked attempts"
     axes.plot(at, within, "-^", color=colours.within, lw=2, label=told, zorder=3)
     axes.fill_between(at, low, high, color=colours.within, alpha=0.15, linewidth=0)
-    axes.plot(at, once, ":^", color=colours.within, ms=4, label="these tasks at the first go")
+    axes.plot(at, once, ":^", color=colours.within, ms=5, label="these tasks at the first go", zorder=6)
 
 
 def _draw_test(axes: Axes, scores: Sequence[Row], colours: Palette) -> None:
@@ -145,10 +145,24 @@ def _draw_test(axes: Axes, scores: Sequence[Row], colours: Palette) -> None:
             zorder=5,
         )
     for score in scores:
+        _draw_test_within(axes, score, colours)
         if score["forced_tool"]:
             axes.axhline(
                 score["accuracy"], color=colours.forced, ls=":", lw=2, label="untrained, tool forced (control, test)"
             )
+
+
+def _draw_test_within(axes: Axes, score: Row, colours: Palette) -> None:
+    within, low, high = (score[name] for name in ("solved_within", "lower95_within", "upper95_within"))
+    if within is None:
+        return
+    mark = "v" if score["forced_tool"] else "D"
+    told = f"test, {'tool forced, ' if score['forced_tool'] else ''}within {score['checked']} checked attempts"
+    known = axes.get_legend_handles_labels()[1]
+    spread = [[max(within - low, 0.0)], [max(high - within, 0.0)]]
+    label = told if told not in known else "_"
+    at = [_shifted(score) + 0.08]
+    axes.errorbar(at, [within], spread, fmt=mark, color=colours.within, capsize=4, label=label, zorder=5)
 
 
 def _shifted(score: Row) -> float:

@@ -46,8 +46,8 @@ def outcome_of(item: Row) -> Outcome:
 
 
 def _asked(domain: str, question: str) -> tuple[Task | None, str]:
-    """The task that a question asks, and its answer."""
+    """The task that a question asks, and its answer where there is only one."""
     for family in families(domain, None).values():
         if (task := task_of(family, question)) is not None:
-            return task, family.solve(task.params)
+            return task, "" if family.check else family.solve(task.params)
     return None, ""

@@ -233,15 +233,15 @@ def _attempt(request: GenerateRequest, entry: Family, params: Params, skill: int
 
 
 def _tried(turns: Sequence[Turn], entry: Family, params: Params, skill: int, rng: random.Random) -> str:
-    """An answer put to the tool ``check``: at first often a wrong one, then another, and what was right is given."""
+    """An answer put to the tool ``check``: what another tool printed, or its own, at first often a wrong one; then
+    another, and what was right is given."""
     said = turns[-1].content if turns[-1].role == "tool" else WRONG
     if said == RIGHT:
         made = [call for turn in turns if turn.role == "assistant" for call in parse_turn(turn.content).calls]
         return f"\\boxed{{{made[-1].arguments['answer']}}}"
-    if not said.startswith(WRONG):
-        return _guess(entry, params, rng)
     right = entry.solve(params)
-    return format_call("check", {"answer": right if rng.random() < tool_share(skill) else _near(right, rng)})
+    answer = right if rng.random() < tool_share(skill) else _near(right, rng)
+    return format_call("check", {"answer": answer if said.startswith(WRONG) else said.strip()})
 
 
 def _act(entry: Family, params: Params, turn: int, forced: bool, skill: int, rng: random.Random) -> str:
