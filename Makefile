@@ -3,7 +3,7 @@
 #   make run      set up, then the main job: a small model learns to use its tools (about ten minutes)
 #   make test     set up, then ruff, mypy and the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
-#   make bench    what event spine, tables, seals and sandbox cost, how served models differ; verdicts, where
+#   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ; verdicts, where
 #                 AGENT0_BENCHMARKS names rows
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices
 #   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes docs/reliability.md)
@@ -55,6 +55,7 @@ bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.spine
 	$(BIN)/python -m benchmarks.projection
 	$(BIN)/python -m benchmarks.evidence
+	$(BIN)/python -m benchmarks.past
 	$(BIN)/python -m benchmarks.sandbox
 	$(BIN)/python -m benchmarks.serving
 	[ -z "$${AGENT0_BENCHMARKS:-}" ] || $(BIN)/python -m benchmarks.verifiers --data "$$AGENT0_BENCHMARKS"
