@@ -88,7 +88,7 @@ def need(
         adapter      (4 + 4) x rank x (inputs + outputs of the linear layers): LoRA and its gradients, single precision
         optimizer    8 x rank x (inputs + outputs): AdamW's two memories
         activations  N x one layer's x L, or with gradient checkpointing N x (b h L + one layer's), where one layer's is
-                     b (9 h + 5 i) + 4 (5 h + i): what its backward pass needs, and LoRA's inputs in single precision
+                     b (8 h + 4 i): what its backward pass needs; in half precision and 12 h: what norms keep in single
         logits       N x V x (b + 12): logits, their single-precision copy, log-softmax, and a gradient
 
     Settings that change it: rows ``micro_batch``, tokens ``max_tokens`` and ``max_turns``, b ``precision``.
@@ -96,7 +96,8 @@ def need(
     size, count = BYTES[precision], rows * tokens
     frozen = size * (shape.weights - shape.linear) + (NF4 if quantized else size) * shape.linear
     trained = rank * shape.ways
-    layer = size * (9 * shape.hidden + 5 * shape.intermediate) + 4 * (5 * shape.hidden + shape.intermediate)
+    layer = size * (8 * shape.hidden + 4 * shape.intermediate)
+    layer += 12 * shape.hidden if size < 4 else 0
     kept = size * shape.hidden * shape.layers + layer if checkpointing else layer * shape.layers
     return Need(frozen, 8.0 * trained, 8.0 * trained, count * kept, count * shape.vocabulary * (size + 12.0))
 

@@ -42,8 +42,8 @@ class Team:
         return self._accelerator.scaler is not None
 
     def prepare(self, optimizer: torch.optim.Optimizer) -> Any:
-        """``optimizer``, which now knows of the scale."""
-        return self._accelerator.prepare_optimizer(optimizer)
+        """``optimizer``, which knows of the scale where there is one."""
+        return self._accelerator.prepare_optimizer(optimizer) if self.scaled else optimizer
 
     def casting(self) -> AbstractContextManager[Any]:
         """Where a forward pass is computed in half precision, if that was asked for."""
@@ -84,6 +84,7 @@ class Team:
 
     def end(self) -> dict[str, float]:
         """A job is over: let go of its optimizer. On a GPU: ``peak_mib``, the most memory it held."""
-        self._accelerator.free_memory()
+        if self.scaled:
+            self._accelerator.free_memory()
         peak = 0.0 if self.device == "cpu" else torch.cuda.max_memory_allocated(self.device) / 2**20
         return {"peak_mib": peak} if peak else {}

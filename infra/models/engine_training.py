@@ -92,10 +92,11 @@ class Training:
     def _checkpointing(self, base: Any, recipe: Recipe) -> None:
         asked = recipe.gradient_checkpointing
         wanted = asked == "on" or (asked == "auto" and self._team.device != "cpu")
+        name = "activation" if hasattr(base, "activation_checkpointing_enable") else "gradient"  # as transformers says
         if wanted:
-            base.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            getattr(base, f"{name}_checkpointing_enable")({"use_reentrant": False})
         elif self._recomputing:
-            base.gradient_checkpointing_disable()
+            getattr(base, f"{name}_checkpointing_disable")()
         self._recomputing = wanted
 
     def _room(self, job: TrainJob, recipe: Recipe) -> str:

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 from agent0.errors import TransientError
 from agent0.ports import Sample, TrainJob
 from events.values import Trajectory
-from infra.lora import LoraTrainer
+from infra.lora import LoraTrainer, pace_of
 from infra.models.engine_saving import HalfDone
 from infra.models.engine_training import Training
 from tests.memory import MemoryArtifacts
@@ -86,9 +86,12 @@ async def test_a_trainer_that_is_killed_goes_on(
             assert not under_way.done()
             await asyncio.sleep(0.005)
         assert trainer.pid is not None
+        told = pace_of(tmp_path, "student-0", job.seed)
+        assert told is not None and told.total == 34 and 0 <= told.done <= 34
         os.kill(trainer.pid, signal.SIGKILL)
         with pytest.raises(TransientError):
             await under_way
+        assert pace_of(tmp_path, "student-0", job.seed) is None
         again = await trainer.train(job)
     finally:
         await trainer.close()

@@ -1,0 +1,294 @@
+"""Training in this process: every objective, the parent as reference, lessons, halves of a minibatch, and memory."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import get_peft_model
+from transformers import PreTrainedTokenizerFast
+
+from agent0.cli.live import steps
+from agent0.errors import DependencyError, OperationError
+from agent0.objectives.policy_gradient import token_logprobs
+from agent0.ports import Lesson, Sample, TrainJob
+from events.values import Trajectory, Turn
+from infra.models.engine import load
+from infra.models.engine_adapter import Adapter, lora_settings, unpack
+from infra.models.engine_memory import Need, check_room, need, need_of, refused_or_told, shape_of
+from infra.models.engine_pace import Told
+from infra.models.engine_recipe import Recipe
+from infra.models.engine_saving import HalfDone
+from infra.models.engine_step import Step
+from infra.models.engine_team import Team
+from infra.models.engine_training import Training
+from tests.engine.test_saving import Killed, job_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
+RANK = {"rank": 4, "alpha": 8}
+
+
+@pytest.fixture(scope="module")
+def training(folder: Path) -> Training:
+    return Training(str(folder))
+
+
+def path_of(tokenizer: PreTrainedTokenizerFast, text: str, tools: int = 2) -> Trajectory:
+    """Prompt, own tokens, ``tools`` tokens of a tool, own tokens."""
+    ids = tuple(tokenizer.encode(text))
+    mask = tuple(int(n > 3 and not 6 <= n < 6 + tools) for n in range(len(ids)))
+    return Trajectory(token_ids=ids, mask=mask, logprobs=tuple(-1.5 * m for m in mask))
+
+
+def weights_of(adapter: bytes) -> torch.Tensor:
+    return torch.cat([tensor.flatten() for _, tensor in sorted(unpack(adapter).weights.items())])
+
+
+def pairs_of(job: TrainJob) -> TrainJob:
+    better, worse = job.samples[::2], job.samples[1::2]
+    return replace(job, samples=tuple(replace(a, over=b.trajectory) for a, b in zip(better, worse, strict=False)))
+
+
+@pytest.mark.parametrize("name", ["adpo", "grpo", "reinforce", "rloo", "sft", "dpo"])
+def test_every_objective_trains_and_is_resumed(
+    name: str, training: Training, tokenizer: PreTrainedTokenizerFast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = job_of(tokenizer, samples=6, temperature=0.8, **({} if name in ("sft", "dpo") else {"kl": 0.2}))
+    job = replace(pairs_of(plain) if name == "dpo" else plain, settings={**plain.settings, "objective": name})
+    whole, metrics = training.train(job, b"")
+    assert metrics["skipped"] == 0 and metrics["steps"] == (2 * 2 + 2 if name == "dpo" else 2 * 3 + 2)
+    assert ("kl" in metrics, "preferred" in metrics) == (name not in ("sft", "dpo"), name == "dpo")
+    saving, kept = HalfDone.save, tmp_path / "half.safetensors"
+
+    def save(self: HalfDone, *arguments: Any) -> None:
+        saving(self, *arguments)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HalfDone, "save", save)
+        with pytest.raises(Killed):
+            training.train(job, b"", str(kept), 0.0)
+    again, told = training.train(job, b"", str(kept), 1e9)
+    assert again == whole  # the parent stands for itself, though the model has moved on
+    assert {k: v for k, v in told.items() if k != "seconds"} == {k: v for k, v in metrics.items() if k != "seconds"}
+
+
+def _step(folder: Path, recipe: Recipe) -> tuple[Step, Any, list[torch.nn.Parameter]]:
+    """In double precision, LoRA's second matrices no longer zero."""
+    base, tokenizer = load(str(folder), "cpu", "")
+    torch.manual_seed(3)
+    model: Any = get_peft_model(base, Adapter(lora_settings(4, 8), {}, {}).config()).double()
+    own = [one for one in model.parameters() if one.requires_grad]
+    with torch.no_grad():
+        for one in own:
+            one.add_(torch.randn_like(one) * 0.05)
+    return Step(model, recipe, Team("cpu", "fp32"), int(tokenizer.pad_token_id)), model, own
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_a_minibatch_is_the_sum_of_its_rows_alone(folder: Path, tokenizer: PreTrainedTokenizerFast, rows: int) -> None:
+    """Padding, other rows and parts change nothing: the gradient of every LoRA weight, to 1e-6, against each row run
+    by itself and the formula written out."""
+    recipe = Recipe(objective="adpo", micro_batch=rows, temperature=0.5)
+    step, model, own = _step(folder, recipe)
+    texts = ("What is 1+2?", "Say it.", "12345678901234567", "Sort [3, 1, 2] and say it.", "abcde")
+    batch = [
+        Sample(path_of(tokenizer, text, n), (-1.0) ** n * (1 + n), 0.25 + n / 8, 0.5 + n / 4)
+        for n, text in enumerate(texts)
+    ]
+    told = step.gradients("policy", batch)
+    found = [one.grad.clone() for one in own if one.grad is not None]
+    total = sum(sum(sample.trajectory.mask) for sample in batch)
+    loss = torch.zeros(())
+    for sample in batch:
+        ids = torch.tensor([sample.trajectory.token_ids])
+        new = token_logprobs(model(input_ids=ids).logits, ids, 0.5)[0]
+        terms = [
+            torch.minimum(
+                (new[t] - old).exp() * sample.advantage,
+                (new[t] - old).exp().clamp(0.8, 1 + sample.clip_high) * sample.advantage,
+            )
+            for t, old in enumerate(sample.trajectory.logprobs)
+            if sample.trajectory.mask[t]
+        ]
+        loss = loss - sample.weight * sum(terms, torch.zeros(())) / total
+    expected = torch.autograd.grad(loss, own)
+    assert told["loss"] == pytest.approx(float(loss.detach()), rel=1e-6) and told["tokens"] == total
+    for one, other in zip(found, expected, strict=True):
+        assert torch.allclose(one, other, rtol=1e-6, atol=1e-9 * float(other.abs().max()) + 1e-15)
+
+
+def test_a_tools_words_never_matter_to_the_gradient_of_their_own(
+    folder: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """A trajectory without a token of its own has none at all."""
+    step, _, own = _step(folder, Recipe())
+    path = path_of(tokenizer, "What is 1+2?")
+    silent = path.model_copy(update={"mask": (0,) * len(path.mask)})
+    step.gradients("policy", [Sample(silent, 3.0)])
+    step.gradients("replay", [Sample(silent, 1.0)])
+    assert all(one.grad is None or not bool(one.grad.any()) for one in own)
+
+
+def test_computing_activations_twice_changes_no_bit(training: Training, tokenizer: PreTrainedTokenizerFast) -> None:
+    job = job_of(tokenizer)
+    kept = training.train(job, b"")[0]
+    twice = training.train(replace(job, settings={**job.settings, "gradient_checkpointing": "on"}), b"")[0]
+    assert kept == twice == training.train(job, b"")[0]
+
+
+def test_a_penalty_keeps_the_model_near_its_parent(training: Training, tokenizer: PreTrainedTokenizerFast) -> None:
+    job = replace(job_of(tokenizer, samples=4, epochs=3, clip_low=5.0), replay=())
+    parent = training.train(job, b"")[0]
+    moved = []
+    for kl in (1e-9, 3.0):
+        _, metrics = training.train(replace(job, settings={**job.settings, "kl": kl}), parent)
+        moved.append(metrics["kl"])
+    assert 0 <= moved[1] < 0.7 * moved[0]
+    still = training.train(replace(job, settings={**job.settings, "kl": 1.0, "lr": 1e-12}), parent)[1]
+    assert still["kl"] == pytest.approx(0, abs=1e-6)  # the reference is the parent with its adapter, not the base
+
+
+def test_pairs_are_measured_against_the_parent(training: Training, tokenizer: PreTrainedTokenizerFast) -> None:
+    """At temperature 1 by what it said when it wrote them, else by what it says now."""
+    job = pairs_of(job_of(tokenizer, samples=6, lr=1e-12, epochs=1, objective="dpo"))  # type: ignore[arg-type]
+    then, now = (training.train(replace(job, settings={**job.settings, "temperature": t}), b"")[1] for t in (1.0, 0.7))
+    assert abs(then["margin"]) > 1e-2 > 1e-4 > abs(now["margin"])
+    learned = training.train(replace(job, settings={**job.settings, "lr": 5e-3, "epochs": 8, "temperature": 0.7}), b"")
+    assert learned[1]["preferred"] > 0.8 and learned[1]["margin"] > 0
+
+
+def test_lessons_are_learned_and_those_too_long_are_counted(
+    training: Training, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    asked = Turn(role="user", content="What is 2+2?")
+    lesson = Lesson((asked, Turn(role="assistant", content="seven"), Turn(role="tool", content="no")), event="e1")
+    job = TrainJob((), (), None, 5, {**RANK, "lr": 2e-2, "replay_steps": 5}, lessons=(lesson,))
+    adapter, metrics = training.train(job, b"")
+    assert (metrics["lessons"], metrics["steps"], metrics["tokens"]) == (1, 5, 0)
+    once = replace(job, settings={**job.settings, "replay_steps": 1, "lr": 1e-12})
+    assert training.train(once, adapter)[1]["replay_loss"] < training.train(once, b"")[1]["replay_loss"] / 2
+    silent = Lesson((asked,))
+    long = replace(lesson, turns=(asked, Turn(role="assistant", content="x" * 500)))
+    assert training.train(replace(once, lessons=(lesson, silent, long)), b"")[1]["lessons_left_out"] == 2
+    halved = replace(once, lessons=(replace(lesson, weight=0.5),))
+    assert training.train(halved, b"")[1]["replay_loss"] == training.train(once, b"")[1]["replay_loss"] / 2
+
+
+def test_tokens_of_another_model_are_refused(training: Training, tokenizer: PreTrainedTokenizerFast) -> None:
+    odd = Trajectory(token_ids=(1, len(tokenizer)), mask=(0, 1), logprobs=(0.0, -1.0))
+    job = replace(job_of(tokenizer), samples=(Sample(odd, 1.0),))
+    with pytest.raises(OperationError, match="another model"):
+        training.train(job, b"")
+    with pytest.raises(OperationError, match="no objective"):
+        training.train(replace(job_of(tokenizer), settings={"objective": "ppo"}), b"")
+
+
+def test_half_precision_trains(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    """Casting is accelerate's; on a GPU the same lines run."""
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(True)  # it knows one precision a process
+    try:
+        half = Training(str(folder), precision="bf16")
+        adapter, metrics = half.train(job_of(tokenizer), b"")
+        assert half._loaded is not None and half._loaded[0].dtype == torch.bfloat16
+    finally:
+        AcceleratorState._reset_state(True)
+    full = Training(str(folder)).train(job_of(tokenizer), b"")[0]
+    assert metrics["skipped"] == 0 and bool(torch.isfinite(weights_of(adapter)).all())
+    assert torch.nn.functional.cosine_similarity(weights_of(adapter), weights_of(full), dim=0) > 0.9
+
+
+def test_it_tells_how_far_it_is(training: Training, tokenizer: PreTrainedTokenizerFast) -> None:
+    heard: list[Told] = []
+    training.tell = heard.append  # type: ignore[method-assign]
+    try:
+        training.train(job_of(tokenizer), b"")
+    finally:
+        del training.tell
+    assert (heard[0].done, heard[-1].done) == (0, 8) and {told.total for told in heard} == {8}
+    assert heard[0].left_s is None and heard[-1].left_s == 0.0
+    assert steps("student-3", Told(12, 40, 75.2)) == "student-3 step 12/40, about 1 min 15 s left"
+    assert steps("student-3", Told()) == "student-3: loading the model"
+
+
+# --- memory
+
+
+@pytest.fixture
+def counted() -> Iterator[list[int]]:
+    """Bytes that autograd keeps for the way back, each storage once, parameters left out."""
+    seen: dict[int, int] = {}
+    sizes: list[int] = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        if not isinstance(tensor, torch.nn.Parameter) and not tensor.is_leaf:
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in seen:
+                seen[storage.data_ptr()] = storage.nbytes()
+                sizes.append(storage.nbytes())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield sizes
+
+
+def test_the_estimate_is_near_what_is_kept(tmp_path: Path, counted: list[int]) -> None:
+    """On a model wide enough that its layers and logits are what counts: within a tenth."""
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    config = Qwen2Config(
+        vocab_size=512, hidden_size=64, intermediate_size=256, num_hidden_layers=3, num_attention_heads=4,
+        num_key_value_heads=2, tie_word_embeddings=True,
+    )  # fmt: skip
+    Qwen2ForCausalLM(config).save_pretrained(tmp_path)
+    model: Any = get_peft_model(Qwen2ForCausalLM(config), Adapter(lora_settings(4, 8), {}, {}).config()).train()
+    ids = torch.randint(0, 512, (4, 48))
+    token_logprobs(model(input_ids=ids, use_cache=False).logits, ids).sum()
+    shape = shape_of(tmp_path)
+    frozen = sum(one.numel() for one in model.parameters() if not one.requires_grad)
+    trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
+    assert (shape.weights, 4 * shape.ways, shape.layers, shape.vocabulary) == (frozen, trained, 3, 512)
+    found = need(shape, rank=4, rows=4, tokens=48, precision="fp32", quantized=False, checkpointing=False)
+    assert found.weights == 4 * frozen and found.adapter == found.optimizer == 8 * trained
+    assert found.logits == 16.0 * 4 * 48 * 512  # of which log-softmax is kept for the way back
+    assert sum(counted) == pytest.approx(found.activations + found.logits / 4, rel=0.1)
+
+
+def test_settings_that_save_memory_lower_the_estimate(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    shape = shape_of(folder)
+    plain = {"rank": 8, "rows": 4, "tokens": 64, "precision": "bf16", "quantized": False, "checkpointing": False}
+    full = need(shape, **plain)  # type: ignore[arg-type]
+    for change in ({"rows": 1}, {"tokens": 32}, {"checkpointing": True}, {"quantized": True}, {"rank": 2}):
+        assert need(shape, **plain | change).total < full.total  # type: ignore[arg-type]
+    assert need(shape, **plain | {"precision": "fp32"}).total > full.total  # type: ignore[arg-type]
+    job = job_of(tokenizer)
+    longest = max(len(sample.trajectory.token_ids) for sample in job.samples)
+    told = need_of(folder, job, Recipe.of(job), "cuda", "", "bf16")
+    assert told == need(shape, **plain | {"rank": 4, "rows": 2, "tokens": longest, "checkpointing": True})  # type: ignore[arg-type]
+
+
+def test_no_room_is_said_with_the_setting_to_change() -> None:
+    gib = 2.0**30
+    small = Need(2 * gib, 0.1 * gib, 0.1 * gib, gib, gib)
+    assert refused_or_told(small, 8 * gib, "cuda", "").startswith("training needs about 4.62 GiB (weights 2.00")
+    for found, quantization, words in (
+        (replace(small, logits=9 * gib), "", "micro_batch = 1"),
+        (replace(small, weights=9 * gib), "", "quantization = 4bit"),
+        (replace(small, weights=9 * gib), "4bit", "smaller model"),
+    ):
+        with pytest.raises(OperationError, match=words):
+            refused_or_told(found, 8 * gib, "cuda", quantization)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_named_before_anything_is_loaded(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({}))
+    with pytest.raises(DependencyError, match="sees no GPU"):
+        check_room(tmp_path, job_of(tokenizer), Recipe(), "cuda", "", "bf16")
