@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.cli import terminal
+from agent0.cli import experiment_grids, terminal
 
 if TYPE_CHECKING:
     from agent0.assembly_experiments import Progress
 
-app = typer.Typer(help="Experiments on the past: other rewards, other verdicts, other training, from what was logged.")
+app = typer.Typer(
+    help="Experiments: other rewards, verdicts or training from what was logged; and runs compared, arm by arm."
+)
 Name = Annotated[str, typer.Option("--name", "-n", help="Its name; run again with the same one, it goes on.")]
 
 
@@ -189,6 +191,9 @@ def compare(
     terminal.table(found["cost"], False, title="\nCost")
     if out is not None:
         terminal.text(str(out))
+
+
+experiment_grids.add_to(app)
 
 
 def _resolved(run: str) -> str:

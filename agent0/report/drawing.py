@@ -29,8 +29,17 @@ class Score:
     high: float
 
 
-def lines(series: Mapping[str, Sequence[float | None]], ticks: Sequence[str], title: str) -> Markup:
-    """Shares over ``ticks``, a line each, told apart by colour, mark and dashes; empty without a value."""
+Span = tuple[float, float]
+
+
+def lines(
+    series: Mapping[str, Sequence[float | None]],
+    ticks: Sequence[str],
+    title: str,
+    spans: Mapping[str, Sequence[Span | None]] | None = None,
+) -> Markup:
+    """Shares over ``ticks``, a line each, told apart by colour, mark and dashes; empty without a value. ``spans`` are
+    their intervals, a place each: drawn beside one another, so that none hides another."""
     if not any(value is not None for values in series.values() for value in values):
         return Markup()
     left, right, top, bottom = 50, HALF - 22, 12, 200
@@ -44,6 +53,10 @@ def lines(series: Mapping[str, Sequence[float | None]], ticks: Sequence[str], ti
         points = [(left + place * step, y(value)) for place, value in enumerate(values) if value is not None]
         parts.append(_path(points, number))
         parts += [_mark(*point, number) for point in points]
+    for number, name in enumerate(series):
+        for place, span in enumerate((spans or {}).get(name, ())):
+            at = left + place * step + 3 * (number - (len(series) - 1) / 2)
+            parts += [_line(at, y(span[0]), at, y(span[1]), f"c{number % COLOURS}")] if span else []
     return _picture(parts, HALF, bottom + 26, title) + _key(list(series))
 
 

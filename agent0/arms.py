@@ -1,0 +1,272 @@
+"""What arms came to over seeds: means with intervals, paired tests on the same items, curves, cost.
+
+A claim must hold over items and over seeds: the p that counts is the greater of two, that of the exact test over items
+(each item once, its seeds together) and that of Student's paired test over seeds; Holm's correction runs over the arms.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import fmean
+from typing import Any
+
+from agent0.analysis.improvement import FELL, IMPROVED, UNSHOWN
+from agent0.comparison import LEVEL, compare, holm
+from agent0.seeds import mean_of, tested
+from agent0.statistics import wilson
+from events.base import Recorded
+from events.checkpoints import CheckpointEvaluated, CheckpointTrained
+from events.tasks import TaskAttempted, TaskProposed
+from events.values import Split
+
+Items = Mapping[int, float]
+"""Score by an item's place in its set."""
+ONE_SEED = "one seed: nothing may be claimed"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A score of a student: on which split, and what counts as solved there."""
+
+    title: str
+    split: Split
+    items: Callable[[CheckpointEvaluated], Items]
+
+
+def _right(scored: CheckpointEvaluated) -> Items:
+    return {place: float(said == "1") for place, said in enumerate(scored.outcomes)}
+
+
+def _at_once(scored: CheckpointEvaluated) -> Items:
+    told = zip(scored.outcomes, scored.outcomes_within, strict=False)
+    return {place: float(said == "1") for place, (said, within) in enumerate(told) if within != "-"}
+
+
+def _within(scored: CheckpointEvaluated) -> Items:
+    return {place: float(said == "1") for place, said in enumerate(scored.outcomes_within) if said != "-"}
+
+
+MEASURES: Mapping[str, Measure] = {
+    "test": Measure("test accuracy", "test", _right),
+    "validation": Measure("validation accuracy", "validation", _right),
+    "within": Measure("test tasks solved within so many checked attempts", "test", _within),
+    "at_once": Measure("the same tasks at the first go", "test", _at_once),
+}
+"""Name -> what it is. A measure that a run did not take is left out."""
+
+CONTROLS = {"untrained": "the same model before training", "forced_tool": "untrained, its tool forced"}
+"""Name -> what it is: scores of the same cell that need no training."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one cell came to. ``student`` is the checkpoint that it ended with."""
+
+    arm: str
+    seed: int
+    run: str
+    student: str
+    iterations: int
+    scores: tuple[CheckpointEvaluated, ...]
+    cost: Mapping[str, float] = field(default_factory=dict)
+
+
+def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> Outcome:
+    """Gathered from all events of a cell's run."""
+    scores = tuple(r.event for r in events if isinstance(r.event, CheckpointEvaluated))
+    return Outcome(arm, seed, events[0].run, student, iterations, scores, _cost(events))
+
+
+def _cost(events: Sequence[Recorded]) -> dict[str, float]:
+    cost: dict[str, float] = {"attempts": 0, "tokens": 0, "model_s": 0.0, "steps": 0, "training_s": 0.0}
+    for told in events:
+        match told.event:
+            case TaskAttempted() | TaskProposed() as wrote:
+                cost["attempts"] += isinstance(wrote, TaskAttempted)
+                cost["tokens"] += wrote.usage.prompt_tokens + wrote.usage.completion_tokens
+                cost["model_s"] += wrote.usage.wall_s
+            case CheckpointTrained() as trained:
+                cost["steps"] += trained.metrics.get("steps", 0)
+                cost["training_s"] += trained.wall_s
+    return {**cost, "wall_s": (events[-1].time - events[0].time).total_seconds()}
+
+
+def trained(outcome: Outcome, measure: Measure) -> Items:
+    """How the student that a cell ended with did; nothing where it was not measured."""
+    found = [s for s in _scores(outcome, measure.split) if s.checkpoint == outcome.student]
+    return measure.items(found[-1]) if found else {}
+
+
+def control(outcome: Outcome, measure: Measure, name: str) -> Items:
+    """How one of ``CONTROLS`` did; nothing where it was not measured."""
+    found = _scores(outcome, measure.split, forced=name == "forced_tool")
+    untrained = [score for score in found if score.iteration < 0]
+    return measure.items(untrained[0]) if untrained else {}
+
+
+def _scores(outcome: Outcome, split: Split, *, forced: bool = False) -> list[CheckpointEvaluated]:
+    return [score for score in outcome.scores if score.split == split and score.forced_tool == forced]
+
+
+def told_arms(outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each arm, measure and who was measured: the mean over seeds, with the wider of two intervals: over
+    seeds (Student's) and over items (Wilson's)."""
+    rows = []
+    for name in measures:
+        for arm, held in _by_arm(outcomes).items():
+            scored = {"trained": [trained(one, MEASURES[name]) for one in held]}
+            scored |= {who: [control(one, MEASURES[name], who) for one in held] for who in controls}
+            rows += [
+                {"measure": name, "arm": arm, "student": who, **_mean(found)}
+                for who, items in scored.items()
+                if (found := [one for one in items if one])
+            ]
+    return rows
+
+
+def _mean(scored: Sequence[Items]) -> dict[str, Any]:
+    found, items = mean_of([fmean(one.values()) for one in scored]), len(scored[0])
+    low, high = wilson(round(found.value * items), items)
+    if found.low is not None and found.high is not None:
+        low, high = max(0.0, min(low, found.low)), min(1.0, max(high, found.high))
+    return {"seeds": found.n, "items": items, "mean": found.value, "low": low, "high": high}
+
+
+def against(outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequence[str]) -> list[dict[str, Any]]:
+    """Claims: every arm against the first, and against its own controls, measure by measure. Holm's correction runs
+    over the arms of one such question."""
+    held = _by_arm(outcomes)
+    first = next(iter(held), "")
+    rows = []
+    for name in measures:
+        final = {arm: {one.seed: trained(one, MEASURES[name]) for one in found} for arm, found in held.items()}
+        rows += _claims(name, [(arm, first, final[first], final[arm]) for arm in held if arm != first])
+        for who in controls:
+            before = {a: {o.seed: control(o, MEASURES[name], who) for o in found} for a, found in held.items()}
+            rows += _claims(name, [(arm, who, before[arm], final[arm]) for arm in held])
+    return rows
+
+
+Seeded = Mapping[int, Items]
+
+
+def _claims(measure: str, pairs: Iterable[tuple[str, str, Seeded, Seeded]]) -> list[dict[str, Any]]:
+    rows = [
+        {"measure": measure, "arm": arm, "against": other, **found}
+        for arm, other, before, after in pairs
+        if (found := paired(before, after))
+    ]
+    adjusted = holm([row["p"] for row in rows if row["p"] is not None])
+    left = iter(adjusted)
+    for row in rows:
+        row["adjusted_p"] = None if row["p"] is None else next(left)
+        row["word"] = _word(row)
+    return rows
+
+
+def paired(before: Seeded, after: Seeded) -> dict[str, Any] | None:
+    """``after - before`` on the same items of the same seeds, with the wider of the intervals over seeds and over
+    items; None where no seed has both. A single seed has neither interval nor p over seeds."""
+    seeds = [seed for seed in before if before[seed] and set(before[seed]) == set(after.get(seed, {}))]
+    if not seeds:
+        return None
+    both = [(str(place), before[seed][place], after[seed][place]) for seed in seeds for place in before[seed]]
+    names, old, new = zip(*both, strict=True)
+    over_items = compare(old, new, clusters=names)
+    by_seed = [fmean(after[s].values()) - fmean(before[s].values()) for s in seeds]
+    over_seeds = tested(by_seed)
+    low, high = over_seeds.low, over_seeds.high
+    return {
+        "seeds": len(seeds),
+        "items": over_items.items,
+        "mean": fmean(by_seed),
+        "low": None if low is None else min(low, over_items.lower95),
+        "high": None if high is None else max(high, over_items.upper95),
+        "by_seed": by_seed,
+        "p_items": over_items.p,
+        "p_seeds": over_seeds.p,
+        "p": None if over_seeds.p is None else max(over_items.p, over_seeds.p),
+        "detectable": None if over_seeds.detectable is None else max(over_seeds.detectable, over_items.detectable),
+    }
+
+
+def _word(row: Mapping[str, Any]) -> str:
+    """The most that may be said."""
+    if row["adjusted_p"] is None:
+        return ONE_SEED
+    if row["adjusted_p"] >= LEVEL:
+        return UNSHOWN
+    if row["low"] > 0:
+        return IMPROVED
+    return FELL if row["high"] < 0 else UNSHOWN
+
+
+def curves(outcomes: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
+    """By arm: validation accuracy of the newest student after each iteration (-1: untrained), mean over seeds with its
+    interval. Where an iteration trained no student, the one before still stands."""
+    out = {}
+    for arm, held in _by_arm(outcomes).items():
+        rows = []
+        for place in range(-1, max(one.iterations for one in held)):
+            found = [items for one in held if (items := _standing(one, place))]
+            if found:
+                rows.append({"iteration": place, **_mean(found)})
+        out[arm] = rows
+    return out
+
+
+def _standing(outcome: Outcome, place: int) -> Items:
+    found = [score for score in _scores(outcome, "validation") if score.iteration <= place]
+    return _right(max(found, key=lambda score: score.iteration)) if found else {}
+
+
+def cost(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """What a cell of each arm took: means over its seeds."""
+    return [
+        {
+            "arm": arm,
+            "cells": len(held),
+            **{key: round(fmean(one.cost[key] for one in held), 3) for key in held[0].cost},
+        }
+        for arm, held in _by_arm(outcomes).items()
+    ]
+
+
+def seen(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each cell: its scores, before and after."""
+    rows = []
+    for one in outcomes:
+        row: dict[str, Any] = {"arm": one.arm, "seed": one.seed, "run": one.run, "student": one.student}
+        for name in measures:
+            before, after = control(one, MEASURES[name], "untrained"), trained(one, MEASURES[name])
+            row |= {f"{name}_untrained": _share(before), name: _share(after)}
+        rows.append(row | {"wall_s": one.cost.get("wall_s")})
+    return rows
+
+
+def _share(items: Items) -> float | None:
+    return fmean(items.values()) if items else None
+
+
+def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    held: dict[str, list[Outcome]] = {}
+    for one in outcomes:
+        held.setdefault(one.arm, []).append(one)
+    return held
+
+
+def plain(outcome: Outcome) -> dict[str, Any]:
+    """As JSON values."""
+    return {**asdict(outcome), "scores": [score.model_dump(mode="json") for score in outcome.scores]}
+
+
+def read(told: Mapping[str, Any]) -> Outcome:
+    """What ``plain`` wrote.
+
+    Raises:
+        ValueError: it is no such thing.
+    """
+    try:
+        scores = tuple(CheckpointEvaluated.model_validate(score) for score in told["scores"])
+        return Outcome(**{**told, "scores": scores})
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no outcome of a cell: {error}") from error

@@ -1,0 +1,187 @@
+"""Experiments that train: arms over seeds, one command for each grid there is; and other recipes for a run."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import terminal
+from agent0.grids import Grid, grids
+
+if TYPE_CHECKING:
+    from agent0.assembly_grid import Asked
+
+Profile = Annotated[
+    str | None, typer.Option("--profile", "-p", help="tiny, scripted … or the path of a .toml file; empty: its own.")
+]
+Seeds = Annotated[str | None, typer.Option(help="As 0,1,2 or 0-4; empty: its own.")]
+Name = Annotated[
+    str, typer.Option("--name", "-n", help="Run again with the same one, it goes on; empty: experiment and profile.")
+]
+Only = Annotated[str, typer.Option("--arms", metavar="ARM,ARM", help="Only these arms; the first is the measure.")]
+Models = Annotated[
+    list[str] | None, typer.Option("--model", metavar="[PROVIDER:]MODEL", help="All arms once more with this model.")
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells at once, each a process of its own.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where the HTML page goes; empty: beside the cells.")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """A command for each grid, and the search."""
+    app.command("hyperparameters")(hyperparameters)
+    for entry in grids().values():
+        app.command(entry.name, help=_help(entry))(_command(entry))
+
+
+def _help(entry: Grid) -> str:
+    arms = "; ".join(f"{arm.name}: {arm.about}" if arm.about else arm.name for arm in entry.arms)
+    return (
+        f"{entry.question} Arms: {arms}. Every arm runs with every seed, each a run in a data folder of its own; "
+        "killed, the same command goes on with what is not finished."
+    )
+
+
+def _command(entry: Grid) -> Callable[..., None]:
+    def command(
+        profile: Profile = None,
+        seeds: Seeds = None,
+        name: Name = "",
+        only: Only = "",
+        models: Models = None,
+        jobs: Jobs = 1,
+        pairs: terminal.Set = None,
+        out: Out = None,
+        as_json: terminal.Json = False,
+    ) -> None:
+        from agent0.assembly_grid import Asked
+        from agent0.cells import seeds_of
+
+        wanted = profile or entry.profile
+        if wanted.endswith(".toml"):
+            wanted = str(Path(wanted).absolute())
+        asked = Asked(
+            grid=entry,
+            name=name or f"{entry.name}-{Path(wanted).stem}".lower(),
+            profile=wanted,
+            seeds=entry.seeds if seeds is None else seeds_of(seeds),
+            given=terminal.overrides(pairs),
+            only=tuple(filter(None, (one.strip() for one in only.split(",")))),
+            models=tuple(models or ()),
+            jobs=jobs,
+        )
+        _carry(asked, out, as_json)
+
+    return command
+
+
+def _carry(asked: "Asked", out: Path | None, as_json: bool) -> None:
+    from agent0.assembly_grid import run_grid
+    from agent0.configuration import load
+    from agent0.report.grid_page import grid_page
+
+    held = load(asked.profile, asked.given)
+    stopping = "Stopping: cells under way stop cleanly; the same command goes on (again: at once)."
+    found = terminal.run_async(lambda: run_grid(held, asked, (lambda _: None) if as_json else terminal.say), stopping)
+    page = out or Path(found["folder"]) / "page.html"
+    _write(page, grid_page(found))
+    if as_json:
+        terminal.data({**found, "page": str(page)})
+    else:
+        _tell(found)
+        terminal.text(f"\nPage: {page}\nCells: {found['folder']}")
+    if not found["complete"]:
+        terminal.say(f"{len(found['failed'])} cells failed; the same command tries them again.", "yellow")
+        raise typer.Exit(1)
+
+
+def _tell(found: dict[str, Any]) -> None:
+    terminal.text(found["effort"])
+    seen = ("student", "seeds", "items", "mean", "low", "high")
+    terminal.table(found["arms"], False, ("measure", "arm", *seen), title="\nMeans over seeds, with 95 % intervals")
+    columns = ("measure", "arm", "against", "seeds", "items", "mean", "low", "high", "p_items", "p_seeds")
+    terminal.table(
+        found["against"],
+        False,
+        (*columns, "adjusted_p", "detectable", "word"),
+        title="\nPaired on the same items and seeds; Holm over arms",
+    )
+    terminal.table(found["cost"], False, title="\nCost of a cell (means)")
+    for one in found["failed"]:
+        terminal.text(f"{one['cell']} failed: {one['why']}")
+
+
+def _write(path: Path, text: str) -> None:
+    from agent0.errors import OperationError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        fix = "Name another place; what was found is kept, so the same command is quick now."
+        raise OperationError("The page cannot be written.", f"{path}: {error.strerror}.", fix) from error
+
+
+def hyperparameters(
+    run: terminal.Run = "LAST",
+    over: Annotated[
+        list[str] | None,
+        typer.Option("--search", metavar="KEY=A,B,C", help="Values of the student's recipe: rank=4,16."),
+    ] = None,
+    number: Annotated[
+        int, typer.Option("--trials", min=0, help="So many combinations, drawn at random; 0: all of them (a grid).")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the trials.")] = 0,
+    name: Annotated[
+        str, typer.Option("--name", "-n", help="Its trials are named after it; empty: after the run.")
+    ] = "",
+    page: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="Write a Markdown page: docs/hyperparameters.md.")
+    ] = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Train a run's stored trajectories again under other recipes, and sort these by validation. Nothing is generated
+    again, and test is never scored. Killed, the same command goes on."""
+    from agent0.assembly_trials import Search
+    from agent0.assembly_trials import search as look
+    from agent0.trials import space_of
+    from projections.runs import resolve
+
+    space, held = space_of(over or ()), terminal.settings()
+    with terminal.tables() as db:
+        of = str(resolve(db, run))
+    asked = Search(of, name or f"search-{of}"[:40], space, number, seed)
+    found = terminal.run_async(lambda: look(held, asked, (lambda _: None) if as_json else terminal.say))
+    if page:
+        _write(page, _page(found, over or (), number, seed))
+    if as_json:
+        terminal.data(found)
+    else:
+        _tell_search(found)
+    if found["failed"]:
+        raise typer.Exit(1)
+
+
+def _page(found: dict[str, Any], over: Sequence[str], number: int, seed: int) -> str:
+    from agent0.trials_page import page
+
+    words = [f"--search {one}" for one in over] + ([f"--trials {number} --seed {seed}"] if number else [])
+    return page(found, f"agent0 experiment hyperparameters LAST {' '.join(words)} --write docs/hyperparameters.md")
+
+
+def _tell_search(found: dict[str, Any]) -> None:
+    rows = [_flat(row) for row in found["trials"]]
+    searched = [key.rpartition(".")[2] for key in found["searched"]]
+    columns = ("validation", "low", "high", "difference", "adjusted_p", "word", "steps", "training_s", "trial")
+    terminal.table(rows, False, (*searched, *columns), title="Trials, the best on validation first")
+    best = [_flat(row) for row in found["best_by_budget"]]
+    seen = ("trainings", "steps", *searched, "validation", "low", "high")
+    terminal.table(best, False, seen, title="\nThe best after so many trainings")
+    for one in found["failed"]:
+        terminal.text(f"{one['trial']} ({one['words']}) failed: {one['why']}")
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, **{key.rpartition(".")[2]: text for key, text in row["settings"].items()}}

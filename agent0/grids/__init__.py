@@ -1,0 +1,70 @@
+"""Experiments that compare arms over seeds, as data: one file each. To add one, copy a file of this folder: its command
+is there, `agent0 experiment NAME`, and the engine carries it.
+
+Arms differ in settings alone. Every cell (an arm with a seed) is a run of its own; all score the same held-out items.
+"""
+
+import functools
+import importlib
+import pkgutil
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
+"""Of a grid and of an arm: both are part of run tokens and of folders."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A name, the settings of a run (dotted keys below ``run``) that make it, and what it stands for."""
+
+    name: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """An experiment. The first arm is what the others are measured against.
+
+    ``measures`` are names of ``agent0.arms.MEASURES``, the first one leads; ``controls`` of ``agent0.arms.CONTROLS``,
+    which need no training. ``settings`` hold for every arm, where the person who asks does not say otherwise.
+    """
+
+    name: str
+    question: str
+    arms: tuple[Arm, ...]
+    profile: str = "tiny"
+    seeds: tuple[int, ...] = (0, 1, 2)
+    measures: tuple[str, ...] = ("test", "validation")
+    controls: tuple[str, ...] = ("untrained", "forced_tool")
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = [arm.name for arm in self.arms]
+        wrong = [name for name in (self.name, *names) if not NAME.fullmatch(name)]
+        if wrong or len(set(names)) != len(names) or not names:
+            raise ValueError(f"grid {self.name}: arms need names of their own, of small letters, digits and '-'")
+
+
+_grids: dict[str, Grid] = {}
+
+
+def grid(entry: Grid) -> Grid:
+    """Register ``entry``. Raises ValueError where the name is taken."""
+    if _grids.setdefault(entry.name, entry) is not entry:
+        raise ValueError(f"two grids are named {entry.name}")
+    return entry
+
+
+def grids() -> dict[str, Grid]:
+    """All by name, sorted."""
+    _import_all()
+    return {name: _grids[name] for name in sorted(_grids)}
+
+
+@functools.cache
+def _import_all() -> None:
+    for found in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{found.name}")

@@ -1,0 +1,180 @@
+"""Search for a recipe over what was logged: which trials there are, and what they came to on validation.
+
+A trial trains a run's stored trajectories once more under other settings. Test is never scored: what is chosen here
+would be chosen on it.
+"""
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent0.analysis.improvement import FELL, IMPROVED, UNSHOWN
+from agent0.comparison import Difference, compare, holm, outcomes
+from agent0.errors import ConfigError
+from agent0.settings import RecipeConfig
+from agent0.statistics import wilson
+from events.base import sha256
+from events.checkpoints import CheckpointEvaluated, CheckpointTrained
+
+MOST = 1000
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+PLACES = ("processes", "micro_batch", "gradient_checkpointing")
+"""Settings of a recipe that say where and how it is computed, not what is learnt."""
+
+Space = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One recipe. Its name follows from the search's and from its settings, whatever else is searched."""
+
+    name: str
+    settings: Mapping[str, str]
+
+    @property
+    def words(self) -> str:
+        """``rank 16, lr 0.001``."""
+        return ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in self.settings.items())
+
+
+def space_of(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """``rank=4,16`` as values by dotted key; a name without a dot is one of the student's recipe.
+
+    Raises:
+        ConfigError: no pair, a key that is no recipe's, or one without values.
+    """
+    out: dict[str, tuple[str, ...]] = {}
+    for pair in pairs:
+        key, _, text = pair.partition("=")
+        values = tuple(dict.fromkeys(filter(None, (value.strip() for value in text.split(",")))))
+        full = _full(key.strip())
+        if not values or full in out:
+            why = "It has no values." if not values else "It is searched twice."
+            raise ConfigError(f"--search {pair[:80]!r} is no search.", why, "Write --search rank=4,16,64.")
+        out[full] = values
+    if not out:
+        raise ConfigError("There is nothing to search over.", fix="Say --search rank=4,16 --search lr=1e-3,3e-3.")
+    return out
+
+
+def _full(key: str) -> str:
+    full = key.removeprefix("run.")
+    full = full if "." in full else f"training.student.{full}"
+    head, _, name = full.rpartition(".")
+    known = [one for one in RecipeConfig.model_fields if one not in (*PLACES, "enabled")]
+    if head != "training.student" or name not in known:
+        why = "A trial trains the student's stored trajectories again, so only its recipe can be searched."
+        raise ConfigError(f"{key[:80]!r} cannot be searched over.", why, f"Known: {', '.join(known)}.")
+    return full
+
+
+def trials(name: str, space: Space, number: int = 0, seed: int = 0) -> list[Trial]:
+    """All combinations, or ``number`` of them drawn without repetition; the same for the same seed.
+
+    Raises:
+        ConfigError: a name that cannot be, or too many trials.
+    """
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"A search cannot be named {name[:80]!r}.", fix="Use letters, digits, '_' and '-', at most 40."
+        )
+    count = 1
+    for values in space.values():
+        count *= len(values)
+    if (number or count) > MOST:
+        raise ConfigError(f"That would be {number or count:,} trials.", f"{MOST:,} are the most.", "Say --trials N.")
+    if number and number < count:
+        places: Sequence[int] = sorted(random.Random(seed).sample(range(count), number))
+    else:
+        places = range(count)
+    return [_trial(name, space, place) for place in places]
+
+
+def _trial(name: str, space: Space, place: int) -> Trial:
+    """The combination number ``place``: the last key changes fastest."""
+    settings: dict[str, str] = {}
+    for key, values in reversed(list(space.items())):
+        place, at = divmod(place, len(values))
+        settings[key] = values[at]
+    settings = {key: settings[key] for key in space}
+    return Trial(f"{name}-{sha256(str(sorted(settings.items())))[:8]}", settings)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a training came to: its checkpoints and their validation scores, in order."""
+
+    name: str
+    settings: Mapping[str, str]
+    trained: Sequence[CheckpointTrained]
+    scored: Sequence[CheckpointEvaluated]
+
+
+def outcome(own: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:
+    """A row for each trial, the best on validation first; each against the run's ``own`` recipe on the same items, with
+    Holm's correction over the trials. The run's own is among them, without a comparison."""
+    held = [one for one in tried if one.scored]
+    differences = [_difference(own, one) for one in held]
+    adjusted = iter(holm([one.p for one in differences if one]))
+    rows = [_row(own, None, None)] if own.scored else []
+    rows += [
+        _row(one, change, next(adjusted) if change else None) for one, change in zip(held, differences, strict=True)
+    ]
+    return sorted(rows, key=lambda row: (-row["validation"], row["steps"], row["trial"]))
+
+
+def _difference(own: Tried, one: Tried) -> Difference | None:
+    before, after = (tried.scored[-1].outcomes if tried.scored else "" for tried in (own, one))
+    return compare(outcomes(before), outcomes(after)) if before and len(before) == len(after) else None
+
+
+def _row(one: Tried, change: Difference | None, adjusted: float | None) -> dict[str, Any]:
+    last = one.scored[-1]
+    low, high = wilson(last.correct, last.n)
+    return {
+        "trial": one.name,
+        "settings": dict(one.settings),
+        "validation": last.accuracy,
+        "low": low,
+        "high": high,
+        "n": last.n,
+        "tool_use": last.tool_use,
+        "difference": change.mean if change else None,
+        "difference_low": change.lower95 if change else None,
+        "difference_high": change.upper95 if change else None,
+        "adjusted_p": adjusted,
+        "word": _word(change, adjusted),
+        "steps": _steps(one, last.iteration),
+        "training_s": round(sum(each.wall_s for each in one.trained), 1),
+        "by_checkpoint": [{"checkpoint": each.checkpoint, "validation": each.accuracy} for each in one.scored],
+    }
+
+
+def _word(change: Difference | None, adjusted: float | None) -> str:
+    if change is None or adjusted is None:
+        return ""
+    if adjusted < 0.05 and change.improved:
+        return IMPROVED
+    return FELL if adjusted < 0.05 and change.upper95 < 0 else UNSHOWN
+
+
+def best_by_budget(own: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:
+    """After each checkpoint (so many trainings, so many steps): the recipe that leads there, the cheaper of equals."""
+    held = (own, *tried)
+    known = {scored.checkpoint for one in held for scored in one.scored}
+    rows = []
+    for number, checkpoint in enumerate(sorted(known, key=lambda name: int(name.rpartition("-")[2])), start=1):
+        there = [(one, scored) for one in held for scored in one.scored if scored.checkpoint == checkpoint]
+        best, scored = max(there, key=lambda pair: (pair[1].accuracy, -_steps(pair[0], pair[1].iteration)))
+        low, high = wilson(scored.correct, scored.n)
+        row = {"trainings": number, "checkpoint": checkpoint, "steps": _steps(best, scored.iteration)}
+        row |= {"trial": best.name, "settings": dict(best.settings)}
+        rows.append({**row, "validation": scored.accuracy, "low": low, "high": high})
+    return rows
+
+
+def _steps(one: Tried, iteration: int) -> int:
+    """Taken up to this iteration."""
+    return round(sum(each.metrics.get("steps", 0) for each in one.trained if each.iteration <= iteration))

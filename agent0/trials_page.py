@@ -1,0 +1,102 @@
+"""The page that tells a search for a recipe, so that anybody can repeat it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MADE = "<!-- Written by `agent0 experiment hyperparameters --write`; not by hand. -->\n"
+
+
+def page(found: Mapping[str, Any], command: str) -> str:
+    """Markdown, from what a search found."""
+    rows, run = found["trials"], found["run"]
+    best = next((row for row in rows if row["trial"] != run), None)
+    return "\n".join(
+        [
+            MADE,
+            "# Hyperparameters\n",
+            "Which recipe suits the student's adapter? Each trial trains the stored trajectories of one run again, "
+            "checkpoint by checkpoint, under another recipe. Nothing is generated anew, so all trials learn from the "
+            "same attempts. They are scored on validation tasks; test is never scored, so nothing is chosen on it.\n",
+            "```",
+            *found["made_by"],
+            command,
+            "```\n",
+            f"The run: profile {found['profile']}, seed {found['seed']}, {found['effort']}. Untrained, its student "
+            f"solves {found['untrained']:.3f} of {found['n']} validation tasks.\n",
+            *_warning(found, best),
+            "## All trials, the best first\n",
+            *_table(_shown(row, found) for row in rows),
+            "*difference* is to the run's own recipe, on the same items, with its 95 % interval; *p* is the exact "
+            "paired test's after Holm's correction over all trials. *s* is training alone.\n",
+            "## The best for a budget\n",
+            "After so many trainings (one an iteration):\n",
+            *_table(
+                {
+                    "trainings": row["trainings"],
+                    "steps": row["steps"],
+                    **_settings(row, found),
+                    "validation": f"{row['validation']:.3f} ({row['low']:.3f} to {row['high']:.3f})",
+                }
+                for row in found["best_by_budget"]
+            ),
+            *_failed(found),
+        ]
+    )
+
+
+def _warning(found: Mapping[str, Any], best: Mapping[str, Any] | None) -> list[str]:
+    """What may not be read into it."""
+    said = [row for row in found["trials"] if row["word"] == "improved"]
+    shown = "None of them is shown to be better than the run's own recipe."
+    if said:
+        shown = f"Shown to be better than the run's own recipe: {len(said)} of {len(found['trials']) - 1}."
+    least = f", an interval of about ±{50 * (best['high'] - best['low']):.0f} points" if best else ""
+    return [
+        f"{shown} The best of many trials looks better than it is, since chance helped to choose it; this is one run "
+        f"with one seed, and {found['n']} tasks a score{least}. What is tried next should be a run of its own under "
+        "that recipe, over several seeds.\n"
+    ]
+
+
+def _shown(row: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    change = "-"
+    if row["difference"] is not None:
+        low, high = row["difference_low"], row["difference_high"]
+        change = f"{row['difference']:+.3f} ({low:+.3f} to {high:+.3f})"
+    return {
+        **_settings(row, found),
+        "validation": f"{row['validation']:.3f} ({row['low']:.3f} to {row['high']:.3f})",
+        "tool use": row["tool_use"],
+        "difference": change,
+        "p": row["adjusted_p"],
+        "may be said": row["word"] or "the run's own",
+        "steps": row["steps"],
+        "s": f"{row['training_s']:.0f}",
+        "trial": f"`{row['trial']}`",
+    }
+
+
+def _settings(row: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    return {key.removeprefix("training.student."): row["settings"].get(key, "-") for key in found["searched"]}
+
+
+def _failed(found: Mapping[str, Any]) -> list[str]:
+    if not found["failed"]:
+        return []
+    lines = [f"- `{one['trial']}` ({one['words']}): {one['why']}" for one in found["failed"]]
+    return ["## Failed\n", *lines, ""]
+
+
+def _table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    held = list(rows)
+    if not held:
+        return ["Nothing.\n"]
+    names = list(held[0])
+    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+    return [*lines, *(f"| {' | '.join(_cell(one[name]) for name in names)} |" for one in held), ""]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,335 @@
+"""Arms over seeds: names follow from what is asked, tables are what arithmetic says, a killed grid goes on, and what
+cannot be is refused before anything is begun."""
+
+import asyncio
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent0 import seeds
+from agent0.arms import CONTROLS, MEASURES, ONE_SEED, Outcome, against, curves, paired, plain, read, told_arms
+from agent0.assembly_grid import Asked, plans_of, run_grid
+from agent0.cells import cells, chosen, effort, seeds_of, stated, with_models
+from agent0.configuration import load
+from agent0.errors import ConfigError, OperationError
+from agent0.grids import NAME, Arm, Grid, grids
+from agent0.report.grid_page import grid_page
+from agent0.settings import RunConfig
+from events.base import TOKEN
+from events.checkpoints import CheckpointEvaluated
+from infra.server import Server
+from tests.terminal import agent0 as call
+
+PLAIN = RunConfig()
+THREE = ({"a": PLAIN, "b": PLAIN}, (0, 1, 2))
+
+
+# --- names, and what is the same in all cells
+
+
+def test_names_follow_from_grid_arm_and_seed() -> None:
+    made = cells("try", *THREE)
+    assert [cell.run for cell in made] == ["try-a-0", "try-b-0", "try-a-1", "try-b-1", "try-a-2", "try-b-2"]
+    assert made == cells("try", *THREE)
+    assert {cell.run: cell.config for cell in made}["try-b-2"] == PLAIN.model_copy(update={"seed": 2})
+    more = cells("try", THREE[0] | {"c": PLAIN}, (2, 0, 7))
+    assert {cell.run for cell in made if cell.seed != 1} <= {cell.run for cell in more}
+
+
+@pytest.mark.parametrize("entry", grids().values(), ids=lambda entry: entry.name)
+def test_every_grid_there_is_can_be_carried(entry: Grid) -> None:
+    """On the profile that it names and on the scripted one: settings exist, arms differ, names fit."""
+    plans = plans_of(load(entry.profile, env={}).run, entry.arms)
+    assert len({plan.model_dump_json() for plan in plans.values()}) == len(entry.arms)
+    assert stated(plans).startswith("Equal in every cell")
+    assert all(TOKEN.fullmatch(cell.run) for cell in cells("x" * 30, plans, (0, 99)))
+    plans_of(load("scripted", env={}).run, entry.arms)
+    assert set(entry.measures) <= set(MEASURES) and set(entry.controls) <= set(CONTROLS)
+    assert len(entry.seeds) >= 3
+
+
+def test_unequal_compute_is_said() -> None:
+    told = stated({"a": PLAIN, "b": PLAIN.model_copy(update={"tasks": 2 * PLAIN.tasks})})
+    assert told.startswith("NOT equal") and f"{2 * effort(PLAIN)['in_all']:,} attempts" in told
+
+
+def test_models_are_arms_of_their_own() -> None:
+    arms = with_models((Arm("a", {"tasks": "3"}), Arm("b")), ["transformers:/models/Qwen2.5-0.5B"])
+    assert [arm.name for arm in arms] == ["a", "b", "a-qwen2-5-0-5b", "b-qwen2-5-0-5b"]
+    assert arms[2].settings == {
+        "tasks": "3",
+        **{f"{role}.provider": "transformers" for role in ("student", "teacher")},
+        **{f"{role}.model": "/models/Qwen2.5-0.5B" for role in ("student", "teacher")},
+    }
+    assert all(NAME.fullmatch(arm.name) for arm in with_models((Arm("a" * 30),), ["x" * 80]))
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize("text", ["-1", "a", "0,x", "3-1", "0-1000000", "1.5", "\uff10", "0;1"])
+def test_what_is_no_seed_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="seed"):
+        seeds_of(text)
+
+
+def test_seeds_are_read() -> None:
+    assert seeds_of("0,1, 2") == (0, 1, 2) == seeds_of("0-2")
+    assert seeds_of("") == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "plans", "numbers", "told"),
+    [
+        ("try", THREE[0], (), "no seed"),
+        ("try", THREE[0], (1, 1), "named twice"),
+        ("../x", THREE[0], (1,), "cannot be named"),
+        ("", THREE[0], (1,), "cannot be named"),
+        ("x" * 30, {"y" * 40: PLAIN}, (1,), "too long"),
+        ("try", {"a": PLAIN, "b": RunConfig.model_validate({"evaluation": {"test": 7}})}, (1,), "b scores otherwise"),
+        ("try", {"a": RunConfig(on_failure="wait")}, (1,), "would wait for a person"),
+        ("try", {"a": RunConfig.model_validate({"verification": {"undecided": "ask"}})}, (1,), "undecided says so"),
+    ],
+)
+def test_cells_that_cannot_be_are_refused(
+    name: str, plans: Mapping[str, RunConfig], numbers: Sequence[int], told: str
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        cells(name, plans, numbers)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"training.schedul": "joint"}, r"arm odd is not possible: There is no setting .*training\.schedul"),
+        ({"training.schedule": "never"}, "arm odd is not possible: run.training.schedule = 'never'"),
+        ({"curriculum.embedder": "none"}, "arm odd is not possible"),
+        ({"home": "/tmp"}, "arm odd is not possible"),
+    ],
+)
+def test_an_arm_that_cannot_be_is_named(settings: Mapping[str, str], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        plans_of(PLAIN, (Arm("fine"), Arm("odd", settings)))
+
+
+def test_grids_and_arms_have_names_that_fit() -> None:
+    for arms in ((), (Arm("a"), Arm("a")), (Arm("A b"),)):
+        with pytest.raises(ValueError, match="grid x"):
+            Grid("x", "?", arms)
+    with pytest.raises(ConfigError, match="Its arms: joint, alternate"):
+        chosen(grids()["schedule"], ["joint", "no"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--seeds", ""), "There is no seed"),
+        (("--arms", "joint,both"), "no arm 'both'"),
+        (("-s", "run.training.schedule=joint"), "run.training.schedule has no effect"),
+        (("-s", "run.seed=4"), "Seeds are named by --seeds"),
+        (("--name", "A B"), "cannot be named"),
+        (("--model", "x:/nowhere"), "not possible"),
+    ],
+)
+def test_the_command_refuses_before_it_begins(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    said = call("experiment", "schedule", "--profile", "scripted", *words, home=tmp_path)
+    assert said.code == 2 and told in said.err, said.err
+    assert not (tmp_path / "grids").exists()
+
+
+# --- arithmetic
+
+
+def test_students_distribution_is_that_of_the_tables() -> None:
+    for degrees, wanted in ((1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (30, 2.042)):
+        assert seeds.quantile(0.975, degrees) == pytest.approx(wanted, abs=5e-4)
+        assert seeds.share_below(wanted, degrees) == pytest.approx(0.975, abs=1e-4)
+        assert seeds.share_below(-wanted, degrees) == pytest.approx(0.025, abs=1e-4)
+    found = seeds.tested([0.1, 0.2, 0.3])  # t = 0.2 / (0.1 / sqrt 3) = 3.4641 with 2 degrees
+    assert found.p == pytest.approx(0.0742, abs=1e-4)
+    assert (found.low, found.high) == (pytest.approx(-0.0484, abs=1e-4), pytest.approx(0.4484, abs=1e-4))
+    assert seeds.tested([0.0, 0.0]).p == 1.0 and seeds.tested([0.1, 0.1]).p == 0.0
+    assert seeds.tested([0.4]) == seeds.SeedTest(None, None, None, None)
+
+
+def scored(
+    outcomes: str, *, split: str = "test", iteration: int = 0, name: str = "", **more: Any
+) -> CheckpointEvaluated:
+    checkpoint = name or ("base" if iteration < 0 else f"student-{iteration}")
+    right = outcomes.count("1")
+    told = {"n": len(outcomes), "correct": right, "accuracy": right / len(outcomes), "lower95": 0, "upper95": 1}
+    return CheckpointEvaluated.model_validate(
+        {"evaluation": "e", "checkpoint": checkpoint, "iteration": iteration, "split": split, "outcomes": outcomes}
+        | {"tool_use": 0, **told, **more}
+    )
+
+
+def cell(arm: str, seed: int, before: str, after: str) -> Outcome:
+    scores = (
+        scored(before, iteration=-1),
+        scored("0" * len(before), iteration=-1, forced_tool=True),
+        scored(before, split="validation", iteration=-1),
+        scored(after, split="validation", iteration=0),
+        scored(before, split="validation", iteration=2, name="refused"),
+        scored(after, iteration=0),
+    )
+    return Outcome(arm, seed, f"g-{arm}-{seed}", "student-0", 3, scores, {"wall_s": 1.0})
+
+
+def test_a_claim_holds_over_items_and_over_seeds() -> None:
+    """By hand: b solves 20, 24 and 22 of 40 tasks that a does not, and never the other way round."""
+    a = [cell("a", seed, "0" * 60, "1" * 20 + "0" * 40) for seed in range(3)]
+    b = [cell("b", seed, "0" * 60, "1" * (20 + more) + "0" * (40 - more)) for seed, more in enumerate((20, 24, 22))]
+    (row,) = [one for one in against(a + b, ["test"], []) if one["arm"] == "b"]
+    assert row["by_seed"] == pytest.approx([20 / 60, 24 / 60, 22 / 60])
+    assert row["mean"] == pytest.approx(22 / 60) and row["seeds"] == 3 and row["items"] == 60
+    assert row["p_items"] == pytest.approx(2 * 0.5**24)  # 24 tasks gained by some seed, none lost
+    t = (22 / 60) / ((2 / 60) / 3**0.5)  # standard deviation of 20, 24, 22 is 2
+    assert row["p_seeds"] == pytest.approx(2 * (1 - seeds.share_below(t, 2)))
+    assert row["p"] == row["adjusted_p"] == max(row["p_items"], row["p_seeds"]) and row["word"] == "improved"
+    other = next(one for one in against(b + a, ["test"], []) if one["arm"] == "a")
+    assert other["word"] == "fell" and other["mean"] == pytest.approx(-row["mean"])
+    (mean,) = [one for one in told_arms(b, ["test"], []) if one["student"] == "trained"]
+    assert mean["mean"] == pytest.approx(42 / 60) and mean["low"] < 40 / 60 and mean["high"] > 44 / 60
+
+
+def test_seeds_that_disagree_and_a_single_seed_claim_nothing() -> None:
+    """Every task is gained by two seeds of three: sure over items, and not over seeds."""
+    a = [cell("a", seed, "0" * 40, "0" * 40 if seed else "1" * 20 + "0" * 20) for seed in range(3)]
+    b = [cell("b", seed, "0" * 40, "1" * 40 if seed else "0" * 40) for seed in range(3)]
+    row = against(a + b, ["test"], [])[0]
+    assert row["p_items"] < 0.001 < 0.05 < row["p_seeds"] == row["p"] and row["word"] == "no difference shown"
+    alone = against([a[1], b[1]], ["test"], [])[0]
+    assert alone["word"] == ONE_SEED and alone["mean"] == 1.0 and alone["adjusted_p"] is None and alone["low"] is None
+
+
+def test_arms_are_held_against_their_controls_and_holm_runs_over_arms() -> None:
+    held = [cell(arm, seed, "1000", "1100") for arm in "abc" for seed in range(3)]
+    rows = against(held, ["test", "validation"], ["untrained", "forced_tool"])
+    asked = [(row["measure"], row["arm"], row["against"]) for row in rows]
+    assert [one for one in asked if one[0] == "test"] == [
+        *(("test", arm, "a") for arm in "bc"),
+        *(("test", arm, who) for who in ("untrained", "forced_tool") for arm in "abc"),
+    ]
+    assert ("validation", "a", "untrained") in asked and ("validation", "a", "forced_tool") not in asked
+    means = {(row["against"], row["mean"]) for row in rows}
+    assert means == {("a", 0.0), ("untrained", 0.25), ("forced_tool", 0.5)}
+    assert all(row["adjusted_p"] >= row["p"] for row in rows)
+
+
+def test_the_curve_stands_still_where_nobody_was_trained() -> None:
+    held = [cell("a", seed, "1000", "1100") for seed in range(2)]
+    points = {row["iteration"]: row["mean"] for row in curves(held)["a"]}
+    assert points == {-1: 0.25, 0: 0.5, 1: 0.5, 2: 0.25}
+
+
+def test_solved_within_attempts_is_told_of_what_can_be_checked() -> None:
+    told = {"checked": 8, "checkable": 2}
+    scores = (
+        scored("10", iteration=-1, name="base"),
+        replace_within(scored("1010", iteration=-1), "-0-0", told),
+        replace_within(scored("1011"), "-1-0", told),
+    )
+    one = replace(cell("a", 0, "1", "1"), scores=scores[1:])
+    rows = {(r["measure"], r["student"]): r["mean"] for r in told_arms([one], ["within", "at_once"], ["untrained"])}
+    assert rows == {
+        ("within", "trained"): 0.5,
+        ("within", "untrained"): 0.0,
+        ("at_once", "trained"): 0.5,
+        ("at_once", "untrained"): 0.0,
+    }
+
+
+def replace_within(event: CheckpointEvaluated, outcomes: str, told: Mapping[str, Any]) -> CheckpointEvaluated:
+    return event.model_copy(update={"outcomes_within": outcomes, **told})
+
+
+sides = st.lists(st.lists(st.integers(0, 1), min_size=5, max_size=5), min_size=2, max_size=4)
+
+
+@settings(max_examples=20)
+@given(sides, st.randoms(use_true_random=False))
+def test_turning_a_comparison_round_turns_its_sign(rows: list[list[int]], draw: random.Random) -> None:
+    before = {seed: dict(enumerate(map(float, row))) for seed, row in enumerate(rows)}
+    after = {seed: dict(enumerate(draw.sample(list(map(float, row)), 5))) for seed, row in enumerate(rows)}
+    one, other = paired(before, after), paired(after, before)
+    assert one and other
+    assert one["mean"] == pytest.approx(-other["mean"]) and one["p"] == pytest.approx(other["p"])
+    assert one["low"] <= one["mean"] <= one["high"] and 0 <= one["p"] <= 1
+    assert one["mean"] == pytest.approx(fmean(fmean(after[s].values()) - fmean(before[s].values()) for s in before))
+    assert paired(before, {}) is None and paired({0: {}}, {0: {}}) is None
+
+
+def test_what_a_cell_came_to_is_read_back() -> None:
+    one = cell("a", 3, "10", "11")
+    assert read(json.loads(json.dumps(plain(one)))) == one
+    for wrong in ({}, {"scores": 3}, {"scores": [{}]}, {**plain(one), "more": 1}):
+        with pytest.raises(ValueError):
+            read(wrong)
+
+
+# --- a grid that is killed
+
+
+SMALL = {
+    **{"run.tasks": "6", "run.attempts": "3", "run.iterations": "1", "sandbox.workers": "1"},
+    **{"run.evaluation.validation": "8", "run.evaluation.test": "8", "run.evaluation.forced_tool": "false"},
+}
+TWINS = Grid("twins", "Are <equal> arms equal?", (Arm("left"), Arm("right"), Arm("third")), profile="scripted")
+"""Equal settings: the cell that was killed must come to what the other came to."""
+ASKED = Asked(TWINS, "twins", "scripted", (0,), SMALL)
+SCRIPT = """
+import asyncio, sys
+from agent0.assembly_grid import run_grid
+from tests.test_grids import ASKED, settings_at
+asyncio.run(run_grid(settings_at(sys.argv[1]), ASKED, lambda text: print(text, flush=True)))
+"""
+
+
+def settings_at(home: str | Path) -> Any:
+    return load("scripted", {**SMALL, "home": str(home)}, {})
+
+
+def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) -> None:
+    held, folder = settings_at(tmp_path), tmp_path / "grids" / "twins"
+    (folder / "third-0").mkdir(parents=True)
+    (folder / "third-0" / "nats").write_text("in the way of the log")
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert any(line.startswith("right-0  untrained") for line in process.stdout), "it never came so far"
+        process.send_signal(signal.SIGKILL)
+    kept = (folder / "left-0" / "result.json").read_bytes()
+    assert not (folder / "right-0" / "result.json").exists()
+    said: list[str] = []
+    found = asyncio.run(run_grid(held, ASKED, said.append))
+    assert (folder / "left-0" / "result.json").read_bytes() == kept
+    left, right = found["cells"]
+    unlike = ("arm", "run", "wall_s")
+    assert {k: v for k, v in left.items() if k not in unlike} == {k: v for k, v in right.items() if k not in unlike}
+    outcomes = [json.loads((folder / f"{arm}-0" / "result.json").read_text())["scores"] for arm in ("left", "right")]
+    assert [one["outcomes"] for one in outcomes[0]] == [one["outcomes"] for one in outcomes[1]]
+    assert [one["cell"] for one in found["failed"]] == ["third-0"] and not found["complete"]
+    assert "third-0 failed" in "".join(said) and "The rest goes on" in "".join(said)
+    assert not any(Server(held.nats, folder / f"{arm}-0" / "nats").pid for arm in ("left", "right"))
+    page = grid_page(found)
+    assert "third-0 failed" in page and "Are &lt;equal&gt; arms equal?" in page and "http://" not in page
+    refused(held)
+
+
+def refused(held: Any) -> None:
+    """Another question under the same name."""
+    other = replace(ASKED, given=SMALL | {"run.tasks": "7"})
+    with pytest.raises(OperationError, match=r"left-0 of grid twins is another one.*other settings: tasks"):
+        asyncio.run(run_grid(load("scripted", {**other.given, "home": str(held.home)}, {}), other))
