@@ -33,7 +33,7 @@ from benchmarks.crash_page import PAGE, Line, made, page, table, wrong
 from events.base import Recorded
 from events.checkpoints import CheckpointTrained
 from tests.clusters import Cluster, publish
-from tests.crashing import SIZES, Kill, Past, Watch, crash, past_of, watching
+from tests.crashing import ROLES, SIZES, Kill, Past, Watch, crash, past_of, watching
 from tests.processes import KINDS, Crew, until
 
 ROUND = {"RUN__ITERATIONS": "4", "RUN__TASKS": "8"}
@@ -100,7 +100,7 @@ async def one_round(seed: int, number: int, each: int) -> Line:
             for kind in KINDS:
                 crew.start(kind)
             async with watching(crew, run) as watch:
-                kills = await crash(crew, run, watch, each, f"{seed} {number}")
+                kills = await crash(crew, watch, dict.fromkeys(ROLES, each), f"{seed} {number}")
             past = await past_of(crew, run, watch)
             rebuilt = crew.tell("projections", "rebuild", "--verify", "--json")["verified"]
         line = _line("round", past.told, begun)

@@ -216,7 +216,7 @@ class Kill:
 async def harass(crew: Crew, watch: Watch, role: str, kills: int, rng: random.Random) -> list[Kill]:
     """Kill ``role`` so often, in the middle of its work as long as there is any; the last moment is drawn."""
     made: list[Kill] = []
-    since = 0 if role not in ASKED else -1  # the first time anything to do is enough
+    since = -1 if role in ASKED else 1  # the first time anything to do is enough, but a run's beginning is nothing yet
     while len(made) < kills:
         await watch.until(lambda: watch.at_work(role, len(made), since), f"{role} to be at work")  # noqa: B023 - awaited here
         await asyncio.sleep(rng.uniform(0, SPREAD_S.get(role, 0.15)))
@@ -314,9 +314,10 @@ def _attempts(told: Iterable[Recorded]) -> Counter[tuple[str, str]]:
     return Counter((r.task, r.attempt) for r in told if r.type == "TaskAttempted")
 
 
-async def crash(crew: Crew, run: str, watch: Watch, kills: int, seed: str) -> list[Kill]:
-    """Kill every role ``kills`` times, all at once, and wait for the run's end."""
+async def crash(crew: Crew, watch: Watch, kills: Mapping[str, int], seed: str) -> list[Kill]:
+    """Kill each role so often, all of them at once, and wait for the run's end."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(harass(crew, watch, role, kills, random.Random(f"{seed} {role}"))) for role in ROLES]
+        work = [harass(crew, watch, role, often, random.Random(f"{seed} {role}")) for role, often in kills.items()]
+        tasks = [group.create_task(one) for one in work]
     await watch.until(lambda: False, "the run to be finished")
     return sorted((kill for task in tasks for kill in task.result()), key=lambda kill: kill.at)

@@ -24,11 +24,11 @@ from projections import Projector, Views, select, tables
 from tests.crashing import ROLES, SIZES, crash, past_of, watching
 from tests.processes import KINDS, ROOT, Crew
 
-KILLS = 3
-"""Of each role."""
+KILLS = {role: 1 if role == "runner" else 3 for role in ROLES}
+"""Who runs what is left is killed more often by ``make crash``."""
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(400)
 async def test_nothing_is_lost_whoever_is_killed(tmp_path: Path) -> None:
     seed = time.time_ns() % 10**6
     print("seed", seed)  # noqa: T201 - to be seen where this fails
@@ -37,12 +37,12 @@ async def test_nothing_is_lost_whoever_is_killed(tmp_path: Path) -> None:
         for kind in KINDS:
             crew.start(kind)
         async with watching(crew, run) as watch:
-            kills = await crash(crew, run, watch, KILLS, str(seed))
+            kills = await crash(crew, watch, KILLS, str(seed))
         past = await past_of(crew, run, watch)
         rebuilt = crew.tell("projections", "rebuild", "--verify", "--json")
         with storage.reading(live_path(crew.settings)) as db:
             (rows,) = select(db, "SELECT count(*) AS n FROM events WHERE run = ?", (run,))
-    assert Counter(kill.role for kill in kills) == dict.fromkeys(ROLES, KILLS)
+    assert Counter(kill.role for kill in kills) == KILLS
     assert (past.finished, past.lost, past.lost_attempts, past.duplicates) == (True, [], 0, [])
     assert [r.seq for r in past.told] == sorted(r.seq for r in past.told)
     assert rebuilt["verified"] is True
