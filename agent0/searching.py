@@ -1,0 +1,199 @@
+"""Lessons from one's own search: several tries inside one attempt, the last of them right.
+
+A student that may write several answers one after the other can only profit where it sees that one is wrong. So its own
+tries are retraced by a tool that makes no mistakes (``Family.retrace``) and laid out anew: wrong ones first, then one
+that is right, for the task that was asked or, in hindsight (Andrychowicz et al. 2017, arXiv:1707.01495), for the task
+that it happens to solve. Search written inside one attempt is learned from such streams (Gandhi et al. 2024,
+arXiv:2404.03683); here nobody but the student wrote any. Of wrong tries only the tool's facts are learned, never the
+choice. No answer key is read: the family's own check says what is right.
+"""
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent0.families import Family, Params, Retraced, families
+from agent0.heldout import split_of
+from agent0.ports import Lesson
+from agent0.prompts import prompt, render
+from agent0.settings import RunConfig
+from events.values import Task, Turn
+
+OPEN, AGAIN, CLOSE = "\\boxed{", "} no \\boxed{", "}"
+"""Around the first try, between a try that is wrong and the next, after the last."""
+RIGHT, REACHED = 4, 6
+"""Lessons from a task, at most: its own right ways, and ways to what was reached."""
+MASTERED = 0.95
+"""Share of right attempts from which a task's own ways teach nothing more."""
+TRIES = 7
+"""Wrong tries before the right one, at most."""
+AT_ONCE = 0.25
+"""Share of lessons without a wrong try."""
+HONEST = 0.3
+"""Share of lessons that only say which of the student's tries were wrong, and how."""
+_boxes = re.compile(r"\\boxed\{([^{}]*)\}")
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A student's attempt at ``task``: what it wrote in its last turn, and whether that was right."""
+
+    event: str
+    task: Task
+    text: str
+    right: bool
+
+
+@dataclass(frozen=True)
+class _Item:
+    """Something to write about the task ``params``: ``way`` solves it; None: only that ``wrong`` do not."""
+
+    event: str
+    family: Family
+    domain: str
+    params: Params
+    way: Retraced | None
+    wrong: tuple[tuple[Retraced, ...], ...]
+
+
+@dataclass
+class _Bank:
+    """By family and level: items by pattern, and searches that failed."""
+
+    ways: dict[str, dict[str, list[_Item]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+    misses: dict[str, list[_Item]] = field(default_factory=lambda: defaultdict(list))
+
+
+def tries(text: str) -> list[str]:
+    """Every answer that ``text`` puts in a box, in order."""
+    return [found.strip() for found in _boxes.findall(text)]
+
+
+def lessons(attempts: Sequence[Searched], count: int, config: RunConfig, seed: int) -> tuple[Lesson, ...]:
+    """``count`` lessons from ``attempts`` (in any order, of families that can be retraced; others are passed over).
+
+    Drawn so that no level and no pattern crowds out the others: levels by the root of how many items they have,
+    patterns by the fourth root.
+    """
+    recipe, rng = config.training.student, random.Random(f"search {seed}")
+    bank = _Bank()
+    groups: dict[str, list[Searched]] = {}
+    for one in sorted(attempts, key=lambda one: one.event):
+        groups.setdefault(one.task.canonical, []).append(one)
+    for members in groups.values():
+        _harvest(bank, members, config, rng)
+    levels = {level: sum(map(len, ways.values())) ** 0.5 for level, ways in sorted(bank.ways.items())}
+    if not levels:
+        return ()
+    made = []
+    for _ in range(count):
+        level = rng.choices(list(levels), list(levels.values()))[0]
+        if bank.misses[level] and rng.random() < HONEST:
+            made.append(_lesson(rng.choice(bank.misses[level]), config, rng))
+            continue
+        ways = bank.ways[level]
+        fair = [len(items) ** (0.25 if recipe.replay_by == "pattern" else 1.0) for items in ways.values()]
+        made.append(_lesson(rng.choice(rng.choices(list(ways.values()), fair)[0]), config, rng))
+    return tuple(made)
+
+
+def _harvest(bank: _Bank, members: Sequence[Searched], config: RunConfig, rng: random.Random) -> None:
+    """The items of one task from all attempts at it."""
+    task = members[0].task
+    family = families().get(task.family)
+    params = family.parse(task.question) if family and family.retrace else None
+    if family is None or family.retrace is None or params is None:
+        return
+    own = family.canonical(params)
+    orders = [_retraced(family, params, own, one.text) for one in members]
+    known = {way.way: way for order in orders for way in order}
+    level = f"{task.family}/{task.level}"
+    if config.shuffle_rewards:
+        _at_random(bank, level, members[0], family, params, known, rng)
+        return
+    for one, order in zip(members, orders, strict=True):
+        failed = _distinct(way for way in order if family.canonical(way.params) != own)
+        if failed:
+            item = _Item(one.event, family, task.domain, params, None, (failed,))
+            bank.misses[level].append(item)
+    solved = sum(one.right for one in members) / len(members)
+    for way in _wanted(family, own, known, solved, config.training.student.hindsight, rng):
+        aim = family.canonical(way.params)
+        wrong = tuple(
+            found for order in orders if (found := _distinct(w for w in order if family.canonical(w.params) != aim))
+        )
+        bank.ways[level][way.pattern].append(_Item(members[0].event, family, task.domain, way.params, way, wrong))
+
+
+def _retraced(family: Family, params: Params, own: str, text: str) -> list[Retraced]:
+    """Every try in ``text``, carried out. What solves a task that is kept for held-out sets is never shown, not even as
+    a wrong try for another."""
+    found = [way for one in tries(text) if family.retrace and (way := family.retrace(params, one))]
+    return [way for way in found if (aim := family.canonical(way.params)) == own or split_of(aim) == "train"]
+
+
+def _wanted(
+    family: Family, own: str, known: Mapping[str, Retraced], solved: float, hindsight: bool, rng: random.Random
+) -> list[Retraced]:
+    """Right ways, unless the task is mastered; and ways to tasks that nobody asked for, rare patterns first."""
+    ways = [known[name] for name in sorted(known)]
+    rng.shuffle(ways)
+    aims = {way.way: family.canonical(way.params) for way in ways}
+    right = [way for way in ways if aims[way.way] == own]
+    reached = [way for way in ways if aims[way.way] != own]
+    seen: Counter[str] = Counter()
+    ranks = {}
+    for way in reached:
+        seen[way.pattern] += 1
+        ranks[way.way] = seen[way.pattern]
+    reached.sort(key=lambda way: ranks[way.way])
+    return (right[:RIGHT] if solved < MASTERED else []) + (reached[:REACHED] if hindsight else [])
+
+
+def _at_random(
+    bank: _Bank,
+    level: str,
+    one: Searched,
+    family: Family,
+    params: Params,
+    known: Mapping[str, Retraced],
+    rng: random.Random,
+) -> None:
+    """Control: the verdict is a coin, so any way counts as right for what was asked."""
+    ways = [known[name] for name in sorted(known)]
+    rng.shuffle(ways)
+    for way in ways[:REACHED]:
+        others = tuple(other for other in ways if other is not way)
+        bank.ways[level][way.pattern].append(_Item(one.event, family, one.task.domain, params, way, (others,)))
+
+
+def _distinct(ways: Iterable[Retraced]) -> tuple[Retraced, ...]:
+    return tuple({way.way: way for way in ways}.values())
+
+
+def _lesson(item: _Item, config: RunConfig, rng: random.Random) -> Lesson:
+    question = item.family.render(item.params, rng)
+    asked = render(
+        prompt(config.student.prompts, item.domain, "student"), {"question": question, "domain": item.domain}
+    )
+    wrong = _before(item, rng)
+    text, learned = OPEN, [] if wrong else [(0, len(OPEN))]
+    for way in wrong:
+        learned += [(len(text) + start, len(text) + end) for start, end in way.facts]
+        text += way.text
+        learned.append((len(text), len(text) + len(AGAIN)))
+        text += AGAIN
+    if item.way is not None:
+        learned.append((len(text), len(text) + len(item.way.text) + len(CLOSE)))
+        text += item.way.text + CLOSE
+    turns = (*asked, Turn(role="assistant", content=text))
+    return Lesson(turns, 1.0, item.event, tuple(learned), closed=item.way is not None)
+
+
+def _before(item: _Item, rng: random.Random) -> tuple[Retraced, ...]:
+    """The wrong tries of a lesson: the beginning of one of the student's own searches."""
+    if not item.wrong or (item.way is not None and rng.random() < AT_ONCE):
+        return ()
+    return rng.choice(item.wrong)[: rng.randint(1, TRIES)]
