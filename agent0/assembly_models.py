@@ -217,10 +217,18 @@ def _check_transformers(actor: ActorConfig) -> None:
     _check_packages(actor)
 
 
-def _tiny(_: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
-    from infra.models.tiny import tiny
+def _check_tiny(actor: ActorConfig) -> None:
+    from infra.models.tiny import packaged
 
-    return tiny(artifacts, threads=settings.models.threads, max_batch=settings.models.max_batch)
+    packaged(actor.model)
+    _check_packages(actor)
+
+
+def _tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
+    from infra.models.tiny import packaged, tiny
+
+    path = packaged(actor.model)
+    return tiny(artifacts, threads=settings.models.threads, max_batch=settings.models.max_batch, path=path)
 
 
 def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
@@ -250,11 +258,12 @@ def _train_scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Tr
     return ScriptedTrainer(artifacts, actor)
 
 
-def _train_tiny(_: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
+def _train_tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
     from infra.lora import LoraTrainer
-    from infra.models.tiny import BASE
+    from infra.models.tiny import packaged
 
-    return LoraTrainer(BASE, artifacts, threads=settings.models.threads, kept=settings.home / "training")
+    path = packaged(actor.model)
+    return LoraTrainer(path, artifacts, threads=settings.models.threads, kept=settings.home / "training")
 
 
 def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
@@ -277,7 +286,7 @@ def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
     return Ollama(actor, settings.models.ollama_url)
 
 
-provider(Provider("tiny", _tiny, _train_tiny, check=_check_packages))
+provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny))
 provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers))
 provider(Provider("ollama", _ollama, prefill=False, by_role=True))
 provider(Provider("scripted", _scripted, _train_scripted))

@@ -42,6 +42,35 @@ async def collect(
     return fresh, _deeds(request, events, artifacts) if request.role == "student" else []
 
 
+async def searched(
+    run: str, request: TrainingRequested, history: History, artifacts: Artifacts
+) -> list[tuple[str, Task, str, bool]]:
+    """(event id, task, last turn, right) of every attempt that lessons may be made of, from ``request.replay_after``
+    on. Right is what a verifier or a person said; undecided is not."""
+    first = min(request.after, request.replay_after)
+    joined = _join(request, [r async for r in history.read(run, TYPES, after=first, until=request.until)])
+    found = []
+    for key, recorded in sorted(joined.written.items()):
+        event = recorded.event
+        if not isinstance(event, TaskAttempted) or event.task not in joined.tasks:
+            continue
+        said = _last_words(event, artifacts)
+        right = bool(joined.reviews.get(key, joined.verdicts.get(key)))
+        found.append((recorded.id, joined.tasks[event.task], said, right))
+    return found
+
+
+def _last_words(event: TaskAttempted, artifacts: Artifacts) -> str:
+    """What the student wrote last; empty where a long transcript is no longer kept."""
+    turns = [turn.model_dump() for turn in event.transcript]
+    if event.transcript_artifact is not None:
+        try:
+            turns = json.loads(artifacts.get(event.transcript_artifact))
+        except NotFoundError:
+            return ""
+    return next((turn["content"] for turn in reversed(turns) if turn["role"] == "assistant"), "")
+
+
 def _deeds(request: TrainingRequested, events: Iterable[Recorded], artifacts: Artifacts) -> list[Deed]:
     joined = _join(request, events)
     deeds = []

@@ -157,6 +157,9 @@ def _evaluated(state: RunState, event: checkpoints.CheckpointEvaluated) -> RunSt
 
 
 def _judged(state: RunState, event: checkpoints.CheckpointPromoted | checkpoints.CheckpointRejected) -> RunState:
+    if isinstance(event, checkpoints.CheckpointPromoted) and event.by == "person":
+        wanted = Checkpoint(event.checkpoint, event.adapter, Score(event.accuracy))
+        return changed(state, promoted=(*state.promoted, wanted))
     if state.phase != "judging" or event.iteration != state.iteration:
         return state
     after = changed(state, candidate=None, pending=frozenset())
@@ -173,6 +176,10 @@ def _rolled_back(state: RunState, event: checkpoints.CheckpointRolledBack) -> Ru
 
 def _indexed(state: RunState, event: benchmarks.BenchmarksIndexed) -> RunState:
     return changed(state, indexed=index_digest(event))
+
+
+def _measured(state: RunState, event: runs.IterationMeasured) -> RunState:
+    return changed(state, measures=(*state.measures, event.measures))
 
 
 def _failed(state: RunState, event: alarms.ReactionFailed) -> RunState:
@@ -225,6 +232,7 @@ FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     runs.RunResumed: _status,
     runs.RunCancelled: _status,
     runs.RunFinished: _status,
+    runs.IterationMeasured: _measured,
     tasks.TaskRequested: _requested,
     tasks.TaskProposed: _proposed,
     tasks.TaskAccepted: _accepted,

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from agent0.collecting import collect
+from agent0.collecting import collect, searched
 from agent0.errors import OperationError
 from agent0.manifests import canonical, dataset_sha, manifest, note
 from agent0.ports import Artifacts, History, Lesson, Trained, Trainers, TrainJob
+from agent0.searching import Searched
+from agent0.searching import lessons as search_lessons
 from agent0.settings import ActorConfig, RunConfig
 from agent0.training import Selection, learning_rate, select, unsound
 from events.base import Event
@@ -68,6 +70,12 @@ async def _chosen(
 ) -> Selection:
     deeds, past = await collect(run, request, history, artifacts)
     found = select(request.role, deeds, past, author=request.parent, config=plan, seed=request.seed)
+    recipe = plan.training.student
+    if request.role == "student" and recipe.lessons == "search":
+        attempts = [Searched(*told) for told in await searched(run, request, history, artifacts)]
+        own = search_lessons(attempts, recipe.replay_steps * recipe.minibatch, plan, request.seed)
+        used = found.used[: len(found.samples)]
+        return replace(found, lessons=(*lessons, *own), replay=(), used=(*used, *found.over))
     return replace(found, lessons=lessons)
 
 

@@ -36,8 +36,9 @@ def manifest(chosen: Selection, request: TrainingRequested, recipe: Mapping[str,
 
 
 def lesson_sha(lesson: Lesson) -> str:
-    """Digest of what a lesson says."""
-    return sha256(canonical([turn.model_dump(mode="json") for turn in lesson.turns]))
+    """Digest of what a lesson says, and of which part of it is learned where that is not all."""
+    said = [turn.model_dump(mode="json") for turn in lesson.turns]
+    return sha256(canonical(said if lesson.learned is None else [said, lesson.learned, lesson.closed]))
 
 
 def canonical(value: object) -> bytes:

@@ -125,11 +125,16 @@ class Sample:
 @dataclass(frozen=True)
 class Lesson:
     """A conversation that no policy wrote as it stands, so that it has no token ids: the trainer makes them. Only what
-    the assistant says is learned. ``event`` is the fact it was made from."""
+    the assistant says is learned. ``event`` is the fact it was made from.
+
+    ``learned`` are places (start, end) in the last turn: of it, only these count, and its end where ``closed``.
+    """
 
     turns: tuple[Turn, ...]
     weight: float = 1.0
     event: str = ""
+    learned: tuple[tuple[int, int], ...] | None = None
+    closed: bool = True
 
 
 @dataclass(frozen=True)
@@ -164,17 +169,34 @@ class Trainer(Protocol):
         ...
 
 
+class Shelving(Protocol):
+    """What an embedder holds for ``agent0.archives``, by run: a cache, empty at first."""
+
+    def of(self, run: str) -> Any:
+        """Whatever is kept for ``run``."""
+        ...
+
+
 class Embedder(Protocol):
     """Texts to unit vectors. ``version`` names model and digest."""
 
     version: str
 
+    @property
+    def shelves(self) -> Shelving:
+        """What ``agent0.archives`` keeps with it."""
+        ...
+
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector a text, L2-normalised."""
         ...
 
-    async def nearest(self, queries: Sequence[Sequence[float]], archive: Sequence[Sequence[float]]) -> list[float]:
-        """Highest cosine similarity of each query to ``archive`` (0.0 where it is empty)."""
+    async def search(
+        self, archive: str, size: int, fresh: Sequence[Sequence[float]], queries: Sequence[Sequence[float]]
+    ) -> list[float] | None:
+        """Add ``fresh`` to the vectors kept under the name ``archive``, then say the highest cosine similarity of each
+        query to all of these (0.0 where there are none). None, and nothing is added, where not just ``size`` of them
+        are kept, which a process that died has lost; ``size`` 0 begins anew."""
         ...
 
 

@@ -126,7 +126,9 @@ class RecipeConfig(Frozen):
     """Training of one role's adapter."""
 
     enabled: bool = Field(True, description="train this role at all")
-    objective: str = Field("adpo", description="adpo | grpo | reinforce | rloo | sft | dpo; sft and dpo: student only")
+    objective: str = Field(
+        "adpo", description="adpo | grpo | reinforce | rloo | sft | dpo (the last two: student only) | none"
+    )
     lr: float = Field(2.5e-3, gt=0, description="AdamW learning rate at the first iteration")
     lr_final: float = Field(0.2, gt=0, le=1, description="share of lr left at the last iteration (linear)")
     rank: int = Field(16, ge=1, le=65_536, description="LoRA rank")
@@ -142,6 +144,10 @@ class RecipeConfig(Frozen):
         8, ge=0, le=1_000_000, description="likelihood steps on own verified successes and lessons, an iteration"
     )
     replay_iterations: int = Field(3, ge=0, le=1_000_000, description="how many iterations back successes are replayed")
+    lessons: Literal["", "search"] = Field(
+        "", description="student: search: likelihood of its own searches, retraced, instead of replayed successes"
+    )
+    hindsight: bool = Field(True, description="lessons: what a wrong answer really solves is a lesson, too")
     replay_by: Literal["chance", "pattern"] = Field(
         "chance", description="which successes: any, or balanced over levels and ways to solve"
     )
@@ -170,6 +176,8 @@ class RecipeConfig(Frozen):
 
 
 LATER = (
+    "lessons",
+    "hindsight",
     "objective",
     "kl",
     "beta",

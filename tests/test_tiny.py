@@ -17,7 +17,7 @@ from infra.models.engine import Engine
 from infra.models.engine_turns import Wanted
 from infra.models.tiny import BASE
 from infra.tiny.build import DEFAULT_MIX, Mix, build, read_mix
-from infra.tiny.lessons import TAUGHT, Phase, call_text, lessons
+from infra.tiny.lessons import TAUGHT, Phase, call_text, lesson, lessons
 
 MICRO = Mix((Phase(2, 0.01, 0.01, (1, 1, 1, 1), 0.5, 0.2), Phase(1, 0.01, 0.001, (1, 0, 0, 0), 0.5, 0.2)), batch=4)
 
@@ -40,7 +40,7 @@ def asked(task: Task, heat: float, prefill: str = "", seed: int = 0) -> Wanted:
 def test_only_training_tasks_are_taught() -> None:
     phase = Phase(1, 0.1, 0.1, (1, 1, 1, 1), tool=0.5, teacher=0.3)
     kinds = set()
-    for turns in islice(lessons(phase, random.Random(3)), 400):
+    for turns in islice(lessons(phase, random.Random(3), lesson), 400):
         questions = [turn.content for turn in turns if turn.role in ("user", "assistant")]
         found = [t for q in questions for entry in families().values() if (t := task_of(entry, q))]
         assert len(found) == 1 and split_of(found[0].canonical) == "train"

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from infra.tiny.build import Mix, Progress
 
 app = typer.Typer(help="The built-in small model: make it, read its card.")
+Course = Literal["tools", "search"]
 EVERY = 100
 """Steps between two lines of progress where nobody watches a terminal."""
 
@@ -20,16 +21,17 @@ EVERY = 100
 def build(
     out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help="Folder for the model.")] = Path("tiny"),
     seed: Annotated[int, typer.Option(help="Same seed and mix on the same kind of machine: same weights.")] = 0,
+    course: Annotated[Course, typer.Option(help="tools: to call them; search: to try again.")] = "tools",
     mix: Annotated[
         Path | None, typer.Option("--mix", metavar="FILE", dir_okay=False, help="What is taught when, as JSON.")
     ] = None,
     as_json: terminal.Json = False,
 ) -> None:
-    """Teach the model from nothing; about ten minutes on one core with the default mix."""
-    from infra.tiny.build import DEFAULT_MIX
+    """Teach a model from nothing; some minutes on one core with a course's own mix."""
+    from infra.tiny.build import MIXES
     from infra.tiny.build import build as make
 
-    made = make(out, seed=seed, mix=_read(mix) if mix else DEFAULT_MIX, progress=_quiet if as_json else _told())
+    made = make(out, seed=seed, mix=_read(mix) if mix else MIXES[course], progress=_quiet if as_json else _told())
     shown = {**made.__dict__, "path": str(made.path)}
     terminal.record(shown, as_json)
     if not as_json:
@@ -37,16 +39,20 @@ def build(
 
 
 @app.command()
-def card(as_json: terminal.Json = False) -> None:
-    """The packaged model's card: what it is, what it is not, how it was made."""
+def card(
+    course: Annotated[Course, typer.Option(help="Which of the packaged models.")] = "tools",
+    as_json: terminal.Json = False,
+) -> None:
+    """A packaged model's card: what it is, what it is not, how it was made."""
     import json
 
-    from infra.models.tiny import BASE
+    from infra.models.tiny import packaged
 
+    base = packaged(course)
     if as_json:
-        terminal.data(json.loads((BASE / "provenance.json").read_text(encoding="utf-8")))
+        terminal.data(json.loads((base / "provenance.json").read_text(encoding="utf-8")))
     else:
-        terminal.text((BASE / "README.md").read_text(encoding="utf-8"))
+        terminal.text((base / "README.md").read_text(encoding="utf-8"))
 
 
 def _read(path: Path) -> "Mix":

@@ -26,6 +26,22 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Retraced:
+    """What an answer really comes to: what its author chose, carried out by a tool that makes no mistakes.
+
+    ``params`` is the task that this solves, which need not be the one that was asked. ``facts`` are the places in
+    ``text`` (start, end) that the tool wrote; the rest was chosen. Answers of one ``way`` do the same, whatever their
+    order; those of one ``pattern`` are of a kind.
+    """
+
+    params: Params
+    text: str
+    facts: tuple[tuple[int, int], ...]
+    way: str
+    pattern: str
+
+
+@dataclass(frozen=True)
 class Family:
     """A kind of task with levels 1 to ``levels`` (harder upwards).
 
@@ -43,7 +59,8 @@ class Family:
     answers are right. It gives "" where ``answer`` is right, else shortly why not, the first wrong step and never a way
     that is right; it is bounded for any text and evaluates none. ``solve`` then finds one answer by a bounded search,
     "" where there is none, and what ``call`` prints is one. ``trivial(params)`` says why there is nothing to find, ""
-    where there is; ``sample`` draws only what can be solved and is not trivial.
+    where there is; ``sample`` draws only what can be solved and is not trivial. ``retrace(params, answer)`` says what
+    an answer, right or wrong, really comes to; None where nothing can be made of it.
     """
 
     name: str
@@ -60,6 +77,7 @@ class Family:
     script: Callable[[Params], tuple[str, ...]] | None = None
     check: Callable[[Params, str], str] | None = None
     trivial: Callable[[Params], str] | None = None
+    retrace: Callable[[Params, str], Retraced | None] | None = None
 
     def __post_init__(self) -> None:
         if self.check and self.steps:

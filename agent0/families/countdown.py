@@ -6,7 +6,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
-from agent0.families import Family, Params, family
+from agent0.families import Family, Params, Retraced, family
 from agent0.families.expression import LONGEST as LONGEST_FORMULA
 from agent0.families.expression import numbers, value
 from agent0.families.wording import ask, bodies
@@ -25,6 +25,7 @@ _number = "[1-9][0-9]?"
 _shape = re.compile(rf"({_number}) from ({_number}(?:,{_number}){{{FEWEST - 1},{MOST - 1}}})")
 _value = "(?:0|[1-9][0-9]{0,3})"
 _step = re.compile(rf"({_value})([-+*])({_value})=({_value}(?:,{_value})*)(?: ({_value}(?:,{_value})*))?")
+_chosen = re.compile(r"([0-9]{1,4})\s*([-+*])\s*([0-9]{1,4})\s*=")
 _formula = re.compile(r"[-+*()0-9\s]+(?:=\s*[0-9]{1,4}\s*)?")
 _spaces = re.compile(r"\s*([-+*=,;()])\s*")
 
@@ -169,6 +170,33 @@ def _taken(pool: Counter[int], step: str) -> str:
     return ""
 
 
+def retrace(params: Params, answer: str) -> Retraced | None:
+    """The steps of ``answer`` on true pools, values within 1 to ``TOP``. A number that is not there is taken to mean
+    the nearest that is; the larger of two is taken first."""
+    pool, steps, text, facts = list(params["numbers"]), [], "", []
+    for found in _chosen.finditer(answer[:LONGEST]):
+        if len(pool) < 2:
+            break
+        left = min(pool, key=lambda one: abs(one - int(found[1])))
+        pool.remove(left)
+        right = min(pool, key=lambda one: abs(one - int(found[3])))
+        pool.remove(right)
+        high, low = max(left, right), min(left, right)
+        made = {"+": high + low, "-": high - low, "*": high * low}[found[2]]
+        if not 1 <= made <= TOP:
+            return None
+        pool = [made, *pool]
+        steps.append((found[2], f"{high}{found[2]}{low}"))
+        text += f"{';' if text else ''}{high}{found[2]}{low}="
+        facts.append((len(text), len(text) + len(_listed(pool))))
+        text += _listed(pool)
+    if len(pool) > 1:
+        return None
+    solved = {"numbers": list(params["numbers"]), "target": pool[0]}
+    ways = " ".join(sorted(step for _, step in steps))
+    return Retraced(solved, text, tuple(facts), ways, "".join(sign for sign, _ in steps))
+
+
 def _listed(found: Any) -> str:
     return ",".join(map(str, found))
 
@@ -195,4 +223,6 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
     return "python", {"code": code}
 
 
-ENTRY = family(Family("countdown", "math", sample, render, parse, level, solve, canonical, call, check=check))
+ENTRY = family(
+    Family("countdown", "math", sample, render, parse, level, solve, canonical, call, check=check, retrace=retrace)
+)

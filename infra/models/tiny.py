@@ -1,13 +1,28 @@
-"""The built-in small model, packaged in ``infra/tiny/base``."""
+"""The built-in small models, packaged in ``infra/tiny``: ``base`` calls tools, ``search`` tries again."""
 
 from pathlib import Path
 
+from agent0.errors import ConfigError
 from agent0.ports import Artifacts
 from infra.models.transformers import Transformers
 
-BASE = Path(__file__).parents[1] / "tiny" / "base"
+FOLDER = Path(__file__).parents[1] / "tiny"
+BASE = FOLDER / "base"
+PACKAGED = {"": BASE, "tools": BASE, "search": FOLDER / "search"}
+
+
+def packaged(name: str) -> Path:
+    """The folder of a built-in model, by the course it was taught; the one that calls tools where ``name`` is empty.
+
+    Raises:
+        ConfigError: there is none of this name.
+    """
+    if name not in PACKAGED:
+        known = ", ".join(filter(None, PACKAGED))
+        raise ConfigError(f"There is no built-in model {name[:80]!r}.", f"Known: {known}.", "Or use transformers.")
+    return PACKAGED[name]
 
 
 def tiny(artifacts: Artifacts, *, threads: int = 1, max_batch: int = 256, path: Path = BASE) -> Transformers:
-    """The packaged base, or another one made by the same build at ``path``."""
+    """A packaged model, or another one made by the same build at ``path``."""
     return Transformers(path, artifacts, name="tiny", threads=threads, max_batch=max_batch)

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from infra.models.engine_chat import Chat
-from infra.tiny.lessons import Phase, lessons, weights
+from infra.tiny.lessons import TAUGHT, Phase, lesson, lessons, weights
+from infra.tiny.search_lessons import SEARCH_MARKUP, SEARCHED, search_lesson
+from infra.tiny.tokenizer import MARKUP, make_tokenizer
 
 Batch = tuple[Any, Any, Any]
 """Token ids, labels (-100 where nothing is taught) and attention mask, each [rows, T]."""
@@ -25,10 +27,11 @@ POOL = 8
 
 @dataclass(frozen=True)
 class Mix:
-    """What is taught, in which order."""
+    """What is taught, in which order. ``course`` names what lessons are of (``COURSES``)."""
 
     phases: tuple[Phase, ...]
     batch: int = 48
+    course: str = "tools"
 
 
 DEFAULT_MIX = Mix(
@@ -39,6 +42,13 @@ DEFAULT_MIX = Mix(
     )
 )
 """Copy short things, copy longer things, then the habit of guessing."""
+
+
+SEARCH_MIX = Mix((Phase(960, 0.02, 0.0005, (0.4, 0.35, 0.25, 0.0), tool=0.3, teacher=0.0),), batch=80, course="search")
+"""Arithmetic, and how to try again: two numbers with any sign, three with + and -, four with + alone."""
+MIXES = {"tools": DEFAULT_MIX, "search": SEARCH_MIX}
+COURSES = {"tools": (lesson, TAUGHT, MARKUP), "search": (search_lesson, SEARCHED, SEARCH_MARKUP)}
+"""Course -> how a lesson is made, the families it is about, what is a single token."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,10 @@ def read_mix(path: Path) -> Mix:
     found = json.loads(path.read_text(encoding="utf-8"))
     found = found.get("mix", found)
     phases = tuple(Phase(**{**phase, "levels": weights(phase["levels"])}) for phase in found["phases"])
-    return Mix(phases, int(found.get("batch", Mix(()).batch)))
+    course = str(found.get("course", Mix(()).course))
+    if course not in COURSES:
+        raise ValueError(f"there is no course {course!r}: {', '.join(COURSES)}")
+    return Mix(phases, int(found.get("batch", Mix(()).batch)), course)
 
 
 def make_model(vocabulary: int, stop: int, pad: int) -> Any:
@@ -88,12 +101,11 @@ def build(out: Path, *, seed: int, mix: Mix = DEFAULT_MIX, progress: Progress = 
     """Make tokenizer and model and save them in folder ``out`` (fp16 safetensors) with a card and their provenance."""
     import torch
 
-    from infra.tiny.tokenizer import make_tokenizer
-
+    _, taught, markup = COURSES[mix.course]
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     start = time.monotonic()
-    tokenizer = make_tokenizer(seed)
+    tokenizer = make_tokenizer(seed, taught, markup)
     chat = Chat(tokenizer)
     model = make_model(len(tokenizer), chat.stop, chat.pad)
     loss = _teach(model, chat, mix, seed, progress)
@@ -107,7 +119,7 @@ def _teach(model: Any, chat: Chat, mix: Mix, seed: int, progress: Progress) -> f
     for number, phase in enumerate(mix.phases):
         rng = random.Random(f"lessons {seed} {number}")
         smooth = 0.0
-        for step, found in enumerate(_steps(model, phase, _batches(phase, mix.batch, chat, rng)), 1):
+        for step, found in enumerate(_steps(model, phase, _batches(phase, mix, chat, rng)), 1):
             smooth = found if step == 1 else 0.98 * smooth + 0.02 * found
             progress(done + step, total, smooth)
         done, loss = done + phase.steps, smooth
@@ -137,8 +149,8 @@ def _steps(model: Any, phase: Phase, batches: Iterator[Batch]) -> Iterator[float
         yield loss.item()
 
 
-def _batches(phase: Phase, size: int, chat: Chat, rng: random.Random) -> Iterator[Batch]:
-    source = lessons(phase, rng)
+def _batches(phase: Phase, mix: Mix, chat: Chat, rng: random.Random) -> Iterator[Batch]:
+    source, size = lessons(phase, rng, COURSES[mix.course][0]), mix.batch
     left = phase.steps
     while left > 0:
         pool = [chat.lesson(turns) for turns in islice(source, size * POOL)]
@@ -180,7 +192,7 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     card = ModelCard(out, digest, parameters, steps, round(seconds, 1), round(loss, 4))
     provenance = {**asdict(card), "path": None, "seed": seed, "mix": asdict(mix), "torch": torch.__version__}
     del provenance["path"]
-    told = (Path(__file__).parent / "card.md").read_text(encoding="utf-8")
+    told = (Path(__file__).parent / f"{mix.course}_card.md").read_text(encoding="utf-8")
     (out / "README.md").write_text(told.format(**provenance), encoding="utf-8")
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n", encoding="utf-8")
     return card

@@ -5,7 +5,7 @@ Every task is of the training split. A call's output is the family's own solutio
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent0.families import Family, families
@@ -34,13 +34,15 @@ class Phase:
 
 Lesson = tuple[Turn, ...]
 """A conversation that ends with an assistant's turn."""
+Course = Callable[[int, Phase, random.Random], Lesson]
+"""(level, phase, rng) -> one lesson."""
 
 
-def lessons(phase: Phase, rng: random.Random) -> Iterator[Lesson]:
+def lessons(phase: Phase, rng: random.Random, course: Course) -> Iterator[Lesson]:
     """Without end."""
     while True:
         level = rng.choices((1, 2, 3, 4), phase.levels)[0]
-        yield lesson(level, phase, rng)
+        yield course(level, phase, rng)
 
 
 def lesson(level: int, phase: Phase, rng: random.Random) -> Lesson:

@@ -2,6 +2,7 @@
 capitals of strings one by one; the markup of a tool call is a handful of single tokens, so that turns are short."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -63,8 +64,9 @@ _pieces = Regex(r" ?[A-Z]?[a-z]+|[A-Z]|[0-9]{1,2}|, |[^\sA-Za-z0-9]|\s")
 SAMPLES = 40
 
 
-def make_tokenizer(seed: int) -> Any:
-    """A PreTrainedTokenizerFast, trained on sampled questions and calls. Same seed, same tokenizer."""
+def make_tokenizer(seed: int, taught: Sequence[str] = TAUGHT, markup: Sequence[str] = MARKUP) -> Any:
+    """A PreTrainedTokenizerFast, trained on sampled questions and calls of the families ``taught``, with ``markup`` as
+    single tokens. Same seed, same tokenizer."""
     from transformers import PreTrainedTokenizerFast
 
     raw = Tokenizer(models.BPE())
@@ -73,23 +75,23 @@ def make_tokenizer(seed: int) -> Any:
     )
     raw.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    raw.train_from_iterator(
-        _corpus(seed), trainers.BpeTrainer(vocab_size=2000, initial_alphabet=sorted(alphabet), show_progress=False)
-    )
+    trainer = trainers.BpeTrainer(vocab_size=2000, initial_alphabet=sorted(alphabet), show_progress=False)
+    raw.train_from_iterator(_corpus(seed, taught), trainer)
     raw.add_tokens([AddedToken(text, special=True, normalized=False) for text in CONTROL])
-    raw.add_tokens([AddedToken(text, special=False, normalized=False) for text in MARKUP])
+    raw.add_tokens([AddedToken(text, special=False, normalized=False) for text in markup])
     options: dict[str, Any] = {"eos_token": END, "pad_token": PAD, "chat_template": TEMPLATE}
     factory: Any = PreTrainedTokenizerFast
     return factory(tokenizer_object=raw, **options)
 
 
-def _corpus(seed: int) -> list[str]:
+def _corpus(seed: int, taught: Sequence[str]) -> list[str]:
     rng = random.Random(f"tokenizer {seed}")
     lines = [str(n) for n in range(10, 100)] * SAMPLES + [f"0{n}" for n in range(10)] * SAMPLES
-    for entry in (families()[name] for name in TAUGHT):
+    for entry in (families()[name] for name in taught):
         for level in range(1, entry.levels + 1):
             lines.append(f"Ask {entry.domain} {entry.name} {level}")
             for _ in range(SAMPLES):
                 params = entry.sample(level, rng)
-                lines += [entry.render(params, rng), entry.solve(params), *map(str, entry.call(params)[1].values())]
+                called = () if entry.check else entry.call(params)[1].values()
+                lines += [entry.render(params, rng), entry.solve(params), *map(str, called)]
     return lines
