@@ -5,6 +5,7 @@
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
 #   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ; verdicts, where
 #                 AGENT0_BENCHMARKS names rows
+#   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/gpu.md
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices
 #   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes docs/reliability.md)
 #   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
@@ -30,7 +31,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 PINS := pyproject.toml constraints.txt binaries.txt
 
-.PHONY: help run setup test check docs bench knockout crash soak clean linux bubblewrap
+.PHONY: help run setup test check docs bench bench-gpu knockout crash soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -59,6 +60,11 @@ bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.sandbox
 	$(BIN)/python -m benchmarks.serving
 	[ -z "$${AGENT0_BENCHMARKS:-}" ] || $(BIN)/python -m benchmarks.verifiers --data "$$AGENT0_BENCHMARKS"
+
+bench-gpu: setup
+	$(PIP) -e '.[train,qlora,trl]'
+	$(BIN)/python -m benchmarks.gpu --write
+	$(BIN)/python -m benchmarks.gpu --quantization 4bit
 
 knockout: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.knockout
