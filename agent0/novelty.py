@@ -31,7 +31,7 @@ class Proposed:
 @dataclass(frozen=True)
 class Archive:
     """What was accepted before the batch's requests: identities, how many, and by proposal's task id the highest
-    cosine similarity to any of them (``Embedder.nearest``). ``position`` is the stream sequence it was taken at."""
+    cosine similarity to any of them (``Embedder.search``). ``position`` is the stream sequence it was taken at."""
 
     canonicals: AbstractSet[str] = frozenset()
     size: int = 0

@@ -1,7 +1,8 @@
 """Lets through what is well-formed, not reserved for held-out sets, no item of a benchmark, and new."""
 
+from agent0.archives import archive_of
 from agent0.families import kind_of
-from agent0.novelty import Archive, Decision, Proposed, decide_batch
+from agent0.novelty import Decision, Proposed, decide_batch
 from agent0.ports import Contamination, Embedder, Embedders, History
 from agent0.run import RunState
 from agent0.settings import CurriculumConfig
@@ -35,7 +36,7 @@ async def screen_task(
     known = {p.task: p.proposal for p in batch if p.proposal}
     texts = [proposal.question for proposal in known.values()]
     vectors = dict(zip(known, await embedder.embed(texts), strict=True)) if texts else {}
-    archive = await _archive(run, history, embedder, vectors)
+    archive = await archive_of(run, history, embedder, known, vectors)
     facts = await contamination.facts(plan, embedder)
     found = await contamination.overlaps(list(known.values()), list(vectors.values()), plan, embedder)
     overlaps = dict(zip(known, found, strict=True))
@@ -56,20 +57,6 @@ def _nothing(plan: CurriculumConfig, embedder: Embedder) -> BenchmarksIndexed:
         ngram=plan.overlap_ngram,
         limit=plan.overlap_limit,
         embedder=embedder.version,
-    )
-
-
-async def _archive(run: RunState, history: History, embedder: Embedder, vectors: dict[str, list[float]]) -> Archive:
-    """Everything accepted before this iteration's tasks were requested."""
-    position = run.starts[-1]
-    held = [r.event async for r in history.read(run.run, ["TaskAccepted"], until=position)] if run.iteration else []
-    accepted = [e for e in held if isinstance(e, TaskAccepted)]
-    near = await embedder.nearest(list(vectors.values()), [e.embedding for e in accepted]) if accepted else []
-    return Archive(
-        canonicals={e.proposal.canonical for e in accepted},
-        size=len(accepted),
-        nearest=dict(zip(vectors, near, strict=False)),
-        position=position,
     )
 
 

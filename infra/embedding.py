@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from agent0.archives import KEPT, Shelves
 from agent0.errors import TransientError
 from infra.embedding_worker import WEIGHTS
 from infra.models.engine_worker import Worker
@@ -20,6 +21,7 @@ class MiniLM:
     version = f"minilm-{WEIGHTS[:12]}"
 
     def __init__(self, folder: str = "", sha256: str = WEIGHTS) -> None:
+        self.shelves = Shelves()
         self._worker = Worker("infra.embedding_worker:Encoder", {"folder": folder, "sha256": sha256})
 
     @property
@@ -37,11 +39,12 @@ class MiniLM:
         vectors: list[list[float]] = await self._call("embed", list(texts)) if texts else []
         return vectors
 
-    async def nearest(self, queries: Sequence[Sequence[float]], archive: Sequence[Sequence[float]]) -> list[float]:
-        """Highest cosine similarity of each query to ``archive`` (0.0 where it is empty), by an exact FAISS index."""
-        if not queries or not archive:
-            return [0.0] * len(queries)
-        best: list[float] = await self._call("nearest", [list(q) for q in queries], [list(a) for a in archive])
+    async def search(
+        self, archive: str, size: int, fresh: Sequence[Sequence[float]], queries: Sequence[Sequence[float]]
+    ) -> list[float] | None:
+        """As ``Embedder.search``: exact while there are few, by FAISS beyond (``infra.embedding_index``)."""
+        told = [np.asarray(part, np.float32) for part in (fresh, queries)]
+        best: list[float] | None = await self._call("search", archive, size, *told)
         return best
 
     async def close(self) -> None:
@@ -60,15 +63,28 @@ class Ngram:
 
     version = f"ngram-{DIMENSIONS}-1"
 
+    def __init__(self) -> None:
+        self.shelves = Shelves()
+        self._held: dict[str, np.ndarray] = {}
+
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector of 256 a text."""
         return [_hashed(text) for text in texts]
 
-    async def nearest(self, queries: Sequence[Sequence[float]], archive: Sequence[Sequence[float]]) -> list[float]:
-        """Highest cosine similarity of each query to ``archive`` (0.0 where it is empty)."""
-        if not queries or not archive:
+    async def search(
+        self, archive: str, size: int, fresh: Sequence[Sequence[float]], queries: Sequence[Sequence[float]]
+    ) -> list[float] | None:
+        """As ``Embedder.search``, exactly."""
+        held = self._held.pop(archive, np.empty((0, DIMENSIONS))) if size else np.empty((0, DIMENSIONS))
+        if len(held) != size:
+            return None
+        held = np.concatenate([held, np.asarray(fresh).reshape(-1, DIMENSIONS)])
+        self._held[archive] = held
+        while len(self._held) > KEPT:
+            del self._held[next(iter(self._held))]
+        if not len(held):
             return [0.0] * len(queries)
-        return [float(best) for best in (np.asarray(queries) @ np.asarray(archive).T).max(axis=1)]
+        return [float((held @ np.asarray(query)).max()) for query in queries]
 
     async def close(self) -> None:
         """There is nothing to give back."""

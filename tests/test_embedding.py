@@ -47,19 +47,36 @@ async def test_alike_is_nearer_than_unlike(embedder: Embedder) -> None:
     assert one @ reworded > one @ other + 0.1
 
 
-async def test_nearest_is_the_highest_similarity(embedder: Embedder) -> None:
-    rng = np.random.default_rng(0)
-    archive, queries = rng.normal(size=(300, 32)), rng.normal(size=(7, 32))
-    archive /= np.linalg.norm(archive, axis=1, keepdims=True)
-    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-    found = await embedder.nearest(queries.tolist(), archive.tolist())
+def unit(count: int, seed: int, length: int = 256) -> np.ndarray:
+    held = np.random.default_rng(seed).normal(size=(count, length))
+    return held / np.linalg.norm(held, axis=1, keepdims=True)
+
+
+async def test_what_is_found_is_the_highest_similarity_to_all_that_was_added(embedder: Embedder) -> None:
+    archive, queries = unit(300, 0), unit(7, 1)
+    assert await embedder.search("a", 0, archive[:100].tolist(), []) == []
+    assert await embedder.search("other", 0, archive[:1].tolist(), []) == []
+    found = await embedder.search("a", 100, archive[100:].tolist(), queries.tolist())
     assert found == pytest.approx((queries @ archive.T).max(axis=1).tolist(), abs=1e-5)
+    assert await embedder.search("a", 300, [], queries.tolist()) == found
+    again = await embedder.search("a", 0, archive.tolist(), queries.tolist())
+    assert again == pytest.approx(found, abs=1e-6)
 
 
 async def test_nothing_asked_and_nothing_to_compare_with(embedder: Embedder) -> None:
     assert await embedder.embed([]) == []
-    assert await embedder.nearest([], [[1.0, 0.0]]) == []
-    assert await embedder.nearest([[1.0, 0.0], [0.0, 1.0]], []) == [0.0, 0.0]
+    assert await embedder.search("b", 0, unit(1, 0).tolist(), []) == []
+    assert await embedder.search("b", 0, [], unit(2, 0).tolist()) == [0.0, 0.0]
+    assert await embedder.search("b", 0, [], []) == []
+
+
+async def test_what_is_no_longer_kept_is_said(embedder: Embedder) -> None:
+    await embedder.search("c", 0, unit(3, 0).tolist(), [])
+    assert await embedder.search("c", 2, unit(1, 1).tolist(), unit(1, 2).tolist()) is None
+    assert await embedder.search("never", 5, [], unit(1, 2).tolist()) is None
+    for name in "defg":
+        await embedder.search(name, 0, unit(1, 0).tolist(), [])
+    assert await embedder.search("d", 1, [], []) == [] and await embedder.search("c", 3, [], []) is None
 
 
 async def test_a_killed_process_is_started_again(minilm: MiniLM) -> None:
