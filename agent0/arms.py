@@ -87,6 +87,7 @@ def _cost(events: Sequence[Recorded]) -> dict[str, float]:
             case CheckpointTrained() as trained:
                 cost["steps"] += trained.metrics.get("steps", 0)
                 cost["training_s"] += trained.wall_s
+    # from the first event to the last, with any time in which nobody carried it
     return {**cost, "wall_s": (events[-1].time - events[0].time).total_seconds()}
 
 

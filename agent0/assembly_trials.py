@@ -65,7 +65,7 @@ async def search(settings: Settings, asked: Search, tell: Tell = lambda _: None)
         "search": asked.name,
         "profile": first[0].profile,
         "seed": first[0].seed,
-        "effort": stated({"run": own_config}).removeprefix("Equal in every cell: ").partition(". ")[0],
+        "effort": stated({"run": own_config}).removeprefix("Asked of every cell alike: ").partition(". ")[0],
         "searched": list(asked.space),
         "untrained": first[1].accuracy,
         "n": first[1].n,

@@ -138,19 +138,20 @@ def effort(plan: RunConfig) -> dict[str, int]:
 
 
 def stated(plans: Mapping[str, RunConfig]) -> str:
-    """In words, whether all arms are asked for equal compute, and what that is."""
+    """In words, whether all arms are asked for equal compute, and what that is. Tasks that are refused get no attempt,
+    so what was done may be less."""
     asked = {name: effort(plan) for name, plan in plans.items()}
     if len({tuple(one.values()) for one in asked.values()}) == 1:
-        told = f"Equal in every cell: {_words(next(iter(asked.values())))}"
+        told = f"Asked of every cell alike: {_words(next(iter(asked.values())))}"
     else:
-        told = "NOT equal: " + "; ".join(f"{name} {_words(one)}" for name, one in asked.items())
+        told = "NOT equal compute: " + "; ".join(f"{name} {_words(one)}" for name, one in asked.items())
     if len({(plan.student.provider, plan.student.model) for plan in plans.values()}) > 1:
         told += "; but models differ, and with them what an attempt costs"
     return f"{told}. What it took is in the table of cost."
 
 
 def _words(asked: Mapping[str, int]) -> str:
-    told = "{iterations} iterations of {tasks} tasks with {attempts} attempts each ({in_all:,} attempts)"
+    told = "{iterations} iterations of {tasks} tasks with {attempts} attempts each ({in_all:,} attempts at most)"
     return told.format(**asked)
 
 

@@ -71,7 +71,8 @@ def _full(key: str) -> str:
 
 
 def trials(name: str, space: Space, number: int = 0, seed: int = 0) -> list[Trial]:
-    """All combinations, or ``number`` of them drawn without repetition; the same for the same seed.
+    """All combinations, or ``number`` of them drawn without repetition; the same for the same seed, and who asks for
+    more gets those first.
 
     Raises:
         ConfigError: a name that cannot be, or too many trials.
@@ -85,10 +86,9 @@ def trials(name: str, space: Space, number: int = 0, seed: int = 0) -> list[Tria
         count *= len(values)
     if (number or count) > MOST:
         raise ConfigError(f"That would be {number or count:,} trials.", f"{MOST:,} are the most.", "Say --trials N.")
-    if number and number < count:
-        places: Sequence[int] = sorted(random.Random(seed).sample(range(count), number))
-    else:
-        places = range(count)
+    draw, places = random.Random(seed), dict.fromkeys(range(count) if not 0 < number < count else ())
+    while len(places) < min(number, count):
+        places[draw.randrange(count)] = None
     return [_trial(name, space, place) for place in places]
 
 

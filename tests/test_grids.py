@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from agent0 import seeds
 from agent0.arms import CONTROLS, MEASURES, ONE_SEED, Outcome, against, curves, paired, plain, read, told_arms
+from agent0.assembly_cell import Plan, carry_cell
 from agent0.assembly_grid import Asked, plans_of, run_grid
-from agent0.cells import cells, chosen, effort, seeds_of, stated, with_models
+from agent0.cells import Cell, cells, chosen, effort, seeds_of, stated, with_models
 from agent0.configuration import load
 from agent0.errors import ConfigError, OperationError
 from agent0.grids import NAME, Arm, Grid, grids
@@ -52,7 +53,7 @@ def test_every_grid_there_is_can_be_carried(entry: Grid) -> None:
     """On the profile that it names and on the scripted one: settings exist, arms differ, names fit."""
     plans = plans_of(load(entry.profile, env={}).run, entry.arms)
     assert len({plan.model_dump_json() for plan in plans.values()}) == len(entry.arms)
-    assert stated(plans).startswith("Equal in every cell")
+    assert stated(plans).startswith("Asked of every cell alike")
     assert all(TOKEN.fullmatch(cell.run) for cell in cells("x" * 30, plans, (0, 99)))
     plans_of(load("scripted", env={}).run, entry.arms)
     assert set(entry.measures) <= set(MEASURES) and set(entry.controls) <= set(CONTROLS)
@@ -303,7 +304,10 @@ def settings_at(home: str | Path) -> Any:
 
 def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) -> None:
     held, folder = settings_at(tmp_path), tmp_path / "grids" / "twins"
-    (folder / "third-0").mkdir(parents=True)
+    for arm in ("left", "third"):
+        (folder / f"{arm}-0").mkdir(parents=True)
+    Plan(Cell("left", 0, "twins-left-0", held.run), "scripted", {"sandbox.workers": "1"}).write(folder / "left-0")
+    asyncio.run(carry_cell(folder / "left-0", lambda text, left_s: None))
     (folder / "third-0" / "nats").write_text("in the way of the log")
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     with subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True) as process:
@@ -311,7 +315,7 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
         assert any(line.startswith("right-0  untrained") for line in process.stdout), "it never came so far"
         process.send_signal(signal.SIGKILL)
     kept = (folder / "left-0" / "result.json").read_bytes()
-    assert not (folder / "right-0" / "result.json").exists()
+    assert kept and not (folder / "right-0" / "result.json").exists()
     said: list[str] = []
     found = asyncio.run(run_grid(held, ASKED, said.append))
     assert (folder / "left-0" / "result.json").read_bytes() == kept
