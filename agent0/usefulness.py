@@ -5,6 +5,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from agent0.answers import normal_form, same
 from agent0.state import Made
@@ -60,6 +61,7 @@ def _computes(call: Made) -> bool:
     return any(_worked(text) for text in texts)
 
 
+@lru_cache(maxsize=4096)
 def _worked(text: str) -> bool:
     if len(text) > LONGEST:
         return True

@@ -150,7 +150,8 @@ class PairedTest(Value):
 
 
 class RewardPart(Value):
-    """One line of a receipt: ``total = sum(value * weight)``. ``value`` None means unscored, which is not zero."""
+    """One line of a receipt; the receipt's set says how lines become its total. ``value`` None means unscored, which
+    is not zero."""
 
     name: str
     inputs: dict[str, Any] = Field(default_factory=dict)
