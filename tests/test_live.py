@@ -1,0 +1,44 @@
+"""What is shown while a checkpoint trains: steps and time left, and once what memory it needs."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent0.cli.live import _refresh, describe, training
+from agent0.cli.progress import Pace, Progress
+from agent0.settings import RunConfig
+from agent0.state import RunState
+from infra.lora import pace_of, told_name
+
+
+@dataclass
+class Shown:
+    """Plays ``Display``."""
+
+    every_s: float = 0.0
+    paces: list[Pace] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+    def show(self, pace: Pace) -> None:
+        self.paces.append(pace)
+
+    def say(self, text: str, style: str = "") -> None:
+        self.lines.append(text)
+
+
+async def test_a_training_under_way_is_shown_with_its_steps(tmp_path: Path) -> None:
+    state = RunState("r1", 9, RunConfig(), "", phase="training", iteration=1)
+    progress, shown = Progress(state, trainings={"teacher-1": 3, "student-1": 7}), Shown()
+    assert training(progress, tmp_path) is None
+    file = tmp_path / told_name("student-1", 7)
+    file.write_text(json.dumps({"done": 12, "total": 40, "left_s": 20.0, "room": "training needs 1 GiB"}))
+    watching = asyncio.create_task(_refresh(progress, shown, tmp_path))
+    while len(shown.paces) < 3:
+        await asyncio.sleep(0)
+    watching.cancel()
+    assert describe(shown.paces[-1]) == "iteration 1: training adapters: student-1 step 12/40, about 20 s left"
+    assert shown.lines == ["student-1: training needs 1 GiB"]
+    for odd in ("", "[", "{}x", '{"unknown": 1}'):  # half-written by another version, say
+        file.write_text(odd)
+        assert pace_of(tmp_path, "student-1", 7) is None
