@@ -62,7 +62,7 @@ def facts(role: Role) -> dict[str, Fact]:
 
 def gather(role: Role, names: frozenset[str], deed: Deed) -> dict[str, Any]:
     """Those of ``names`` that are facts of ``role``, by name in order."""
-    return {name: found(deed) for name, found in facts(role).items() if name in names}
+    return {name: _facts[role, name](deed) for name in sorted(names) if (role, name) in _facts}
 
 
 @fact("teacher", "well_formed")

@@ -40,9 +40,9 @@ def rests_on(answer: str | None, calls: Sequence[Made], question: str) -> bool:
     and not in the question, was known before."""
     if not answer:
         return False
-    asked = _said(answer, question)
     found = [call for call in useful(calls) if same(answer, plain_output(call.output))]
-    return any(asked or not _said(answer, " ".join(_texts(call))) for call in found)
+    unheard = (not _said(answer, " ".join(_texts(call))) for call in found)
+    return bool(found) and (any(unheard) or _said(answer, question))
 
 
 def _said(answer: str, text: str) -> bool:

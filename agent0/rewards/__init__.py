@@ -92,7 +92,8 @@ def rewards(role: Role, set: str = AGENT0) -> dict[str, Reward]:
     Raises:
         KeyError: there is no such set.
     """
-    chosen = reward_sets()[set]
+    _import_all()
+    chosen = _sets[set]
     found = rewards(role, chosen.like) if chosen.like else {}
     found |= {name: entry for (whose, of, name), entry in _rewards.items() if (whose, of) == (set, role)}
     return dict(sorted(found.items()))
@@ -117,7 +118,8 @@ def receipt(
 def total(role: Role, parts: Iterable[RewardPart], set: str = AGENT0) -> float:
     """What ``parts`` come to together, rounded to 12 digits."""
     worth = {part.name: part.value * part.weight for part in parts if part.value is not None}
-    return round(reward_sets()[set].combine(role, worth), 12)
+    _import_all()
+    return round(_sets[set].combine(role, worth), 12)
 
 
 def read_by(role: Role, weights: Mapping[str, float], set: str = AGENT0) -> frozenset[str]:
