@@ -151,4 +151,7 @@ def _made_by(begun: RunStarted, config: RunConfig) -> list[str]:
 
 
 def _text(value: Any) -> str:
+    """As a flag is written."""
+    if isinstance(value, bool):
+        return str(value).lower()
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -50,6 +50,11 @@ def _warning(found: Mapping[str, Any], best: Mapping[str, Any] | None) -> list[s
     shown = "None of them is shown to be better than the run's own recipe."
     if said:
         shown = f"Shown to be better than the run's own recipe: {len(said)} of {len(found['trials']) - 1}."
+    own = next((row for row in found["trials"] if row["trial"] == found["run"]), None)
+    same = [row for row in found["trials"] if own and row is not own and row["settings"] == own["settings"]]
+    if own and same:
+        alike = all(row["difference_low"] == row["difference_high"] == 0 for row in same)
+        shown += f" The run's own recipe is among the trials, and {'solves the same tasks' if alike else 'differs'}."
     least = f", an interval of about ±{50 * (best['high'] - best['low']):.0f} points" if best else ""
     return [
         f"{shown} The best of many trials looks better than it is, since chance helped to choose it; this is one run "
