@@ -1,5 +1,6 @@
 """Batched decoding with a KV cache, inside the worker process. One batch holds one adapter; each row has its own
-random stream, so what a request gets does not depend on its neighbours (up to rounding of their shared matrices)."""
+random stream, so what a request gets does not depend on its neighbours (up to rounding of their shared matrices).
+Small models are computed as functions, all others through transformers."""
 
 import os
 import time
@@ -8,17 +9,20 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 
 from agent0.errors import ConfigError, DependencyError, OperationError
-from agent0.ports import Likely, Sampling
+from agent0.objectives.policy_gradient import token_logprobs
+from agent0.ports import Likely
 from events.values import Turn
+from infra.models.decoding import write
 from infra.models.engine_adapter import unpack
 from infra.models.engine_chat import Chat
-from infra.models.engine_likelihood import likelihoods
+from infra.models.engine_likelihood import Score, likelihoods
 from infra.models.engine_turns import Wanted, Written
+from infra.models.qwen import Weights, logprobs, parts_of, shape_of, weights_of
+from infra.models.sampling import Batch, Row
 
 ADAPTERS_KEPT = 4
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -76,14 +80,23 @@ class Engine:
     """A model, its tokenizer and the adapters used last."""
 
     def __init__(
-        self, path: str, threads: int = 1, device: str = "cpu", quantization: str = "", precision: str = "auto"
+        self,
+        path: str,
+        threads: int = 1,
+        device: str = "cpu",
+        quantization: str = "",
+        precision: str = "auto",
+        through: bool = False,
     ) -> None:
+        """``through``: through transformers even where the model is small enough to be computed as a function."""
         torch.set_num_threads(threads)
         self._device = device
         self._model, tokenizer = load(path, device, quantization, precision)
         self._chat = Chat(tokenizer)
         self._context = int(getattr(self._model.config, "max_position_embeddings", 2048))
         self._adapters: OrderedDict[str, None] = OrderedDict()
+        self._shape = None if through else shape_of(self._model)
+        self._weights: dict[str, Weights | None] = {}
 
     def ready(self) -> dict[str, Any]:
         """Process id and parameters: answers once the model is loaded."""
@@ -106,19 +119,28 @@ class Engine:
         if outcome.unexpected_keys:
             raise OperationError("The adapter does not fit this model.", f"Unknown: {outcome.unexpected_keys[:2]}.")
         self._adapters[name] = None
+        self._model.set_adapter(name)  # the one that goes must not be the one in use
         while len(self._adapters) > ADAPTERS_KEPT:
-            self._model.delete_adapter(self._adapters.popitem(last=False)[0])
+            gone = self._adapters.popitem(last=False)[0]
+            self._weights.pop(gone, None)
+            self._model.delete_adapter(gone)
         self._model.eval()
 
     def generate(self, batch: Sequence[Wanted], adapter: str = "") -> list[Written]:
         """One turn for each of ``batch``, all under ``adapter`` (already loaded; "" is the base)."""
         start = time.monotonic()
         written = [self._encoded(wanted) for wanted in batch]
-        rows = [_Row(w, wanted.sampling) for w, wanted in zip(written, batch, strict=True) if not w.error]
-        rows = [row for row in rows if row.fit(self._context)]
-        with torch.inference_mode(), self._using(adapter):
+        rooms = [
+            min(one.sampling.max_tokens, self._context - len(w.prompt)) for w, one in zip(written, batch, strict=True)
+        ]
+        rows = [
+            Row(w, wanted.sampling, room)
+            for w, wanted, room in zip(written, batch, rooms, strict=True)
+            if room > 0 and not w.error
+        ]
+        with torch.inference_mode():
             if rows:
-                self._decode(rows)
+                self._decode(rows, adapter)
         seconds = time.monotonic() - start
         for found, wanted in zip(written, batch, strict=True):
             found.text, found.wall_s = wanted.prefill + self._chat.decode(found.ids), seconds
@@ -127,8 +149,8 @@ class Engine:
 
     def likelihood(self, turns: Sequence[Turn], texts: Sequence[str], adapter: str = "") -> list[Likely]:
         """How likely each of ``texts`` is after ``turns``, under ``adapter``; errors as for ``likelihoods``."""
-        with torch.inference_mode(), self._using(adapter):
-            return likelihoods(self._model, self._chat, self._context, self._device, turns, texts)
+        with torch.inference_mode():
+            return likelihoods(self._score(adapter), self._chat, self._context, self._device, turns, texts)
 
     def _encoded(self, wanted: Wanted) -> Written:
         try:
@@ -138,72 +160,65 @@ class Engine:
 
     def _using(self, adapter: str) -> Any:
         if adapter:
-            self._adapters.move_to_end(adapter)
             self._model.set_adapter(adapter)
             return nullcontext()
         return self._model.disable_adapter() if self._adapters else nullcontext()
 
-    def _decode(self, rows: "list[_Row]") -> None:
+    def _function(self, adapter: str) -> Weights | None:
+        """The weights under ``adapter``, where the model is computed as a function of them."""
+        if adapter:
+            self._adapters.move_to_end(adapter)
+        if self._shape and adapter not in self._weights:
+            parts = parts_of(self._model, adapter)
+            self._weights[adapter] = weights_of(self._shape, *parts) if parts else None
+        return self._weights.get(adapter)
+
+    def _score(self, adapter: str) -> Score:
+        if weights := self._function(adapter):
+            return lambda ids, seen, last: logprobs(weights, ids, seen, seen)[:, -last:]
+
+        def score(ids: torch.Tensor, seen: torch.Tensor, last: int) -> torch.Tensor:
+            kept = {"use_cache": False, "logits_to_keep": last + 1}
+            with self._using(adapter):
+                found = self._model(input_ids=ids, attention_mask=seen, **kept).logits
+            return token_logprobs(found, ids[:, -last - 1 :])[:, 1:]
+
+        return score
+
+    def _decode(self, rows: Sequence[Row], adapter: str) -> None:
+        batch = Batch(rows, self._chat.stops, self._device)
+        prompts = [row.written.prompt for row in rows]
+        if weights := self._function(adapter):
+            write(weights, prompts, batch)
+        else:
+            with self._using(adapter):
+                self._decode_through_transformers(prompts, batch)
+
+    def _decode_through_transformers(self, prompts: Sequence[list[int]], batch: Batch) -> None:
         import transformers
 
-        ids, seen = _left_padded([row.written.prompt for row in rows], self._chat.pad, self._device)
+        ids, seen = _left_padded(prompts, self._chat.pad, self._device)
         positions = (seen.cumsum(-1) - 1).clamp(min=0)
         cache: Any = transformers.DynamicCache(config=self._model.config)
         while True:
-            logits = (
-                self._model(
-                    input_ids=ids,
-                    attention_mask=seen,
-                    position_ids=positions,
-                    past_key_values=cache,
-                    use_cache=True,
-                    logits_to_keep=1,
-                )
-                .logits[:, -1]
-                .float()
-            )
-            chosen, logprobs = _choose(logits, rows)
-            alive = [
-                place
-                for place, (row, token, logprob) in enumerate(
-                    zip(rows, chosen.tolist(), logprobs.tolist(), strict=True)
-                )
-                if row.add(token, logprob, self._chat.stops)
-            ]
+            logits = self._model(
+                input_ids=ids,
+                attention_mask=seen,
+                position_ids=positions,
+                past_key_values=cache,
+                use_cache=True,
+                logits_to_keep=1,
+            ).logits[:, -1]
+            chosen, alive = batch.take(logits)
             if not alive:
                 return
-            if len(alive) < len(rows):
+            if len(alive) < len(batch):
                 keep = torch.tensor(alive, device=self._device)
-                rows = [rows[place] for place in alive]
+                batch.keep(keep)
                 chosen, seen, positions = chosen[keep], seen[keep], positions[keep]
                 cache.batch_select_indices(keep)
             ids, positions = chosen[:, None], positions[:, -1:] + 1
-            seen = torch.cat([seen, seen.new_ones(len(rows), 1)], dim=1)
-
-
-class _Row:
-    """One request while it is decoded. Its random numbers are drawn at once from its own seed."""
-
-    def __init__(self, written: Written, sampling: Sampling) -> None:
-        self.written, self.sampling, self.left = written, sampling, sampling.max_tokens
-        self.draws = np.random.default_rng(sampling.seed % 2**64).random(sampling.max_tokens)
-
-    def fit(self, context: int) -> bool:
-        """Shorten the turn to the context; False where nothing fits."""
-        self.left = min(self.left, context - len(self.written.prompt))
-        return self.left > 0
-
-    def draw(self) -> float:
-        return float(self.draws[len(self.written.ids)])
-
-    def add(self, token: int, logprob: float, stops: frozenset[int]) -> bool:
-        """Append; whether the turn goes on."""
-        self.written.ids.append(token)
-        self.written.logprobs.append(logprob)
-        self.left -= 1
-        if token in stops:
-            self.written.finish = "stop"
-        return token not in stops and self.left > 0
+            seen = torch.cat([seen, seen.new_ones(len(batch), 1)], dim=1)
 
 
 def _left_padded(prompts: Sequence[list[int]], pad: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -211,31 +226,3 @@ def _left_padded(prompts: Sequence[list[int]], pad: int, device: str) -> tuple[t
     ids = torch.tensor([[pad] * (longest - len(p)) + p for p in prompts], device=device)
     seen = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=device)
     return ids, seen
-
-
-def _choose(logits: torch.Tensor, rows: Sequence[_Row]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Next tokens and their log-probabilities at the sampling temperature (1 for greedy), before any top-p cut.
-
-    Inverse transform on each row's own uniform draw; shapes [rows, vocabulary] to [rows].
-    """
-    heat = torch.tensor([row.sampling.temperature or 1.0 for row in rows], device=logits.device)
-    logs = torch.log_softmax(logits / heat[:, None], dim=-1)
-    chosen = logs.argmax(-1)
-    sampled = [place for place, row in enumerate(rows) if row.sampling.temperature > 0]
-    if sampled:
-        at = torch.tensor(sampled, device=logits.device)
-        draws = torch.tensor([rows[place].draw() for place in sampled], device=logits.device)
-        cut = torch.tensor([rows[place].sampling.top_p for place in sampled], device=logits.device)
-        chosen[at] = _sampled(logs[at].exp(), draws, cut)
-    return chosen, logs.gather(-1, chosen[:, None])[:, 0]
-
-
-def _sampled(chances: torch.Tensor, draws: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
-    if bool((top_p >= 1).all()):
-        heap = chances.cumsum(-1)
-        return torch.searchsorted(heap, (draws * heap[:, -1])[:, None])[:, 0].clamp(max=chances.shape[-1] - 1)
-    ordered, names = chances.sort(dim=-1, descending=True, stable=True)
-    ordered = ordered * (ordered.cumsum(-1) - ordered < top_p[:, None])
-    heap = ordered.cumsum(dim=-1)
-    place = torch.searchsorted(heap, (draws * heap[:, -1])[:, None]).clamp(max=chances.shape[-1] - 1)
-    return names.gather(-1, place)[:, 0]

@@ -1,10 +1,10 @@
 """How likely texts are that a model did not write: one pass over the context with each text behind it, inside the
 worker process."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import torch
+from torch import Tensor
 
 from agent0.errors import OperationError
 from agent0.ports import Likely
@@ -14,9 +14,13 @@ from infra.models.engine_chat import Chat
 AT_ONCE = 16
 """Texts in one pass."""
 
+Score = Callable[[Tensor, Tensor, int], Tensor]
+"""From token ids and where they are no padding, both [rows, T], to log-probabilities of the last so many of each row,
+[rows, so many]."""
+
 
 def likelihoods(
-    model: Any, chat: Chat, context: int, device: str, turns: Sequence[Turn], texts: Sequence[str]
+    score: Score, chat: Chat, context: int, device: str, turns: Sequence[Turn], texts: Sequence[str]
 ) -> list[Likely]:
     """How likely each of ``texts`` is as the beginning of the assistant's next turn after ``turns``.
 
@@ -30,20 +34,14 @@ def likelihoods(
         raise OperationError("The texts do not fit into the model's context.", f"It has {context} tokens.")
     sums: list[float] = []
     for start in range(0, len(written), AT_ONCE):
-        sums += _sums(model, prompt, written[start : start + AT_ONCE], chat.pad, device)
+        sums += _sums(score, prompt, written[start : start + AT_ONCE], chat.pad, device)
     return [Likely(total, len(ids), len(text)) for total, ids, text in zip(sums, written, texts, strict=True)]
 
 
-def _sums(model: Any, prompt: list[int], batch: list[list[int]], pad: int, device: str) -> list[float]:
-    """Padded on the right, so every position is that of its text alone; shapes [texts, tokens, vocabulary]."""
+def _sums(score: Score, prompt: list[int], batch: list[list[int]], pad: int, device: str) -> list[float]:
+    """Padded on the right, so every position is that of its text alone."""
     longest = max(map(len, batch))
     rows = [prompt + ids + [pad] * (longest - len(ids)) for ids in batch]
     seen = [[1] * (len(prompt) + len(ids)) + [0] * (longest - len(ids)) for ids in batch]
-    logits = model(
-        input_ids=torch.tensor(rows, device=device),
-        attention_mask=torch.tensor(seen, device=device),
-        use_cache=False,
-        logits_to_keep=longest + 1,
-    ).logits[:, :-1]
-    logs = torch.log_softmax(logits.float(), dim=-1)
-    return [sum(float(logs[row, place, token]) for place, token in enumerate(ids)) for row, ids in enumerate(batch)]
+    found = score(torch.tensor(rows, device=device), torch.tensor(seen, device=device), longest).tolist()
+    return [sum(each[: len(ids)]) for each, ids in zip(found, batch, strict=True)]

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from agent0.objectives import Loss, Rows
-from agent0.objectives.policy_gradient import divergence, likelihood, token_logprobs
+from agent0.objectives.policy_gradient import divergence, likelihood
 from agent0.ports import Sample
 from infra.models.engine_batches import Padded, filled, padded, parts_of, paths_of
+from infra.models.engine_forward import forward_of
 from infra.models.engine_recipe import Kind, Recipe
 from infra.models.engine_tally import OF
 from infra.models.engine_team import Team
@@ -20,7 +21,7 @@ class Step:
 
     def __init__(self, model: Any, recipe: Recipe, team: Team, pad: int) -> None:
         self._model, self._recipe, self._team, self._pad = model, recipe, team, pad
-        self._objective = recipe.optimised
+        self._objective, self._forward = recipe.optimised, forward_of(model, team.casting)
         self._parent: dict[int, list[list[float]]] = {}
 
     def remember(self, samples: Sequence[Sample]) -> None:
@@ -84,9 +85,7 @@ class Step:
 
     def _logprobs(self, part: Sequence[Sample], temperature: float) -> tuple[Tensor, Padded]:
         seen = padded(paths_of(part), self._pad, self._team.device)
-        with self._team.casting():
-            logits = self._model(input_ids=seen.ids, attention_mask=seen.seen, use_cache=False).logits
-        return token_logprobs(logits, seen.ids, temperature), seen
+        return self._forward(seen, temperature), seen
 
     def _parts(self, batch: Sequence[Sample]) -> Any:
         return parts_of(batch, int(self._model.config.vocab_size), self._recipe.micro_batch)

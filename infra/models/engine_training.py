@@ -22,6 +22,7 @@ from infra.models.engine_saving import HalfDone
 from infra.models.engine_step import Step
 from infra.models.engine_tally import Tally
 from infra.models.engine_team import Team
+from infra.models.qwen import shape_of
 
 GRADIENT_NORM = 1.0
 
@@ -49,6 +50,8 @@ class Training:
             "cpu": torch.backends.cpu.get_cpu_capability(),
             "device": self._team.device,
         }
+        if self._loaded and shape_of(self._loaded[0]):
+            told["forward"] = "function"
         return told | ({"processes": str(self._team.size)} if self._team.size > 1 else {})
 
     def train(

@@ -95,6 +95,7 @@ async def test_the_same_job_gives_the_same_adapter(
     assert len({first.adapter, other.adapter, following.adapter}) == 3
     assert (await trainer.train(job)).adapter == first.adapter
     assert first.environment["threads"] == "1" and first.environment["torch"] == torch.__version__
+    assert first.environment["forward"] == "function"
 
 
 @MODULE

@@ -1,0 +1,245 @@
+"""A small Qwen2 on a CPU as a function of its weights: what transformers computes, in few and large tensor operations.
+
+Where matrices are small, calling them costs more than multiplying. So adapters are added to matrices rather than
+computed beside them, norms are folded into the matrices behind them, and padding is left out of all but attention.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding, scaled_dot_product_attention, silu
+from torch.utils.checkpoint import checkpoint
+
+LARGEST = 1 << 25
+"""Parameters of the largest model that is computed this way: a copy of the weights is held for every adapter."""
+_INNER = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+_LENGTHS = 512
+"""Tables of positions are made for multiples of so many."""
+
+Pairs = Mapping[str, tuple[Tensor, Tensor, float]]
+"""LoRA's A, B and scale by the name of the weight they are for."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What weights do not say of themselves. ``groups``: heads of keys and of values; ``width``: numbers a head."""
+
+    layers: int
+    heads: int
+    groups: int
+    width: int
+    theta: float
+    eps: float
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer's matrices, [in, out]: those with the same input are one, and hold the norm before them."""
+
+    qkv: Tensor
+    bias: Tensor
+    out: Tensor
+    gate_up: Tensor
+    down: Tensor
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A model's, with an adapter or without; differentiable where what they were made of is."""
+
+    shape: Shape
+    embed: Tensor
+    layers: Sequence[Layer]
+    head: Tensor
+
+
+def shape_of(model: Any) -> Shape | None:
+    """Of a model that transformers has loaded; None where it is not computed here: on a GPU, in another precision, too
+    large, or with anything but what a plain Qwen2 has."""
+    config, parameters = model.config, list(model.parameters())
+    rope = getattr(config, "rope_parameters", None) or {}
+    plain = (
+        type(model).__name__ == "Qwen2ForCausalLM"
+        and config.hidden_act == "silu"
+        and rope.get("rope_type") == "default"
+        and set(config.layer_types) == {"full_attention"}
+        and not config.attention_dropout
+        and sum(one.numel() for one in parameters) <= LARGEST
+        and {(one.device.type, one.dtype) for one in parameters} == {("cpu", torch.float32)}
+    )
+    if not plain:
+        return None
+    heads, groups = int(config.num_attention_heads), int(config.num_key_value_heads)
+    width = int(getattr(config, "head_dim", None) or config.hidden_size // heads)
+    return Shape(int(config.num_hidden_layers), heads, groups, width, rope["rope_theta"], config.rms_norm_eps)
+
+
+def parts_of(model: Any, adapter: str = "") -> tuple[dict[str, Tensor], Pairs] | None:
+    """(parameters, pairs) of a model that peft holds ``adapter`` in, or of one without; None where the adapter is more
+    than pairs beside the layers that are known here, or drops some of them at random."""
+    pairs, prefix = {}, "base_model.model."
+    if adapter and model.peft_config[adapter].bias != "none":
+        return None
+    for name, module in model.named_modules():
+        if adapter in getattr(module, "lora_embedding_A", ()):
+            return None
+        if adapter in getattr(module, "lora_A", ()):
+            drops = getattr(module.lora_dropout[adapter], "p", 0.0)
+            if drops or adapter in module.lora_variant or name.rpartition(".")[-1] not in _INNER:
+                return None
+            a, b = module.lora_A[adapter].weight, module.lora_B[adapter].weight
+            pairs[f"{name.removeprefix(prefix)}.weight"] = (a, b, float(module.scaling[adapter]))
+    named = ((name.removeprefix(prefix).replace(".base_layer.", "."), one) for name, one in model.named_parameters())
+    return {name: one for name, one in named if ".lora_" not in name}, pairs
+
+
+def weights_of(shape: Shape, parameters: Mapping[str, Tensor], pairs: Pairs) -> Weights:
+    """From ``parameters`` by the names of the Hugging Face format, with scale B A added where there are ``pairs``."""
+
+    def changed(name: str) -> Tensor:
+        if name not in pairs:
+            return parameters[name]
+        a, b, scale = pairs[name]
+        found: Tensor = torch.addmm(parameters[name], b, a, alpha=scale)
+        return found
+
+    def layer(at: str) -> Layer:
+        q, k, v, out = (changed(f"{at}self_attn.{name}.weight") for name in _INNER[:4])
+        gate, up, down = (changed(f"{at}mlp.{name}.weight") for name in _INNER[4:])
+        bias = torch.cat([parameters[f"{at}self_attn.{name}.bias"] for name in _INNER[:3]])
+        mixed = _paired(shape, torch.cat([torch.cat([q, k, v]), bias[:, None]], 1))
+        return Layer(
+            _normed(mixed[:, :-1], parameters[f"{at}input_layernorm.weight"]),
+            mixed[:, -1],
+            out.T,
+            _normed(torch.cat([gate, up]), parameters[f"{at}post_attention_layernorm.weight"]),
+            down.T,
+        )
+
+    embed = parameters["model.embed_tokens.weight"]
+    head = _normed(parameters.get("lm_head.weight", embed), parameters["model.norm.weight"])
+    return Weights(shape, embed, [layer(f"model.layers.{number}.") for number in range(shape.layers)], head)
+
+
+def _normed(matrix: Tensor, norm: Tensor) -> Tensor:
+    """``matrix`` [out, in] as [in, out] for inputs of length 1, after which ``norm`` [in] would have been applied."""
+    found: Tensor = (matrix * (norm * len(norm) ** 0.5)).T
+    return found
+
+
+def _paired(shape: Shape, rows: Tensor) -> Tensor:
+    """The rows of queries and keys in another order: what is turned together stands side by side."""
+    both = (shape.heads + shape.groups) * shape.width
+    turned = rows[:both].view(shape.heads + shape.groups, 2, shape.width // 2, -1).transpose(1, 2)
+    return torch.cat([turned.reshape(both, -1), rows[both:]])
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Rows of tokens without their padding. ``ids`` and ``positions`` are [N]; ``places`` [N] says where each stands in
+    a tensor [rows x longest] whose rows are filled up at the end."""
+
+    rows: int
+    longest: int
+    ids: Tensor
+    positions: Tensor
+    places: Tensor
+
+    def spread(self, values: Tensor) -> Tensor:
+        """[N, …] as [rows, longest, …], zeros where nothing is."""
+        wide = values.new_zeros(self.rows * self.longest, *values.shape[1:])
+        return wide.index_copy(0, self.places, values).view(self.rows, self.longest, *values.shape[1:])
+
+    def gather(self, values: Tensor) -> Tensor:
+        """[rows, longest, …] as [N, …]."""
+        return values.flatten(0, 1).index_select(0, self.places)
+
+
+def packed(ids: Tensor, seen: Tensor) -> Packed:
+    """``ids`` and ``seen`` are [rows, T]; where ``seen`` is 0 is padding, on whichever side."""
+    real = seen.bool()
+    positions, longest = (seen.cumsum(-1) - 1)[real], int(seen.sum(-1).max())
+    return Packed(len(ids), longest, ids[real], positions, real.nonzero()[:, 0] * longest + positions)
+
+
+def turns(shape: Shape, longest: int) -> Tensor:
+    """How far positions, at least ``longest`` of them, turn the pairs of a head: [positions, 1, width / 2], complex."""
+    return _turns(shape.width, shape.theta, -(-longest // _LENGTHS) * _LENGTHS)
+
+
+@lru_cache(maxsize=8)
+def _turns(width: int, theta: float, longest: int) -> Tensor:
+    with torch.inference_mode(False):
+        each = 1.0 / theta ** (torch.arange(0, width, 2) / width)
+        angles = torch.arange(longest)[:, None] * each
+        return torch.polar(torch.ones_like(angles), angles)[:, None]
+
+
+@lru_cache(maxsize=8)
+def _least(size: int, eps: float) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.tensor((size * eps) ** 0.5)
+
+
+def normed(x: Tensor, eps: float) -> Tensor:
+    """``x`` [N, hidden] at length 1: what a norm does but for its weights."""
+    length: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return x / torch.hypot(length, _least(x.shape[-1], eps))
+
+
+def heads_of(shape: Shape, layer: Layer, x: Tensor, by: Tensor) -> Tensor:
+    """Queries, keys and values of ``x`` [N, hidden], the first two turned ``by`` [N, 1, width / 2]:
+    [N, heads + 2 groups, width]."""
+    found = torch.addmm(layer.bias, normed(x, shape.eps), layer.qkv).view(len(x), -1, shape.width // 2, 2)
+    torch.view_as_complex(found)[:, : shape.heads + shape.groups].mul_(by)
+    return found.flatten(2)
+
+
+def gone_on(shape: Shape, layer: Layer, x: Tensor, attended: Tensor) -> Tensor:
+    """``x`` [N, hidden] after a layer whose heads found ``attended`` [N, heads x width]."""
+    x = torch.addmm(x, attended, layer.out)
+    gate, up = (normed(x, shape.eps) @ layer.gate_up).chunk(2, -1)
+    return torch.addmm(x, silu(gate) * up, layer.down)
+
+
+def hidden(weights: Weights, text: Packed, keep: list[Tensor] | None = None, *, twice: bool = False) -> Tensor:
+    """What the head reads, [N, hidden]. Keys and values of each layer go to ``keep``: [rows, 2 groups, longest,
+    width]. ``twice``: what a gradient needs of a layer is computed again rather than kept."""
+    shape = weights.shape
+
+    def through(x: Tensor, layer: Layer) -> Tensor:
+        wide = text.spread(heads_of(shape, layer, x, by)).transpose(1, 2)
+        if keep is not None:
+            keep.append(wide[:, shape.heads :])
+        q, k, v = torch.split(wide, [shape.heads, shape.groups, shape.groups], 1)
+        found = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=shape.heads > shape.groups)
+        return gone_on(shape, layer, x, text.gather(found.transpose(1, 2)).flatten(1))
+
+    x, by = embedding(text.ids, weights.embed), turns(shape, text.longest)[text.positions]
+    for layer in weights.layers:
+        x = checkpoint(through, x, layer, use_reentrant=False) if twice else through(x, layer)
+    return normed(x, shape.eps)
+
+
+def logits(weights: Weights, ids: Tensor, seen: Tensor) -> Tensor:
+    """[rows, T, vocabulary] for ``ids`` [rows, T]; zeros at padding."""
+    found = hidden(weights, packed(ids, seen)) @ weights.head
+    wide = found.new_zeros(seen.numel(), found.shape[-1])
+    return wide.index_copy(0, seen.flatten().nonzero()[:, 0], found).view(*seen.shape, -1)
+
+
+def logprobs(
+    weights: Weights, ids: Tensor, seen: Tensor, wanted: Tensor, heat: float = 1.0, *, twice: bool = False
+) -> Tensor:
+    """[rows, T]: how likely each token is after those before it, at temperature ``heat``, where it is ``wanted``; zeros
+    elsewhere, and at a row's first token, which nothing predicts."""
+    found = hidden(weights, packed(ids, seen), twice=twice)
+    chosen = wanted.bool() & seen.bool() & (seen.cumsum(-1) > 1)
+    before = (seen.flatten().cumsum(0) - 2)[chosen.flatten()]
+    logs = torch.log_softmax(found[before] @ weights.head / heat, dim=-1)
+    each = logs.gather(-1, ids[chosen][:, None])[:, 0]
+    return found.new_zeros(seen.shape).masked_scatter(chosen, each)
