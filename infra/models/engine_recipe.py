@@ -19,6 +19,7 @@ class Recipe:
     """The settings that training reads, with their defaults."""
 
     objective: str = "adpo"
+    optimizer: str = "adamw"
     lr: float = 2.5e-3
     rank: int = 16
     alpha: int = 32

@@ -15,7 +15,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-_STATE = ("step", "exp_avg", "exp_avg_sq")
+_STATE = ("step", "exp_avg", "exp_avg_sq", "momentum_buffer")
+"""What AdamW and Muon remember of a weight."""
 
 
 @dataclass
@@ -31,7 +32,7 @@ class HalfDone:
         """Whether it is time to save."""
         return self.path is not None and monotonic() - self._last >= self.every_s
 
-    def save(self, model: Any, optimizer: torch.optim.AdamW, done: int, counts: Mapping[str, float]) -> None:
+    def save(self, model: Any, optimizer: torch.optim.Optimizer, done: int, counts: Mapping[str, float]) -> None:
         """Keep the state after ``done`` steps; the file is whole or not there."""
         if self.path is None:
             return
@@ -47,7 +48,7 @@ class HalfDone:
         save_file(tensors, partial, metadata=note)
         partial.replace(self.path)
 
-    def restore(self, model: Any, optimizer: torch.optim.AdamW) -> tuple[int, dict[str, float]]:
+    def restore(self, model: Any, optimizer: torch.optim.Optimizer) -> tuple[int, dict[str, float]]:
         """(steps done, counts) of what was kept, put back into model and optimizer; (0, {}) where there is nothing of
         this job, or nothing that fits."""
         self._last = monotonic()
@@ -69,7 +70,7 @@ def _own(model: Any) -> list[torch.nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def _put_back(model: Any, optimizer: torch.optim.AdamW, tensors: Mapping[str, torch.Tensor]) -> None:
+def _put_back(model: Any, optimizer: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor]) -> None:
     with torch.no_grad():
         for place, parameter in enumerate(_own(model)):
             parameter.copy_(tensors[f"{place}.weight"])

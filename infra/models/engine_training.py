@@ -25,6 +25,8 @@ from infra.models.engine_team import Team
 from infra.models.qwen import shape_of
 
 GRADIENT_NORM = 1.0
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {"adamw": torch.optim.AdamW, "muon": torch.optim.Muon}
+"""Muon is for matrices only (Jordan et al. 2024), and LoRA has nothing else."""
 
 
 class Training:
@@ -113,7 +115,7 @@ class Training:
     def _run(self, step: Step, model: Any, job: TrainJob, recipe: Recipe, half: HalfDone, room: str) -> Tally:
         model.train()
         own = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        plain = torch.optim.AdamW(own, lr=recipe.lr, weight_decay=recipe.weight_decay)
+        plain = _optimizer(own, recipe)
         if recipe.recomputes:
             step.remember(job.samples)
         tally, steps, optimizer = Tally(), schedule(job, recipe), self._team.prepare(plain)
@@ -139,6 +141,13 @@ def _lessons(job: TrainJob, base: Any, tokenizer: Any) -> Any:
     if not job.lessons:
         return (), {}
     return samples_of(job.lessons, Chat(tokenizer), int(base.config.max_position_embeddings))
+
+
+def _optimizer(own: list[torch.nn.Parameter], recipe: Recipe) -> torch.optim.Optimizer:
+    if recipe.optimizer not in OPTIMIZERS:
+        known = f"Known: {', '.join(OPTIMIZERS)}."
+        raise OperationError(f"There is no optimizer {recipe.optimizer!r}.", known)
+    return OPTIMIZERS[recipe.optimizer](own, lr=recipe.lr, weight_decay=recipe.weight_decay)
 
 
 def _filler(tokenizer: Any) -> int:
