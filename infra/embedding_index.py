@@ -1,6 +1,6 @@
 """Which kept vector is nearest: a scan of all while they are few, and beyond that a look-up whose cost hardly grows.
 
-Vectors lie in lists around some of them; the lists nearest to a query are scanned in 4-bit codes, and the best of these
+Vectors lie in lists around some of them; the lists nearest to a query are scanned in 8-bit codes, and the best of these
 compared exactly. What is found depends on the vectors and their order alone, however they were added: centres and codes
 are made anew whenever the number of vectors has doubled, from vectors at fixed places.
 """
@@ -17,11 +17,11 @@ Vectors = npt.NDArray[np.float32]
 
 EXACT = 4096
 """Fewer vectors are scanned."""
-A_LIST = 128
-"""Vectors of a list, when lists are made."""
-PROBES, CENTRES = 24, 32
+A_LIST = 64
+"""Vectors of a list when lists are made; twice as many when they are made anew."""
+PROBES, CENTRES = 28, 48
 """Lists that are scanned, and candidates for these."""
-COMPARED = 128
+COMPARED = 8
 """Vectors that are compared exactly."""
 _NEIGHBOURS, _CONSTRUCTION = 16, 60
 _SAMPLE = 4096
@@ -82,10 +82,11 @@ class Index:
         centres.hnsw.efConstruction, centres.hnsw.efSearch = _CONSTRUCTION, CENTRES
         around = np.ascontiguousarray(first[::A_LIST])
         centres.add(around)
-        lists = faiss.IndexIVFPQFastScan(
-            centres, dimensions, len(around), dimensions // 2, 4, faiss.METRIC_INNER_PRODUCT
+        codes, residual = faiss.ScalarQuantizer.QT_8bit, False
+        lists = faiss.IndexIVFScalarQuantizer(
+            centres, dimensions, len(around), codes, faiss.METRIC_INNER_PRODUCT, residual
         )
-        lists.by_residual, lists.nprobe = False, PROBES
+        lists.nprobe = PROBES
         lists.train(sample)
         lists.add(self._held[: self._size])
         self._centres, self._lists, self._made_at = centres, lists, count
