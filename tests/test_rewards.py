@@ -4,7 +4,7 @@ import math
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.curriculum import frontier_value
@@ -57,10 +57,11 @@ def facts() -> st.SearchStrategy[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda e: f"{e.set}-{e.role}-{e.name}")
-@given(told=facts())
-def test_every_part_is_bounded_and_pure(entry: Reward, told: dict[str, Any]) -> None:
+@settings(max_examples=50)
+@given(data=st.data())
+def test_every_part_is_bounded_and_pure(entry: Reward, data: st.DataObject) -> None:
     assert set(entry.reads) <= set(FACTS)
-    inputs = {key: told[key] for key in entry.reads}
+    inputs = data.draw(st.fixed_dictionaries({key: FACTS[key] for key in entry.reads}))
     before = dict(inputs)
     value = entry.score(inputs)
     assert value is None or (isinstance(value, float) and -1 <= value <= 1)
@@ -75,6 +76,7 @@ def test_what_is_not_known_is_not_scored(entry: Reward) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("role", get_args(Role))
+@settings(max_examples=40)
 @given(told=facts(), weight=st.floats(-2, 2))
 def test_a_receipt_adds_up(role: Role, name: str, told: dict[str, Any], weight: float) -> None:
     weights = {"novelty": weight, "correctness": weight, "repetition": weight, "tools": weight}
