@@ -84,7 +84,7 @@ async def compare_models(
     """
     began = time.monotonic()
     async with open_log(settings) as log:
-        one, other = await _player(log, first), await _player(log, second)
+        one, other = await player(log, first), await player(log, second)
         if one.state.config.curriculum.domains != other.state.config.curriculum.domains:
             raise OperationError(
                 "They come from runs of other domains.", "There are no tasks that both were asked for."
@@ -119,25 +119,31 @@ async def repeat(
     """
     began = time.monotonic()
     async with open_log(settings) as log:
-        player, shares = await _player(log, wanted), []
+        who, shares = await player(log, wanted), []
         async with _answering(settings) as answer:
             for number in range(repeats):
-                right = await answer(player, stream("repeat", seed, number), n)
+                right = await answer(who, stream("repeat", seed, number), n)
                 shares.append(sum(right.values()) / len(right))
                 tell({"draw": number + 1, "accuracy": shares[-1]})
         event = CheckpointRepeated(
-            checkpoint=player.held.id,
+            checkpoint=who.held.id,
             split=SPLIT,
             n=n,
             seed=seed,
             accuracies=tuple(round(share, 6) for share in shares),
             wall_s=round(time.monotonic() - began, 3),
         )
-        await log.append([recorded(player.run, event)])
+        await log.append([recorded(who.run, event)])
     return event
 
 
-async def _player(log: Any, wanted: str) -> Player:
+async def player(log: Any, wanted: str) -> Player:
+    """A student by RUN/CHECKPOINT, RUN/base or digest.
+
+    Raises:
+        NotFoundError: no such checkpoint.
+        OperationError: a teacher's.
+    """
     run, _, name = wanted.partition("/")
     if name == BASE:
         return Player(wanted, run, Checkpoint(), await state_at(log, run))

@@ -21,7 +21,7 @@ def _head(held: Row, run: Row) -> Iterator[str]:
     yield from ("---", "license: mit", "library_name: peft", "tags: [agent0, self-evolved, lora]", "---", "")
     yield f"# {held['run']}/{held['checkpoint']}"
     yield ""
-    yield f"A LoRA adapter of {_base(run, held['role'])}, trained by reinforcement on tasks that its own teacher made up."
+    yield f"A LoRA adapter of {_base(run, held['role'])}, trained on tasks that its own teacher made up."
     yield f"It plays the {held['role']}. Its status in its run is *{held['status']}*{why}."
     yield ""
 
@@ -92,6 +92,6 @@ def _limits(held: Row) -> Iterator[str]:
     yield "## Limits"
     yield ""
     yield "Scores are of tasks of the families above, in their own wording; nothing is claimed beyond them. An adapter"
-    yield "fits the base it was trained on and no other. What it writes is checked for being right, and for nothing else."
+    yield "fits the base it was trained on and no other. What it writes is checked for being right, for nothing else."
     yield ""
     yield "Licence of the adapter: MIT. The base has its own."

@@ -184,3 +184,23 @@ class CheckpointRepeated(Event):
     accuracies: tuple[float, ...]
     """One a draw."""
     wall_s: float = 0.0
+
+
+class StudentExamined(Event):
+    """A checkpoint made several attempts at each held-out task (``agent0 model exam``)."""
+
+    exam: str
+    """How it was asked, for people."""
+    checkpoint: str
+    split: Split
+    seed: int
+    attempts: int
+    """Of each task."""
+    temperature: float
+    forced_tool: bool = False
+    right: tuple[int, ...]
+    """Right attempts of each task, in set order."""
+    majority: str
+    """One character a task: whether the answer that most attempts gave is right (1, 0, ? undecided)."""
+    tokens: int = 0
+    wall_s: float = 0.0

@@ -208,6 +208,12 @@ class _Teller(TaskTeller):
             checkpoint="student-0", split="validation", n=150, seed=1, accuracies=(0.5, 0.52, 0.51), wall_s=3.5
         )
         self.tell(shares)
+        self.tell(
+            checkpoints.StudentExamined(
+                exam="8 at T=1", checkpoint="student-0", split="test", seed=3, attempts=8, temperature=1.0,
+                right=(0, 3, 8), majority="0?1", tokens=900, wall_s=1.5,
+            )
+        )  # fmt: skip
         sha = sha256("student-0")
         self.tell(checkpoints.CheckpointPruned(checkpoint="student-0", adapter=sha, size=472_000, reason="not needed"))
 

@@ -124,7 +124,8 @@ def test_what_is_large_lies_in_artifacts() -> None:
 def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
     unhealthy = (
         "Reaction Dependency RunPaused RunResumed RunCancelled CheckpointRolledBack AlarmResolved Log ModelCalled "
-        "Experiment RecomputeFailed EventRedacted CheckpointPruned CheckpointRepeated ModelsCompared"
+        "Experiment RecomputeFailed EventRedacted CheckpointPruned CheckpointRepeated ModelsCompared "
+        "StudentExamined"
     )
     other = ("TurnCompleted", "PolicyChanged", "Benchmark", "ItemScored", "CalibratorFitted", "TaskReviewed")
     healthy = {name for name in event_types() if not name.startswith((*unhealthy.split(), *other))}

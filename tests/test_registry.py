@@ -121,6 +121,10 @@ def test_a_registry_from_the_shell(home: Path) -> None:
     assert sum(map(int, told["second_outcomes"])) == told["second_correct"]
     again = call("model", "repeat", f"{run}/base", "--repeats", "2", "--n", "10", "--json", home=home).json
     assert 0 <= again["mean"] <= 1
+    sat = call("model", "exam", f"{run}/base", "--n", "9", "--attempts", "3", "--json", home=home).json
+    assert [row["attempts"] for row in sat] == [1, 3]
+    assert all(row["single"] <= row["within"] <= 1 for row in sat)
+    assert call("model", "exam", f"{run}/base", "--temperatures", "warm", home=home).code == 2
     assert call("model", "promote", rejected, "-r", "a try", home=home).code == 0
     assert call("run", "show", run, "--at", "0", home=home).code in (0, 2)
     assert call("model", "show", rejected, "--json", home=home).json["status"] == "promoted"

@@ -1,5 +1,5 @@
-"""``agent0 model list``, ``show``, ``card``, ``compare``, ``ab``, ``repeat``, ``promote``, ``rollback``, ``prune``: the
-checkpoints there are, side by side, and a person's word on them."""
+"""Of ``agent0 model``: ``list``, ``show``, ``card``, ``compare``, ``ab``, ``repeat``, ``exam``, ``promote``, ``rollback``
+and ``prune``: the checkpoints there are, side by side, and a person's word on them."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from agent0.cli import terminal
+from events.values import Split
 
 Checkpoint = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.")]
 Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; it is part of the event.")]
@@ -15,7 +16,7 @@ Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; it is part of 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to ``agent0 model``."""
     app.command("list")(list_)
-    for command in (show, card, compare, ab, repeat, promote, rollback, prune):
+    for command in (show, card, compare, ab, repeat, exam, promote, rollback, prune):
         app.command()(command)
 
 
@@ -140,6 +141,35 @@ def repeat(
     spread = stdev(event.accuracies)
     found = {"checkpoint": event.checkpoint, "draws": repeats, "n": n, "mean": round(fmean(event.accuracies), 4)}
     terminal.record({**found, "deviation": round(spread, 4), "below 5 points": spread < 0.05}, as_json)
+
+
+def exam(
+    wanted: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, RUN/base, or a digest.")],
+    n: Annotated[int, typer.Option("--n", help="Tasks.", min=1, max=100_000)] = 150,
+    attempts: Annotated[int, typer.Option(help="Of each task, where it samples.", min=1, max=1000)] = 8,
+    temperatures: Annotated[str, typer.Option(help="0: greedy, once a task.")] = "0,1",
+    split: Annotated[Split, typer.Option(help="Which held-out tasks.")] = "validation",
+    forced_tool: Annotated[bool, typer.Option("--forced-tool", help="Each attempt begins with a tool call.")] = False,
+    seed: Seed = 1,
+    as_json: terminal.Json = False,
+) -> None:
+    """Several attempts at each held-out task: what one comes to, any of them where a check picks, and their majority.
+    Choose nothing by the test split."""
+    from agent0.assembly_exam import examine
+    from agent0.errors import ConfigError
+    from agent0.exams import Exam, scores
+
+    try:
+        heats = [float(one) for one in temperatures.split(",")]
+    except ValueError:
+        raise ConfigError(f"{temperatures[:80]!r} are no temperatures.", fix="Write --temperatures 0,0.7,1.") from None
+    if any(not 0 <= heat <= 100 for heat in heats):
+        raise ConfigError("A temperature lies between 0 and 100.", fix="Write --temperatures 0,0.7,1.")
+    exams = [Exam(n, seed, attempts if heat else 1, heat, split, forced_tool) for heat in heats]
+    held = terminal.settings()
+    tell = (lambda _: None) if as_json else (lambda event: terminal.say(f"{event.exam}: {event.wall_s:.0f} s"))
+    found = [scores(event) for event in terminal.run_async(lambda: examine(held, wanted, exams, tell))]
+    terminal.table(found, as_json)
 
 
 def _say(at: Any) -> None:
