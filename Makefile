@@ -58,6 +58,7 @@ bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.evidence
 	$(BIN)/python -m benchmarks.past
 	$(BIN)/python -m benchmarks.sandbox
+	$(BIN)/python -m benchmarks.novelty
 	$(BIN)/python -m benchmarks.serving
 	[ -z "$${AGENT0_BENCHMARKS:-}" ] || $(BIN)/python -m benchmarks.verifiers --data "$$AGENT0_BENCHMARKS"
 

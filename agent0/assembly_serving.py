@@ -85,7 +85,7 @@ async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
     async for told in log.read(run, ["RunStarted", "ExperimentStarted"]):
         match told.event:
             case RunStarted(config=config):
-                held = RunConfig.model_validate(config)
+                held = RunConfig.recorded(config)
                 return held.student if role == "student" else held.teacher
             case ExperimentStarted(run=source):
                 return await _actor(log, source, role)
