@@ -93,11 +93,11 @@ async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
 
 
 def _base(actor: ActorConfig) -> Path:
-    from infra.models.tiny import BASE
+    from infra.models.tiny import packaged
     from infra.models.transformers import check_folder
 
     if actor.provider == "tiny":
-        return BASE
+        return packaged(actor.model)
     if actor.provider != "transformers":
         why = f"Checkpoints of provider {actor.provider} hold no weights that another program could load."
         raise OperationError("This checkpoint cannot be served.", why, "Take one of a run with tiny or transformers.")
