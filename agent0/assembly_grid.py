@@ -230,11 +230,13 @@ async def _hear(work: _Work, cell: Cell, process: asyncio.subprocess.Process) ->
 @asynccontextmanager
 async def _process(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """The cell's process; ended with whoever waits for it. Ctrl-C reaches it through us alone."""
+    from infra.models.engine_worker import environment_of
+
     command = (sys.executable, "-m", "agent0.cli.grid_cell", str(folder))
     pipe = asyncio.subprocess.PIPE
     with (folder / SAID).open("ab") as said:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=said, start_new_session=True
+            *command, stdin=pipe, stdout=pipe, stderr=said, start_new_session=True, env=environment_of(1)
         )
     try:
         yield process

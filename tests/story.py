@@ -73,7 +73,7 @@ class _Teller(TaskTeller):
         if iteration % 4 != 3:
             return self.tell(promoted, evaluated, "judge_checkpoint")
         rejected = checkpoints.CheckpointRejected(
-            **{**promoted.model_dump(exclude={"improved"}), "reason": "worse on validation"}
+            **{**promoted.model_dump(exclude={"improved", "by", "adapter"}), "reason": "worse on validation"}
         )
         return self.tell(rejected, evaluated, "judge_checkpoint")
 

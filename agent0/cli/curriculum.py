@@ -38,6 +38,7 @@ def show(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
 def draw(
     run: terminal.Run = "LAST",
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="An SVG file.")] = None,
+    as_json: terminal.Json = False,
 ) -> None:
     """A picture: families and levels down, iterations across, colour by how many attempts were right."""
     from agent0.report.heatmap import heatmap
@@ -49,4 +50,4 @@ def draw(
         picture = heatmap(arms_by_iteration(db, name), f"Curriculum of {name}")
     path = out or Path(f"{name}-curriculum.svg")
     path.write_text(str(picture), encoding="utf-8")
-    terminal.text(str(path))
+    terminal.record({"path": str(path)}, as_json)

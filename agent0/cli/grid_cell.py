@@ -8,10 +8,10 @@ import signal
 import sys
 from pathlib import Path
 
-from agent0.assembly_cell import carry_cell, line
-
 
 async def _carried(folder: Path) -> None:
+    from agent0.assembly_cell import carry_cell
+
     loop = asyncio.get_running_loop()
     work = asyncio.create_task(carry_cell(folder, _tell))
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -28,6 +28,8 @@ async def _carried(folder: Path) -> None:
 
 
 def _tell(text: str, left_s: float | None) -> None:
+    from agent0.assembly_cell import line
+
     try:
         sys.stdout.write(f"{line(text, left_s)}\n")
         sys.stdout.flush()

@@ -1,5 +1,6 @@
 """Logs to be archived, and what is compared of them."""
 
+import tarfile
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -83,6 +84,12 @@ def segment(path: Path, number: int) -> Path:
 
 
 def flipped(path: Path) -> None:
+    """One bit in the middle; of a tar's largest member, since nothing vouches for what lies between members."""
     data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0x10
+    place = len(data) // 2
+    if tarfile.is_tarfile(path):
+        with tarfile.open(path) as tar:
+            largest = max(tar.getmembers(), key=lambda member: member.size)
+        place = largest.offset_data + largest.size // 2
+    data[place] ^= 0x10
     path.write_bytes(data)
