@@ -1,5 +1,5 @@
-"""Of ``agent0 model``: ``list``, ``show``, ``card``, ``compare``, ``ab``, ``repeat``, ``exam``, ``promote``, ``rollback``
-and ``prune``: the checkpoints there are, side by side, and a person's word on them."""
+"""Of ``agent0 model``: ``list``, ``show``, ``card``, ``compare``, ``ab``, ``repeat``, ``exam``, ``promote``,
+``rollback`` and ``prune``: the checkpoints there are, side by side, and a person's word on them."""
 
 from pathlib import Path
 from typing import Annotated, Any
