@@ -3,8 +3,8 @@
 #   make run      set up, then the main job: a small model learns to use its tools (about ten minutes)
 #   make test     set up, then ruff, mypy and the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
-#   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ; verdicts, where
-#                 AGENT0_BENCHMARKS names rows
+#   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
+#                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/gpu.md
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices
 #   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes docs/reliability.md)
@@ -60,6 +60,7 @@ bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.sandbox
 	$(BIN)/python -m benchmarks.novelty
 	$(BIN)/python -m benchmarks.serving
+	$(BIN)/python -m benchmarks.engine
 	[ -z "$${AGENT0_BENCHMARKS:-}" ] || $(BIN)/python -m benchmarks.verifiers --data "$$AGENT0_BENCHMARKS"
 
 bench-gpu: setup

@@ -1,67 +1,91 @@
 """Decoding with a small Qwen2 that is a function: equal prompts are read once, keys and values stay where they are, and
 rows that ended make room for what is still written."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding, pad, scaled_dot_product_attention
+from torch.nn.functional import embedding, pad
 
 from infra.models.qwen import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
-from infra.models.sampling import Batch
+from infra.models.sampling import Batch, Row
 
 ROOM = 64
 """Tokens that room is made for at a time."""
-TOKENS = 1 << 14
-"""Of prompts that are read at once: what bounds the memory it takes."""
+TOKENS = 1 << 11
+"""Of prompts that are read at once: what is computed of them should stay in a processor's cache."""
+APART = 64
+"""Tokens by which prompts may differ that are gone on from side by side, beyond twice the length of the shortest."""
 CROWDED = 0.85
 """Share of rows still written below which the others are dropped: dropping copies what all have kept."""
 
 
 class Cache:
-    """Keys and values of every layer, and of how many tokens of each row they are."""
+    """Keys and values of every layer, [2, rows x groups, room, width], and of how many tokens of each row they are."""
 
     def __init__(self, shape: Shape, kept: Sequence[Tensor], lengths: Tensor) -> None:
         """``kept`` is [rows, 2 groups, T, width] a layer."""
-        self._shape, self._held = shape, list(kept)
+        self._shape, self._room = shape, kept[0].shape[2]
+        self._held = [torch.stack(torch.split(one, shape.groups, 1)).flatten(1, 2) for one in kept]
         self.lengths, self.longest = lengths, int(lengths.max())
-        self._room, self._mask, self._next = 0, torch.empty(0), torch.empty(0)
+        self._hidden = self._mask = self._next = torch.empty(0)
         self._widen()
 
     def place(self) -> None:
         """Make room for another token a row, which is seen from now on."""
         if self.longest == self._room:
             self._widen()
-        rows, both = len(self.lengths), 2 * self._shape.groups
-        self._mask[torch.arange(rows), self.lengths] = 0.0
-        self._next = (torch.arange(rows * both).view(rows, both) * self._room + self.lengths[:, None]).flatten()
+        rows, groups = len(self.lengths), self._shape.groups
+        self._hidden[torch.arange(rows), self.lengths] = 0.0
+        heads = torch.arange(2 * rows * groups).view(2, rows, groups).transpose(0, 1)
+        self._next = (heads * self._room + self.lengths[:, None, None]).flatten()
         self.lengths, self.longest = self.lengths + 1, self.longest + 1
+        self._mask = self._hidden[:, : self.longest].repeat_interleave(groups, 0)[:, None]
 
     def attend(self, layer: int, heads: Tensor) -> Tensor:
         """Put the keys and values of ``heads`` [rows, heads + 2 groups, width] into their place; what the queries
         find, [rows, heads x width]."""
-        shape, rows, held = self._shape, len(heads), self._held[layer]
-        held.view(-1, shape.width).index_copy_(0, self._next, heads[:, shape.heads :].reshape(-1, shape.width))
-        k, v = torch.split(held[:, :, : self.longest], shape.groups, 1)
-        q = heads[:, : shape.heads].view(rows, shape.groups, -1, shape.width)  # the queries of a group are like tokens
-        mask = self._mask[:, None, None, : self.longest]
-        return scaled_dot_product_attention(q, k, v, attn_mask=mask).reshape(rows, -1)
+        shape, held = self._shape, self._held[layer]
+        new = heads[:, shape.heads :].reshape(-1, shape.width)
+        held.view(-1, shape.width).index_copy_(0, self._next, new)
+        k, v = held[:, :, : self.longest].unbind()
+        q = heads[:, : shape.heads].reshape(len(k), -1, shape.width)
+        found = torch.baddbmm(self._mask, q, k.mT, alpha=shape.width**-0.5)
+        return torch.bmm(torch.softmax(found, -1), v).view(len(heads), -1)
 
     def keep(self, places: Tensor) -> None:
         """Hold on to these rows only."""
-        self._held = [one[places] for one in self._held]
-        self._mask, self.lengths = self._mask[places], self.lengths[places]
+        rows, groups = len(self.lengths), self._shape.groups
+        self._held = [one.view(2, rows, groups, *one.shape[2:])[:, places].flatten(1, 2) for one in self._held]
+        self._hidden, self.lengths = self._hidden[places], self.lengths[places]
         self.longest = int(self.lengths.max())
 
     def _widen(self) -> None:
-        self._room = self.longest + ROOM
-        self._held = [pad(one, (0, 0, 0, self._room - one.shape[2])) for one in self._held]
+        more = self.longest + ROOM - self._room
+        self._held = [pad(one, (0, 0, 0, more)) for one in self._held]
+        self._room += more
         beyond = torch.arange(self._room) >= self.lengths[:, None]
-        self._mask = torch.zeros(beyond.shape).masked_fill_(beyond, -torch.inf)
+        self._hidden = torch.zeros(beyond.shape).masked_fill_(beyond, -torch.inf)
 
 
-def write(weights: Weights, prompts: Sequence[Sequence[int]], batch: Batch) -> None:
-    """Decode ``batch``, whose rows go on from ``prompts``, to their ends."""
+def write(weights: Weights, rows: Sequence[Row], stops: Collection[int]) -> None:
+    """Decode ``rows`` to their ends: one of ``stops``, or as many tokens as they have room for."""
+    for part in alike(sorted(rows, key=lambda row: len(row.written.prompt))):
+        _write(weights, [row.written.prompt for row in part], Batch(part, stops))
+
+
+def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Rows in parts whose prompts, in order of length, are not much longer than the first: a row costs what the longest
+    beside it does."""
+    start = 0
+    for place, row in enumerate(rows):
+        if len(row.written.prompt) > 2 * len(rows[start].written.prompt) + APART:
+            yield rows[start:place]
+            start = place
+    yield rows[start:]
+
+
+def _write(weights: Weights, prompts: Sequence[Sequence[int]], batch: Batch) -> None:
     cache, found = read(weights, prompts)
     while True:
         chosen, alive = batch.take(found @ weights.head)

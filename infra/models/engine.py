@@ -186,18 +186,17 @@ class Engine:
         return score
 
     def _decode(self, rows: Sequence[Row], adapter: str) -> None:
-        batch = Batch(rows, self._chat.stops, self._device)
-        prompts = [row.written.prompt for row in rows]
         if weights := self._function(adapter):
-            write(weights, prompts, batch)
+            write(weights, rows, self._chat.stops)
         else:
             with self._using(adapter):
-                self._decode_through_transformers(prompts, batch)
+                self._decode_through_transformers(rows)
 
-    def _decode_through_transformers(self, prompts: Sequence[list[int]], batch: Batch) -> None:
+    def _decode_through_transformers(self, rows: Sequence[Row]) -> None:
         import transformers
 
-        ids, seen = _left_padded(prompts, self._chat.pad, self._device)
+        batch = Batch(rows, self._chat.stops, self._device)
+        ids, seen = _left_padded([row.written.prompt for row in rows], self._chat.pad, self._device)
         positions = (seen.cumsum(-1) - 1).clamp(min=0)
         cache: Any = transformers.DynamicCache(config=self._model.config)
         while True:

@@ -24,7 +24,7 @@ def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]]) -
     if shape and parts:
         twice = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
         return partial(_function, shape, *parts, twice)
-    return partial(_through, model, casting)
+    return partial(through, model, casting)
 
 
 def _function(
@@ -34,7 +34,8 @@ def _function(
     return logprobs(weights, seen.ids, seen.seen, seen.mask, heat, twice=twice)
 
 
-def _through(model: Any, casting: Callable[[], AbstractContextManager[Any]], seen: Padded, heat: float) -> Tensor:
+def through(model: Any, casting: Callable[[], AbstractContextManager[Any]], seen: Padded, heat: float) -> Tensor:
+    """Through transformers."""
     with casting():
         logits = model(input_ids=seen.ids, attention_mask=seen.seen, use_cache=False).logits
     return token_logprobs(logits, seen.ids, heat)

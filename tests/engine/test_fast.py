@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from peft import LoraConfig, get_peft_model
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
@@ -21,6 +23,7 @@ from infra.models.engine_batches import Padded
 from infra.models.engine_forward import ADAPTER, forward_of
 from infra.models.engine_turns import Wanted, Written
 from infra.models.qwen import Shape, logits, logprobs, parts_of, shape_of, weights_of
+from infra.models.sampling import Row
 from infra.models.tiny import BASE
 from tests.adapters import adapter
 from tests.engine.asking import user
@@ -118,6 +121,14 @@ def test_a_long_turn_outgrows_its_room_and_its_neighbours(folder: Path, monkeypa
     assert [len(one.ids) for one in together] == [1, 31, 61, 91, 121, 400 - len(together[5].prompt)]
     for one, wanted in zip(together, batch, strict=True):
         same([one], fast.generate([wanted]))
+
+
+@given(st.lists(st.integers(1, 2000), min_size=1, max_size=40).map(sorted))
+def test_rows_side_by_side_are_alike_and_none_is_lost(lengths: list[int]) -> None:
+    rows = [Row(Written([0] * length), Sampling(1.0, 1.0, 1), 1) for length in lengths]
+    parts = [[len(row.written.prompt) for row in part] for part in decoding.alike(rows)]
+    assert [length for part in parts for length in part] == lengths
+    assert all(part and part[-1] <= 2 * part[0] + decoding.APART for part in parts)
 
 
 def test_what_was_drawn_is_as_likely_to_the_trainer(folder: Path) -> None:
