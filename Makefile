@@ -23,7 +23,7 @@ MAKEFLAGS += --no-builtin-rules
 
 PYTHON ?= python3
 TORCH_INDEX ?=
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 3
 RUN_ARGS ?=
 
 BIN := .venv/bin
@@ -74,7 +74,7 @@ knockout: setup .venv/.ready-dev
 
 crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.crash
-	$(BIN)/python -m pytest -m slow tests/test_cluster.py
+	$(BIN)/python -m pytest -m slow tests/test_cluster.py tests/test_grids.py
 
 soak: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.soak

@@ -302,6 +302,7 @@ def settings_at(home: str | Path) -> Any:
     return load("scripted", {**SMALL, "home": str(home)}, {})
 
 
+@pytest.mark.slow  # part of make crash
 def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) -> None:
     held, folder = settings_at(tmp_path), tmp_path / "grids" / "twins"
     for arm in ("left", "third"):
