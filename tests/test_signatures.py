@@ -1,5 +1,6 @@
 """A solution's signature is that of its skill: names and numbers do not change it, another way of solving does."""
 
+import builtins
 from collections.abc import Callable
 from keyword import iskeyword
 
@@ -26,7 +27,10 @@ OTHERS = [
     "print(3 * 4)",
 ]
 EXPRESSIONS = ["x + 1", "x * 2", "x**2 + 1", "sin(x)", "cos(x) + 1", "x**2 - 3*x", "1/x"]
-NAME = st.from_regex(r"[a-z]{1,6}", fullmatch=True).filter(lambda name: name != "area" and not iskeyword(name))
+NAME = st.from_regex(r"[a-z]{1,6}", fullmatch=True).filter(
+    lambda name: name != "area" and not iskeyword(name) and not hasattr(builtins, name)
+)
+"""A builtin's name stays what it is, whoever takes it."""
 
 
 @given(st.lists(NAME, min_size=3, max_size=3, unique=True), st.integers(0, 10**9))
