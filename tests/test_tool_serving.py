@@ -18,13 +18,8 @@ from agent0.assembly_folders import content, find
 from agent0.assembly_sandbox import Asked, open_bench
 from agent0.cli import serving
 from agent0.cli.serving import LONGEST, Lines, serve
-from agent0.configuration import load
-from agent0.settings import Settings
 from events.values import ToolState
-
-KEYS = {"tool", "state", "rc", "stdout", "stderr", "wall_s", "cpu_s", "peak_mem_mib", "tier", "backend", "files"}
-KEYS |= {"manifest", "reason", "output_bytes"}
-HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+from tests.test_tool_cli import KEYS, held
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +31,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
-
-
-def held(home: Path, **more: str) -> Settings:
-    return load("scripted", {"home": str(home), **{key.replace("__", "."): value for key, value in more.items()}}, {})
 
 
 STEPS = [
