@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 Row = Mapping[str, Any]
-CELL, LEFT, TOP = 22, 190, 30
+CELL, LEFT, TOP, LEGEND = 22, 190, 30, 340
 _UNSOLVED, _FRONTIER, _SOLVED = (213, 94, 0), (240, 228, 66), (0, 114, 178)
 """Colours of Okabe and Ito: told apart by colour-blind people, too."""
 
@@ -25,7 +25,7 @@ def heatmap(rows: Sequence[Row], title: str) -> Markup:
     for row in rows:
         place = arms.index((row["family"], row["level"]))
         parts.append(_cell(LEFT + row["iteration"] * CELL, TOP + place * CELL, row, most))
-    wide, high = LEFT + len(iterations) * CELL + 12, TOP + len(arms) * CELL + 34
+    wide, high = LEFT + max(len(iterations) * CELL, LEGEND) + 12, TOP + len(arms) * CELL + 34
     parts.append(_label(LEFT, high - 8, "orange: unsolved, yellow: half, blue: solved; size: tasks", "start"))
     frame = Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img" '
