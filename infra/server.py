@@ -25,7 +25,7 @@ from pydantic import SecretStr
 
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.settings import NatsSettings
-from infra.server_folder import locked, note_start, note_stop, prepare, write
+from infra.server_folder import life, lives, locked, note_start, note_stop, prepare, write
 
 Role = Literal["admin", "app", "reader"]
 ROLES: tuple[Role, ...] = ("admin", "app", "reader")
@@ -186,46 +186,51 @@ class Server:
                 fcntl.flock(self._users, fcntl.LOCK_SH)
         return True
 
-    def _revive(self) -> None:
+    def _revive(self) -> bool:
         assert self.folder is not None  # noqa: S101 - embedded only
         with locked(self.folder):
-            self._ensure()
+            return self._ensure()
 
-    def _ensure(self) -> None:
-        """Leave with a server that answers under its name."""
+    def _ensure(self) -> bool:
+        """Leave with a server that answers under its name; whether it had to be started."""
         assert self.folder is not None  # noqa: S101 - embedded only
-        place = _read_place(self.folder)
+        place, spawned = _read_place(self.folder), False
         self.name = place.name
         if _asked_name(place.port) != place.name:
-            if pid := _running_pid(self.folder):
-                self._await_answer(place, pid)
+            lock = None if _running_pid(self.folder) else life(self.folder)
+            if lock is None:
+                self._await_answer(place)
             else:
-                place = self._spawn(place)
+                place, spawned = self._spawn(place, lock), True
         self.url = f"nats://127.0.0.1:{place.port}"
+        return spawned
 
-    def _spawn(self, place: _Place) -> _Place:
+    def _spawn(self, place: _Place, lock: IO[bytes]) -> _Place:
         assert self.folder is not None  # noqa: S101 - embedded only
-        if _taken(place.port):
-            if self._users is not None:
-                why = f"Port {place.port}, where others look for the log, is taken by another program."
-                raise DependencyError("log", why, "Stop that program; the server is started again by itself.")
-            place = _new_place(self.folder, place.name)
-        _write_config(self.folder, place, self._nats)
-        note_start(self.folder)
-        self._await_answer(place, _launch(self.folder))
+        with lock:
+            if _taken(place.port):
+                if self._users is not None:
+                    why = f"Port {place.port}, where others look for the log, is taken by another program."
+                    raise DependencyError("log", why, "Stop that program; the server is started again by itself.")
+                place = _new_place(self.folder, place.name)
+            _write_config(self.folder, place, self._nats)
+            note_start(self.folder)
+            _launch(self.folder, lock)
+        self._await_answer(place)
         return place
 
-    def _await_answer(self, place: _Place, pid: int, patience_s: float = 60) -> None:
+    def _await_answer(self, place: _Place, patience_s: float = 60) -> None:
         """A large store takes seconds to recover: wait while the process lives."""
         assert self.folder is not None  # noqa: S101 - embedded only
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
             if _asked_name(place.port) == place.name:
                 return
-            if not _alive(pid):
+            if not lives(self.folder) and not _running_pid(self.folder):
                 said = _tail(self.folder / "server.err") or _tail(self.folder / "server.log")
                 raise DependencyError("log", f"nats-server ended at once: {said}", f"See {self.folder / 'server.log'}.")
             time.sleep(0.01)
+        pid = _running_pid(self.folder)
         why = f"Process {pid} has {self.folder} but does not answer on port {place.port} as {place.name}."
         raise OperationError("The log's server does not answer.", why, "End that process, then start again.")
 
@@ -251,8 +256,8 @@ class Server:
             if self.pid:
                 continue
             try:
-                await asyncio.to_thread(self._revive)
-                logging.getLogger(__name__).warning("nats-server had died and was started again")
+                if await asyncio.to_thread(self._revive):
+                    logging.getLogger(__name__).warning("nats-server had died and was started again")
             except (DependencyError, OperationError) as error:
                 logging.getLogger(__name__).error("%s", error)
 
@@ -345,16 +350,17 @@ def _taken(port: int) -> bool:
     return False
 
 
-def _launch(folder: Path) -> int:
-    """Start the server; its pid. It gets no environment, and a session of its own: Ctrl-C must not end the log before
-    those who write to it."""
+def _launch(folder: Path, lock: IO[bytes]) -> None:
+    """Start the server, which holds ``lock`` from now on. It gets no environment, and a session of its own: Ctrl-C must
+    not end the log before those who write to it."""
     program, flags = str(binary()), os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     files = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, str(folder / "server.err"), flags, 0o600),
         (os.POSIX_SPAWN_DUP2, 1, 2),
+        (os.POSIX_SPAWN_DUP2, lock.fileno(), 3),
     ]
-    return os.posix_spawn(program, [program, "-c", str(folder / "server.conf")], {}, file_actions=files, setsid=True)
+    os.posix_spawn(program, [program, "-c", str(folder / "server.conf")], {}, file_actions=files, setsid=True)
 
 
 def _running_pid(folder: Path) -> int:

@@ -9,6 +9,7 @@ import secrets
 import stat
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 from agent0.errors import AuthError, OperationError
 
@@ -72,6 +73,24 @@ def _store(folder: Path) -> dict[str, list[int]]:
     """Size and time of change of every file that holds events."""
     files = {str(path.relative_to(folder)): path.stat() for path in folder.glob("data/jetstream/*/streams/*/msgs/*")}
     return {name: [told.st_size, told.st_mtime_ns] for name, told in sorted(files.items())}
+
+
+def life(folder: Path) -> IO[bytes] | None:
+    """What a server on ``folder`` holds as long as it lives; None where one holds it. Whoever starts a server hands it
+    over, so that a server is known from its first moment, even where its starter dies before it answers."""
+    lock = (folder / "life.lock").open("ab")
+    if _taken(lock.fileno()):
+        return lock
+    lock.close()
+    return None
+
+
+def lives(folder: Path) -> bool:
+    """Whether a server holds it now."""
+    lock = life(folder)
+    if lock:
+        lock.close()
+    return lock is None
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from infra import server as server_module
 from infra.artifacts import FileArtifacts
 from infra.log import Log
 from infra.server import Server, open_server
-from infra.server_folder import provisioning
+from infra.server_folder import life, lives, provisioning
 from infra.topology import Topology, check, check_durables, init
 
 pytestmark = pytest.mark.asyncio
@@ -57,6 +57,33 @@ async def test_two_folders_have_two_servers(tmp_path: Path) -> None:
     finally:
         await first.stop()
         await second.stop()
+
+
+async def test_a_server_is_known_before_it_answers_so_there_are_never_two(tmp_path: Path) -> None:
+    """Whoever starts a server may be killed at once; those who come next must find it, not start another beside it."""
+    server = await open_server(tmp_path, NatsSettings())
+    await server.stop()
+    folder = tmp_path / "nats"
+    (folder / "server.pid").unlink(missing_ok=True)
+    lock = life(folder)
+    assert lock
+    with lock:
+        server_module._launch(folder, lock)
+    assert life(folder) is None
+    started = [Server(NatsSettings(), folder) for _ in range(3)]
+    await asyncio.gather(*(one.start() for one in started))
+    try:
+        assert (folder / "server.log").read_text().count("Starting nats-server") == 2  # the first one, and that one
+        assert {one.pid for one in started} == {started[0].pid} and started[0].pid
+        os.kill(started[0].pid, signal.SIGKILL)
+        async with asyncio.timeout(30):
+            while not started[0].pid:
+                await asyncio.sleep(0.01)
+        assert (folder / "server.log").read_text().count("Starting nats-server") == 3
+    finally:
+        for one in started:
+            await one.stop()
+    assert not lives(folder)
 
 
 async def test_a_folder_whose_server_does_not_answer_is_refused(
