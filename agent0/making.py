@@ -73,7 +73,8 @@ async def _chosen(
     recipe = plan.training.student
     if request.role == "student" and recipe.lessons == "search":
         attempts = [Searched(*told) for told in await searched(run, request, history, artifacts)]
-        own = search_lessons(attempts, recipe.replay_steps * recipe.minibatch, plan, request.seed)
+        count = recipe.replay_steps * recipe.minibatch
+        own = search_lessons(attempts, count, plan, request.seed, request.iteration)
         used = found.used[: len(found.samples)]
         return replace(found, lessons=(*lessons, *own), replay=(), used=(*used, *found.over))
     return replace(found, lessons=lessons)

@@ -12,7 +12,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent0.families import Family, Params, Retraced, families
 from agent0.heldout import split_of
@@ -71,8 +71,11 @@ def tries(text: str) -> list[str]:
     return [found.strip() for found in _boxes.findall(text)]
 
 
-def lessons(attempts: Sequence[Searched], count: int, config: RunConfig, seed: int) -> tuple[Lesson, ...]:
+def lessons(
+    attempts: Sequence[Searched], count: int, config: RunConfig, seed: int, iteration: int = 0
+) -> tuple[Lesson, ...]:
     """``count`` lessons from ``attempts`` (in any order, of families that can be retraced; others are passed over).
+    While the student explores (``explore``, by ``iteration``, from 0) none has a wrong try in it.
 
     Drawn so that no level and no pattern crowds out the others: levels by the root of how many items they have,
     patterns by the fourth root.
@@ -87,15 +90,16 @@ def lessons(attempts: Sequence[Searched], count: int, config: RunConfig, seed: i
     levels = {level: sum(map(len, ways.values())) ** 0.5 for level, ways in sorted(bank.ways.items())}
     if not levels:
         return ()
-    made = []
+    made, exploring = [], iteration < recipe.explore * config.iterations
     for _ in range(count):
         level = rng.choices(list(levels), list(levels.values()))[0]
-        if bank.misses[level] and rng.random() < HONEST:
+        if not exploring and bank.misses[level] and rng.random() < HONEST:
             made.append(_lesson(rng.choice(bank.misses[level]), config, rng))
             continue
         ways = bank.ways[level]
         fair = [len(items) ** (0.25 if recipe.replay_by == "pattern" else 1.0) for items in ways.values()]
-        made.append(_lesson(rng.choice(rng.choices(list(ways.values()), fair)[0]), config, rng))
+        item = rng.choice(rng.choices(list(ways.values()), fair)[0])
+        made.append(_lesson(replace(item, wrong=()) if exploring else item, config, rng))
     return tuple(made)
 
 

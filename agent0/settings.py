@@ -151,6 +151,9 @@ class RecipeConfig(Frozen):
         "", description="student: search: likelihood of its own searches, retraced, instead of replayed successes"
     )
     hindsight: bool = Field(True, description="lessons: what a wrong answer really solves is a lesson, too")
+    explore: float = Field(
+        0.0, ge=0, le=1, description="lessons: share of the iterations, from the first on, without wrong tries in them"
+    )
     replay_by: Literal["chance", "pattern"] = Field(
         "chance", description="which successes: any, or balanced over levels and ways to solve"
     )
@@ -182,6 +185,7 @@ LATER = (
     "optimizer",
     "lessons",
     "hindsight",
+    "explore",
     "objective",
     "kl",
     "beta",

@@ -125,6 +125,14 @@ def test_without_hindsight_only_what_was_asked_is_taught() -> None:
         assert params and COUNTDOWN.canonical(params) in asked
 
 
+def test_who_explores_is_shown_one_right_try_at_once_and_searches_afterwards() -> None:
+    plan = config(explore=0.5).model_copy(update={"iterations": 4})
+    shown = [[lesson.turns[-1].content for lesson in lessons(attempts(6), 200, plan, 1, n)] for n in range(4)]
+    again = [sum(AGAIN in text for text in texts) for texts in shown]
+    assert again[:2] == [0, 0] and min(again[2:]) > 50
+    assert all(len(tries(text)) == 1 for texts in shown[:2] for text in texts)
+
+
 def test_the_control_teaches_what_is_not_so() -> None:
     found = lessons(attempts(5), 200, config(shuffle=True), 1)
     assert COUNTDOWN.check
