@@ -105,9 +105,11 @@ async def _digest(source: Source, server: "Served") -> dict[str, Any]:
     from infra.models.served import file_digest
 
     found, told = await server.digest()
+    if source.whole:
+        return {"sha256": "", "served": found, "told": "a full adapter is served merged", "agree": None}
     with tempfile.TemporaryDirectory(prefix="agent0-verify-") as folder:
         path = Path(folder) / "adapter.gguf"
-        write_adapter(source.lora, source.base, path)
+        write_adapter(source.weights, source.base, path)
         ours = file_digest(path)
     return {"sha256": ours, "served": found, "told": told, "agree": ours == found if found else None}
 

@@ -21,7 +21,7 @@ from events.values import Artifact
 
 if TYPE_CHECKING:
     from infra.log import Log
-    from infra.merging import Lora
+    from infra.merging import Lora, Whole
     from infra.models.ollama_models import OllamaModels
 
 Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
@@ -42,12 +42,19 @@ class Source:
     actor: ActorConfig
     base: Path
     data: bytes
-    lora: "Lora"
+    weights: "Lora | Whole"
 
     @property
     def name(self) -> str:
         """RUN/CHECKPOINT."""
         return f"{self.run}/{self.trained.checkpoint}"
+
+    @property
+    def whole(self) -> bool:
+        """Whether its adapter stands in the place of its base, and so cannot be served beside it."""
+        from infra.merging import Whole
+
+        return isinstance(self.weights, Whole)
 
 
 async def open_source(log: "Log", artifacts: Artifacts, wanted: str, base: Path | None = None) -> Source:
@@ -59,7 +66,7 @@ async def open_source(log: "Log", artifacts: Artifacts, wanted: str, base: Path 
         LogError: the adapter's file is damaged.
         OperationError: it holds no weights, or does not fit the base.
     """
-    from infra.merging import check_fit, read_lora
+    from infra.merging import check_fit, read_adapter
     from infra.weights import Weights, digest
 
     told = await checkpoint(log, wanted)
@@ -71,13 +78,13 @@ async def open_source(log: "Log", artifacts: Artifacts, wanted: str, base: Path 
     actor = await _actor(log, told.run, trained.role)
     folder = base or _base(actor)
     data = artifacts.get(trained.adapter)
-    lora = read_lora(data)
+    weights = read_adapter(data)
     known, found = trained.environment.get("base", ""), digest(folder)
     if known and known != found:
         why = f"It was trained on weights with sha256 {known[:12]}…, those in {folder} have {found[:12]}…."
         raise OperationError("The adapter does not fit this base.", why, "Name the base it was trained on with --base.")
-    check_fit(lora, Weights.of_folder(folder))
-    return Source(told.run, trained, trained.adapter, actor, folder, data, lora)
+    check_fit(weights, Weights.of_folder(folder))
+    return Source(told.run, trained, trained.adapter, actor, folder, data, weights)
 
 
 async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
@@ -110,7 +117,7 @@ def export(source: Source, form: Format, out: Path, kind: str = "float32") -> di
     """Write ``source`` as files into the folder ``out``: all of them, or none. What was written, with digests.
 
     ``gguf``: base.gguf and adapter.gguf. ``gguf-merged``: model.gguf. ``merged``: a folder for transformers, in
-    numbers of ``kind``. ``adapter``: a folder for peft.
+    numbers of ``kind``. ``adapter``: a folder for peft; of a full adapter, which peft does not know, its files.
 
     Raises:
         OperationError: ``out`` holds something, or the base cannot be written in this form.
@@ -174,7 +181,7 @@ def _size(source: Source, form: Format) -> int:
 def _gguf(source: Source, folder: Path, _: str) -> None:
     from infra.gguf import write_adapter, write_base
 
-    write_adapter(source.lora, source.base, folder / "adapter.gguf")
+    write_adapter(source.weights, source.base, folder / "adapter.gguf")
     write_base(source.base, folder / "base.gguf")
 
 
@@ -183,13 +190,13 @@ def _gguf_merged(source: Source, folder: Path, _: str) -> None:
     from infra.merging import merged
     from infra.weights import Weights
 
-    write_base(source.base, folder / "model.gguf", merged(source.lora, Weights.of_folder(source.base)))
+    write_base(source.base, folder / "model.gguf", merged(source.weights, Weights.of_folder(source.base)))
 
 
 def _merged(source: Source, folder: Path, kind: str) -> None:
     from infra.merging import save_merged
 
-    save_merged(source.base, source.lora, folder, kind)
+    save_merged(source.base, source.weights, folder, kind)
 
 
 def _adapter(source: Source, folder: Path, _: str) -> None:
@@ -237,23 +244,26 @@ async def push(
 ) -> dict[str, Any]:
     """Make ``source`` the model ``name`` of the Ollama server at ``url``; what was sent.
 
-    As an adapter beside its base where the server takes one, else merged. ``base`` is a model that the server has and
-    that this checkpoint was trained on; without it, the base is sent. ``template`` (Go's) and ``quantize`` are passed
-    on.
+    As an adapter beside its base where the server takes one, else merged; a full adapter always merged. ``base`` is a
+    model that the server has and that this checkpoint was trained on; without it, the base is sent. ``template`` (Go's)
+    and ``quantize`` are passed on.
 
     Raises:
         DependencyError: no server, or one that is too old.
-        OperationError: it refuses, or its ``base`` has another shape.
+        OperationError: it refuses, its ``base`` has another shape, or a full adapter is to be sent apart.
     """
+    from infra.merging import not_apart
     from infra.models.ollama_models import OllamaModels
 
+    if way == "adapter" and source.whole:
+        raise not_apart()
     server = OllamaModels(url)
     try:
         takes = await server.takes_adapters()
         if way == "adapter" and not takes:
             why = f"Ollama {await server.version()} at {url} takes no adapters; it did from 0.30 to 0.34.0."
             raise OperationError("The adapter cannot be sent apart from its base.", why, "Leave --as out, or: merged.")
-        apart = takes and way != "merged"
+        apart = takes and way != "merged" and not source.whole
         with tempfile.TemporaryDirectory(prefix="agent0-push-") as folder:
             sent = await _sent(server, source, Path(folder), base if apart else "", apart)
         await server.create(name, **sent, template=template, quantize=quantize, parameters=_parameters(source))
@@ -271,7 +281,7 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
 
     if base:
         await _check_base(server, source, base)
-    write_adapter(source.lora, source.base, folder / "adapter.gguf")
+    write_adapter(source.weights, source.base, folder / "adapter.gguf")
     adapters = {"adapter.gguf": await server.put(folder / "adapter.gguf")}
     if base:
         return {"from": base, "adapters": adapters}

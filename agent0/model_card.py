@@ -18,10 +18,13 @@ def model_card(held: Row, run: Row, scores: Sequence[Row], families: Mapping[str
 
 def _head(held: Row, run: Row) -> Iterator[str]:
     why = f" ({held['reason']})" if held.get("reason") else ""
-    yield from ("---", "license: mit", "library_name: peft", "tags: [agent0, self-evolved, lora]", "---", "")
+    whole = (held["recipe"] or {}).get("rank") == 0
+    library, tags = ("transformers", "full") if whole else ("peft", "lora")
+    yield from ("---", "license: mit", f"library_name: {library}", f"tags: [agent0, self-evolved, {tags}]", "---", "")
     yield f"# {held['run']}/{held['checkpoint']}"
     yield ""
-    yield f"A LoRA adapter of {_base(run, held['role'])}, trained on tasks that its own teacher made up."
+    kind = "All weights" if whole else "A LoRA adapter"
+    yield f"{kind} of {_base(run, held['role'])}, trained on tasks that its own teacher made up."
     yield f"It plays the {held['role']}. Its status in its run is *{held['status']}*{why}."
     yield ""
 

@@ -34,7 +34,7 @@ class Sampling:
 class GenerateRequest:
     """One assistant turn to be written.
 
-    ``adapter`` is the artifact of a LoRA adapter (a tar of its folder), None for the base.
+    ``adapter`` is the artifact of an adapter (a tar of its folder), None for the base.
     ``prefill`` is text that the turn must start with (forced-tool control); it carries no gradient.
     ``group`` is the run the request belongs to: providers that batch share fairly among groups.
     """

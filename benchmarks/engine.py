@@ -24,10 +24,10 @@ from events.values import Trajectory, Turn
 from infra.models.engine import Engine, load
 from infra.models.engine_adapter import Adapter, lora_settings
 from infra.models.engine_forward import ADAPTER, through
+from infra.models.engine_optimizers import OPTIMIZERS
 from infra.models.engine_recipe import Recipe
 from infra.models.engine_step import Step
 from infra.models.engine_team import Team
-from infra.models.engine_training import OPTIMIZERS
 from infra.models.engine_turns import Wanted
 from infra.models.tiny import BASE
 from tests.adapters import adapter

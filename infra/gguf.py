@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import DependencyError, OperationError
-from infra.merging import Lora, check_fit
+from infra.merging import Lora, Whole, check_fit, not_apart
 from infra.weights import Array, Weights, names
 
 if TYPE_CHECKING:
@@ -57,12 +57,14 @@ def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = No
     )
 
 
-def write_adapter(lora: Lora, folder: Path, out: Path) -> None:
+def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
     """``lora``, which fits the base in ``folder``, as the file ``out``.
 
     Raises:
-        OperationError: it does not fit, or the base is of another family.
+        OperationError: it does not fit, is no LoRA, or the base is of another family.
     """
+    if isinstance(lora, Whole):
+        raise not_apart()
     config = _json(folder / "config.json")
     check_config(config)
     check_fit(lora, Weights.of_folder(folder))

@@ -1,4 +1,5 @@
-"""A LoRA adapter as numbers: which matrices it changes, whether it fits a base, and the base with it added in.
+"""An adapter as numbers: which weights it changes, whether it fits a base, and the base with it in: LoRA's pairs added,
+a full adapter's weights in the place of its base's.
 
 ``W + scale * B @ A`` with scale alpha / r, or alpha / sqrt(r) where the adapter is rank-stabilised.
 """
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import OperationError
-from infra.models.engine_adapter import CONFIG, WEIGHTS, files
+from infra.models.engine_adapter import CONFIG, FULL, WEIGHTS, files
 from infra.weights import Array, Weights, names, write
 
 PREFIX = "base_model.model."
+EMBEDDINGS, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 KINDS = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
 UNSUPPORTED = ("use_dora", "modules_to_save", "alpha_pattern", "fan_in_fan_out", "lora_bias", "use_qalora")
 """Settings of an adapter that make it more than two matrices beside a linear layer."""
@@ -39,6 +41,11 @@ class Lora:
     alpha: float
     stabilised: bool = False
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the weights that it changes, by their names."""
+        return {name: (b.shape[0], a.shape[1]) for name, (a, b) in self.pairs.items()}
+
     def alpha_of(self, name: str) -> float:
         """The alpha with which alpha / r is this pair's scale: the one rule that llama.cpp knows."""
         return self.alpha * sqrt(self.pairs[name][0].shape[0]) if self.stabilised else self.alpha
@@ -50,7 +57,23 @@ class Lora:
         return found
 
 
-def read_lora(data: bytes) -> Lora:
+@dataclass(frozen=True)
+class Whole:
+    """All weights of a model, by the names that its base has for them."""
+
+    weights: Weights
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the weights that it replaces, by their names."""
+        return {name: self.weights.shape(name) for name in self.weights}
+
+    def read(self, name: str) -> Array:
+        """The weight that stands for the base's ``name``; a head that is not held is tied to the embeddings."""
+        return self.weights.read(EMBEDDINGS if name == HEAD and HEAD not in self.weights else name)
+
+
+def read_adapter(data: bytes) -> Lora | Whole:
     """The adapter in the tar ``data``.
 
     Raises:
@@ -60,9 +83,30 @@ def read_lora(data: bytes) -> Lora:
         found = files(data)
         settings = json.loads(found[CONFIG])
         weights = Weights({WEIGHTS: found[WEIGHTS]})
+        if settings.get("peft_type") == FULL:
+            return Whole(weights)
         alpha, stabilised = float(settings["lora_alpha"]), bool(settings.get("use_rslora"))
     except (KeyError, ValueError, TypeError) as error:
-        raise OperationError("This artifact is no LoRA adapter.", f"{type(error).__name__}: {error}"[:200]) from error
+        raise OperationError("This artifact is no adapter.", f"{type(error).__name__}: {error}"[:200]) from error
+    return _lora(settings, weights, alpha, stabilised)
+
+
+def read_lora(data: bytes) -> Lora:
+    """The adapter in the tar ``data``, which is of LoRA; errors as for ``read_adapter``."""
+    found = read_adapter(data)
+    if isinstance(found, Whole):
+        raise not_apart()
+    return found
+
+
+def not_apart() -> OperationError:
+    """What is said where pairs are wanted of a full adapter."""
+    why = "It is a full adapter: all weights of the model, not pairs to add to a base."
+    fix = "Take the merged form: --format gguf-merged or merged, or push with --as merged."
+    return OperationError("This checkpoint cannot be served beside its base.", why, fix)
+
+
+def _lora(settings: Mapping[str, Any], weights: Weights, alpha: float, stabilised: bool) -> Lora:
     odd = [name for name in UNSUPPORTED if settings.get(name)]
     odd += ["bias"] * (settings.get("bias", "none") != "none")
     if odd:
@@ -85,24 +129,32 @@ def _pairs(weights: Weights) -> dict[str, tuple[Array, Array]]:
     return out
 
 
-def check_fit(lora: Lora, base: Weights) -> None:
-    """Raises OperationError where ``lora`` changes a weight that ``base`` lacks or has in another shape."""
+def check_fit(adapter: Lora | Whole, base: Weights) -> None:
+    """Raises OperationError where ``adapter`` changes a weight that ``base`` lacks or has in another shape, or is to
+    replace all of them and lacks one."""
     fix = "Name the base that it was trained on with --base."
-    if gone := [name for name in lora.pairs if name not in base]:
+    shapes = adapter.shapes
+    if gone := [name for name in shapes if name not in base]:
         raise OperationError("The adapter does not fit this base.", f"The base has no {names(gone)}.", fix)
-    for name, (a, b) in lora.pairs.items():
-        if base.shape(name) != (wanted := (b.shape[0], a.shape[1])):
+    whole = isinstance(adapter, Whole)
+    if whole and (gone := [name for name in base if name not in shapes and name != HEAD]):
+        raise OperationError("The adapter does not fit this base.", f"The adapter has no {names(gone)}.", fix)
+    for name, wanted in shapes.items():
+        if base.shape(name) != wanted:
             why = f"{name} is {base.shape(name)} in the base, {wanted} in the adapter."
             raise OperationError("The adapter does not fit this base.", why, fix)
 
 
-def merged(lora: Lora, base: Weights) -> Callable[[str], Array]:
-    """Reads a weight of ``base`` with what ``lora`` adds to it.
+def merged(adapter: Lora | Whole, base: Weights) -> Callable[[str], Array]:
+    """Reads a weight of ``base`` with what ``adapter`` adds to it or puts in its place.
 
     Raises:
         OperationError: it does not fit.
     """
-    check_fit(lora, base)
+    check_fit(adapter, base)
+    if isinstance(adapter, Whole):
+        return adapter.read
+    lora = adapter
 
     def read(name: str) -> Array:
         found = base.read(name)
@@ -111,11 +163,11 @@ def merged(lora: Lora, base: Weights) -> Callable[[str], Array]:
     return read
 
 
-def save_merged(folder: Path, lora: Lora, out: Path, kind: str = "float32") -> None:
-    """A folder of a Hugging Face model at ``out`` (an existing, empty folder): the base in ``folder`` with ``lora`` in
-    it, in numbers of ``kind``. The base's own files are split as they were."""
+def save_merged(folder: Path, adapter: Lora | Whole, out: Path, kind: str = "float32") -> None:
+    """A folder of a Hugging Face model at ``out`` (an existing, empty folder): the base in ``folder`` with ``adapter``
+    in it, in numbers of ``kind``. The base's own files are split as they were."""
     base = Weights.of_folder(folder)
-    read = merged(lora, base)
+    read = merged(adapter, base)
     for file, held in base.files.items():
         write(out / file, {name: base.shape(name) for name in held}, read, KINDS[kind])
     if len(base.files) > 1:

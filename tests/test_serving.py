@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import typer
 
 from agent0 import cli
@@ -23,9 +24,10 @@ from events.values import Artifact, Turn
 from infra.artifacts import FileArtifacts
 from infra.gguf import write_adapter
 from infra.lora import LoraTrainer
-from infra.merging import read_lora
+from infra.merging import merged, read_lora
 from infra.models import transformers as provider
 from infra.models.engine import Engine
+from infra.models.engine_adapter import WHOLE, Adapter, pack
 from infra.models.engine_turns import Wanted, Written
 from infra.models.served import file_digest, spelt
 from infra.models.tiny import BASE
@@ -59,6 +61,13 @@ def data() -> bytes:
     return adapter(BASE)
 
 
+def replaced(data: bytes) -> bytes:
+    """The full adapter that computes what the base with the pairs of ``data`` does."""
+    base = Weights.of_folder(BASE)
+    read = merged(read_lora(data), base)
+    return pack(Adapter(WHOLE, {name: torch.from_numpy(read(name).copy()) for name in base}, {}))
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> Iterator[Path]:
     """A data folder whose log tells of checkpoints, good ones and others; its server stays, so that calls are quick."""
@@ -73,6 +82,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> Iterator[Path
         (RUN, trained("s002", None)),
         (RUN, trained("s003", lost)),
         (RUN, trained("s004", good, environment={"base": "ab" * 32})),
+        (RUN, trained("s006", store.put(replaced(data)), environment={"base": digest(BASE)})),
         (OTHER, begun("scripted")),
         (OTHER, trained(STEP, scripted)),
         (OTHER, trained("s002", store.put(adapter(BASE, seed=3)))),
@@ -272,6 +282,26 @@ def test_a_real_server_is_told_from_one_with_other_weights(home: Path, tmp_path:
     assert not found["untrained"]["agree"]
     assert other.code == 3 and "what was trained" in other.err
     assert not other.json["adapter"]["agree"] and not other.json["probes"]["agree"] and other.json["base"]["agree"]
+
+
+def test_a_full_adapter_leaves_merged(home: Path, server: OllamaServer, tmp_path: Path, here: None) -> None:
+    """As files and to a server that would take an adapter; what it serves is told by its probes."""
+    for form, name in (("adapter", "adapter_model.safetensors"), ("merged", "model.safetensors")):
+        assert call(home, "export", f"{RUN}/s006", "--format", form, "--out", str(tmp_path / form)).code == 0
+        assert (tmp_path / form / name).is_file()
+        assert call(home, "verify", f"{RUN}/s006", "--folder", str(tmp_path / form)).json["agree"] is True
+    kept, left = (Weights.of_folder(tmp_path / form) for form in ("adapter", "merged"))
+    assert set(kept) == set(left) and all((kept.read(name) == left.read(name)).all() for name in kept)
+    said = call(home, "export", f"{RUN}/s006", "--format", "gguf", "--out", str(tmp_path / "gguf"))
+    assert said.code != 0 and "gguf-merged" in said.err and not (tmp_path / "gguf").exists()
+    words = ("push", f"{RUN}/s006", "--name", "student", "--host", server.url)
+    said = call(home, *words, "--as", "adapter")
+    assert said.code != 0 and "--as merged" in said.err and not server.asked
+    assert call(home, *words).code == 0
+    assert set(server.asked[-1]["files"]) == {"model.gguf"} and "adapters" not in server.asked[-1]
+    found = call(home, "verify", f"{RUN}/s006", "--name", "student", "--url", server.url).json
+    assert found["agrees"] and found["adapter"]["agree"] is None and not found["untrained"]["agree"]
+    assert not call(home, "verify", "exp-again/s009", "--name", "student", "--url", server.url).json["probes"]["agree"]
 
 
 @real

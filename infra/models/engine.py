@@ -17,10 +17,11 @@ from agent0.objectives.policy_gradient import token_logprobs
 from agent0.ports import Likely
 from events.values import Turn
 from infra.models.decoding import write
-from infra.models.engine_adapter import unpack
+from infra.models.engine_adapter import Adapter, unpack
 from infra.models.engine_chat import Chat
 from infra.models.engine_likelihood import Score, likelihoods
 from infra.models.engine_turns import Wanted, Written
+from infra.models.engine_whole import check_names, check_small
 from infra.models.qwen import Weights, logprobs, parts_of, shape_of, weights_of
 from infra.models.sampling import Batch, Row
 
@@ -94,7 +95,7 @@ class Engine:
         self._model, tokenizer = load(path, device, quantization, precision)
         self._chat = Chat(tokenizer)
         self._context = int(getattr(self._model.config, "max_position_embeddings", 2048))
-        self._adapters: OrderedDict[str, None] = OrderedDict()
+        self._adapters: OrderedDict[str, bool] = OrderedDict()  # name -> whether peft holds it
         self._shape = None if through else shape_of(self._model)
         self._weights: dict[str, Weights | None] = {}
 
@@ -107,24 +108,59 @@ class Engine:
         return name in self._adapters
 
     def load_adapter(self, name: str, data: bytes) -> None:
-        """Load adapter ``name`` from its tar; the one used longest ago goes where there are too many."""
-        from peft import PeftModel, get_peft_model, set_peft_model_state_dict
+        """Load adapter ``name`` from its tar; the one used longest ago goes where there are too many.
 
+        Raises:
+            OperationError: it does not fit, or holds whole weights and this model is not computed as a function.
+        """
         adapter = unpack(data)
-        if isinstance(self._model, PeftModel):
+        if adapter.full:
+            self._weights[name] = self._replaced(adapter)
+        else:
+            self._add(name, adapter)
+        self._adapters[name] = not adapter.full
+        while len(self._adapters) > ADAPTERS_KEPT:
+            self._drop(*self._adapters.popitem(last=False))
+        self._model.eval()
+
+    def _replaced(self, adapter: Adapter) -> Weights:
+        """What ``adapter`` puts in the place of all weights."""
+        check_small(self._shape is not None)
+        parts = parts_of(self._model)
+        assert self._shape and parts  # noqa: S101 - so it was checked
+        check_names(adapter.weights, parts[0])
+        with torch.no_grad():
+            return weights_of(self._shape, adapter.weights, {})
+
+    def _add(self, name: str, adapter: Adapter) -> None:
+        from peft import get_peft_model, set_peft_model_state_dict
+
+        if self._paired:
             self._model.add_adapter(name, adapter.config())
         else:
             self._model = get_peft_model(self._model, adapter.config(), adapter_name=name)
-        outcome: Any = set_peft_model_state_dict(self._model, adapter.weights, adapter_name=name)
-        if outcome.unexpected_keys:
-            raise OperationError("The adapter does not fit this model.", f"Unknown: {outcome.unexpected_keys[:2]}.")
-        self._adapters[name] = None
-        self._model.set_adapter(name)  # the one that goes must not be the one in use
-        while len(self._adapters) > ADAPTERS_KEPT:
-            gone = self._adapters.popitem(last=False)[0]
-            self._weights.pop(gone, None)
-            self._model.delete_adapter(gone)
-        self._model.eval()
+        try:
+            outcome: Any = set_peft_model_state_dict(self._model, adapter.weights, adapter_name=name)
+            odd = outcome.unexpected_keys and f"Unknown: {outcome.unexpected_keys[:2]}."
+        except RuntimeError as error:  # shapes
+            odd = f"{error}"[:200]
+        if odd:
+            self._drop(name, True)
+            raise OperationError("The adapter does not fit this model.", odd)
+
+    def _drop(self, name: str, paired: bool) -> None:
+        self._weights.pop(name, None)
+        left = [other for other, held in self._adapters.items() if held]
+        if paired and left:
+            self._model.set_adapter(left[-1])  # the one that goes must not be the one in use
+            self._model.delete_adapter(name)
+        elif paired:
+            self._model = self._model.unload()
+
+    @property
+    def _paired(self) -> bool:
+        """Whether peft holds an adapter in the model."""
+        return any(self._adapters.values())
 
     def generate(self, batch: Sequence[Wanted], adapter: str = "") -> list[Written]:
         """One turn for each of ``batch``, all under ``adapter`` (already loaded; "" is the base)."""
@@ -162,7 +198,7 @@ class Engine:
         if adapter:
             self._model.set_adapter(adapter)
             return nullcontext()
-        return self._model.disable_adapter() if self._adapters else nullcontext()
+        return self._model.disable_adapter() if self._paired else nullcontext()
 
     def _function(self, adapter: str) -> Weights | None:
         """The weights under ``adapter``, where the model is computed as a function of them."""

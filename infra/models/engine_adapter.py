@@ -1,5 +1,5 @@
-"""A LoRA adapter as one deterministic tar of two small files and a note. Read with bounds, from memory, never unpacked
-to disk; tensors are safetensors, so nothing in it can run."""
+"""An adapter as one deterministic tar of two files and a note: LoRA's pairs, or all weights of a small model. Read with
+bounds, from memory, never unpacked to disk; tensors are safetensors, so nothing in it can run."""
 
 import io
 import json
@@ -18,18 +18,28 @@ CONFIG, WEIGHTS, NOTE = "adapter_config.json", "adapter_model.safetensors", "met
 MEDIA = "application/x-tar"
 LARGEST = 1 << 31
 SETTINGS = ("r", "lora_alpha", "lora_dropout", "target_modules", "bias", "use_rslora")
+LORA, FULL = "LORA", "FULL"
+"""peft's name of a kind of adapter, and ours of one that peft does not know."""
+WHOLE: dict[str, Any] = {"r": 0}
+"""The settings of a full adapter: no pairs, but the weights themselves."""
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """Weights by peft's names, the settings that shape them, and who made them."""
+    """Weights, the settings that shape them, and who made them. LoRA's are named as peft does; a full adapter's are the
+    values that replace the base's, float32, by the base's own names."""
 
     settings: dict[str, Any]
     weights: "dict[str, torch.Tensor]"
     metadata: dict[str, str]
 
+    @property
+    def full(self) -> bool:
+        """Whether it holds whole weights rather than pairs to add."""
+        return self.settings == WHOLE
+
     def config(self) -> "LoraConfig":
-        """peft's own settings object."""
+        """peft's own settings object; of LoRA only."""
         from peft import LoraConfig
 
         return LoraConfig(task_type="CAUSAL_LM", **self.settings)
@@ -51,7 +61,7 @@ def pack(adapter: Adapter) -> bytes:
     """Same adapter, same bytes."""
     from safetensors.torch import save
 
-    settings = {"peft_type": "LORA", "task_type": "CAUSAL_LM", **adapter.settings}
+    settings = {"peft_type": FULL if adapter.full else LORA, "task_type": "CAUSAL_LM", **adapter.settings}
     files = {
         CONFIG: json.dumps(settings, sort_keys=True, indent=1).encode(),
         WEIGHTS: save({name: tensor.contiguous() for name, tensor in sorted(adapter.weights.items())}),
@@ -70,16 +80,18 @@ def unpack(data: bytes) -> Adapter:
     """Read it back.
 
     Raises:
-        OperationError: not a LoRA adapter of this form.
+        OperationError: not an adapter of this form.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     try:
         found = files(data)
-        return Adapter(_settings(json.loads(found[CONFIG])), load(found[WEIGHTS]), json.loads(found.get(NOTE, b"{}")))
+        return _checked(
+            Adapter(_settings(json.loads(found[CONFIG])), load(found[WEIGHTS]), json.loads(found.get(NOTE, b"{}")))
+        )
     except (KeyError, ValueError, TypeError, SafetensorError) as error:
-        raise OperationError("This artifact is no LoRA adapter.", f"{type(error).__name__}: {error}"[:200]) from error
+        raise OperationError("This artifact is no adapter.", f"{type(error).__name__}: {error}"[:200]) from error
 
 
 def files(data: bytes) -> dict[str, bytes]:
@@ -91,7 +103,7 @@ def files(data: bytes) -> dict[str, bytes]:
     try:
         return _entries(data)
     except (tarfile.TarError, ValueError) as error:
-        raise OperationError("This artifact is no LoRA adapter.", f"{type(error).__name__}: {error}"[:200]) from error
+        raise OperationError("This artifact is no adapter.", f"{type(error).__name__}: {error}"[:200]) from error
 
 
 def _entries(data: bytes) -> dict[str, bytes]:
@@ -106,6 +118,17 @@ def _entries(data: bytes) -> dict[str, bytes]:
 
 
 def _settings(found: Mapping[str, Any]) -> dict[str, Any]:
-    if found.get("peft_type") != "LORA":
-        raise ValueError(f"peft_type is {found.get('peft_type')!r}, not LORA")
-    return {key: found[key] for key in SETTINGS if key in found}
+    kind = found.get("peft_type")
+    if kind not in (LORA, FULL):
+        raise ValueError(f"peft_type is {kind!r}, not {LORA} or {FULL}")
+    settings = {key: found[key] for key in SETTINGS if key in found}
+    if (settings == WHOLE) != (kind == FULL):
+        raise ValueError(f"r is {settings.get('r')!r} and peft_type {kind}")
+    return settings
+
+
+def _checked(adapter: Adapter) -> Adapter:
+    odd = {str(one.dtype) for one in adapter.weights.values()} - {"torch.float32"} if adapter.full else ()
+    if odd:
+        raise ValueError(f"whole weights are {sorted(odd)[0]}, not torch.float32")
+    return adapter

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from agent0.objectives.policy_gradient import token_logprobs
 from infra.models.engine_batches import Padded
+from infra.models.engine_whole import Whole
 from infra.models.qwen import Pairs, Shape, logprobs, parts_of, shape_of, weights_of
 
 ADAPTER = "default"
@@ -19,8 +20,10 @@ Forward = Callable[[Padded, float], Tensor]
 
 
 def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]]) -> Forward:
-    """For ``model``, which peft holds an adapter in; through transformers it is computed within ``casting``."""
-    shape, parts = shape_of(model.get_base_model()), parts_of(model, ADAPTER)
+    """For ``model``, which peft holds an adapter in or is trained whole; through transformers it is computed within
+    ``casting``."""
+    base = model.get_base_model()
+    shape, parts = shape_of(base), parts_of(base) if isinstance(model, Whole) else parts_of(model, ADAPTER)
     if shape and parts:
         twice = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
         return partial(_function, shape, *parts, twice)

@@ -1,11 +1,11 @@
-"""A training half done, on disk: weights, the optimizer's memory and the counts, so that a killed one goes on.
+"""A training half done, on disk: weights, the optimizers' memory and the counts, so that a killed one goes on.
 
 What is restored is exactly what was, so a training that was killed at any step ends in the same adapter.
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from torch.optim import Optimizer
 
 _STATE = ("step", "exp_avg", "exp_avg_sq", "momentum_buffer")
 """What AdamW and Muon remember of a weight."""
@@ -32,7 +33,7 @@ class HalfDone:
         """Whether it is time to save."""
         return self.path is not None and monotonic() - self._last >= self.every_s
 
-    def save(self, model: Any, optimizer: torch.optim.Optimizer, done: int, counts: Mapping[str, float]) -> None:
+    def save(self, model: Any, optimizers: Sequence[Optimizer], done: int, counts: Mapping[str, float]) -> None:
         """Keep the state after ``done`` steps; the file is whole or not there."""
         if self.path is None:
             return
@@ -40,7 +41,7 @@ class HalfDone:
         tensors: dict[str, torch.Tensor] = {}
         for place, parameter in enumerate(_own(model)):
             tensors[f"{place}.weight"] = parameter.detach().cpu().contiguous().clone()
-            held = optimizer.state.get(parameter, {})
+            held = _mover(optimizers, parameter).state.get(parameter, {})
             tensors |= {f"{place}.{name}": held[name].detach().cpu().clone() for name in _STATE if name in held}
         note = {"job": self.job, "done": str(done), "counts": json.dumps(dict(counts))}
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,8 +49,8 @@ class HalfDone:
         save_file(tensors, partial, metadata=note)
         partial.replace(self.path)
 
-    def restore(self, model: Any, optimizer: torch.optim.Optimizer) -> tuple[int, dict[str, float]]:
-        """(steps done, counts) of what was kept, put back into model and optimizer; (0, {}) where there is nothing of
+    def restore(self, model: Any, optimizers: Sequence[Optimizer]) -> tuple[int, dict[str, float]]:
+        """(steps done, counts) of what was kept, put back into model and optimizers; (0, {}) where there is nothing of
         this job, or nothing that fits."""
         self._last = monotonic()
         if self.path is None or not self.path.is_file():
@@ -62,7 +63,7 @@ class HalfDone:
                 tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118 (no mapping)
         except (SafetensorError, OSError):
             return 0, {}
-        _put_back(model, optimizer, tensors)
+        _put_back(model, optimizers, tensors)
         return int(note["done"]), {name: float(value) for name, value in json.loads(note["counts"]).items()}
 
 
@@ -70,12 +71,17 @@ def _own(model: Any) -> list[torch.nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def _put_back(model: Any, optimizer: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor]) -> None:
+def _mover(optimizers: Sequence[Optimizer], wanted: torch.nn.Parameter) -> Optimizer:
+    """Whose weight it is."""
+    return next(o for o in optimizers for group in o.param_groups if any(one is wanted for one in group["params"]))
+
+
+def _put_back(model: Any, optimizers: Sequence[Optimizer], tensors: Mapping[str, torch.Tensor]) -> None:
     with torch.no_grad():
         for place, parameter in enumerate(_own(model)):
             parameter.copy_(tensors[f"{place}.weight"])
             held = {name: tensors[f"{place}.{name}"] for name in _STATE if f"{place}.{name}" in tensors}
             if held:
-                optimizer.state[parameter] = {
+                _mover(optimizers, parameter).state[parameter] = {
                     name: value if name == "step" else value.to(parameter.device) for name, value in held.items()
                 }

@@ -11,22 +11,22 @@ import torch
 from agent0.errors import OperationError
 from agent0.ports import TrainJob
 from infra.models.engine import load, precision_of
-from infra.models.engine_adapter import Adapter, lora_settings, pack, unpack
+from infra.models.engine_adapter import WHOLE, Adapter, lora_settings, pack, unpack
 from infra.models.engine_batches import check_words
 from infra.models.engine_chat import Chat
 from infra.models.engine_lessons import samples_of
 from infra.models.engine_memory import check_room
+from infra.models.engine_optimizers import Movers
 from infra.models.engine_pace import Pace, Told
 from infra.models.engine_recipe import Recipe, digest_of, schedule
 from infra.models.engine_saving import HalfDone
 from infra.models.engine_step import Step
 from infra.models.engine_tally import Tally
 from infra.models.engine_team import Team
+from infra.models.engine_whole import Whole, check_kind, check_small
 from infra.models.qwen import shape_of
 
 GRADIENT_NORM = 1.0
-OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {"adamw": torch.optim.AdamW, "muon": torch.optim.Muon}
-"""Muon is for matrices only (Jordan et al. 2024), and LoRA has nothing else."""
 
 
 class Training:
@@ -64,11 +64,10 @@ class Training:
 
         Raises:
             OperationError: the parent does not fit, no sample has a token of the policy's own, samples are of another
-                model, or the GPU has no room.
+                model, the GPU has no room, or a model that is not small is to be trained whole.
         """
-        from peft import get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
-
         recipe = Recipe.of(job)
+        start = _start(recipe, parent)
         room = self._room(job, recipe)
         base, tokenizer = self._loaded = self._loaded or load(
             self._path, self._team.device, self._quantization, self._precision
@@ -76,18 +75,16 @@ class Training:
         check_words(job.samples + job.replay, int(base.config.vocab_size))
         self._checkpointing(base, recipe)
         torch.manual_seed(job.seed % 2**63)
-        start = unpack(parent) if parent else Adapter(lora_settings(recipe.rank, recipe.alpha), {}, {})
         self._team.begin()
-        model: Any = get_peft_model(base, start.config())
+        model = _adapted(base, start)
         try:
-            outcome: Any = set_peft_model_state_dict(model, start.weights) if parent else None
-            if outcome and outcome.unexpected_keys:
-                raise OperationError("The parent adapter does not fit this model.")
+            if parent:
+                _inherit(model, start)
             half = HalfDone(Path(kept) if kept else None, digest_of(job, parent), every_s)
             lessons, told = _lessons(job, base, tokenizer)
             step = Step(model, recipe, self._team, _filler(tokenizer))
             tally = self._run(step, model, replace(job, replay=(*job.replay, *lessons)), recipe, half, room)
-            weights = {name: value.detach().cpu().float() for name, value in get_peft_model_state_dict(model).items()}
+            weights = _weights(model)
         finally:
             self._loaded = (model.unload(), tokenizer)
             told_of_memory = self._team.end()
@@ -108,32 +105,32 @@ class Training:
         """What memory the job is thought to need; said before anything is loaded."""
         if self._team.device == "cpu":
             return ""
+        check_small(recipe.rank > 0)
         room = check_room(Path(self._path), job, recipe, self._team.device, self._quantization, self._precision)
         self.tell(Told(room=room))
         return room
 
     def _run(self, step: Step, model: Any, job: TrainJob, recipe: Recipe, half: HalfDone, room: str) -> Tally:
         model.train()
-        own = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        plain = _optimizer(own, recipe)
+        movers = Movers(model, recipe, self._team)
         if recipe.recomputes:
             step.remember(job.samples)
-        tally, steps, optimizer = Tally(), schedule(job, recipe), self._team.prepare(plain)
-        done, counts = half.restore(model, plain)
+        tally, steps = Tally(), schedule(job, recipe)
+        done, counts = half.restore(model, movers.plain)
         tally.take_up(counts)
         pace = Pace(len(steps), done, self.tell, room)
         for place, (kind, batch) in enumerate(steps[done:], done):
-            optimizer.zero_grad(set_to_none=True)
+            movers.begin()
             told = step.gradients(kind, batch)
-            loss, norm = told.pop("loss"), float(self._team.clip(own, GRADIENT_NORM))
+            loss, norm = told.pop("loss"), float(self._team.clip(movers.own, GRADIENT_NORM))
             sound = math.isfinite(loss) and math.isfinite(norm)
             if sound or self._team.scaled:  # a scale that was too large is lowered by the step that is not taken
-                optimizer.step()
+                movers.step()
             tally.add(told if sound else {})
             tally.step(kind, loss) if sound else tally.skip()
             pace.step()
             if self._team.first and half.due():
-                half.save(model, plain, place + 1, tally.counts())
+                half.save(model, movers.plain, place + 1, tally.counts())
         return tally
 
 
@@ -143,11 +140,37 @@ def _lessons(job: TrainJob, base: Any, tokenizer: Any) -> Any:
     return samples_of(job.lessons, Chat(tokenizer), int(base.config.max_position_embeddings))
 
 
-def _optimizer(own: list[torch.nn.Parameter], recipe: Recipe) -> torch.optim.Optimizer:
-    if recipe.optimizer not in OPTIMIZERS:
-        known = f"Known: {', '.join(OPTIMIZERS)}."
-        raise OperationError(f"There is no optimizer {recipe.optimizer!r}.", known)
-    return OPTIMIZERS[recipe.optimizer](own, lr=recipe.lr, weight_decay=recipe.weight_decay)
+def _start(recipe: Recipe, parent: bytes) -> Adapter:
+    if not parent:
+        return Adapter(lora_settings(recipe.rank, recipe.alpha) if recipe.rank else WHOLE, {}, {})
+    start = unpack(parent)
+    check_kind(recipe.rank, start)
+    return start
+
+
+def _adapted(base: Any, start: Adapter) -> Any:
+    """What is trained: peft's model with an adapter of that kind in it, or a ``Whole`` one."""
+    from peft import get_peft_model
+
+    return Whole(base) if start.full else get_peft_model(base, start.config())
+
+
+def _inherit(model: Any, start: Adapter) -> None:
+    from peft import set_peft_model_state_dict
+
+    if isinstance(model, Whole):
+        return model.take(start.weights)
+    outcome: Any = set_peft_model_state_dict(model, start.weights)
+    if outcome.unexpected_keys:
+        raise OperationError("The parent adapter does not fit this model.")
+    return None
+
+
+def _weights(model: Any) -> dict[str, torch.Tensor]:
+    from peft import get_peft_model_state_dict
+
+    found = model.weights() if isinstance(model, Whole) else get_peft_model_state_dict(model)
+    return {name: value.detach().cpu().float() for name, value in found.items()}
 
 
 def _filler(tokenizer: Any) -> int:

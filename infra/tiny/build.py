@@ -19,8 +19,6 @@ from infra.tiny.tokenizer import MARKUP, make_tokenizer
 Batch = tuple[Any, Any, Any]
 """Token ids, labels (-100 where nothing is taught) and attention mask, each [rows, T]."""
 WARMUP = 40
-OUTER = 0.15
-"""Learning rate of embeddings and norms (AdamW) as a share of that of matrices (Muon)."""
 POOL = 8
 """Batches are cut from this many batches' lessons sorted by length, so that little is padded."""
 
@@ -127,15 +125,12 @@ def _teach(model: Any, chat: Chat, mix: Mix, seed: int, progress: Progress) -> f
 
 
 def _steps(model: Any, phase: Phase, batches: Iterator[Batch]) -> Iterator[float]:
-    """Muon for matrices (Jordan et al. 2024), AdamW for the rest; yields each step's loss."""
+    """Muon for matrices, AdamW for the rest; yields each step's loss."""
     import torch
 
-    inner = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
-    outer = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
-    optimizers: tuple[tuple[Any, float], ...] = (
-        (torch.optim.Muon(inner, lr=1.0, weight_decay=0.01), 1.0),
-        (torch.optim.AdamW(outer, lr=1.0, betas=(0.9, 0.98), weight_decay=0.01), OUTER),
-    )
+    from infra.models.engine_optimizers import paired
+
+    optimizers = [(one, one.param_groups[0]["lr"]) for one in paired(model, 1.0, 0.01)]
     for step, (ids, labels, seen) in enumerate(batches):
         rate = (phase.lr + (phase.lr_end - phase.lr) * step / phase.steps) * min(1.0, (step + 1) / WARMUP)
         logits = model(input_ids=ids, attention_mask=seen, use_cache=False).logits[:, :-1]
