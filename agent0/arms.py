@@ -14,12 +14,14 @@ from agent0.comparison import LEVEL, compare, holm
 from agent0.seeds import mean_of, tested
 from agent0.statistics import wilson
 from events.base import Recorded
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained
+from events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
 from events.tasks import TaskAttempted, TaskProposed
 from events.values import Split
 
 Items = Mapping[int, float]
 """Score by an item's place in its set."""
+Seeded = Mapping[int, Items]
+"""By seed."""
 ONE_SEED = "one seed: nothing may be claimed"
 
 
@@ -59,7 +61,7 @@ CONTROLS = {"untrained": "the same model before training", "forced_tool": "untra
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one cell came to. ``student`` is the checkpoint that it ended with."""
+    """What one cell came to. ``student`` is the checkpoint that it ended with; it or the base sat ``exams``."""
 
     arm: str
     seed: int
@@ -68,10 +70,12 @@ class Outcome:
     iterations: int
     scores: tuple[CheckpointEvaluated, ...]
     cost: Mapping[str, float] = field(default_factory=dict)
+    exams: tuple[StudentExamined, ...] = ()
 
 
 def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> Outcome:
-    """Gathered from all events of a cell's run."""
+    """Gathered from all events of a cell's run, exams apart: those are sat when it is over."""
+    events = [told for told in events if not isinstance(told.event, StudentExamined)]
     scores = tuple(r.event for r in events if isinstance(r.event, CheckpointEvaluated))
     return Outcome(arm, seed, events[0].run, student, iterations, scores, _cost(events))
 
@@ -117,14 +121,15 @@ def told_arms(outcomes: Sequence[Outcome], measures: Sequence[str], controls: Se
             scored = {"trained": [trained(one, MEASURES[name]) for one in held]}
             scored |= {who: [control(one, MEASURES[name], who) for one in held] for who in controls}
             rows += [
-                {"measure": name, "arm": arm, "student": who, **_mean(found)}
+                {"measure": name, "arm": arm, "student": who, **averaged(found)}
                 for who, items in scored.items()
                 if (found := [one for one in items if one])
             ]
     return rows
 
 
-def _mean(scored: Sequence[Items]) -> dict[str, Any]:
+def averaged(scored: Sequence[Items]) -> dict[str, Any]:
+    """The mean over seeds of shares, none of them empty, with the wider of the intervals over seeds and over items."""
     found, items = mean_of([fmean(one.values()) for one in scored]), len(scored[0])
     low, high = wilson(round(found.value * items), items)
     if found.low is not None and found.high is not None:
@@ -140,17 +145,15 @@ def against(outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequ
     rows = []
     for name in measures:
         final = {arm: {one.seed: trained(one, MEASURES[name]) for one in found} for arm, found in held.items()}
-        rows += _claims(name, [(arm, first, final[first], final[arm]) for arm in held if arm != first])
+        rows += claims(name, [(arm, first, final[first], final[arm]) for arm in held if arm != first])
         for who in controls:
             before = {a: {o.seed: control(o, MEASURES[name], who) for o in found} for a, found in held.items()}
-            rows += _claims(name, [(arm, who, before[arm], final[arm]) for arm in held])
+            rows += claims(name, [(arm, who, before[arm], final[arm]) for arm in held])
     return rows
 
 
-Seeded = Mapping[int, Items]
-
-
-def _claims(measure: str, pairs: Iterable[tuple[str, str, Seeded, Seeded]]) -> list[dict[str, Any]]:
+def claims(measure: str, pairs: Iterable[tuple[str, str, Seeded, Seeded]]) -> list[dict[str, Any]]:
+    """A row for each (arm, against, before, after) that can be paired, with Holm's correction over all of them."""
     rows = [
         {"measure": measure, "arm": arm, "against": other, **found}
         for arm, other, before, after in pairs
@@ -210,7 +213,7 @@ def curves(outcomes: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
         for place in range(-1, max(one.iterations for one in held)):
             found = [items for one in held if (items := _standing(one, place))]
             if found:
-                rows.append({"iteration": place, **_mean(found)})
+                rows.append({"iteration": place, **averaged(found)})
         out[arm] = rows
     return out
 
@@ -257,7 +260,8 @@ def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
 
 def plain(outcome: Outcome) -> dict[str, Any]:
     """As JSON values."""
-    return {**asdict(outcome), "scores": [score.model_dump(mode="json") for score in outcome.scores]}
+    told = {name: [one.model_dump(mode="json") for one in getattr(outcome, name)] for name in ("scores", "exams")}
+    return {**asdict(outcome), **told}
 
 
 def read(told: Mapping[str, Any]) -> Outcome:
@@ -268,6 +272,7 @@ def read(told: Mapping[str, Any]) -> Outcome:
     """
     try:
         scores = tuple(CheckpointEvaluated.model_validate(score) for score in told["scores"])
-        return Outcome(**{**told, "scores": scores})
+        exams = tuple(StudentExamined.model_validate(exam) for exam in told.get("exams", ()))
+        return Outcome(**{**told, "scores": scores, "exams": exams})
     except (KeyError, TypeError) as error:
         raise ValueError(f"no outcome of a cell: {error}") from error

@@ -85,9 +85,10 @@ async def compare_models(
     began = time.monotonic()
     async with open_log(settings) as log:
         one, other = await player(log, first), await player(log, second)
-        if one.state.config.curriculum.domains != other.state.config.curriculum.domains:
+        if _asked(one) != _asked(other):
             raise OperationError(
-                "They come from runs of other domains.", "There are no tasks that both were asked for."
+                "They come from runs of other tasks.",
+                "Domains, families or run.evaluation.levels differ, so there are no tasks that both were asked for.",
             )
         found = Outcomes()
         async with _answering(settings) as answer:
@@ -106,6 +107,12 @@ async def compare_models(
         event = _compared(one, other, found, seed, limit, time.monotonic() - began)
         await log.append([recorded(other.run, event)])
     return event
+
+
+def _asked(who: Player) -> tuple[tuple[str, ...], ...]:
+    """What a player's held-out tasks are drawn from."""
+    plan = who.state.config
+    return plan.curriculum.domains, plan.curriculum.families, tuple(map(str, plan.evaluation.levels))
 
 
 async def repeat(

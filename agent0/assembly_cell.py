@@ -5,7 +5,7 @@ import fcntl
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -17,8 +17,11 @@ from agent0.cells import Cell
 from agent0.cli.progress import OVER, Progress, told
 from agent0.configuration import load
 from agent0.errors import NotFoundError, OperationError
+from agent0.exams import Exam
 from agent0.settings import RunConfig, Settings
+from agent0.state import BASE
 from events.base import Event
+from events.checkpoints import StudentExamined
 from events.runs import RunPaused, RunResumed
 
 if TYPE_CHECKING:
@@ -33,11 +36,14 @@ Tell = Callable[[str, float | None], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What a cell is, as its folder says. ``settings`` are those that do not belong to the run, by dotted key."""
+    """What a cell is, as its folder says. ``settings`` are those that do not belong to the run, by dotted key;
+    ``exams`` are sat by the student that the run ends with, ``base_exams`` by the base."""
 
     cell: Cell
     profile: str
     settings: Mapping[str, str]
+    exams: tuple[Exam, ...] = ()
+    base_exams: tuple[Exam, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Whole or not at all."""
@@ -46,6 +52,7 @@ class Plan:
         cell = {"arm": self.cell.arm, "seed": self.cell.seed, "run": self.cell.run}
         config = self.cell.config.model_dump(mode="json")
         held = {**cell, "profile": self.profile, "settings": dict(self.settings), "config": config}
+        held |= {name: [asdict(exam) for exam in getattr(self, name)] for name in ("exams", "base_exams")}
         write(folder / PLAN, json.dumps(held, indent=1))
 
     @classmethod
@@ -54,7 +61,7 @@ class Plan:
         try:
             held = json.loads((folder / PLAN).read_text(encoding="utf-8"))
             cell = Cell(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
-            return cls(cell, held["profile"], held["settings"])
+            return cls(cell, held["profile"], held["settings"], *(_exams(held, n) for n in ("exams", "base_exams")))
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the cell is begun again."
             raise NotFoundError(f"{folder} is no cell of a grid.", f"{type(error).__name__}: {error}.", fix) from error
@@ -66,6 +73,10 @@ class Plan:
         return given.model_copy(update={"home": folder.resolve(), "run": self.cell.config, "nats": nats})
 
 
+def _exams(held: Mapping[str, Any], name: str) -> tuple[Exam, ...]:
+    return tuple(Exam(**{**one, "levels": tuple(one["levels"])}) for one in held.get(name, ()))
+
+
 def result(folder: Path) -> Outcome | None:
     """What the cell of ``folder`` came to; None where it is not finished."""
     try:
@@ -75,8 +86,8 @@ def result(folder: Path) -> Outcome | None:
 
 
 async def carry_cell(folder: Path, tell: Tell) -> None:
-    """Begin the cell's run or go on with it, to its end; then write down what it came to. Two processes never do so at
-    once: the later one waits for the other to end.
+    """Begin the cell's run or go on with it, to its end, then sit its exams; then write down what it came to. Two
+    processes never do so at once: the later one waits for the other to end.
 
     Raises:
         OperationError: the run was paused or cancelled.
@@ -85,7 +96,14 @@ async def carry_cell(folder: Path, tell: Tell) -> None:
 
     plan = Plan.read(folder)
     held = plan.held(folder)
-    async with _alone(folder), open_world(held) as world:
+    async with _alone(folder):
+        found = await _run(held, plan, tell)
+        found = replace(found, exams=tuple(await _examined(held, plan, found.student, tell)))
+        write(folder / RESULT, json.dumps(plain(found)))
+
+
+async def _run(held: Settings, plan: Plan, tell: Tell) -> Outcome:
+    async with open_world(held) as world:
         await _begin(world, plan.cell, tell)
         run = asyncio.create_task(run_handlers(world))
         follow = asyncio.create_task(_followed(world.log, plan.cell.run, tell))
@@ -99,7 +117,23 @@ async def carry_cell(folder: Path, tell: Tell) -> None:
             if isinstance(end, Exception):
                 raise end
         await catch_up(held, world.log)
-        write(folder / RESULT, json.dumps(plain(await _outcome(world.log, plan.cell))))
+        return await _outcome(world.log, plan.cell)
+
+
+async def _examined(held: Settings, plan: Plan, student: str, tell: Tell) -> list[StudentExamined]:
+    """What the base and the student came to. An exam that was sat is not sat again."""
+    from agent0.assembly_exam import examine
+
+    out: list[StudentExamined] = []
+    sitting = {BASE: plan.base_exams}
+    sitting[student] = tuple(dict.fromkeys((*sitting.get(student, ()), *plan.exams)))
+    for name, exams in sitting.items():
+
+        def said(event: StudentExamined, name: str = name) -> None:
+            tell(f"{name} sat {event.exam} ({len(event.right)} tasks) in {event.wall_s:.0f} s", None)
+
+        out += await examine(held, f"{plan.cell.run}/{name}", exams, said, once=True) if exams else []
+    return out
 
 
 @asynccontextmanager

@@ -1,12 +1,13 @@
 """Part of the rim: whether what a run's settings ask for is there and fits together, before anything is asked."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agent0.configuration import nearest
 from agent0.errors import ConfigError
 from agent0.families import asked, families, gym
 from agent0.heldout import heldout
 from agent0.settings import CurriculumConfig, RunConfig
+from events.values import Split
 
 
 def check_curriculum(run: RunConfig) -> None:
@@ -63,11 +64,28 @@ def _check_domain(domain: str, plan: CurriculumConfig) -> None:
 
 def _check_sets(run: RunConfig) -> None:
     plan, scored = run.curriculum, run.evaluation
+    sizes: tuple[tuple[Split, int], ...] = (("validation", scored.validation), ("test", scored.test))
+    check_levels("run.evaluation.levels", scored.levels, plan)
     try:
-        heldout("validation", scored.validation, scored.seed, plan.domains, names=plan.families)
-        heldout("test", scored.test, scored.seed, plan.domains, names=plan.families)
+        for split, n in sizes:
+            heldout(split, n, scored.seed, plan.domains, names=plan.families, levels=scored.levels)
     except ValueError as error:
         raise ConfigError("The held-out sets cannot be drawn.", f"{error}.", "Lower run.evaluation sizes.") from error
+
+
+def check_levels(key: str, levels: Sequence[int], plan: CurriculumConfig) -> None:
+    """Raises ConfigError where held-out tasks of ``levels`` are wanted that a domain's chosen families lack; ``key``
+    says where they are wanted."""
+    if not levels:
+        return
+    highest = {
+        domain: max(f.levels for f in held.values())
+        for domain in plan.domains
+        if (held := asked(domain, plan.families))
+    }
+    for domain, most in highest.items():
+        if min(levels) < 1 or min(levels) > most or max(levels) > max(highest.values()):
+            raise ConfigError(f"{key} = {list(levels)} does not fit.", f"Levels of {domain} are 1 to {most}.")
 
 
 def known(key: str, names: Iterable[str], there: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Part of the rim: a checkpoint sits exams; what they come to is told as events of its run."""
+"""Part of the rim: a checkpoint sits exams; what they come to is told as events of its run, once each where asked."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly import open_log, open_port, recorded
 from agent0.assembly_ab import Player, player
-from agent0.exams import Exam, sit
+from agent0.assembly_curriculum import check_levels
+from agent0.errors import ConfigError
+from agent0.exams import Exam
 from agent0.folders import Scratch
 from agent0.heldout import heldout
-from agent0.settings import Settings
+from agent0.settings import RunConfig, Settings, StudentConfig
+from agent0.sitting import sit
 from agent0.student import Conditions
 from events.checkpoints import StudentExamined
+from events.values import Task
 from handlers.evaluate_checkpoint import FORCED
 
 if TYPE_CHECKING:
     from infra.log import Log
 
 Tell = Callable[[StudentExamined], None]
+_TOOLS = ("tools", "max_turns", "max_calls")
+"""What a student without tools is lent where one is forced on it."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +38,49 @@ class Sitting:
 
 
 async def examine(
-    settings: Settings, wanted: str, exams: Sequence[Exam], tell: Tell = lambda _: None
+    settings: Settings, wanted: str, exams: Sequence[Exam], tell: Tell = lambda _: None, *, once: bool = False
 ) -> list[StudentExamined]:
     """``wanted`` (RUN/CHECKPOINT, RUN/base or a digest) sits ``exams``, one after the other; each is an event when it
-    is over.
+    is over. ``once``: those that it has sat are only read, and told of no more.
 
     Raises:
         NotFoundError: no such checkpoint.
         OperationError: a teacher's.
+        ConfigError: tasks that there are not.
     """
     out = []
     async with open_log(settings) as log, AsyncExitStack() as stack:
-        sitting = await _seated(settings, await player(log, wanted), stack)
+        who = await player(log, wanted)
+        sat = await _sat_before(log, who) if once else []
+        known = {exam: one for exam in exams for one in sat if exam.is_that_of(one)}
+        left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
+        sitting = await _seated(settings, who, stack) if left else None
         for exam in exams:
-            out.append(await _sat(log, sitting, exam))
+            if sitting is None or exam not in left:
+                out.append(known[exam])
+                continue
+            out.append(await _sat(log, sitting, exam, left[exam]))
             tell(out[-1])
     return out
+
+
+async def _sat_before(log: "Log", who: Player) -> list[StudentExamined]:
+    told = [one.event async for one in log.read(who.run, ("StudentExamined",))]
+    return [one for one in told if isinstance(one, StudentExamined) and one.checkpoint == who.held.id]
+
+
+def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
+    """Of the families that ``plan`` asks for.
+
+    Raises:
+        ConfigError: levels that none has, or too few tasks.
+    """
+    asked = plan.curriculum
+    check_levels("The exam's levels", exam.levels, asked)
+    try:
+        return heldout(exam.split, exam.n, exam.seed, domains=asked.domains, names=asked.families, levels=exam.levels)
+    except ValueError as error:
+        raise ConfigError("The exam's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
 
 
 async def _seated(settings: Settings, who: Player, stack: AsyncExitStack) -> Sitting:
@@ -74,11 +107,11 @@ async def _seated(settings: Settings, who: Player, stack: AsyncExitStack) -> Sit
     return Sitting(who, given, ports["verifier_sandbox"])
 
 
-async def _sat(log: "Log", sitting: Sitting, exam: Exam) -> StudentExamined:
+async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) -> StudentExamined:
     began, who = time.monotonic(), sitting.player
-    plan = who.state.config.curriculum
-    tasks = heldout(exam.split, exam.n, exam.seed, domains=plan.domains, names=plan.families)
-    given = replace(sitting.given, prefill=FORCED if exam.forced_tool else "")
+    given = sitting.given
+    if exam.forced_tool:
+        given = replace(given, prefill=FORCED, config=_lent(given.config))
     found = await sit(tasks, exam, given, sitting.verifier)
     event = StudentExamined(
         exam=exam.name,
@@ -92,6 +125,15 @@ async def _sat(log: "Log", sitting: Sitting, exam: Exam) -> StudentExamined:
         majority=found.majority,
         tokens=found.tokens,
         wall_s=round(time.monotonic() - began, 3),
+        levels=exam.levels,
     )
     await log.append([recorded(who.run, event)])
     return event
+
+
+def _lent(config: StudentConfig) -> StudentConfig:
+    """With the usual tools and turns where it has none: a call that nobody carries out would be no control."""
+    if config.tools and config.max_calls:
+        return config
+    usual = StudentConfig()
+    return config.model_copy(update={name: getattr(usual, name) for name in _TOOLS})

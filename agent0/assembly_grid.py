@@ -5,9 +5,8 @@ import asyncio
 import contextlib
 import fcntl
 import json
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -15,19 +14,21 @@ from typing import Any
 
 from agent0.arms import Outcome, against, cost, curves, seen, told_arms
 from agent0.assembly import check_names
+from agent0.assembly_bases import make_bases, needed, told_bases, with_base
 from agent0.assembly_cell import PLAN, Plan, heard, result
+from agent0.assembly_exam import tasks_of
 from agent0.assembly_models import check_models
 from agent0.assembly_policy import with_policy
+from agent0.assembly_processes import child, last_words, size
 from agent0.cells import Cell, cells, chosen, same_cell, stated, with_models
 from agent0.configuration import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
 from agent0.grids import Arm, Grid
 from agent0.settings import RunConfig, Settings
+from agent0.skill import skill
 
 SAID = "said.txt"
 """In a cell's folder: what its processes wrote to stderr."""
-PATIENCE_S = 60.0
-"""How long a cell's process may take to stop cleanly."""
 GRACE_S = 5.0
 """How long its last words may take once it has ended: what it started may hold its stdout a little longer."""
 Tell = Callable[[str], None]
@@ -115,12 +116,14 @@ async def run_grid(settings: Settings, asked: Asked, tell: Tell = lambda _: None
     folder, plans, all_cells = await _laid_out(settings, asked)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _only_one(asked.name, folder):
-        work = _Work(asked, folder, all_cells, tell)
+        course = asked.grid.course
+        bases = await make_bases(folder, course, needed(all_cells, course), asked.jobs, tell) if course else {}
+        work = _Work(asked, folder, [with_base(cell, course, bases) for cell in all_cells], tell)
         for cell in work.cells:
             _prepare(work, cell)
         tell(f"Grid {asked.name}: {stated(plans)} In {folder}. {work.stand()}.")
         await _carry_all(work)
-        found = _found(work, plans)
+        found = _found(work, plans) | (told_bases(course, bases) if bases else {})
         write(folder / "grid.json", json.dumps(found, indent=1))
     return found
 
@@ -139,6 +142,8 @@ async def _laid_out(settings: Settings, asked: Asked) -> tuple[Path, dict[str, R
     all_cells = cells(asked.name, plans, asked.seeds)
     for plan in plans.values():
         check_models(plan)
+        for exam in (*asked.grid.exams, *asked.grid.base_exams):
+            tasks_of(exam, plan)
     return settings.home / "grids" / asked.name, plans, all_cells
 
 
@@ -155,17 +160,20 @@ def _only_one(name: str, folder: Path) -> Iterator[None]:
 
 def _prepare(work: _Work, cell: Cell) -> None:
     """Its folder with its plan. One that was begun otherwise is never gone on with."""
-    folder = work.place(cell)
+    folder, grid = work.place(cell), work.asked.grid
+    exams = grid.exams, grid.base_exams if cell.arm == work.cells[0].arm else ()
     if (folder / PLAN).exists():
-        begun = Plan.read(folder).cell
-        if changed := same_cell(begun.config, cell.config):
+        begun = Plan.read(folder)
+        changed = same_cell(begun.cell.config, cell.config)
+        changed += [] if exams == (begun.exams, begun.base_exams) else ["its exams"]
+        if changed:
             why = f"Its run was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Cell {cell.name} of grid {work.asked.name} is another one.", why, fix)
     else:
         folder.mkdir(mode=0o700, exist_ok=True)
         rest = {k: v for k, v in work.asked.given.items() if not k.startswith("run.") and k not in ("home", "profile")}
-        Plan(cell, work.asked.profile, rest).write(folder)
+        Plan(cell, work.asked.profile, rest, *exams).write(folder)
     if found := result(folder):
         work.done[cell.name] = found
         work.took.append(found.cost["wall_s"])
@@ -203,8 +211,8 @@ async def _carried(work: _Work, cell: Cell) -> str:
     """What was wrong; empty where nothing was."""
     folder = work.place(cell)
     said = folder / SAID
-    before = said.stat().st_size if said.exists() else 0
-    async with _process(folder) as process:
+    before = size(said)
+    async with child("agent0.cli.grid_cell", str(folder), said=said) as process:
         hearing = asyncio.create_task(_hear(work, cell, process))
         try:
             code = await process.wait()
@@ -214,7 +222,7 @@ async def _carried(work: _Work, cell: Cell) -> str:
     if not code:
         return ""
     await _let_go(folder)
-    return _why(said, before, code)
+    return last_words(said, before, code)
 
 
 async def _hear(work: _Work, cell: Cell, process: asyncio.subprocess.Process) -> None:
@@ -225,31 +233,6 @@ async def _hear(work: _Work, cell: Cell, process: asyncio.subprocess.Process) ->
             work.ends[cell.name] = monotonic() + left
         if text:
             work.tell(f"{cell.name}  {text}  ({work.stand()})")
-
-
-@asynccontextmanager
-async def _process(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The cell's process; ended with whoever waits for it. Ctrl-C reaches it through us alone."""
-    from infra.models.engine_worker import environment_of
-
-    command = (sys.executable, "-m", "agent0.cli.grid_cell", str(folder))
-    pipe = asyncio.subprocess.PIPE
-    with (folder / SAID).open("ab") as said:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=said, start_new_session=True, env=environment_of(1)
-        )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), PATIENCE_S)
-            except TimeoutError:
-                process.kill()
-                await process.wait()
-        if process.stdin:
-            process.stdin.close()
 
 
 async def _let_go(folder: Path) -> None:
@@ -263,15 +246,6 @@ async def _let_go(folder: Path) -> None:
     with contextlib.suppress(Agent0Error):
         await server.start()
         await server.stop()
-
-
-def _why(said: Path, before: int, code: int) -> str:
-    """The last thing that a failed cell's process said (beyond ``before`` bytes), and where the rest is."""
-    fresh = said.read_bytes()[before:].decode(errors="replace")
-    lines = [line for line in fresh.splitlines() if line.strip()]
-    last = next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1] if lines else "")
-    ended = f"its process was killed by signal {-code}" if code < 0 else f"exit code {code}"
-    return f"{last.removeprefix('error: ')[:500]} ({ended}; {said})".lstrip()
 
 
 def _found(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
@@ -299,4 +273,5 @@ def _found(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
         "curves": curves(outcomes),
         "cost": cost(outcomes),
         "cells": seen(outcomes, measures),
+        **({"skill": skill(outcomes, grid.sets)} if grid.sets else {}),
     }

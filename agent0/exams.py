@@ -4,33 +4,29 @@ The controls that need no training are such exams of the base: greedy, sampled a
 forced, the majority of 8, 32 checked attempts.
 """
 
-import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from agent0.confidence import agreement
-from agent0.curriculum import stream
-from agent0.ports import Sandbox
-from agent0.prompts import prompt
 from agent0.statistics import wilson
-from agent0.student import Conditions, solve
-from agent0.verifiers import verifier_for
-from events.checkpoints import StudentExamined
-from events.values import Split, Task
+
+if TYPE_CHECKING:
+    from events.checkpoints import StudentExamined
+    from events.values import Split
 
 
 @dataclass(frozen=True)
 class Exam:
-    """``attempts`` of each of ``n`` tasks of ``split``, drawn by ``seed``, at ``temperature`` (0: greedy, where more
-    than one attempt says nothing new); ``forced_tool``: each begins with a tool call."""
+    """``attempts`` of each of ``n`` tasks of ``split``, drawn by ``seed``, of ``levels`` (empty: all), at
+    ``temperature`` (0: greedy, where more than one attempt says nothing new); ``forced_tool``: each begins with a call,
+    and who has no tool is lent one."""
 
     n: int
     seed: int
     attempts: int = 1
     temperature: float = 0.0
-    split: Split = "test"
+    split: "Split" = "test"
     forced_tool: bool = False
+    levels: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -38,38 +34,37 @@ class Exam:
         heat = f"{self.attempts} at T={self.temperature:g}" if self.temperature else "greedy"
         return f"{heat}, tool forced" if self.forced_tool else heat
 
+    def is_that_of(self, event: "StudentExamined") -> bool:
+        """Whether ``event`` tells how somebody did in it."""
+        told = Exam(
+            len(event.right),
+            event.seed,
+            event.attempts,
+            event.temperature,
+            event.split,
+            event.forced_tool,
+            event.levels,
+        )
+        return told == self
+
 
 @dataclass(frozen=True)
-class Sat:
-    """``right``: right attempts of each task, in set order. ``majority``: 1, 0 or ? a task, for the answer that most
-    attempts gave. ``tokens``: written in all."""
+class ExamSet:
+    """Held-out tasks that several exams are of: those of ``levels`` in ``split``, drawn by ``seed``."""
 
-    right: tuple[int, ...]
-    majority: str
-    tokens: int
+    name: str
+    title: str
+    n: int
+    seed: int
+    levels: tuple[int, ...] = ()
+    split: "Split" = "test"
 
-
-async def sit(tasks: Sequence[Task], exam: Exam, given: Conditions, sandbox: Sandbox) -> Sat:
-    """Every attempt at once, so that the model batches them; each has a random stream of its own, which depends on
-    nothing but the exam's seed, the task's place and the attempt's number."""
-
-    async def one(place: int, task: Task) -> tuple[int, str, int]:
-        asked = prompt(given.config.prompts, task.domain, "student")
-        seeds = [stream("exam", exam.seed, exam.split, place, number) for number in range(exam.attempts)]
-        conditions = [replace(given, seed=seed, temperature=exam.temperature) for seed in seeds]
-        solved = await asyncio.gather(*(solve(task, asked, each) for each in conditions))
-        answers = [each.answer for each in solved]
-        most = agreement(answers).majority
-        verdicts = await verifier_for(task).judge(task, [*answers, most], sandbox)
-        said = {True: "1", False: "0", None: "?"}[verdicts[-1].correct]
-        right = sum(verdict.correct is True for verdict in verdicts[:-1])
-        return right, said, sum(each.usage.completion_tokens for each in solved)
-
-    found = await asyncio.gather(*(one(place, task) for place, task in enumerate(tasks)))
-    return Sat(tuple(r for r, _, _ in found), "".join(said for _, said, _ in found), sum(t for _, _, t in found))
+    def exam(self, attempts: int = 1, temperature: float = 0.0, *, forced_tool: bool = False) -> Exam:
+        """Its tasks, so asked."""
+        return Exam(self.n, self.seed, attempts, temperature, self.split, forced_tool, self.levels)
 
 
-def scores(event: StudentExamined) -> dict[str, Any]:
+def scores(event: "StudentExamined") -> dict[str, Any]:
     """One attempt, any of all (a check picks), their majority (nobody picks): shares of tasks with 95 % intervals
     (Wilson 1927; one attempt's is of the mean over attempts, as if each task counted once)."""
     n = len(event.right)

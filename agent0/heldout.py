@@ -47,21 +47,22 @@ def heldout(
     *,
     names: Sequence[str] = (),
     long: bool = False,
+    levels: Sequence[int] = (),
 ) -> list[Task]:
     """``n`` different short tasks of ``split``, or ``long`` ones, equal over domains, then over families and levels.
-    ``names``: of these families only, and of the domains that they are of.
+    ``names``: of these families only, and of the domains that they are of; ``levels``: of these only.
 
     Raises:
-        ValueError: a family's level has too few forms in this split, or a domain has no family.
+        ValueError: a family's level has too few forms in this split, or a domain has no family with these levels.
     """
     rng = random.Random(f"heldout {split} {seed}")
     tasks: list[Task] = []
     chosen = [domain for domain in domains if not names or asked(domain, names, long)]
     for place, domain in enumerate(chosen):
         entries = asked(domain, names, long).values()
-        cells = [(entry, level) for entry in entries for level in range(1, entry.levels + 1)]
+        cells = [(e, level) for e in entries for level in range(1, e.levels + 1) if not levels or level in levels]
         if not cells:
-            raise ValueError(f"domain {domain} has no family")
+            raise ValueError(f"domain {domain} has no family" + (f" of levels {list(levels)}" if levels else ""))
         rng.shuffle(cells)
         share = n // len(chosen) + (place < n % len(chosen))
         for index, (family, level) in enumerate(cells):

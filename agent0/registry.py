@@ -56,7 +56,7 @@ def kept(state: RunState) -> tuple[Checkpoint, ...]:
 
 
 Row = Mapping[str, Any]
-_SET = ("validation", "seed")
+_SET = ("validation", "seed", "levels")
 """Settings of an evaluation that decide which items validation is made of."""
 
 

@@ -240,6 +240,7 @@ class EvaluationConfig(Frozen):
     validation: int = Field(150, ge=1, le=1_000_000, description="tasks scored after each checkpoint")
     test: int = Field(300, ge=0, le=1_000_000, description="tasks scored for the first and the last checkpoint only")
     seed: int = Field(20260101, ge=0, le=LARGEST, description="draws the sets")
+    levels: tuple[int, ...] = Field((), description="levels scored; empty: all")
     checked: int = Field(
         0, ge=0, le=1000, description="sampled attempts at an item that can be checked, until one is right; 0: none"
     )

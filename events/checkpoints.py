@@ -204,3 +204,5 @@ class StudentExamined(Event):
     """One character a task: whether the answer that most attempts gave is right (1, 0, ? undecided)."""
     tokens: int = 0
     wall_s: float = 0.0
+    levels: tuple[int, ...] = ()
+    """Of the tasks; empty: all that their families have."""

@@ -52,7 +52,8 @@ async def evaluate_checkpoint(
         policy=run.config.policy,
         web=web,
     )
-    held = heldout(event.split, event.n, event.seed, domains=plan.domains, names=plan.families)
+    levels = run.config.evaluation.levels
+    held = heldout(event.split, event.n, event.seed, domains=plan.domains, names=plan.families, levels=levels)
     seeds = [[stream("checked", event.seed, event.split, n, k) for k in range(checked)] for n in range(len(held))]
     attempts = [_scored(task, replace(given, seed=n), seeds[n], verifier_sandbox) for n, task in enumerate(held)]
     items = await asyncio.gather(*attempts)

@@ -211,7 +211,7 @@ class _Teller(TaskTeller):
         self.tell(
             checkpoints.StudentExamined(
                 exam="8 at T=1", checkpoint="student-0", split="test", seed=3, attempts=8, temperature=1.0,
-                right=(0, 3, 8), majority="0?1", tokens=900, wall_s=1.5,
+                right=(0, 3, 8), majority="0?1", tokens=900, wall_s=1.5, levels=(2, 3),
             )
         )  # fmt: skip
         sha = sha256("student-0")

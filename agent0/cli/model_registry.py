@@ -149,6 +149,7 @@ def exam(
     attempts: Annotated[int, typer.Option(help="Of each task, where it samples.", min=1, max=1000)] = 8,
     temperatures: Annotated[str, typer.Option(help="0: greedy, once a task.")] = "0,1",
     split: Annotated[Split, typer.Option(help="Which held-out tasks.")] = "validation",
+    levels: Annotated[str, typer.Option(help="As 2,3; empty: all.")] = "",
     forced_tool: Annotated[bool, typer.Option("--forced-tool", help="Each attempt begins with a tool call.")] = False,
     seed: Seed = 1,
     as_json: terminal.Json = False,
@@ -165,11 +166,20 @@ def exam(
         raise ConfigError(f"{temperatures[:80]!r} are no temperatures.", fix="Write --temperatures 0,0.7,1.") from None
     if any(not 0 <= heat <= 100 for heat in heats):
         raise ConfigError("A temperature lies between 0 and 100.", fix="Write --temperatures 0,0.7,1.")
-    exams = [Exam(n, seed, attempts if heat else 1, heat, split, forced_tool) for heat in heats]
+    exams = [Exam(n, seed, attempts if heat else 1, heat, split, forced_tool, _levels(levels)) for heat in heats]
     held = terminal.settings()
     tell = (lambda _: None) if as_json else (lambda event: terminal.say(f"{event.exam}: {event.wall_s:.0f} s"))
     found = [scores(event) for event in terminal.run_async(lambda: examine(held, wanted, exams, tell))]
     terminal.table(found, as_json)
+
+
+def _levels(text: str) -> tuple[int, ...]:
+    from agent0.errors import ConfigError
+
+    parts = [one.strip() for one in text.split(",") if one.strip()]
+    if not all(one.isascii() and one.isdigit() and len(one) < 4 for one in parts):
+        raise ConfigError(f"{text[:80]!r} are no levels.", fix="Write --levels 2,3.")
+    return tuple(sorted(set(map(int, parts))))
 
 
 def _say(at: Any) -> None:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from agent0.exams import Exam, ExamSet
+
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
 """Of a grid and of an arm: both are part of run tokens and of folders."""
 
@@ -30,6 +32,10 @@ class Grid:
 
     ``measures`` are names of ``agent0.arms.MEASURES``, the first one leads; ``controls`` of ``agent0.arms.CONTROLS``,
     which need no training. ``settings`` hold for every arm, where the person who asks does not say otherwise.
+
+    ``exams`` are sat by the student that each cell ends with, ``base_exams`` by the untrained base, once a seed (in the
+    cell of the first arm); ``sets`` are what both are of. ``course``: where the student is the packaged model of that
+    course, each seed has a base of its own, taught the same from that seed.
     """
 
     name: str
@@ -40,6 +46,10 @@ class Grid:
     measures: tuple[str, ...] = ("test", "validation")
     controls: tuple[str, ...] = ("untrained", "forced_tool")
     settings: Mapping[str, str] = field(default_factory=dict)
+    sets: tuple[ExamSet, ...] = ()
+    exams: tuple[Exam, ...] = ()
+    base_exams: tuple[Exam, ...] = ()
+    course: str = ""
 
     def __post_init__(self) -> None:
         names = [arm.name for arm in self.arms]

@@ -1,0 +1,44 @@
+"""What a student that trains itself can do more than its base can be made to do without training, and what each part of
+the training is worth for that."""
+
+from agent0.exams import ExamSet
+from agent0.grids import Arm, Grid, grid
+from agent0.skill import asked_of_base, asked_of_student
+
+FRESH = ExamSet("fresh", "new tasks of three and four numbers, drawn and scored after training", 150, 20270101, (2, 3))
+HARDER = ExamSet("harder", "tasks of five numbers, which neither base nor run were taught", 60, 20270202, (4,))
+STUDENT = "training.student"
+
+grid(
+    Grid(
+        name="skill",
+        question="What can a student that taught itself to search do that its base cannot, however it is asked?",
+        arms=(
+            Arm("ours", {}, "lessons retraced from its own search, wrong tries first, an adaptive curriculum"),
+            Arm("random-reward", {"shuffle_rewards": "true"}, "the same, but chance says which of its tries is right"),
+            Arm("uniform", {"curriculum.kind": "uniform"}, "every level is asked for as often"),
+            Arm(
+                "frozen",
+                {"curriculum.kind": "uniform", "curriculum.levels": "[2]"},
+                "teacher and curriculum stand still: only three numbers, of which the base was taught the most; what "
+                "repeats an earlier task is refused, so it may get fewer attempts",
+            ),
+            Arm("no-hindsight", {f"{STUDENT}.hindsight": "false"}, "no lessons from wrong answers to other tasks"),
+            Arm("no-diversity", {f"{STUDENT}.replay_by": "chance"}, "lessons drawn as they come, not by pattern"),
+            Arm(
+                "sft",
+                {f"{STUDENT}.lessons": "", f"{STUDENT}.objective": "sft"},
+                "rejection sampling: likelihood of its own right attempts as it wrote them, new and earlier ones",
+            ),
+            Arm("explore", {f"{STUDENT}.explore": "0.5"}, "no wrong tries in the lessons of the first half"),
+        ),
+        profile="search",
+        measures=("validation",),
+        controls=("untrained",),
+        settings={"evaluation.test": "0", "evaluation.levels": "[2, 3]"},
+        sets=(FRESH, HARDER),
+        exams=tuple(exam for one in (FRESH, HARDER) for exam in asked_of_student(one)),
+        base_exams=tuple(exam for one in (FRESH, HARDER) for exam in asked_of_base(one)),
+        course="search",
+    )
+)

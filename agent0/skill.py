@@ -1,0 +1,226 @@
+"""What training is worth beside everything that needs none: measures made of exams, over seeds.
+
+A student is measured in four ways. Each is held against every control, in the form that suits the control best: answers
+that nobody picks against the base's own such answers and majorities, answers that a check picks against as many and
+more checked attempts of the base. The same items, paired over items and seeds (``agent0.arms``).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
+
+from agent0.exams import Exam, ExamSet
+
+if TYPE_CHECKING:
+    from agent0.arms import Items, Outcome
+    from events.checkpoints import StudentExamined
+
+BASE = "base"
+HEATS = (0.4, 0.7, 1.0, 1.3)
+"""Temperatures at which the base is asked; the student is asked at one that nobody chose for it."""
+HEAT, TRIES, MANY = 0.7, 8, 32
+Picked = Literal["nobody", "check"]
+"""Who picks among several attempts."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """An exam and what is read from it: right attempts of all (``attempt``), tasks with a right one (``within``) or
+    whose most frequent answer is right (``majority``)."""
+
+    attempts: int
+    temperature: float
+    read: Literal["attempt", "within", "majority"]
+    forced_tool: bool = False
+
+    def of(self, tasks: ExamSet) -> Exam:
+        """The exam that it reads."""
+        return tasks.exam(self.attempts, self.temperature, forced_tool=self.forced_tool)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Of a student: its best no-training rivals are those where the same one picks. ``aim``: the lead over all of them
+    that was asked for beforehand, as a share; None where none was."""
+
+    title: str
+    way: Way
+    picked: Picked
+    aim: float | None = None
+
+
+MEASURES: Mapping[str, Measure] = {
+    "within": Measure(f"solved within {TRIES} checked attempts", Way(TRIES, HEAT, "within"), "check", 0.20),
+    "single": Measure("one greedy attempt", Way(1, 0.0, "attempt"), "nobody", 0.10),
+    "mean": Measure(f"one attempt at T={HEAT:g} (mean of {TRIES})", Way(TRIES, HEAT, "attempt"), "nobody"),
+    "majority": Measure(f"majority of {TRIES} at T={HEAT:g}", Way(TRIES, HEAT, "majority"), "nobody"),
+}
+CONTROLS: Mapping[Picked, Mapping[str, Way]] = {
+    "check": {
+        "greedy": Way(1, 0.0, "within"),
+        **{f"within {TRIES}, T={heat:g}": Way(TRIES, heat, "within") for heat in HEATS},
+        f"within {MANY}, T=1": Way(MANY, 1.0, "within"),
+        "tool forced, greedy": Way(1, 0.0, "within", True),
+        f"tool forced, within {TRIES}": Way(TRIES, HEAT, "within", True),
+    },
+    "nobody": {
+        "greedy": Way(1, 0.0, "attempt"),
+        **{f"sampled, T={heat:g}": Way(TRIES, heat, "attempt") for heat in HEATS},
+        **{f"majority of {TRIES}, T={heat:g}": Way(TRIES, heat, "majority") for heat in HEATS},
+        "tool forced, greedy": Way(1, 0.0, "attempt", True),
+        f"tool forced, majority of {TRIES}": Way(TRIES, HEAT, "majority", True),
+    },
+}
+"""Everything that the untrained base can be made to do: by who picks, name -> how."""
+BESIDE: Mapping[Picked, Mapping[str, Way]] = {
+    "check": {},
+    "nobody": {f"within {MANY} checked, T=1": Way(MANY, 1.0, "within")},
+}
+"""Shown with them, and not compared: a check picks there."""
+
+
+def asked_of_student(tasks: ExamSet) -> tuple[Exam, ...]:
+    """The exams that ``MEASURES`` read."""
+    return tuple(dict.fromkeys(measure.way.of(tasks) for measure in MEASURES.values()))
+
+
+def asked_of_base(tasks: ExamSet) -> tuple[Exam, ...]:
+    """The exams that ``CONTROLS`` read, and those of its student: both are asked alike, too."""
+    ways = [way for held in (*CONTROLS.values(), *BESIDE.values()) for way in held.values()]
+    return tuple(dict.fromkeys((*asked_of_student(tasks), *(way.of(tasks) for way in ways))))
+
+
+def read(event: "StudentExamined", way: Way) -> "Items":
+    """Scores by place in the set."""
+    if way.read == "majority":
+        return {place: float(said == "1") for place, said in enumerate(event.majority)}
+    score: Callable[[int], float] = (
+        (lambda n: n / event.attempts) if way.read == "attempt" else (lambda n: float(n > 0))
+    )
+    return {place: score(right) for place, right in enumerate(event.right)}
+
+
+# what reckons with arms is imported where it is needed: the command line names this grid and should not wait for it
+def skill(outcomes: Sequence["Outcome"], sets: Sequence[ExamSet]) -> dict[str, Any]:
+    """Everything that cells' exams tell: ``means`` of arms and controls; what the first arm is worth ``against`` every
+    control, and the other ``arms``; every arm ``alike`` against its base, asked the same; every cell's own numbers."""
+    held = [_Sat(tasks, outcomes) for tasks in sets]
+    return {
+        "sets": [{"name": s.name, "title": s.title, "n": s.n, "seed": s.seed, "levels": list(s.levels)} for s in sets],
+        "means": [row for one in held for row in one.means()],
+        "against": [row for one in held for row in one.against()],
+        "arms": [row for one in held for row in one.arms()],
+        "alike": [row for one in held for row in one.alike()],
+        "cells": [_cell(outcome, sets) for outcome in outcomes],
+        "bases": _bases(outcomes, sets),
+        "cost": _cost(outcomes),
+    }
+
+
+@dataclass(frozen=True)
+class _Sat:
+    """All exams of one set."""
+
+    tasks: ExamSet
+    outcomes: Sequence["Outcome"]
+
+    def student(self, arm: str, way: Way) -> dict[int, "Items"]:
+        """By seed; only seeds where it was asked so."""
+        own = [(one.seed, _items([one], one.student, self.tasks, way)) for one in self.outcomes if one.arm == arm]
+        return {seed: items for seed, items in own if items}
+
+    def base(self, way: Way) -> dict[int, "Items"]:
+        seeds = dict.fromkeys(one.seed for one in self.outcomes)
+        own = {s: _items([o for o in self.outcomes if o.seed == s], BASE, self.tasks, way) for s in seeds}
+        return {seed: items for seed, items in own.items() if items}
+
+    @property
+    def names(self) -> list[str]:
+        return list(dict.fromkeys(one.arm for one in self.outcomes))
+
+    def means(self) -> Iterator[dict[str, Any]]:
+        for arm in self.names:
+            for name, measure in MEASURES.items():
+                yield from self._mean(arm, name, measure.picked, self.student(arm, measure.way), arm=True)
+        for picked, controls in CONTROLS.items():
+            for title, way in {**controls, **BESIDE[picked]}.items():
+                yield from self._mean(BASE, title, picked, self.base(way), arm=False)
+
+    def _mean(
+        self, who: str, how: str, picked: Picked, found: Mapping[int, "Items"], *, arm: bool
+    ) -> Iterator[dict[str, Any]]:
+        from agent0.arms import averaged
+
+        if found:
+            by_seed = {str(seed): fmean(items.values()) for seed, items in found.items()}
+            mean = averaged(list(found.values()))
+            yield {"set": self.tasks.name, "who": who, "how": how, "picked": picked, "trained": arm, **mean} | {
+                "by_seed": by_seed
+            }
+
+    def against(self) -> Iterator[dict[str, Any]]:
+        for name, measure in MEASURES.items():
+            own = self.student(self.names[0], measure.way) if self.names else {}
+            rivals = CONTROLS[measure.picked].items()
+            yield from self._claims(name, [(self.names[0], title, self.base(way), own) for title, way in rivals])
+
+    def arms(self) -> Iterator[dict[str, Any]]:
+        """The first less each other: what is lost without the difference."""
+        for name, measure in MEASURES.items():
+            own = {arm: self.student(arm, measure.way) for arm in self.names}
+            first = next(iter(own), "")
+            yield from self._claims(name, [(first, arm, own[arm], own[first]) for arm in own if arm != first])
+
+    def alike(self) -> Iterator[dict[str, Any]]:
+        for name, measure in MEASURES.items():
+            before = self.base(measure.way)
+            yield from self._claims(name, [(arm, BASE, before, self.student(arm, measure.way)) for arm in self.names])
+
+    def _claims(self, name: str, pairs: Sequence[tuple[str, str, Any, Any]]) -> list[dict[str, Any]]:
+        from agent0.arms import claims
+
+        return [{"set": self.tasks.name, **row} for row in claims(name, pairs)]
+
+
+def _items(outcomes: Sequence["Outcome"], checkpoint: str, tasks: ExamSet, way: Way) -> "Items":
+    exam = way.of(tasks)
+    for one in outcomes:
+        for event in one.exams:
+            if event.checkpoint == checkpoint and exam.is_that_of(event):
+                return read(event, way)
+    return {}
+
+
+def _cell(outcome: "Outcome", sets: Sequence[ExamSet]) -> dict[str, Any]:
+    row: dict[str, Any] = {"arm": outcome.arm, "seed": outcome.seed, "student": outcome.student}
+    for tasks in sets:
+        for name, measure in MEASURES.items():
+            items = _items([outcome], outcome.student, tasks, measure.way)
+            row[f"{tasks.name} {name}"] = fmean(items.values()) if items else None
+    return row
+
+
+def _bases(outcomes: Sequence["Outcome"], sets: Sequence[ExamSet]) -> list[dict[str, Any]]:
+    """The same of each seed's base."""
+    rows = []
+    for seed in dict.fromkeys(one.seed for one in outcomes):
+        own = [one for one in outcomes if one.seed == seed]
+        row: dict[str, Any] = {"arm": BASE, "seed": seed, "student": BASE}
+        for tasks in sets:
+            for name, measure in MEASURES.items():
+                items = _items(own, BASE, tasks, measure.way)
+                row[f"{tasks.name} {name}"] = fmean(items.values()) if items else None
+        rows.append(row)
+    return rows
+
+
+def _cost(outcomes: Sequence["Outcome"]) -> dict[str, Any]:
+    """Of all exams together."""
+    sat = [event for one in outcomes for event in one.exams]
+    return {
+        "exams": len(sat),
+        "attempts": sum(len(event.right) * event.attempts for event in sat),
+        "tokens": sum(event.tokens for event in sat),
+        "seconds": round(sum(event.wall_s for event in sat), 1),
+    }
