@@ -39,13 +39,16 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
     """Whether the student goes on with a candidate of this score. ``promoted`` ends with the present student.
 
     ``no_worse`` refuses a proven loss against the present student or the best, and an accuracy more than ``margin``
-    below the best's; ``better`` asks for a proven gain over the best. Undecided items count as wrong.
+    below the best's; ``better`` asks for a proven gain over the best; ``open`` refuses none, for students that must get
+    worse before they get better. Undecided items count as wrong.
     """
     rivals = _rivals(candidate, promoted)
     if not rivals:
         return Verdict(True, f"first score, nothing to compare with{_undecided(candidate)}")
     best = rivals[0]
     improved = best.difference is not None and best.difference.improved
+    if plan.gate == "open":
+        return _verdict(True, best, candidate, "the gate is open")
     lost = next((one for one in rivals if one.difference and one.difference.worsened), None)
     if plan.gate == "better":
         return _verdict(improved, best, candidate, "a proven gain" if improved else "no gain is proven")

@@ -245,8 +245,8 @@ class EvaluationConfig(Frozen):
         0, ge=0, le=1000, description="sampled attempts at an item that can be checked, until one is right; 0: none"
     )
     forced_tool: bool = Field(True, description="score the untrained base with its tool forced, too")
-    gate: Literal["no_worse", "better"] = Field(
-        "no_worse", description="promotion: no_worse refuses a proven or large loss; better asks for a proven gain"
+    gate: Literal["no_worse", "better", "open"] = Field(
+        "no_worse", description="no_worse refuses a proven or large loss; better wants a proven gain; open: no refusal"
     )
     margin: float = Field(0.05, ge=0, description="no_worse: validation accuracy below the best one's, at most")
 

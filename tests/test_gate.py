@@ -74,6 +74,12 @@ def test_a_proven_loss_is_refused_however_wide_the_margin() -> None:
     assert judge(scored("0" * 5 + "1" * 55 + "0" * 40), row("1" * 60 + "0" * 40), wide).promoted
 
 
+def test_an_open_gate_refuses_nothing_and_still_tells_the_loss() -> None:
+    found = judge(scored("1" * 50 + "0" * 50), row("0" * 60 + "1" * 40), EvaluationConfig(gate="open"))
+    assert found.promoted and found.test and found.test.high < 0
+    assert "the gate is open" in found.reason
+
+
 def test_a_large_loss_is_refused_though_nothing_proves_it() -> None:
     """Four of twenty: p is 0.125, but 20 points are more than the margin."""
     found = judge(scored("0" * 4 + "1" * 6 + "0" * 10), row("1" * 10 + "0" * 10), NO_WORSE)

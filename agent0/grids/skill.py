@@ -35,7 +35,7 @@ grid(
         profile="search",
         measures=("validation",),
         controls=("untrained",),
-        settings={"evaluation.test": "0", "evaluation.levels": "[2, 3]"},
+        settings={"evaluation.test": "0", "evaluation.checked": "0", "evaluation.levels": "[2, 3]"},
         sets=(FRESH, HARDER),
         exams=tuple(exam for one in (FRESH, HARDER) for exam in asked_of_student(one)),
         base_exams=tuple(exam for one in (FRESH, HARDER) for exam in asked_of_base(one)),
