@@ -3,6 +3,8 @@
 #   make run      set up, then the main job: a small model learns to use its tools (about ten minutes)
 #   make test     set up, then ruff, mypy and the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
+#   make learning  what training is worth beside everything that needs none: eight arms, three seeds (writes
+#                 docs/learning.md; goes on where it was stopped)
 #   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/gpu.md
@@ -31,7 +33,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 PINS := pyproject.toml constraints.txt binaries.txt
 
-.PHONY: help run setup test check docs bench bench-gpu knockout crash soak clean linux bubblewrap
+.PHONY: help run setup test check docs learning bench bench-gpu knockout crash soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -51,6 +53,9 @@ check: linux .venv/.ready-dev
 
 docs: linux .venv/.ready-dev
 	$(BIN)/python -m agent0.cli.pages
+
+learning: setup
+	$(BIN)/agent0 experiment skill --jobs 2 --write docs/learning.md
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.spine
@@ -74,7 +79,7 @@ knockout: setup .venv/.ready-dev
 
 crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.crash
-	$(BIN)/python -m pytest -m slow tests/test_cluster.py tests/test_grids.py
+	$(BIN)/python -m pytest -m slow tests/test_cluster.py tests/test_grids.py tests/test_skill.py
 
 soak: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.soak

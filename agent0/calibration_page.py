@@ -1,9 +1,10 @@
 """The page that tells a measurement of confidences, so that anybody can repeat it and nobody need believe it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent0.confidence import MEANING
+from agent0.markdown import table
 from agent0.reliability import ENOUGH, FITTING, SAMPLED, SCORING, TARGET, Found, picture, row, span
 
 NAIVE = "mean_token"
@@ -49,9 +50,9 @@ def _method(found: Sequence[Found], command: str) -> list[str]:
 
 def _student(name: str, checkpoint: str, seeds: Sequence[Found]) -> list[str]:
     lines = [f"## {name}, {checkpoint}\n", "What is best by the fitting half, on the other half:\n"]
-    lines += _table([_best(one) for one in seeds])
+    lines += table([_best(one) for one in seeds])
     lines += ["Always saying the fitting half's share of right answers:\n"]
-    lines += _table(
+    lines += table(
         {
             "seed": one.seed,
             "says": one.fitting_accuracy,
@@ -75,7 +76,7 @@ def _student(name: str, checkpoint: str, seeds: Sequence[Found]) -> list[str]:
         "```\n",
     ]
     for one in seeds:
-        lines += [f"### Every signal, seed {one.seed}\n", *_table(_named(row(each)) for each in one.measured)]
+        lines += [f"### Every signal, seed {one.seed}\n", *table(_named(row(each)) for each in one.measured)]
     return lines
 
 
@@ -98,7 +99,7 @@ def _sampled(seeds: Sequence[Found]) -> list[str]:
         f"answer to each task, with calibrators of its own (under the model's name and `{SAMPLED}`) that read one "
         "attempt alone:\n"
     )
-    return [told, *_table(rows)]
+    return [told, *table(rows)]
 
 
 def _best(one: Found) -> dict[str, Any]:
@@ -134,20 +135,6 @@ def _named(values: Mapping[str, Any]) -> dict[str, Any]:
         "AUROC": values["auroc"],
         "log loss, fitting half": values["log_loss"],
     }
-
-
-def _table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    held = list(rows)
-    names = list(held[0])
-    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
-    lines += [f"| {' | '.join(_cell(one[name]) for name in names)} |" for one in held]
-    return [*lines, ""]
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def _signals() -> list[str]:

@@ -41,27 +41,38 @@ class Way:
 
 @dataclass(frozen=True)
 class Measure:
-    """Of a student: its best no-training rivals are those where the same one picks. ``aim``: the lead over all of them
-    that was asked for beforehand, as a share; None where none was."""
+    """Of a student: its best no-training rivals are those where the same one picks. ``short`` is how controls are
+    named, too. ``aim``: the lead over all of them that was asked for beforehand, as a share; None where none was."""
 
     title: str
+    short: str
     way: Way
     picked: Picked
     aim: float | None = None
 
 
 MEASURES: Mapping[str, Measure] = {
-    "within": Measure(f"solved within {TRIES} checked attempts", Way(TRIES, HEAT, "within"), "check", 0.20),
-    "single": Measure("one greedy attempt", Way(1, 0.0, "attempt"), "nobody", 0.10),
-    "mean": Measure(f"one attempt at T={HEAT:g} (mean of {TRIES})", Way(TRIES, HEAT, "attempt"), "nobody"),
-    "majority": Measure(f"majority of {TRIES} at T={HEAT:g}", Way(TRIES, HEAT, "majority"), "nobody"),
+    "within": Measure(
+        f"solved within {TRIES} checked attempts",
+        f"within {TRIES}, T={HEAT:g}",
+        Way(TRIES, HEAT, "within"),
+        "check",
+        0.20,
+    ),
+    "single": Measure("one greedy attempt", "greedy", Way(1, 0.0, "attempt"), "nobody", 0.10),
+    "mean": Measure(
+        f"one attempt at T={HEAT:g} (mean of {TRIES})", f"sampled, T={HEAT:g}", Way(TRIES, HEAT, "attempt"), "nobody"
+    ),
+    "majority": Measure(
+        f"majority of {TRIES} at T={HEAT:g}", f"majority of {TRIES}, T={HEAT:g}", Way(TRIES, HEAT, "majority"), "nobody"
+    ),
 }
 CONTROLS: Mapping[Picked, Mapping[str, Way]] = {
     "check": {
-        "greedy": Way(1, 0.0, "within"),
+        "within 1, greedy": Way(1, 0.0, "within"),
         **{f"within {TRIES}, T={heat:g}": Way(TRIES, heat, "within") for heat in HEATS},
         f"within {MANY}, T=1": Way(MANY, 1.0, "within"),
-        "tool forced, greedy": Way(1, 0.0, "within", True),
+        "tool forced, within 1": Way(1, 0.0, "within", True),
         f"tool forced, within {TRIES}": Way(TRIES, HEAT, "within", True),
     },
     "nobody": {
@@ -141,8 +152,8 @@ class _Sat:
 
     def means(self) -> Iterator[dict[str, Any]]:
         for arm in self.names:
-            for name, measure in MEASURES.items():
-                yield from self._mean(arm, name, measure.picked, self.student(arm, measure.way), arm=True)
+            for measure in MEASURES.values():
+                yield from self._mean(arm, measure.short, measure.picked, self.student(arm, measure.way), arm=True)
         for picked, controls in CONTROLS.items():
             for title, way in {**controls, **BESIDE[picked]}.items():
                 yield from self._mean(BASE, title, picked, self.base(way), arm=False)
@@ -160,10 +171,10 @@ class _Sat:
             }
 
     def against(self) -> Iterator[dict[str, Any]]:
+        first = next(iter(self.names), "")
         for name, measure in MEASURES.items():
-            own = self.student(self.names[0], measure.way) if self.names else {}
-            rivals = CONTROLS[measure.picked].items()
-            yield from self._claims(name, [(self.names[0], title, self.base(way), own) for title, way in rivals])
+            own, rivals = self.student(first, measure.way), CONTROLS[measure.picked].items()
+            yield from self._claims(name, [(first, title, self.base(way), own) for title, way in rivals])
 
     def arms(self) -> Iterator[dict[str, Any]]:
         """The first less each other: what is lost without the difference."""

@@ -1,7 +1,9 @@
 """The page that tells a search for a recipe, so that anybody can repeat it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+from agent0.markdown import table
 
 MADE = "<!-- Written by `agent0 experiment hyperparameters --write`; not by hand. -->\n"
 
@@ -25,12 +27,12 @@ def page(found: Mapping[str, Any], command: str) -> str:
             f"solves {found['untrained']:.3f} of {found['n']} validation tasks.\n",
             *_warning(found, best),
             "## All trials, the best first\n",
-            *_table(_shown(row, found) for row in rows),
+            *table(_shown(row, found) for row in rows),
             "*difference* is to the run's own recipe, on the same items, with its 95 % interval; *p* is the exact "
             "paired test's after Holm's correction over all trials. *s* is training alone.\n",
             "## The best for a budget\n",
             "After so many trainings (one an iteration):\n",
-            *_table(
+            *table(
                 {
                     "trainings": row["trainings"],
                     "steps": row["steps"],
@@ -90,18 +92,3 @@ def _failed(found: Mapping[str, Any]) -> list[str]:
         return []
     lines = [f"- `{one['trial']}` ({one['words']}): {one['why']}" for one in found["failed"]]
     return ["## Failed\n", *lines, ""]
-
-
-def _table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    held = list(rows)
-    if not held:
-        return ["Nothing.\n"]
-    names = list(held[0])
-    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
-    return [*lines, *(f"| {' | '.join(_cell(one[name]) for name in names)} |" for one in held), ""]
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)

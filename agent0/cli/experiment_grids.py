@@ -1,5 +1,6 @@
 """Experiments that train: arms over seeds, one command for each grid there is; and other recipes for a run."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,6 +30,12 @@ Out = Annotated[
 ]
 
 
+Write = Annotated[
+    Path | None,
+    typer.Option("--write", metavar="FILE", help="Write a Markdown page, its pictures beside it: docs/learning.md."),
+]
+
+
 def add_to(app: typer.Typer) -> None:
     """A command for each grid, and the search."""
     app.command("hyperparameters")(hyperparameters)
@@ -54,6 +61,7 @@ def _command(entry: Grid) -> Callable[..., None]:
         jobs: Jobs = 1,
         pairs: terminal.Set = None,
         out: Out = None,
+        write: Write = None,
         as_json: terminal.Json = False,
     ) -> None:
         from agent0.assembly_grid import Asked
@@ -72,12 +80,15 @@ def _command(entry: Grid) -> Callable[..., None]:
             models=tuple(models or ()),
             jobs=jobs,
         )
-        _carry(asked, out, as_json)
+        _carry(asked, out, write, as_json)
 
+    known = inspect.signature(command)
+    left = [one for name, one in known.parameters.items() if name != "write" or entry.exams]
+    vars(command)["__signature__"] = known.replace(parameters=left)
     return command
 
 
-def _carry(asked: "Asked", out: Path | None, as_json: bool) -> None:
+def _carry(asked: "Asked", out: Path | None, page_to: Path | None, as_json: bool) -> None:
     from agent0.assembly_grid import run_grid
     from agent0.configuration import load
     from agent0.report.grid_page import grid_page
@@ -87,6 +98,8 @@ def _carry(asked: "Asked", out: Path | None, as_json: bool) -> None:
     found = terminal.run_async(lambda: run_grid(held, asked, (lambda _: None) if as_json else terminal.say), stopping)
     page = out or Path(found["folder"]) / "page.html"
     _write(page, grid_page(found))
+    if page_to:
+        _write_skill(page_to, found)
     if as_json:
         terminal.data({**found, "page": str(page)})
     else:
@@ -108,9 +121,25 @@ def _tell(found: dict[str, Any]) -> None:
         (*columns, "adjusted_p", "detectable", "word"),
         title="\nPaired on the same items and seeds; Holm over arms",
     )
+    if "skill" in found:
+        from agent0.skill_page import sentences
+
+        terminal.text("\n" + "\n".join(one.replace("**", "") for one in sentences(found["skill"])))
     terminal.table(found["cost"], False, title="\nCost of a cell (means)")
     for one in found["failed"]:
         terminal.text(f"{one['cell']} failed: {one['why']}")
+
+
+def _write_skill(path: Path, found: dict[str, Any]) -> None:
+    """The Markdown page, and its pictures as files beside it."""
+    from agent0.report.skill_pictures import files
+    from agent0.skill_page import page
+
+    names = {}
+    for name, text in files(found).items():
+        names[name] = f"{path.stem}-{name}.svg"
+        _write(path.with_name(names[name]), text)
+    _write(path, page(found, names))
 
 
 def _write(path: Path, text: str) -> None:

@@ -14,7 +14,8 @@ EVERY = 20
 
 
 def _watch() -> None:
-    sys.stdin.buffer.read()
+    while os.read(0, 1024):  # not sys.stdin, whose lock would be held when this process ends by itself
+        pass
     os._exit(1)
 
 

@@ -2,12 +2,13 @@
 page's style sheet (``c0`` to ``c7``, ``grid``, ``soft``), every text is escaped."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from agent0.report.rendering import visible
+from agent0.report.rendering import FOLDER, visible
 
 COLOURS = 8
 LONGEST = 28
@@ -200,3 +201,31 @@ def _key(names: Sequence[str]) -> Markup:
     sample = Markup('<span><svg viewBox="0 0 12 12" aria-hidden="true">{}</svg>{}</span>')
     shown = Markup().join(sample.format(_mark(6, 6, number), _short(name)) for number, name in enumerate(names))
     return Markup('<div class="key">{}</div>').format(shown)
+
+
+_opened = re.compile(r'<svg class="drawn" viewBox="0 0 ([0-9]+) ([0-9]+)" style="[^"]*"(.*)', re.DOTALL)
+
+
+def as_file(drawn: Markup, names: Sequence[str] = ()) -> str:
+    """What one of the functions above drew, as a file of its own: with its colours, for light and dark, on a ground of
+    its own, and with a key of ``names`` below, in their order. Empty where nothing was drawn."""
+    found = _opened.match(drawn.partition("</svg>")[0])
+    if found is None:
+        return ""
+    wide, high, held = int(found[1]), int(found[2]), found[3]
+    beside = max(1, wide // 170)
+    rows = -(-len(names) // beside)
+    key = [
+        part
+        for number, name in enumerate(names)
+        for x, y in [(14 + number % beside * 170, high + 14 + number // beside * 20)]
+        for part in (_mark(x, y, number), _text(x + 10, y + 4, name, "start", "soft"))
+    ]
+    all_high = high + 22 * rows + 4
+    style = (FOLDER / "drawing.css.jinja").read_text(encoding="utf-8")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="drawn" viewBox="0 0 {wide} {all_high}" width="{wide}"'
+        f"{held.partition('>')[0]}><style>{style}text {{ font-family: system-ui, sans-serif; }}\n</style>"
+        f'<rect width="{wide}" height="{all_high}" rx="8" style="fill: var(--paper)"/>'
+        f"{held.partition('>')[2]}{Markup().join(key)}</svg>\n"
+    )

@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+FOLDER = Path(__file__).parent
 NOTHING = "\N{EN DASH}"
 LONGEST = 4000
 """Characters of a text by a model that are shown; the log has the rest."""
@@ -15,7 +16,7 @@ LONGEST = 4000
 def render(template: str, **held: Any) -> str:
     """The page that ``template`` of this folder makes."""
     made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader(FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
