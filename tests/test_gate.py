@@ -75,8 +75,8 @@ def test_a_proven_loss_is_refused_however_wide_the_margin() -> None:
 
 
 def test_an_open_gate_refuses_nothing_and_still_tells_the_loss() -> None:
-    found = judge(scored("1" * 50 + "0" * 50), row("0" * 60 + "1" * 40), EvaluationConfig(gate="open"))
-    assert found.promoted and found.test and found.test.high < 0
+    found = judge(scored("1" * 40 + "0" * 60), row("1" * 60 + "0" * 40), EvaluationConfig(gate="open"))
+    assert found.promoted and found.test and found.test.lost == 20
     assert "the gate is open" in found.reason
 
 
