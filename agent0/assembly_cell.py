@@ -27,7 +27,8 @@ from events.runs import RunPaused, RunResumed
 if TYPE_CHECKING:
     from infra.log import Log
 
-PLAN, RESULT = "cell.json", "result.json"
+PLAN, RUN, RESULT = "cell.json", "run.json", "result.json"
+"""What a cell is, what its run came to before exams, what all of it came to."""
 LOOK_S = 0.2
 """How often a process looks whether the one before it has left the cell."""
 Tell = Callable[[str, float | None], None]
@@ -79,8 +80,12 @@ def _exams(held: Mapping[str, Any], name: str) -> tuple[Exam, ...]:
 
 def result(folder: Path) -> Outcome | None:
     """What the cell of ``folder`` came to; None where it is not finished."""
+    return _told(folder / RESULT)
+
+
+def _told(file: Path) -> Outcome | None:
     try:
-        return read(json.loads((folder / RESULT).read_text(encoding="utf-8")))
+        return read(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
 
@@ -97,7 +102,8 @@ async def carry_cell(folder: Path, tell: Tell) -> None:
     plan = Plan.read(folder)
     held = plan.held(folder)
     async with _alone(folder):
-        found = await _run(held, plan, tell)
+        found = _told(folder / RUN) or await _run(held, plan, tell)
+        write(folder / RUN, json.dumps(plain(found)))
         found = replace(found, exams=tuple(await _examined(held, plan, found.student, tell)))
         write(folder / RESULT, json.dumps(plain(found)))
 
@@ -124,16 +130,14 @@ async def _examined(held: Settings, plan: Plan, student: str, tell: Tell) -> lis
     """What the base and the student came to. An exam that was sat is not sat again."""
     from agent0.assembly_exam import examine
 
-    out: list[StudentExamined] = []
     sitting = {BASE: plan.base_exams}
     sitting[student] = tuple(dict.fromkeys((*sitting.get(student, ()), *plan.exams)))
-    for name, exams in sitting.items():
+    asked = {f"{plan.cell.run}/{name}": exams for name, exams in sitting.items() if exams}
 
-        def said(event: StudentExamined, name: str = name) -> None:
-            tell(f"{name} sat {event.exam} ({len(event.right)} tasks) in {event.wall_s:.0f} s", None)
+    def said(event: StudentExamined) -> None:
+        tell(f"{event.checkpoint} sat {event.exam} ({len(event.right)} tasks) in {event.wall_s:.0f} s", None)
 
-        out += await examine(held, f"{plan.cell.run}/{name}", exams, said, once=True) if exams else []
-    return out
+    return await examine(held, asked, said, once=True) if asked else []
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """Part of the rim: a checkpoint sits exams; what they come to is told as events of its run, once each where asked."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -38,29 +38,30 @@ class Sitting:
 
 
 async def examine(
-    settings: Settings, wanted: str, exams: Sequence[Exam], tell: Tell = lambda _: None, *, once: bool = False
+    settings: Settings, asked: Mapping[str, Sequence[Exam]], tell: Tell = lambda _: None, *, once: bool = False
 ) -> list[StudentExamined]:
-    """``wanted`` (RUN/CHECKPOINT, RUN/base or a digest) sits ``exams``, one after the other; each is an event when it
-    is over. ``once``: those that it has sat are only read, and told of no more.
+    """Each of ``asked`` (RUN/CHECKPOINT, RUN/base or a digest) sits its exams, one after the other; each is an event
+    when it is over. ``once``: those that it has sat are only read, and told of no more.
 
     Raises:
         NotFoundError: no such checkpoint.
         OperationError: a teacher's.
         ConfigError: tasks that there are not.
     """
-    out = []
+    out, ports = [], None
     async with open_log(settings) as log, AsyncExitStack() as stack:
-        who = await player(log, wanted)
-        sat = await _sat_before(log, who) if once else []
-        known = {exam: one for exam in exams for one in sat if exam.is_that_of(one)}
-        left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
-        sitting = await _seated(settings, who, stack) if left else None
-        for exam in exams:
-            if sitting is None or exam not in left:
-                out.append(known[exam])
-                continue
-            out.append(await _sat(log, sitting, exam, left[exam]))
-            tell(out[-1])
+        for wanted, exams in asked.items():
+            who = await player(log, wanted)
+            sat = await _sat_before(log, who) if once else []
+            known = {exam: one for exam in exams for one in sat if exam.is_that_of(one)}
+            left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
+            ports = await _ports(settings, stack) if left and ports is None else ports
+            for exam in exams:
+                if ports is None or exam not in left:
+                    out.append(known[exam])
+                    continue
+                out.append(await _sat(log, _seated(who, ports), exam, left[exam]))
+                tell(out[-1])
     return out
 
 
@@ -83,7 +84,7 @@ def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
         raise ConfigError("The exam's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
 
 
-async def _seated(settings: Settings, who: Player, stack: AsyncExitStack) -> Sitting:
+async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
     from infra.artifacts import FileArtifacts
 
     artifacts, ports = FileArtifacts(settings.home), {}
@@ -91,6 +92,10 @@ async def _seated(settings: Settings, who: Player, stack: AsyncExitStack) -> Sit
         ports[name] = await open_port(name, settings, artifacts)
         if close := getattr(ports[name], "close", None):
             stack.push_async_callback(close)
+    return ports
+
+
+def _seated(who: Player, ports: Mapping[str, Any]) -> Sitting:
     plan = who.state.config
     given = Conditions(
         ports["models"].open(plan.student),

@@ -79,7 +79,8 @@ def _lead(skill: Row, tasks: Row, name: str) -> str:
         if _is(r, tasks["name"], BASE, nearest["against"]) and r["picked"] == measure.picked
     )
     lead = 100 * nearest["mean"]
-    much = f"{lead:.1f} points more than any control" if lead > 0 else f"{-lead:.1f} points less than the best control"
+    more, less = f"{lead:.1f} points more than any control", f"{-lead:.1f} points less than the best control"
+    much = "as many as the best control" if round(lead, 1) == 0 else more if lead > 0 else less
     shown = [row for row in rows if row["word"] == IMPROVED]
     aim = "" if measure.aim is None or tasks is not skill["sets"][0] else _aim(measure.aim, lead)
     return (

@@ -152,6 +152,7 @@ def test_sentences_say_what_is_shown_and_what_is_not() -> None:
     assert any("ours less each other arm" in said and "Better is shown than: random." in said for said in better)
     assert any("random beside its own base" in said and "no difference shown" in said for said in better)
     same = sentences(skill(cells({"ours": 0.2}), (FRESH,)))
+    assert "as many as the best control" in same[0]
     assert "Better is shown for 0 of 8 controls. Not told apart from: any." in same[0] and "not reached" in same[0]
     worse = sentences(skill(cells({"ours": 0.05}, base=0.6), (FRESH,)))
     assert "55.0 points less than the best control" in worse[0] and "Worse than: any." in worse[0]

@@ -169,7 +169,7 @@ def exam(
     exams = [Exam(n, seed, attempts if heat else 1, heat, split, forced_tool, _levels(levels)) for heat in heats]
     held = terminal.settings()
     tell = (lambda _: None) if as_json else (lambda event: terminal.say(f"{event.exam}: {event.wall_s:.0f} s"))
-    found = [scores(event) for event in terminal.run_async(lambda: examine(held, wanted, exams, tell))]
+    found = [scores(event) for event in terminal.run_async(lambda: examine(held, {wanted: exams}, tell))]
     terminal.table(found, as_json)
 
 
