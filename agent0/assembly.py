@@ -65,12 +65,13 @@ class LimitedSandbox:
 @asynccontextmanager
 async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = False) -> AsyncIterator["Log"]:
     """A connection to the log; its embedded server is found or started. ``make``: streams and durables that an embedded
-    log lacks are made (what exists is never changed). Who may write looks first whether the log is what it was.
+    log lacks are made (what exists is never changed). Who may write looks first whether the log is what it was, and
+    seals what it wrote: what is done must not be lost unnoticed.
 
     Raises:
         DependencyError, AuthError, LogError: no server, no right, no log, or a damaged one.
     """
-    from agent0.assembly_seals import look, seal_file
+    from agent0.assembly_seals import look, seal, seal_file
     from infra.log import Log
     from infra.server import open_server
 
@@ -86,7 +87,11 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
             if role == "app":
                 await look(settings, log)
             log.archived = seal_file(settings).read().runs
-            yield log
+            try:
+                yield log
+            finally:
+                if log.wrote:
+                    await seal(settings, log)
     finally:
         await server.stop()
 

@@ -112,7 +112,7 @@ async def _restore(settings: Settings, made: Path, place: "Place", manifest: "Ma
         async with await Log.connect(server, "reader") as log:
             info = await log.info()
             out = (*manifest.redacted, *manifest.elsewhere)
-            stream = Stream(info.created, manifest.first, manifest.before, out)
+            stream = Stream(info.created, manifest.first, manifest.before, out, manifest.last)
             chain = begin(Known(streams=(stream,)))
             require([one async for one in through(log, chain, manifest.last)])
             if (chain.close(), info.last_seq) != (manifest.after, manifest.last):

@@ -103,4 +103,5 @@ async def finish(settings: Settings, server: "Server") -> None:
                 manifest = Artifact(sha256=left.manifest, size=left.size, media=MANIFEST)
                 begin = recorded(LOG, LogContinued(before=left.before, seal=left.digest, archive=manifest))
                 await log.append([begin.model_copy(update={"id": effect_id(left.manifest, "archive", left.before)})])
-            file.note(Stream((await log.info()).created, left.before + 1, left.digest))
+            info = await log.info()
+            file.note(Stream(info.created, left.before + 1, left.digest, last=info.last_seq))

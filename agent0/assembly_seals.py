@@ -80,6 +80,11 @@ def sealer(settings: Settings, log: "Log") -> "Sealer":
     return Sealer(log, seal_file(settings), settings.nats.seal_every, lambda event: recorded(LOG, event))
 
 
+async def seal(settings: Settings, log: "Log") -> None:
+    """Seal everything there is, however much that is; where another process seals, it does."""
+    await sealer(settings, log).finish(None)
+
+
 class _Copy:
     """What the tables hold of the log. Tables that are not there, or of another log, hold nothing."""
 

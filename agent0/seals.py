@@ -13,7 +13,8 @@ from events.base import effect_id
 
 Problem = Literal["changed", "swapped", "missing", "unreadable", "truncated", "seal", "replaced", "gone", "hidden"]
 
-_ENDS = ("RunFinished", "RunCancelled", "RunPaused")
+_ENDS = ("RunFinished", "RunCancelled", "RunPaused", "ExperimentFinished")
+"""After these nothing more may come for long, so they are sealed at once."""
 _HEAD = re.compile(rb'\{"id":"[^"\\]{1,200}","type":"(\w{1,80})"')
 
 
@@ -104,7 +105,7 @@ class Chain:
     fresh: int = 0
     """Events after ``sealed`` that are no seals."""
     rest: int = 0
-    """Where a run last came to rest."""
+    """Where a run last came to rest, or an experiment to its end."""
     redacted: list[int] = field(default_factory=list)
     open: list[bytes | None] = field(default_factory=list)
     _adopted: dict[int, str] = field(default_factory=dict)
@@ -147,7 +148,7 @@ class Chain:
 
     @property
     def due(self) -> bool:
-        """Whether a run came to rest since the last seal."""
+        """Whether a run came to rest, or an experiment to its end, since the last seal."""
         return self.rest > self.sealed
 
     def adopt(self, seal: Seal) -> None:

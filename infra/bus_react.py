@@ -4,6 +4,7 @@ Failure becomes data exactly once, and here: this is where the catch-all is.
 """
 
 import asyncio
+import json
 import logging
 import traceback
 from collections import Counter
@@ -12,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from agent0.errors import Agent0Error, DependencyError
 from agent0.settings import Settings
@@ -22,7 +23,7 @@ from events.runs import RunCancelled, RunFinished, RunPaused, RunResumed
 from infra.bus_commit import Committer
 from infra.bus_outage import Outages, Probe
 from infra.bus_view import BrokenViewError, RunView, Views
-from infra.log import Advisory, Log
+from infra.log import Log
 from infra.topology import Reactor
 
 LONGEST_DELAY_S = 60.0
@@ -55,6 +56,21 @@ class Delivery(Protocol):
     def working(self) -> AbstractContextManager[None]:
         """Tell the server regularly that this is still being worked on."""
         ...
+
+
+@dataclass(frozen=True)
+class Advisory:
+    """The server gave up delivering ``event_seq`` to ``consumer``."""
+
+    consumer: str
+    event_seq: int
+    deliveries: int
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """From the server's own notice."""
+        told = json.loads(body)
+        return cls(told["consumer"], told["stream_seq"], told.get("deliveries", 0))
 
 
 class RetryError(Exception):

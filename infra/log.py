@@ -51,21 +51,8 @@ class LogInfo:
     bytes: int
     created: str
     max_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Advisory:
-    """The server gave up delivering ``event_seq`` to ``consumer``."""
-
-    consumer: str
-    event_seq: int
-    deliveries: int
-
-    @classmethod
-    def read(cls, body: bytes) -> Self:
-        """From the server's own notice."""
-        told = json.loads(body)
-        return cls(told["consumer"], told["stream_seq"], told.get("deliveries", 0))
+    lost: int = 0
+    """Events between the first and the last that the server knows to be gone."""
 
 
 class NoLogError(LogError):
@@ -86,6 +73,8 @@ class Log:
     def __init__(self, link: Link, server: Server, role: Role) -> None:
         self._link, self.server, self.role = link, server, role
         self._floor = 0
+        self.wrote = False
+        """Whether anything but a seal was appended."""
         self.patience_s = PATIENCE_S
         self._answer_s = ANSWER_S if server.folder else CLUSTER_ANSWER_S
         self.archived: Mapping[str, str] = {}
@@ -162,6 +151,7 @@ class Log:
 
     async def _append_part(self, part: Sequence[Recorded]) -> list[int]:
         bodies = {r.id: _body(r) for r in part}
+        self.wrote = True
         floor, deadline = self._floor, monotonic() + self.patience_s
         known: dict[str, int] = {}
         while missing := [r for r in part if r.id not in known]:
@@ -272,7 +262,8 @@ class Log:
         try:
             raw = await self._link.client.jsm().get_msg(EVENTS, seq)
         except NoSuchMessageError as error:
-            raise NotFoundError(f"The log has no event {seq}.") from error
+            fix = "Where it should have one: agent0 events verify"
+            raise NotFoundError(f"The log has no event {seq}.", fix=fix) from error
         except (Error, TimeoutError) as error:
             raise self._link.away("read an event") from error
         return raw.data or b""
@@ -309,7 +300,7 @@ class Log:
             raise self._refused(refusal)
         state = answer["state"]
         most = answer["config"].get("max_bytes", 0)
-        return LogInfo(state["first_seq"], state["last_seq"], state["bytes"], answer["created"], most)
+        return LogInfo(state["first_seq"], state["last_seq"], state["bytes"], answer["created"], most, _lost(state))
 
     def _refused(self, refusal: Mapping[str, Any]) -> LogError:
         if refusal.get("err_code") != _NO_STREAM:
@@ -349,6 +340,11 @@ class Log:
             async for chunk in chunks:
                 for stored in chunk:
                     yield stored
+
+
+def _lost(state: Mapping[str, Any]) -> int:
+    first, last, held = state["first_seq"], state["last_seq"], state["messages"]
+    return int(last - first + 1 - held) if last >= first else 0
 
 
 def _body(recorded: Recorded) -> bytes:

@@ -29,6 +29,8 @@ class Stream:
     digest: str = ""
     redacted: tuple[int, ...] = ()
     """What was left out of the archive it was imported from: first and last sequence of each stretch in turn."""
+    last: int = 0
+    """How far it reached when it was noted, sealed or not; 0: nobody looked."""
 
     def admits(self, seq: int) -> bool:
         """Whether ``seq`` was left out of that archive."""

@@ -107,9 +107,9 @@ def extent(info: LogInfo, known: Known, reached: int) -> list[Difference]:
     found = []
     if first > stream.first:
         found.append(Difference("missing", stream.first, first - 1, "the log begins behind them"))
-    highest = max(known.newest.seq if known.newest else 0, reached)
+    highest = max(known.newest.seq if known.newest else 0, stream.last, reached)
     if last < highest:
-        who = "the tables have seen" if reached == highest else "a seal was noted at"
+        who = "the tables have seen" if reached == highest else "the data folder has noted"
         found.append(Difference("truncated", last + 1, highest, f"the log ends before them; {who} {highest:,}"))
     return found
 
@@ -221,8 +221,8 @@ async def _localised(log: Log, segment: Difference, copy: Copy) -> list[Differen
 
 
 class Sealer:
-    """Seals what was stored: a segment every ``every`` events, and whenever a run comes to rest. Of several processes
-    of one data folder one does it; of several machines, whoever is first."""
+    """Seals what was stored: a segment every ``every`` events, and whenever a run comes to rest or an experiment to its
+    end. Of several processes of one data folder one does it; of several machines, whoever is first."""
 
     def __init__(self, log: Log, file: SealFile, every: int, stamp: Stamp) -> None:
         self._log, self._file, self._every, self._stamp = log, file, every, stamp
@@ -249,11 +249,11 @@ class Sealer:
         """Let ``run`` come to its end."""
         self._ended.set()
 
-    async def finish(self) -> None:
-        """Seal what is left, and let another process lead. Gives up where the log is away."""
+    async def finish(self, within_s: float | None = LAST_S) -> None:
+        """Seal what is left, and let another process lead. Gives up where the log is away, and after ``within_s``."""
         try:
             with contextlib.suppress(DependencyError, TimeoutError):
-                async with asyncio.timeout(LAST_S):
+                async with asyncio.timeout(within_s):
                     await self.step(all=True)
         finally:
             if self._lead:

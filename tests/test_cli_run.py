@@ -231,7 +231,7 @@ def test_a_run_is_paused_resumed_and_cancelled(begun):
     assert call("run", "show", "--json", home=home).json["status"] == "running"
     assert call("run", "cancel", "--yes", home=home).code == 0
     assert call("run", "resume", home=home).code == 1
-    types = [e["type"] for e in call("events", "tail", "--json", home=home).lines]
+    types = [e["type"] for e in call("events", "tail", "--run", run, "--json", home=home).lines]
     assert types == ["RunStarted", "RunPaused", "RunResumed", "RunCancelled"]
     watched = call("run", "watch", run, home=home)
     assert watched.code == 1

@@ -169,6 +169,7 @@ async def fill(held: Settings, events: int = 50, size: int = 10, tail: int = 0) 
             pass  # its end seals what there is
         await log.append([alarm(f"tail{n}!", size) for n in range(tail)])
         await catch_up(held, log)
+        log.wrote = False  # as of a process that is killed: nobody seals the tail
 
 
 def blocks(held: Settings) -> list[Path]:
