@@ -62,7 +62,7 @@ def sentences(skill: Row) -> list[str]:
     out += [_alike(row) for row in skill["alike"] if row["set"] == first and row["measure"] == "within"]
     still = [f"{row['arm']} (seed {row['seed']})" for row in skill["cells"] if row["student"] == BASE]
     if still:
-        out.append(f"The gate let no checkpoint through, so the student is still the base: {', '.join(still)}.")
+        out.append(f"No checkpoint was promoted, so the student is still the base: {', '.join(still)}.")
     return out
 
 
