@@ -241,7 +241,7 @@ async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found
     )
     first, last = named(name, start, told_id(name, "start", 0)), named(name, end, told_id(name, "end", 0))
     paid = (named(name, e.receipt.reward, told_id(name, e.cause, e.number), e.cause) for e in rewards)
-    failed = (named(name, _failed(e), told_id(name, e.cause.id, 99), e.cause.id) for e in found.troubles)
+    failed = (named(name, _failed(e), told_id(name, e.cause.id, 99 + e.number), e.cause.id) for e in found.troubles)
     known = {r.id async for r in log.read(name)}
     await append_new(log, chain([first], paid, failed, [last]), known)
     told["committed"] = True
@@ -262,8 +262,8 @@ def named(experiment: str, event: Event, id: str, cause: str = "") -> Recorded:
 def _failed(trouble: Trouble) -> RecomputeFailed:
     cause = trouble.cause
     return RecomputeFailed(
-        task=cause.task,
-        attempt=cause.attempt,
+        task=trouble.task,
+        attempt=trouble.attempt,
         cause_id=cause.id,
         cause_seq=cause.seq,
         what="reward",

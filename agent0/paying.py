@@ -1,5 +1,7 @@
 """What a deed is paid: pure, so that a run's rewards can be recomputed under other rules from what happened in it."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
@@ -23,15 +25,53 @@ COMPLETING = (ResultVerified, TaskRejected, ReactionDropped)
 """Events after which somebody may have to be paid."""
 
 
+@dataclass(frozen=True)
+class Due:
+    """A receipt that is due and not computed yet: a reward is anybody's code, and one that raises takes no other along.
+    ``facts`` are those that the events themselves tell."""
+
+    run: RunState
+    rules: RewardConfig
+    task: str
+    role: Role
+    facts: Mapping[str, Any]
+    attempt: str = "-"
+
+    def pay(self) -> RewardAssigned:
+        """The receipt."""
+        run, rules, role = self.run, self.rules, self.role
+        chosen, held = registered(rules), run.tasks[self.task]
+        deed = Deed(run, rules, held, held.attempts.get(self.attempt))
+        facts = {**self.facts, **gather(role, read_by(role, rules.weights, chosen), deed)}
+        parts, raw = receipt(role, facts, rules.weights, chosen)
+        total, how = _scaled(run, rules, role, raw)
+        return RewardAssigned(
+            task=self.task,
+            attempt=self.attempt,
+            iteration=run.iteration,
+            role=role,
+            set=rules.set,
+            parts=parts,
+            total=total,
+            checkpoint=run.student.id if role == "student" else run.teacher.id,
+            facts=facts | how,
+        )
+
+
 def payouts(event: Event, run: RunState, policy: RewardConfig | None = None) -> list[RewardAssigned]:
     """Receipts for whom ``event`` completed something, ``run`` being the state just after it.
 
     ``policy`` None: the run's own.
     """
+    return [due.pay() for due in dues(event, run, policy)]
+
+
+def dues(event: Event, run: RunState, policy: RewardConfig | None = None) -> list[Due]:
+    """The same, one by one to be computed."""
     rules = effective(policy, run.config.rewards)
     match event:
         case TaskRejected(task=task) if (held := run.tasks.get(task)) and not held.closed:
-            return [_pay(run, rules, task, "teacher", _rejected(event))]
+            return [Due(run, rules, task, "teacher", _rejected(event))]
         case ResultVerified(task=task) if (held := run.tasks.get(task)) and counts(event, held):
             return [_student(run, rules, event, held), *_closed(run, rules)]
         case ReactionDropped():
@@ -39,13 +79,13 @@ def payouts(event: Event, run: RunState, policy: RewardConfig | None = None) -> 
     return []
 
 
-def _closed(run: RunState, rules: RewardConfig) -> list[RewardAssigned]:
+def _closed(run: RunState, rules: RewardConfig) -> list[Due]:
     """The teacher's reward for the task that this event settled: by one event only, so nobody is paid twice."""
     held = run.tasks.get(run.just_settled)
-    return [_pay(run, rules, run.just_settled, "teacher", _closing(held))] if held and not held.closed else []
+    return [Due(run, rules, run.just_settled, "teacher", _closing(held))] if held and not held.closed else []
 
 
-def _student(run: RunState, rules: RewardConfig, event: ResultVerified, held: TaskState) -> RewardAssigned:
+def _student(run: RunState, rules: RewardConfig, event: ResultVerified, held: TaskState) -> Due:
     attempt = held.attempts[event.attempt]
     facts = {
         "correct": event.correct,
@@ -58,7 +98,7 @@ def _student(run: RunState, rules: RewardConfig, event: ResultVerified, held: Ta
         "tokens": attempt.tokens,
         "token_confidence": token_confidence(attempt.mean_logprob),
     }
-    return _pay(run, rules, event.task, "student", facts, event.attempt)
+    return Due(run, rules, event.task, "student", facts, event.attempt)
 
 
 def _rejected(event: TaskRejected) -> dict[str, Any]:
@@ -100,27 +140,6 @@ def registered(rules: RewardConfig) -> str:
     """The name that a set is registered under: an earlier edition has one of its own where it differs."""
     earlier = f"{rules.set}/{rules.edition}"
     return earlier if earlier in reward_sets() else rules.set
-
-
-def _pay(
-    run: RunState, rules: RewardConfig, task: str, role: Role, facts: dict[str, Any], attempt: str = "-"
-) -> RewardAssigned:
-    chosen, held = registered(rules), run.tasks[task]
-    deed = Deed(run, rules, held, held.attempts.get(attempt))
-    facts |= gather(role, read_by(role, rules.weights, chosen), deed)
-    parts, raw = receipt(role, facts, rules.weights, chosen)
-    total, how = _scaled(run, rules, role, raw)
-    return RewardAssigned(
-        task=task,
-        attempt=attempt,
-        iteration=run.iteration,
-        role=role,
-        set=rules.set,
-        parts=parts,
-        total=total,
-        checkpoint=run.student.id if role == "student" else run.teacher.id,
-        facts=facts | how,
-    )
 
 
 def _scaled(run: RunState, rules: RewardConfig, role: Role, raw: float) -> tuple[float, dict[str, Any]]:

@@ -7,7 +7,7 @@ that everything after it sees the recomputed world, too. With a run's own rules 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from agent0.paying import COMPLETING, payouts
+from agent0.paying import COMPLETING, Due, dues
 from agent0.reviewing import PERSON, awaits_person
 from agent0.run import RunState, evolve
 from agent0.settings import RewardConfig
@@ -29,9 +29,12 @@ class Rescored:
 
 @dataclass(frozen=True)
 class Trouble:
-    """A reward that could not be computed at one event; everything else goes on."""
+    """A receipt that could not be computed, the ``number``-th of ``cause``; every other one stands."""
 
     cause: Recorded
+    number: int
+    task: str
+    attempt: str
     error: str
     message: str
 
@@ -69,13 +72,9 @@ class Rescoring:
         return None if event.verifier == PERSON else other.model_copy(update={"verifier": PERSON})
 
     def _paid(self, told: Recorded, state: RunState) -> list[Rescored | Trouble]:
-        try:
-            paid = payouts(told.event, state, self.policy)
-        except Exception as error:  # a reward is anybody's code: one old event must not end the rest
-            return [Trouble(told, type(error).__name__, str(error)[:500])]
-        out = [Rescored(effect_id(told.id, HANDLER, n), told, n, reward) for n, reward in enumerate(paid)]
-        self._computed |= {each.id: each.reward for each in out}
-        return [*out]
+        out = [_computed(told, n, due) for n, due in enumerate(dues(told.event, state, self.policy))]
+        self._computed |= {each.id: each.reward for each in out if isinstance(each, Rescored)}
+        return out
 
     def _stands(self, told: Recorded) -> list[Rescored | Trouble]:
         """A stored receipt: what was computed for it happens now, a blank one where that failed."""
@@ -85,6 +84,14 @@ class Rescoring:
             reward = told.event.model_copy(update={"parts": (), "total": 0.0, "facts": {}})
         self.state = evolve(self.state, told.model_copy(update={"event": reward}))
         return []
+
+
+def _computed(cause: Recorded, number: int, due: Due) -> Rescored | Trouble:
+    try:
+        return Rescored(effect_id(cause.id, HANDLER, number), cause, number, due.pay())
+    except Exception as error:  # a reward is anybody's code: one old event must not end the rest
+        said = " ".join((str(error), *getattr(error, "__notes__", ())))
+        return Trouble(cause, number, due.task, due.attempt, type(error).__name__, said[:500])
 
 
 def rescore(

@@ -11,6 +11,7 @@ from agent0.rewards import Facts, _rewards, reward
 from agent0.settings import RewardConfig
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned
+from events.values import Role
 from handlers.play import play
 from tests.world import ports, small, started
 
@@ -78,14 +79,13 @@ def test_another_weight_changes_that_part_and_the_total_only() -> None:
             assert part.weight == (0.4 if part.name == "novelty" else former.weight)
 
 
-def test_a_reward_that_raises_is_told_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("role", ["student", "teacher"])
+def test_a_reward_that_raises_costs_its_own_receipts_only(role: Role) -> None:
     known = dict(_rewards)
 
-    @reward("fragile", role="student", weight=1.0, reads=("tool_ok",))
+    @reward("fragile", role=role, weight=1.0, reads=("self_consistency" if role == "teacher" else "tool_ok",))
     def fragile(facts: Facts) -> float:
-        if facts["tool_ok"] == 0:
-            raise ZeroDivisionError("on purpose")
-        return 0.0
+        raise ZeroDivisionError("on purpose")
 
     try:
         found = list(rescore(TOLD))
@@ -93,8 +93,9 @@ def test_a_reward_that_raises_is_told_and_the_rest_goes_on(monkeypatch: pytest.M
         _rewards.clear()
         _rewards.update(known)
     troubles = [each for each in found if isinstance(each, Trouble)]
-    assert troubles and all(each.error == "ZeroDivisionError" for each in troubles)
-    causes = {each.cause.id for each in troubles}
-    assert {each.id for each in found if isinstance(each, Rescored)} == {
-        r.id for r in TOLD if isinstance(r.event, RewardAssigned) and r.cause not in causes
-    }
+    said = ("ZeroDivisionError", f"on purpose It was the {role}'s reward fragile.")
+    assert troubles and {(each.error, each.message) for each in troubles} == {said}
+    receipts = [(r.id, r.event) for r in TOLD if isinstance(r.event, RewardAssigned)]
+    wanted = {(e.task, e.attempt) for _, e in receipts if e.role == role}
+    assert {(each.task, each.attempt) for each in troubles} == wanted
+    assert {each.id for each in found if isinstance(each, Rescored)} == {id for id, e in receipts if e.role != role}

@@ -111,8 +111,16 @@ def receipt(
         weight = weights.get(entry.name, entry.weight)
         if weight:
             inputs = {key: facts.get(key) for key in entry.reads}
-            parts.append(RewardPart(name=entry.name, inputs=inputs, value=entry.score(inputs), weight=weight))
+            parts.append(RewardPart(name=entry.name, inputs=inputs, value=_scored(entry, inputs), weight=weight))
     return tuple(parts), total(role, parts, set)
+
+
+def _scored(entry: Reward, inputs: Facts) -> float | None:
+    try:
+        return entry.score(inputs)
+    except Exception as error:
+        error.add_note(f"It was the {entry.role}'s reward {entry.name}.")
+        raise
 
 
 def total(role: Role, parts: Iterable[RewardPart], set: str = AGENT0) -> float:
