@@ -57,13 +57,16 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
         NotFoundError: no such run or event.
         ConfigError: a setting that is none, or does not fit.
     """
-    at = seq or await log.last_seq(run)
+    first, end = await _start(log, run), await log.last_seq(run)
+    at = seq or end
     parent = await state_at(log, run, at)
+    assert first is not None and isinstance(first.event, RunStarted)  # noqa: S101 - it has a state
+    if at > end:
+        why = f"It begins at event {first.seq} and ends at event {end}."
+        raise NotFoundError(f"Run {run} cannot be forked at event {at}.", why, "Name one between; --at 0 is its end.")
     config = amended(parent.config, changes)
     check_names(config)
     plain, digest = config_of(config)
-    first = await _start(log, run)
-    assert first is not None and isinstance(first.event, RunStarted)  # noqa: S101 - it has a state
     title = name or f"{first.event.name} fork"
     event = first.event.model_copy(
         update={
