@@ -154,6 +154,10 @@ def test_a_fork_goes_on_from_the_middle_under_other_settings(home: Path) -> None
         told = call("run", "check", run, "--json", home=home).json
         assert told["same"] and told["decisions"] > 20, told
         assert call("experiment", "rescore", run, "--json", home=home).json["identical"]
+        tests = [one["evaluation"] for one in call("run", "show", run, "--json", home=home).json["test"]]
+        assert tests[:2] == ["base-test", "base-test-forced"] and tests[-1].endswith("-test-final"), tests
+    shown = call("run", "show", row["run"], home=home).out.partition("Held-out test")[2]
+    assert shown.index("untrained ") < shown.index("control") < shown.index("trained (") and "-1" not in shown
     parted = call("run", "diff", first, row["run"], "--json", home=home).json
     assert parted["common_until"] == events // 2
     assert parted["settings"] == {"iterations": [3, 4], "training.student.lr": [0.0025, 0.01]}
@@ -161,10 +165,17 @@ def test_a_fork_goes_on_from_the_middle_under_other_settings(home: Path) -> None
     assert 0 < call("projections", "query", shared, "--json", home=home).json[0]["n"] < 4 * 6
 
 
+def sealed_at(home: Path) -> int:
+    """Where the seal right behind the first run stands: no event of it."""
+    events: int = call("run", "show", name_of(home), "--json", home=home).json["events"]
+    return events + 1
+
+
 def test_what_cannot_be_forked_is_refused_by_name(home: Path) -> None:
     first = name_of(home)
     for arguments, words in (
         (("--at", "999999"), "no event 999999"),
+        (("--at", str(sealed_at(home))), f"ends at event {sealed_at(home) - 1}"),
         (("-s", "nonsense=1"), "nonsense"),
         (("-s", "iterations=x"), "iterations"),
         (("-s", "iterations"), "KEY=VALUE"),

@@ -13,7 +13,8 @@ distinct canonical forms per 1,000 accepted tasks."""
 
 
 def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
-    """Everything ``run show --json`` tells. ``validation`` is one entry an iteration, ``base`` being -1.
+    """Everything ``run show --json`` tells. ``validation`` is one entry an iteration, ``base`` being -1. ``test``
+    begins with what a fork shares with its parents.
 
     Raises:
         NotFoundError: there is no such run.
@@ -29,11 +30,25 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         "iterations": config["iterations"],
         "tasks_asked": config["iterations"] * config["tasks"],
         "validation": learning_curve(db, row["run"]),
-        "test": [_measured(e) for e in done if e["split"] == "test"],
+        "test": [_measured(e) for e in [*_shared(db, row), *done] if e["split"] == "test"],
         "targets": _targets(db, row["run"], done),
         "config": config,
         "prompts": row["prompts"],
     }
+
+
+def _shared(db: sqlite3.Connection, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Evaluations of the past that a fork has in common with its parents, oldest first."""
+    from projections.evaluations import list_evaluations
+    from projections.runs import list_runs
+
+    known = {one["run"]: one for one in list_runs(db, 1_000_000)} if row["parent"] else {}
+    found: list[dict[str, Any]] = []
+    until = row["parent_seq"]
+    while (parent := known.pop(row["parent"], None)) is not None:
+        past = [e for e in list_evaluations(db, parent["run"]) if e["evaluated_seq"] and e["evaluated_seq"] <= until]
+        found, row, until = [*past, *found], parent, min(until, parent["parent_seq"] or until)
+    return found
 
 
 def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:
@@ -73,8 +88,8 @@ def rows_for_people(found: dict[str, Any]) -> list[dict[str, Any]]:
     """The three held-out scores as a table: untrained, trained, and the control whose tool was forced."""
     kinds = {True: "untrained, tool forced (control)", False: "untrained"}
     rows = []
-    for number, test in enumerate(found["test"]):
-        trained = number and not test["forced_tool"] and test["evaluation"].endswith("-final")
+    for test in found["test"]:
+        trained = not test["forced_tool"] and test["evaluation"].endswith("-final")
         rows.append(
             {
                 "student": f"trained ({test['checkpoint']})" if trained else kinds[bool(test["forced_tool"])],
