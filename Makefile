@@ -1,6 +1,6 @@
 # The words here are the jobs of CI. Everything lives in .venv; nothing is installed outside it but bubblewrap.
 #
-#   make run      set up, then the main job: a small model learns to use its tools (about ten minutes)
+#   make run      set up, then the main job: a small model learns to use its tools, another one to search (ten minutes)
 #   make test     set up, then ruff, mypy and the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
 #   make learning  what training is worth beside everything that needs none: eight arms, three seeds (writes
@@ -15,7 +15,7 @@
 #   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
 #
 # Variables: PYTHON (3.11 or newer), TORCH_INDEX (https://download.pytorch.org/whl/cpu saves gigabytes on a machine
-# without a GPU), PYTEST_ARGS, RUN_ARGS (more flags for `agent0 run start`).
+# without a GPU), PYTEST_ARGS, RUN_ARGS (more flags for the first run's `agent0 run start`).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -40,6 +40,7 @@ help:
 
 run: setup
 	$(BIN)/agent0 run start --profile tiny $(RUN_ARGS)
+	$(BIN)/agent0 experiment skill --name make-run --arms ours --seeds 0 --set run.iterations=12
 
 setup: linux bubblewrap .venv/.ready-train
 
