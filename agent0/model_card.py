@@ -66,7 +66,9 @@ def _line(who: str, score: Row) -> str:
 def _making(held: Row, run: Row, families: Mapping[str, int]) -> Iterator[str]:
     yield "## Training data"
     yield ""
-    yield f"No human-made data. {held['samples'] or 0} trajectories of its own and {held['replay'] or 0} replayed ones,"
+    lessons = f", {held['lessons']} lessons made of its own attempts" if held["lessons"] else ""
+    own = f"{held['samples'] or 0} trajectories of its own, {held['replay'] or 0} replayed ones"
+    yield f"No human-made data. {own}{lessons},"
     yield f"from run `{held['run']}` (seed {run['seed']}, configuration `{run['config_sha'][:12]}`)."
     yield (
         "Tasks accepted in it: " + ", ".join(f"{name} {count}" for name, count in families.items()) + "."

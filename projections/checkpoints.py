@@ -29,6 +29,7 @@ _READ = (*_PARSED, "test")
         "improved": bool,
         "samples": int,
         "replay": int,
+        "lessons": int,
         "skipped": str,
         "adapter": str,
         "adapter_bytes": int,
@@ -76,6 +77,7 @@ def _trained(x: facts.CheckpointTrained) -> Row:
     return {
         **x.model_dump(include={"checkpoint", "role", "iteration", "parent", "samples", "replay", "wall_s"}),
         **{name: as_json(getattr(x, name)) for name in _PARSED},
+        "lessons": int(x.metrics.get("lessons", 0)),
         "status": "trained" if x.adapter else "unchanged",
         "adapter": x.adapter.sha256 if x.adapter else None,
         "adapter_bytes": x.adapter.size if x.adapter else None,
@@ -87,8 +89,8 @@ def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
     """Checkpoints of a run by iteration."""
     return select(
         db,
-        "SELECT checkpoint, role, iteration, parent, status, accuracy, against, samples, replay, wall_s, adapter,"
-        " reason FROM checkpoints WHERE run = ? ORDER BY iteration, role, checkpoint",
+        "SELECT checkpoint, role, iteration, parent, status, accuracy, against, samples, replay, lessons, wall_s,"
+        " adapter, reason FROM checkpoints WHERE run = ? ORDER BY iteration, role, checkpoint",
         (run,),
     )
 
@@ -96,8 +98,8 @@ def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
 def registry(db: sqlite3.Connection, run: str = "", role: str = "", status: str = "", limit: int = 100) -> list[Row]:
     """Checkpoints of all runs and experiments, newest first; ``model`` is what every command knows one by."""
     sql = (
-        "SELECT run || '/' || checkpoint AS model, role, status, accuracy, improved, samples, adapter_bytes, pruned,"
-        " adapter, trained FROM checkpoints"
+        "SELECT run || '/' || checkpoint AS model, role, status, accuracy, improved, samples, lessons, adapter_bytes,"
+        " pruned, adapter, trained FROM checkpoints"
     )
     wanted = {"run": run, "role": role, "status": status}
     return find(db, sql, wanted, "trained_seq IS NULL, trained_seq DESC, model", limit)

@@ -124,6 +124,10 @@ def _tell(found: dict[str, Any]) -> None:
     if "skill" in found:
         from agent0.skill_page import sentences
 
+        for one in found["skill"]["sets"]:
+            rows = [row for row in found["skill"]["means"] if row["set"] == one["name"]]
+            title = f"\n{one['name']}: {one['title']}, share solved with 95 % intervals"
+            terminal.table(rows, False, ("who", "how", "seeds", "items", "mean", "low", "high"), title=title)
         terminal.text("\n" + "\n".join(one.replace("**", "") for one in sentences(found["skill"])))
     terminal.table(found["cost"], False, title="\nCost of a cell (means)")
     for one in found["failed"]:

@@ -83,12 +83,21 @@ def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:
         shuffled = rng.sample(samples, len(samples))
         for at in range(0, len(shuffled), recipe.minibatch):
             steps.append((epoch + at / len(shuffled), "policy", shuffled[at : at + recipe.minibatch]))
-    for step in range(recipe.replay_steps if replay else 0):
-        batch = rng.sample(replay, min(recipe.minibatch, len(replay)))
-        steps.append(((step + 1) * recipe.epochs / (recipe.replay_steps + 1), "replay", batch))
+    for step, batch in enumerate(_alike(replay, recipe, rng), 1):
+        steps.append((step * recipe.epochs / (recipe.replay_steps + 1), "replay", batch))
     if not steps:
         raise OperationError("There is nothing to train on.", "No trajectory holds a token that the policy sampled.")
     return [(kind, batch) for _, kind, batch in sorted(steps, key=lambda step: step[0])]
+
+
+def _alike(replay: list[Sample], recipe: Recipe, rng: random.Random) -> list[list[Sample]]:
+    """Minibatches of what is replayed, each drawn without repetition, then exchanged among them so that those of about
+    the same length are together: little is padded, and a step takes half the time."""
+    size = min(recipe.minibatch, len(replay))
+    drawn = [sample for _ in range(recipe.replay_steps if size else 0) for sample in rng.sample(replay, size)]
+    drawn.sort(key=lambda sample: len(sample.trajectory.token_ids))
+    batches = [drawn[at : at + size] for at in range(0, len(drawn), size)]
+    return rng.sample(batches, len(batches))
 
 
 def digest_of(job: TrainJob, parent: bytes) -> str:
