@@ -72,8 +72,9 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
         DependencyError, AuthError, LogError: no server, no right, no log, or a damaged one.
     """
     from agent0.assembly_seals import look, seal, seal_file
-    from infra.log import Log
+    from infra.log import Log, NoLogError
     from infra.server import open_server
+    from infra.topology import GoneError
 
     server = await open_server(settings.home, settings.nats)
     try:
@@ -92,6 +93,10 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
             finally:
                 if log.wrote:
                     await seal(settings, log)
+    except NoLogError as error:
+        if seal_file(settings).read().stream:
+            raise GoneError from error
+        raise
     finally:
         await server.stop()
 

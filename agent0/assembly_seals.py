@@ -4,10 +4,11 @@ on."""
 import sqlite3
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import Agent0Error
-from agent0.seals import Seal, digest_of
+from agent0.seals import Difference, Seal, digest_of
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,11 +40,16 @@ async def look(settings: Settings, log: "Log") -> None:
     Raises:
         LogError: the log is not what it was; nothing may be written to it.
     """
-    from infra.seals import check
+    from infra import seals
 
     file, copy = seal_file(settings), _Copy(settings)
     known = file.read()
-    await check(log, file, copy.reached(known), copy)
+    if known.stream is None:
+        known = await seals.first_sight(log)
+        if kept := copy.seals(known):  # the file was lost, and the tables were not
+            seals.require((await seals.verify(log, known, kept, copy.reached(known), copy)).differences)
+        file.note(*known.streams, *kept)
+    await seals.check(log, file, copy.reached(known), copy)
 
 
 async def verify(settings: Settings, log: "Log") -> "Verified":
@@ -51,7 +57,14 @@ async def verify(settings: Settings, log: "Log") -> "Verified":
     from infra import seals
 
     copy, known = _Copy(settings), seal_file(settings).read()
-    return await seals.verify(log, known, copy.seals(known), copy.reached(known), copy)
+    noted = known.stream is not None
+    known = known if noted else await seals.first_sight(log)
+    kept = copy.seals(known)
+    found = await seals.verify(log, known, kept, copy.reached(known), copy)
+    if noted or not kept:
+        return found
+    told = f"what was noted of them in the data folder (seals.jsonl) is gone; the tables know {len(kept):,} seals"
+    return replace(found, differences=(*found.differences, Difference("gone", found.first, found.last, told)))
 
 
 async def compare(settings: Settings, log: "Log") -> dict[str, Any]:

@@ -10,12 +10,20 @@ from agent0.assembly import open_log
 from agent0.assembly_history import history
 from agent0.assembly_models import load_plugins
 from agent0.assembly_seals import look, seal_file
-from agent0.errors import DependencyError, NotFoundError
+from agent0.errors import DependencyError, LogError, NotFoundError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
     from infra.log import Log
     from projections import Projector, Views
+
+
+class NothingError(NotFoundError):
+    """No run was ever begun in this data folder."""
+
+    def __init__(self, home: Path) -> None:
+        fix = "Start a run: agent0 run start --profile scripted"
+        super().__init__("There is nothing to show yet.", f"{home} holds no run.", fix)
 
 
 async def open_views(settings: Settings, log: "Log") -> "Views":
@@ -67,16 +75,21 @@ async def catch_up(settings: Settings, log: "Log") -> int:
 async def refresh(settings: Settings) -> str:
     """Catch the tables up where the log can be reached. Returns what a reader should be told, empty if all is well."""
     from infra.log import NoLogError
+    from infra.topology import GoneError
     from projections import StoppedError
 
     if not settings.nats.url and not (settings.home / "nats").is_dir():
+        if seal_file(settings).read().stream:
+            raise GoneError
         return ""
     try:
         async with open_log(settings, "reader") as log:
             await catch_up(settings, log)
     except NoLogError:
-        if settings.nats.url or live_path(settings).exists():
+        if settings.nats.url:
             raise
+        if live_path(settings).exists():
+            raise GoneError from None
     except DependencyError as error:
         return f"The tables may be behind: {error}"
     except StoppedError as error:
@@ -89,12 +102,12 @@ def reading(settings: Settings) -> Iterator[sqlite3.Connection]:
     """A read-only connection to the tables.
 
     Raises:
-        NotFoundError: there are none yet.
+        NothingError: there are none yet.
     """
     from infra import storage
 
     if not live_path(settings).exists():
-        raise _nothing(settings)
+        raise NothingError(settings.home)
     with storage.reading(live_path(settings)) as db:
         yield db
 
@@ -104,9 +117,10 @@ async def reading_log(settings: Settings) -> AsyncIterator["Log"]:
     """The log, to look at.
 
     Raises:
-        NotFoundError: an embedded one that was never made.
+        NothingError: an embedded one that was never made.
     """
     from infra.log import NoLogError
+    from infra.topology import GoneError
 
     try:
         async with open_log(settings, "reader") as log:
@@ -114,7 +128,21 @@ async def reading_log(settings: Settings) -> AsyncIterator["Log"]:
     except NoLogError:
         if settings.nats.url:
             raise
-        raise _nothing(settings) from None
+        if live_path(settings).exists():
+            raise GoneError from None
+        raise NothingError(settings.home) from None
+
+
+@asynccontextmanager
+async def sound_log(settings: Settings) -> AsyncIterator["Log"]:
+    """The log, to fold a past from: what a damaged one lacks would look like a mistake of code or rules.
+
+    Raises:
+        NothingError: as above. LogError: the log is not what it was.
+    """
+    async with reading_log(settings) as log:
+        await look(settings, log)
+        yield log
 
 
 @asynccontextmanager
@@ -124,11 +152,6 @@ async def log_and_views(settings: Settings) -> AsyncIterator[tuple["Log", "Views
         yield log, await open_views(settings, log)
 
 
-def _nothing(settings: Settings) -> NotFoundError:
-    fix = "Start a run: agent0 run start --profile scripted"
-    return NotFoundError("There is nothing to show yet.", f"{settings.home} holds no run.", fix)
-
-
 async def _check(settings: Settings, projector: "Projector", log: "Log") -> None:
     """The tables must have been made from this very history."""
     held, archives = projector.position, seal_file(settings).read().archives
@@ -136,5 +159,13 @@ async def _check(settings: Settings, projector: "Projector", log: "Log") -> None
     if archives and held.seq <= archives[-1].before:
         id_there: str | None = held.event  # in an archive, from whose seal the log goes on
     else:
-        id_there = (await log.message(held.seq)).id if held.event and held.seq <= last else None
+        id_there = await _id_at(log, held.seq) if held.event and held.seq <= last else None
     projector.check(last, id_there, held)
+
+
+async def _id_at(log: "Log", seq: int) -> str:
+    try:
+        return (await log.message(seq)).id
+    except NotFoundError as error:
+        why = "The tables have seen it, so it was taken out, or the store is damaged."
+        raise LogError(error.what, why, "`agent0 events verify` says all that is wrong.") from error

@@ -65,15 +65,13 @@ def _nothing(first: int, last: int) -> Mapping[int, bytes]:
 
 async def check(log: Log, file: SealFile, reached: int = 0, copy: Copy = _nothing) -> None:
     """What can be seen at once: first and last sequence, creation time, the last seal, and everything after it. After
-    an unclean stop of the embedded server: the whole log. ``reached`` is how far tables have come.
+    an unclean stop of the embedded server, or where that misses events: the whole log. ``reached`` is how far tables
+    have come.
 
     Raises:
         BrokenLogError: the log is not what it was.
     """
     known = file.read()
-    if known.stream is None:
-        file.note(await _first_sight(log))
-        known = file.read()
     folder = log.server.folder
     if folder and (folder / UNCLEAN).exists():
         async with provisioning(folder, "verify.lock"):
@@ -82,6 +80,8 @@ async def check(log: Log, file: SealFile, reached: int = 0, copy: Copy = _nothin
                 (folder / UNCLEAN).unlink()
     info = await log.info()
     require(extent(info, known, reached))
+    if info.lost:
+        require((await verify(log, known, (), reached, copy)).differences)
     chain = begin(known)
     require([d async for d in _newest_differs(log, known)])
     async for found in through(log, chain, info.last_seq):
@@ -89,10 +89,10 @@ async def check(log: Log, file: SealFile, reached: int = 0, copy: Copy = _nothin
     file.note(*chain.met)
 
 
-async def _first_sight(log: Log) -> Stream:
-    """A log that this data folder knows nothing of is taken as it is."""
+async def first_sight(log: Log) -> Known:
+    """A log that this data folder has noted nothing of is taken as it is."""
     info = await log.info()
-    return Stream(info.created, max(1, info.first_seq))
+    return Known(streams=(Stream(info.created, max(1, info.first_seq)),))
 
 
 def extent(info: LogInfo, known: Known, reached: int) -> list[Difference]:

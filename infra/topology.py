@@ -139,11 +139,18 @@ class Topology:
         return [(ADVISORIES, given_up), *((EVENTS, self.durable(handler)) for handler in handlers)]
 
 
-_GONE = "Its server holds no events, though this data folder has known some: the store was lost or cannot be read."
-_GONE_FIX = (
-    "Put the store back from a copy, or bring an archive into an empty data folder (`agent0 events import`); to begin "
-    "anew, point AGENT0_HOME at another folder."
-)
+class GoneError(LogError):
+    """There was a log, and there is none any more."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The log is gone.",
+            "Its server holds no events, though this data folder has known some: the store was lost or cannot be read.",
+            "Put the store back from a copy, or bring an archive into an empty data folder (`agent0 events import`); "
+            "to begin anew, point AGENT0_HOME at another folder.",
+        )
+
+
 _MUTABLE = frozenset({"max_bytes", "num_replicas", "compression", "ack_wait", "max_deliver", "max_ack_pending"})
 """What ``init`` may change on what exists; every other difference means that someone altered the log.
 
@@ -179,7 +186,7 @@ async def _make(client: Client, topology: Topology, handlers: Iterable[Reactor],
         drift = await _stream_drift(client, stream)
         if drift is None:
             if topology.known and stream.name == EVENTS:
-                raise LogError("The log is gone.", _GONE, _GONE_FIX)
+                raise GoneError
             await manager.add_stream(stream)
         elif change and drift:
             _refuse(f"stream {stream.name}", _fixed(drift))

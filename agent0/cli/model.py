@@ -20,13 +20,13 @@ def lineage(
     """A checkpoint, its dataset, trajectories, tasks, teacher, verifiers, rewards, configuration and code; then its
     parent's, to the base."""
     from agent0.assembly_lineage import lineage as chain
-    from agent0.assembly_tables import reading_log
+    from agent0.assembly_tables import sound_log
     from infra.artifacts import FileArtifacts
 
     held = terminal.settings()
 
     async def work() -> list[dict[str, Any]]:
-        async with reading_log(held) as log:
+        async with sound_log(held) as log:
             return await chain(log, FileArtifacts(held.home), adapter)
 
     found = terminal.run_async(work)

@@ -96,13 +96,13 @@ def list_(
     as_json: terminal.Json = False,
 ) -> None:
     """Runs, newest first."""
-    from agent0.errors import NotFoundError
+    from agent0.assembly_tables import NothingError
     from projections.runs import list_runs
 
     try:
         with terminal.tables() as db:
             rows = list_runs(db, 100_000 if forks else limit)
-    except NotFoundError:
+    except NothingError:
         rows = []
     first = ("run", "parent", "parent_seq") if forks else ("run",)
     seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "events", "wall_s", "started")

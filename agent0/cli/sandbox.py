@@ -152,7 +152,7 @@ def deny(
 def list_(profile: terminal.Profile = None, pairs: terminal.Set = None, as_json: terminal.Json = False) -> None:
     """What a profile's tools may touch, by settings and by what was changed since."""
     from agent0.assembly_policy import rows, with_policy
-    from agent0.errors import NotFoundError
+    from agent0.assembly_tables import NothingError
     from projections.policies import list_policies
 
     held = terminal.settings(profile, pairs)
@@ -160,7 +160,7 @@ def list_(profile: terminal.Profile = None, pairs: terminal.Set = None, as_json:
     try:
         with terminal.tables() as db:
             told = {(row["kind"], row["name"]): row for row in list_policies(db, held.profile)}
-    except NotFoundError:
+    except NothingError:
         told = {}
     out = []
     for row in rows(held.run.policy, now):

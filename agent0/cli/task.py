@@ -166,7 +166,7 @@ def lineage(
 ) -> None:
     """Every checkpoint that a task touched, of runs and experiments: by its own events, or through a parent."""
     from agent0.assembly_lineage import touched
-    from agent0.assembly_tables import reading_log
+    from agent0.assembly_tables import sound_log
     from infra.artifacts import FileArtifacts
     from projections.runs import resolve
 
@@ -175,7 +175,7 @@ def lineage(
         name = str(resolve(db, run))
 
     async def work() -> list[dict[str, Any]]:
-        async with reading_log(held) as log:
+        async with sound_log(held) as log:
             return await touched(log, FileArtifacts(held.home), name, task)
 
     found = terminal.run_async(work)
