@@ -38,6 +38,8 @@ class _Taken:
     """Named by what was redacted."""
     redacted: list[int] = field(default_factory=list)
     elsewhere: list[int] = field(default_factory=list)
+    spent: set[str] = field(default_factory=set)
+    """What of the redaction took something."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ async def export(settings: Settings, path: Path, run: str = "", redact: Sequence
     """Write the log, or one run with its ancestors, to ``path``: a folder, or one file where it ends in ``.tar``.
 
     Raises:
-        LogError: the log is damaged. NotFoundError: no such run. ConfigError: the path is taken.
+        LogError: the log is damaged. NotFoundError: no such run. ConfigError: the path is taken, or there is nothing
+            to redact.
     """
     redaction = Redaction.of(redact)
     async with open_log(settings, "reader") as log:
@@ -107,6 +110,7 @@ async def write(settings: Settings, log: "Log", path: Path, wanted: Wanted) -> t
         segments = writer.close()
         store = FileArtifacts(settings.home)
         artifacts, absent, withheld = _carried(store, taken, wanted.redaction, writer.add_artifact)
+        wanted.redaction.require_found(taken.spent)
         manifest = Manifest(
             created=(await log.info()).created,
             made=now().isoformat(),
@@ -180,7 +184,8 @@ def _kept(taken: _Taken, wanted: Wanted, seq: int, body: bytes) -> bytes:
         taken.elsewhere.append(seq)
         return tombstone(raw, body, seq, "elsewhere")
     found = {artifact.sha256: artifact for artifact in named(raw["data"])}
-    if wanted.redaction.takes(raw, body):
+    if by := wanted.redaction.takes(raw, body):
+        taken.spent |= by
         taken.redacted.append(seq)
         taken.left_out |= found
         return tombstone(raw, body, seq, "forgotten")
@@ -206,7 +211,8 @@ def _carried(
         except (NotFoundError, LogError):
             absent.add(one.sha256)
             continue
-        if redaction.finds(data):
+        if by := redaction.finds(data):
+            taken.spent |= by
             withheld.add(one.sha256)
             continue
         carried[one.sha256] = one

@@ -14,6 +14,7 @@ from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.forking import redone
 from agent0.run import RunState, evolve
 from agent0.settings import RunConfig, Settings
+from events.alarms import EventRedacted
 from events.base import Event, Recorded, effect_id
 from events.runs import RunStarted
 
@@ -140,9 +141,18 @@ def _differing(recorded: Event, today: Event | None) -> tuple[dict[str, Any], di
     return {key: was[key] for key in keys}, {key: now.get(key) for key in keys if key in now}
 
 
-async def check_run(log: "Log", run: str) -> tuple[int, Mismatch | None]:
-    """(decisions looked at, the first that today's code would have made otherwise): every handler that needs no port
-    is asked again for each of its causes, in the state rebuilt from the log.
+@dataclass(frozen=True)
+class Checked:
+    """``decisions`` looked at, and the first that today's code would have made otherwise. All those from the event
+    ``redacted`` on (0: there is none) rest on what was taken out of the log, and nobody can tell."""
+
+    decisions: int
+    first: Mismatch | None = None
+    redacted: int = 0
+
+
+async def check_run(log: "Log", run: str) -> Checked:
+    """Every handler that needs no port is asked again for each of its causes, in the state rebuilt from the log.
 
     Raises:
         NotFoundError: no such run.
@@ -153,11 +163,13 @@ async def check_run(log: "Log", run: str) -> tuple[int, Mismatch | None]:
     check = _Check(pure)
     async with aclosing(read_whole(log, run)) as events:  # type: ignore[type-var]
         async for told in events:
+            if isinstance(told.event, EventRedacted):
+                return Checked(check.decisions, redacted=told.seq)
             if found := await check.take(told):
-                return check.decisions, found
+                return Checked(check.decisions, found)
     if check.state is None or check.state.run != run:
         raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
-    return check.decisions, _left_out(check)
+    return Checked(check.decisions, _left_out(check))
 
 
 def _left_out(check: _Check) -> Mismatch | None:

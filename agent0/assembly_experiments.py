@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly import open_log, recorded
+from agent0.assembly_tables import sound_log
 from agent0.branches import read_branch, read_whole
 from agent0.errors import NotFoundError, OperationError
 from agent0.experiments import Receipt, Repaid, digest, experiment_id, summary, told_id
@@ -16,7 +17,7 @@ from agent0.rescoring import HANDLER, Rescoring, Trouble
 from agent0.reviewing import verdicts_of
 from agent0.settings import RewardConfig, RunConfig, Settings
 from agent0.side_by_side import Side, side_of
-from events.alarms import ReactionDropped, ReactionFailed, ReactionRetried
+from events.alarms import EventRedacted, ReactionDropped, ReactionFailed, ReactionRetried
 from events.base import Event, Recorded, sha256
 from events.benchmarks import TaskReviewed
 from events.experiments import PREFIX, ExperimentFinished, ExperimentStarted, RecomputeFailed
@@ -81,6 +82,7 @@ class _Found:
     troubles: list[Trouble] = field(default_factory=list)
     given_up: set[str] = field(default_factory=set)
     read: int = 0
+    redacted: int = 0
     finished: bool = False
 
     def pairs(self) -> list[Repaid]:
@@ -106,7 +108,7 @@ async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _:
         OperationError: an experiment of this name asked something else.
     """
     name = experiment_id(asked.name)
-    async with open_log(settings, "app" if asked.commit else "reader") as log:
+    async with open_log(settings) if asked.commit else sound_log(settings) as log:
         begun = await begun_as(log, name)
         start = _start(asked, await run_config(log, asked.run), await extent(log, asked.run, begun))
         if asked.commit:
@@ -120,6 +122,7 @@ async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _:
             "events": found.read,
             **summary(found.pairs()),
             "failed": len(found.troubles),
+            "redacted": found.redacted,
             "committed": False,
         }
         if asked.commit:
@@ -184,6 +187,9 @@ async def _recompute(
 def _take(found: _Found, fold: Rescoring, told: Recorded, run: str) -> None:
     """A fork's past was paid in its parent: it is folded, and not told again."""
     paid = fold.take(told)
+    if isinstance(told.event, EventRedacted):
+        found.redacted += 1
+        found.after.pop(told.id, None)  # a receipt that was forgotten is not told again
     if told.run != run:
         return
     if isinstance(told.event, RewardAssigned):
@@ -290,7 +296,7 @@ async def gather(settings: Settings, names: Sequence[str]) -> list[Side]:
         NotFoundError: no such run or experiment.
         OperationError: an experiment is unfinished.
     """
-    async with open_log(settings, "reader") as log:
+    async with sound_log(settings) as log:
         return [side_of(name, await _of(log, name)) for name in names]
 
 

@@ -3,7 +3,7 @@ digest."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,15 +39,15 @@ class Redaction:
                 raise ConfigError(f"--redact {text[:80]!r} finds everything.", fix="Name a task, or some text.")
         return cls(frozenset(wanted), tuple(patterns))
 
-    def takes(self, raw: Mapping[str, Any], body: bytes) -> bool:
-        """Whether the event with this body, parsed as ``raw``, is to be left out."""
+    def takes(self, raw: Mapping[str, Any], body: bytes) -> frozenset[str]:
+        """Whatever of what is wanted takes the event with this body, parsed as ``raw``; nothing: it stays."""
         if not self.patterns or raw.get("type") in _KEPT:
-            return False
+            return frozenset()
         data = raw.get("data")
         of = {raw.get("task"), data.get("cause_task") if isinstance(data, dict) else None}
-        return not self.tasks.isdisjoint(of - {None, "-"}) or self._finds(body, raw.get("data"))
+        return self.tasks & (of - {None, "-"}) | self._finds(body, raw.get("data"))
 
-    def finds(self, content: bytes) -> bool:
+    def finds(self, content: bytes) -> frozenset[str]:
         """The same for an artifact's content: text, and text inside JSON."""
         try:
             told = json.loads(content) if self.patterns else None
@@ -55,9 +55,15 @@ class Redaction:
             told = None
         return self._finds(content, told)
 
-    def _finds(self, data: bytes, told: Any) -> bool:
+    def require_found(self, found: Set[str]) -> None:
+        """Raises ConfigError where something wanted took nothing: what is not forgotten must not be taken for it."""
+        for text in sorted(self.tasks - found):
+            why = "No task has that id, and no event or artifact holds such a text."
+            raise ConfigError(f"--redact {text[:80]!r} finds nothing.", why, "See: agent0 task list RUN")
+
+    def _finds(self, data: bytes, told: Any) -> frozenset[str]:
         texts = [data.decode(errors="replace"), *_strings(told)]
-        return any(pattern.search(text) for pattern in self.patterns for text in texts)
+        return frozenset(p.pattern for p in self.patterns if any(p.search(text) for text in texts))
 
 
 def tombstone(raw: Mapping[str, Any], body: bytes, seq: int, why: Literal["forgotten", "elsewhere"]) -> bytes:

@@ -22,12 +22,12 @@ def _resolved(run: str) -> str:
 def show_at(run: str, seq: int, as_json: bool) -> None:
     """Print the whole state of ``run`` as of event ``seq``."""
     from agent0.assembly_branches import state_at, told_state
-    from agent0.assembly_tables import reading_log
+    from agent0.assembly_tables import sound_log
 
     name = _resolved(run)
 
     async def work() -> dict[str, Any]:
-        async with reading_log(terminal.settings()) as log:
+        async with sound_log(terminal.settings()) as log:
             return told_state(await state_at(log, name, seq))
 
     found = terminal.run_async(work)
@@ -80,12 +80,12 @@ def diff(
 ) -> None:
     """What two runs differ in: their settings, where they stand, and where they part."""
     from agent0.assembly_branches import compare_states
-    from agent0.assembly_tables import reading_log
+    from agent0.assembly_tables import sound_log
 
     names = _resolved(left), _resolved(right)
 
     async def work() -> dict[str, Any]:
-        async with reading_log(terminal.settings()) as log:
+        async with sound_log(terminal.settings()) as log:
             return await compare_states(log, *names)
 
     found = terminal.run_async(work)
@@ -105,20 +105,26 @@ def diff(
 def check(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
     """Ask today's code for every decision of a run again; the first that would be another is named."""
     from agent0.assembly_branches import check_run
-    from agent0.assembly_tables import reading_log
+    from agent0.assembly_tables import sound_log
 
     name = _resolved(run)
 
     async def work() -> Any:
-        async with reading_log(terminal.settings()) as log:
+        async with sound_log(terminal.settings()) as log:
             return await check_run(log, name)
 
-    count, found = terminal.run_async(work)
+    checked = terminal.run_async(work)
+    count, found = checked.decisions, checked.first
     told = {"run": name, "decisions": count, "same": found is None, "first": vars(found) if found else None}
+    told["redacted"] = checked.redacted
     if as_json:
         terminal.data(told)
     elif found is None:
         terminal.text(f"{count} decisions of {name}: today's code decides each of them alike.")
+        if checked.redacted:
+            terminal.text(
+                f"Those from event {checked.redacted:,} on are left out: they rest on what was redacted there."
+            )
     else:
         terminal.record({key: value for key, value in vars(found).items() if key not in ("recorded", "today")}, False)
         rows = [{"field": k, "recorded": v, "today": found.today.get(k)} for k, v in found.recorded.items()]

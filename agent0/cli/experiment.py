@@ -67,7 +67,11 @@ def rescore(
         terminal.data(found)
     else:
         _tell(found)
-    if own and not found["identical"]:
+    if own and not found["identical"] and found["redacted"]:
+        terminal.say(
+            "The run's own rules do not give all of its own rewards: some rest on what was redacted.", "yellow"
+        )
+    elif own and not found["identical"]:
         terminal.say("The run's own rules do not give its own rewards: see `agent0 run check`.")
         raise typer.Exit(1)
 
@@ -224,6 +228,8 @@ def _tell(found: dict[str, Any]) -> None:
         terminal.text(f"{len(sides)} tasks change sides: {', '.join(sides[:20])}{' …' if len(sides) > 20 else ''}")
     if found["failed"]:
         terminal.text(f"{found['failed']} rewards could not be computed.")
+    if found["redacted"]:
+        terminal.text(f"{found['redacted']} events of the run were redacted: what they told is left out.")
     _tell_end(found)
 
 

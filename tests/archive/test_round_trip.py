@@ -218,12 +218,13 @@ async def test_what_is_forgotten_is_gone_and_the_seals_hold(filled: Settings, tm
         assert {one.problem for one in hidden} == {"hidden"} and [one.first for one in hidden] == changed
 
 
-@pytest.mark.parametrize("text", ["(", "a*", ""])
-async def test_a_pattern_that_is_none_or_takes_everything_is_refused(
+@pytest.mark.parametrize("text", ["(", "a*", "", "t9-999"])
+async def test_a_pattern_that_is_none_or_takes_everything_or_nothing_is_refused(
     filled: Settings, tmp_path: Path, text: str
 ) -> None:
     with pytest.raises(ConfigError, match="--redact"):
         await export(filled, tmp_path / "log", redact=(text,))
+    assert not [*tmp_path.iterdir()]
 
 
 async def test_one_run_leaves_with_its_numbers_and_nothing_of_others(tmp_path: Path) -> None:
