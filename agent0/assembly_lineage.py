@@ -187,14 +187,15 @@ async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list
 
 
 def check_adapter(data: bytes) -> dict[str, Any]:
-    """What an adapter says of itself, and whether its lineage digest follows from that: told by the file alone.
+    """What an adapter says of itself, whether its lineage digest follows from that, and whether its weights are those
+    that it names (None: an older Agent0 made it, and it names none): told by the file alone.
 
     Raises:
         OperationError: it is no adapter, or says nothing of its lineage.
     """
-    from infra.models.engine_adapter import unpack
+    from infra.models.engine_adapter import same_weights, unpack
 
     told = unpack(data).metadata
     if "lineage" not in told:
         raise OperationError("This adapter says nothing of its lineage.", "An older Agent0 made it.")
-    return {**told, "agrees": lineage_of(told) == told["lineage"]}
+    return {**told, "agrees": lineage_of(told) == told["lineage"], "weights_agree": same_weights(data)}

@@ -48,7 +48,8 @@ def check(
     adapter: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="An adapter's file.")],
     as_json: terminal.Json = False,
 ) -> None:
-    """Whether an adapter's lineage digest follows from what it says of itself: from the file alone."""
+    """Whether an adapter's lineage digest follows from what it says of itself, and its weights are those that it names:
+    from the file alone."""
     from agent0.assembly_lineage import check_adapter
     from agent0.errors import LogError
 
@@ -56,3 +57,9 @@ def check(
     terminal.record(found, as_json)
     if not found["agrees"]:
         raise LogError("The lineage digest does not follow from the note.", "The note was altered.")
+    if found["weights_agree"] is False:
+        raise LogError("The weights are not those that the note names.", "One of the two was altered.")
+    if found["weights_agree"] is None:
+        terminal.say(
+            "It has no digest of its weights (an older Agent0 made it): whether they were altered, none can say."
+        )

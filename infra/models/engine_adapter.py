@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import OperationError
+from events.base import sha256
 
 if TYPE_CHECKING:
     import torch
     from peft import LoraConfig
 
 CONFIG, WEIGHTS, NOTE = "adapter_config.json", "adapter_model.safetensors", "metadata.json"
+DIGEST = "weights"
+"""In the note: sha256 of the file of weights."""
 MEDIA = "application/x-tar"
 LARGEST = 1 << 31
 SETTINGS = ("r", "lora_alpha", "lora_dropout", "target_modules", "bias", "use_rslora")
@@ -58,14 +61,15 @@ def lora_settings(rank: int, alpha: int) -> dict[str, Any]:
 
 
 def pack(adapter: Adapter) -> bytes:
-    """Same adapter, same bytes."""
+    """Same adapter, same bytes. Its note says which weights it is of."""
     from safetensors.torch import save
 
+    weights = save({name: tensor.contiguous() for name, tensor in sorted(adapter.weights.items())})
     settings = {"peft_type": FULL if adapter.full else LORA, "task_type": "CAUSAL_LM", **adapter.settings}
     files = {
         CONFIG: json.dumps(settings, sort_keys=True, indent=1).encode(),
-        WEIGHTS: save({name: tensor.contiguous() for name, tensor in sorted(adapter.weights.items())}),
-        NOTE: json.dumps(adapter.metadata, sort_keys=True, indent=1).encode(),
+        WEIGHTS: weights,
+        NOTE: json.dumps({**adapter.metadata, DIGEST: sha256(weights)}, sort_keys=True, indent=1).encode(),
     }
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -87,11 +91,21 @@ def unpack(data: bytes) -> Adapter:
 
     try:
         found = files(data)
-        return _checked(
-            Adapter(_settings(json.loads(found[CONFIG])), load(found[WEIGHTS]), json.loads(found.get(NOTE, b"{}")))
-        )
-    except (KeyError, ValueError, TypeError, SafetensorError) as error:
+        told = {key: value for key, value in json.loads(found.get(NOTE, b"{}")).items() if key != DIGEST}
+        return _checked(Adapter(_settings(json.loads(found[CONFIG])), load(found[WEIGHTS]), told))
+    except (KeyError, ValueError, TypeError, AttributeError, SafetensorError) as error:
         raise OperationError("This artifact is no adapter.", f"{type(error).__name__}: {error}"[:200]) from error
+
+
+def same_weights(data: bytes) -> bool | None:
+    """Whether the weights of an adapter are those that its note names; None where it names none.
+
+    Raises:
+        OperationError: it is no tar of these files.
+    """
+    found = files(data)
+    told = json.loads(found.get(NOTE, b"{}")).get(DIGEST)
+    return sha256(found[WEIGHTS]) == told if told else None
 
 
 def files(data: bytes) -> dict[str, bytes]:

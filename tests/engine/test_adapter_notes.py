@@ -1,0 +1,43 @@
+"""What an adapter says of itself, checked from its file alone."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from agent0.manifests import lineage_of
+from infra.models.engine_adapter import DIGEST, NOTE, WEIGHTS, WHOLE, Adapter, files, lora_settings, pack
+from tests.terminal import agent0 as call
+
+MADE_BY = {"run": "r1", "checkpoint": "student-0"}
+NOTED = MADE_BY | {"lineage": lineage_of(MADE_BY)}
+
+
+def packed(found: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in found.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("settings", [lora_settings(4, 8), WHOLE], ids=["pairs", "full"])
+def test_weights_that_were_altered_are_noticed(tmp_path: Path, settings: dict[str, object]) -> None:
+    path = tmp_path / "adapter.tar"
+    data = pack(Adapter(settings, {"w": torch.ones(3)}, NOTED))
+    found = files(data)
+    path.write_bytes(data)
+    fine = call("model", "check", str(path), "--json", home=tmp_path)
+    assert (fine.code, fine.json["agrees"], fine.json["weights_agree"]) == (0, True, True)
+    path.write_bytes(packed(found | {WEIGHTS: found[WEIGHTS][:-1] + b"\x41"}))
+    altered = call("model", "check", str(path), home=tmp_path)
+    assert altered.code == 1 and "The weights are not those that the note names." in altered.err
+    older = {key: value for key, value in json.loads(found[NOTE]).items() if key != DIGEST}
+    path.write_bytes(packed(found | {NOTE: json.dumps(older).encode()}))
+    unknown = call("model", "check", str(path), home=tmp_path)
+    assert unknown.code == 0 and "no digest of its weights" in unknown.err
