@@ -223,7 +223,8 @@ def _carried(
 
 def look_into(path: Path) -> dict[str, Any]:
     """An archive, and everything that is wrong with it."""
-    from infra.archive import examine, manifest_of, open_archive
+    from infra.archive import manifest_of, open_archive
+    from infra.archive_check import examine
 
     place = open_archive(path)
     manifest = manifest_of(place)

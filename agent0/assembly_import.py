@@ -49,7 +49,8 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
 
 
 def require_whole(place: "Place", manifest: "Manifest") -> None:
-    from infra.archive import DamagedError, examine
+    from infra.archive import DamagedError
+    from infra.archive_check import examine
 
     if wrong := examine(place, manifest):
         raise DamagedError(place.path, wrong)

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 import zstandard
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from agent0.errors import ConfigError, DependencyError, LogError, NotFoundError
-from agent0.seals import Chain, Seal
+from agent0.seals import Seal
 from events.base import sha256
 from events.values import Artifact
 from infra.seal_file import sync_folder
@@ -24,6 +25,8 @@ from infra.seal_file import sync_folder
 FORMAT = "agent0-archive/1"
 EVENTS, BYTES = 5000, 16 << 20
 """Of a segment, uncompressed, at most (one event may be larger)."""
+MOST = 1 << 20
+"""Of events in a segment that anybody wrote."""
 _LARGEST = 64 << 20
 _LINE = re.compile(rb'\{"seq":(\d{1,18}),"body":')
 _SEGMENT = re.compile(r"segments/\d{12}-\d{12}\.jsonl\.zst")
@@ -68,10 +71,15 @@ class Manifest:
     """Artifacts left out with them."""
     format: str = FORMAT
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
     def to_json(self) -> bytes:
         """With a digest over everything else, so that it vouches for itself."""
         plain = {**asdict(self), "artifacts": [a.model_dump() for a in self.artifacts]}
         return json.dumps({**plain, "sha256": _digest(plain)}, indent=1, sort_keys=True).encode()
+
+
+_FORM = TypeAdapter(Manifest)
 
 
 class DamagedError(LogError):
@@ -113,16 +121,19 @@ class _Tar:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with tarfile.open(path) as tar:
+            with tarfile.open(path, "r:") as tar:
                 self._members = {member.name: member for member in tar if member.isreg()}
         except tarfile.TarError as error:
-            raise DamagedError(path, [f"it cannot be read: {error}"]) from error
+            raise DamagedError(path, ["it cannot be read as a tar"]) from error
 
     def read(self, name: str) -> bytes:
         if name not in self._members:
             raise FileNotFoundError(name)
-        with tarfile.open(self.path) as tar, tar.extractfile(self._members[name]) as file:  # type: ignore[union-attr]
-            return file.read()
+        try:
+            with tarfile.open(self.path, "r:") as tar, tar.extractfile(self._members[name]) as file:  # type: ignore[union-attr]
+                return file.read()
+        except tarfile.TarError as error:
+            raise DamagedError(self.path, [f"{name} is cut off"]) from error
 
 
 def open_archive(path: Path) -> Place:
@@ -154,19 +165,28 @@ def manifest_of(place: Place) -> Manifest:
             )
         if told != _digest(raw):
             raise DamagedError(place.path, ["manifest.json does not have the digest that it states"])
-        return _manifest(raw)
+        return _possible(_FORM.validate_json(json.dumps(raw), strict=True))
     except FileNotFoundError:
         raise NotFoundError(f"{place.path} is no archive.", "It has no manifest.json.") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DamagedError(place.path, [f"manifest.json cannot be read: {where}: {first['msg']}"]) from error
     except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise DamagedError(place.path, [f"manifest.json cannot be read: {error!r}"]) from error
+        raise DamagedError(place.path, [f"manifest.json cannot be read: {error}"]) from error
 
 
-def _manifest(raw: dict[str, Any]) -> Manifest:
-    plain: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
-    plain["segments"] = tuple(Segment(**one) for one in raw["segments"])
-    plain["seals"] = tuple(Seal(**one) for one in raw["seals"])
-    plain["artifacts"] = tuple(Artifact(**one) for one in raw["artifacts"])
-    return Manifest(**plain)
+def _possible(told: Manifest) -> Manifest:
+    """Raises ValueError where its numbers are those of no archive."""
+    if not 1 <= told.first <= told.last + 1 <= told.first + MOST * len(told.segments):
+        raise ValueError(f"it cannot hold events {told.first} to {told.last}")
+    for one in told.segments:
+        if not told.first <= one.first <= one.last <= told.last:
+            raise ValueError(f"no segment holds events {one.first} to {one.last}")
+    for seqs in (told.redacted, told.elsewhere):
+        if len(seqs) % 2 or list(seqs) != sorted(seqs) or (seqs and not told.first <= seqs[0] <= seqs[-1] <= told.last):
+            raise ValueError("what was left out are no stretches of events")
+    return told
 
 
 def _digest(plain: Mapping[str, Any]) -> str:
@@ -237,45 +257,9 @@ def events_of(place: Place, manifest: Manifest, after: int = 0, until: int = 0) 
         yield [(seq, body) for seq, body in held if seq > after and not (until and seq > until)]
 
 
-def examine(place: Place, manifest: Manifest) -> list[str]:
-    """Everything that is wrong with the events and artifacts of ``place``; nothing, where all is as it was."""
-    chain, due, wrong = Chain(last=manifest.first - 1, digest=manifest.before), manifest.first, list[str]()
-    for segment in manifest.segments:
-        if segment.first != due:
-            wrong.append(f"events {due} to {segment.first - 1} are in no segment")
-        held, found = bodies_of(place, segment)
-        wrong += found or [str(one) for seq, body in held for one in chain.feed(seq, body)]
-        if found:
-            chain.skip(max(segment.last, chain.last), "unreadable", "")
-        due = segment.last + 1
-    if due != manifest.last + 1:
-        wrong.append(f"events {due} to {manifest.last} are in no segment")
-    if not wrong and (chain.close(), tuple(chain.met)) != (manifest.after, manifest.seals):
-        wrong.append("its events are not those of its seals")
-    if not wrong and stretches(chain.redacted) != stretches(_spread(manifest)):
-        wrong.append("what was left out is not what the manifest says")
-    return wrong + [told for artifact in manifest.artifacts if (told := _wrong_artifact(place, artifact))]
-
-
-def _spread(manifest: Manifest) -> list[int]:
-    pairs = [*zip(*[iter(manifest.redacted)] * 2, strict=True), *zip(*[iter(manifest.elsewhere)] * 2, strict=True)]
-    return sorted(seq for first, last in pairs for seq in range(first, last + 1))
-
-
 def artifact_name(artifact: Artifact) -> str:
     """Where its content lies in an archive."""
     return f"artifacts/{artifact.sha256[:2]}/{artifact.sha256[2:]}"
-
-
-def _wrong_artifact(place: Place, artifact: Artifact) -> str:
-    if not re.fullmatch("[0-9a-f]{64}", artifact.sha256):
-        return f"{artifact.sha256[:64]!r} is no digest of an artifact"
-    try:
-        data = place.read(artifact_name(artifact))
-    except FileNotFoundError:
-        return f"artifact {artifact.sha256[:12]} is missing"
-    same = hashlib.sha256(data).hexdigest() == artifact.sha256
-    return "" if same else f"artifact {artifact.sha256[:12]} does not have its digest"
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ from agent0.settings import Settings
 from events.runs import RunFinished, RunStarted
 from events.values import Artifact
 from infra import archive as archives
-from infra.archive import Manifest, examine, manifest_of, open_archive
+from infra.archive import Manifest, manifest_of, open_archive
+from infra.archive_check import examine
 from infra.artifacts import FileArtifacts
 from infra.seal_file import SealFile
 from tests.archive.logs import bodies, flipped, naming, seal, settings_of, sound, sums, told

@@ -71,9 +71,21 @@ def packed(path: Path, change: Any) -> None:
     new = archives.zstandard.ZstdCompressor().compress(data)
     (path / segment["file"]).write_bytes(new)
     segment |= {"bytes": len(data), "sha256": archives.hashlib.sha256(new).hexdigest()}
+    retold(path, **told)
+
+
+def retold(path: Path, **changes: Any) -> None:
+    """A manifest that says something else and vouches for it."""
+    told = json.loads((path / "manifest.json").read_text()) | changes
     del told["sha256"]
     told["sha256"] = archives._digest(told)
     (path / "manifest.json").write_text(json.dumps(told))
+
+
+def unnamed(path: Path) -> None:
+    """The manifest no longer speaks of one artifact."""
+    held = json.loads((path / "manifest.json").read_text())["artifacts"]
+    retold(path, artifacts=[one for one in held if one["media"] != "application/x-tar"])
 
 
 def swapped(lines: list[bytes]) -> list[bytes]:
@@ -98,6 +110,11 @@ HARM = {
     ),
     "another manifest": (lambda path: flipped(path / "manifest.json"), "manifest.json"),
     "a damaged artifact": (lambda path: flipped(next((path / "artifacts").rglob("??/*"))), "artifact .* its digest"),
+    "no number": (lambda path: retold(path, first="x"), "manifest.json cannot be read: first: Input should be a valid"),
+    "no numbers of an archive": (lambda path: retold(path, last=10**15), "it cannot hold events 1 to 10"),
+    "no stretches": (lambda path: retold(path, redacted=[3]), "are no stretches"),
+    "an unknown field": (lambda path: retold(path, more=1), "more: Unexpected"),
+    "an artifact that nobody speaks of": (unnamed, "artifact .* is named by its events, and neither in it nor said"),
     "a missing artifact": (lambda path: shutil.rmtree(path / "artifacts"), "artifact .* is missing"),
 }
 
@@ -120,7 +137,7 @@ async def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="has no manifest"):
         await bring(new, tmp_path)
     (tmp_path / "x.tar").write_bytes(b"no tar")
-    with pytest.raises(DamagedError, match="cannot be read"):
+    with pytest.raises(DamagedError, match=r"x.tar is damaged. it cannot be read as a tar. Nothing was changed"):
         await bring(new, tmp_path / "x.tar")
     assert empty(new.home)
 
