@@ -181,7 +181,7 @@ async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list
         inherited = manifest.get("parent_adapter", "") in through
         if own or inherited:
             through.add(event.adapter.sha256)
-            row = {"run": told.run, "checkpoint": event.checkpoint, "adapter": event.adapter.sha256}
+            row = {"run": told.run, "checkpoint": event.checkpoint, "role": event.role, "adapter": event.adapter.sha256}
             out.append({**row, "events": own, "through": event.parent if inherited else ""})
     return out
 

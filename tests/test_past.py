@@ -113,12 +113,21 @@ def test_a_checkpoint_leads_to_its_events_and_a_task_to_its_checkpoints(home: Pa
 
 def test_a_purged_task_is_in_no_dataset(home: Path) -> None:
     run = name_of(home)
-    used = "SELECT task FROM attempts WHERE run = 'RUN' AND iteration = 0 ORDER BY task".replace("RUN", run)
-    task = call("projections", "query", used, "--json", home=home).json[0]["task"]
+    name, samples = next((n, samples) for n, (adapter, samples) in adapters(home, run).items() if adapter)
+    told = call("model", "lineage", f"{run}/{name}", "--json", home=home).json[0]
+    task = next(one["task"] for one in told["events"] if one["type"] == "TaskAttempted")
+    seen = call("task", "lineage", task, run, "--json", home=home).json
     said = call("experiment", "purge-task", task, run, "--no-evaluate", "--json", home=home)
     assert said.code == 0, said.err
     left = {one["checkpoint"]: one["samples"] for one in said.json["checkpoints"]}
-    assert all(left[name] <= samples for name, (_, samples) in adapters(home, run).items())
+    assert left[name] < samples
+    kept = call("model", "lineage", f"{said.json['experiment']}/{name}", "--json", home=home).json[0]
+    assert task not in kept["tasks"] != told["tasks"]
+    assert (
+        said.json["stay"]
+        == [f"{run}/{one['checkpoint']}" for one in seen if (one["role"], one["run"]) == ("teacher", run)]
+        != []
+    )
     assert call("experiment", "purge-task", "t9-999", run, "--name", "x", home=home).code != 0
 
 
@@ -196,5 +205,9 @@ def test_runs_and_experiments_stand_side_by_side(home: Path, tmp_path: Path) -> 
     assert [row["n"] for row in said.json["rewards"][:2]] == [row["n"] for row in said.json["rewards"][2:]]
     text = page.read_text()
     assert "<script" not in text and "http" not in text.replace("http-equiv", "") and "<svg" in text
+    newest = call("run", "list", "--json", home=home).json[0]["run"]
+    assert call("experiment", "compare", "LAST", "again", "--json", home=home).json["names"] == [newest, "again"]
+    checkpoint = next(name for name, (adapter, _) in adapters(home, newest).items() if adapter)
+    assert call("model", "lineage", f"LAST/{checkpoint}", "--json", home=home).json[0]["run"] == newest
     assert call("experiment", "compare", run, home=home).code == 2
     assert call("experiment", "compare", run, "nobody", home=home).code != 0

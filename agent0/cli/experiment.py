@@ -8,7 +8,11 @@ import typer
 from agent0.cli import experiment_grids, terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent0.assembly_experiments import Progress
+    from agent0.settings import Settings
+    from events.values import Role
 
 app = typer.Typer(
     help="Experiments: other rewards, verdicts or training from what was logged; and runs compared, arm by arm."
@@ -42,7 +46,7 @@ def show(experiment: str, as_json: terminal.Json = False) -> None:
 def rescore(
     run: terminal.Run = "LAST",
     rewards: Annotated[
-        str, typer.Option(metavar="FILE", help="TOML with `set` and [weights]; as-run: the run's own rules.")
+        str, typer.Option(metavar="FILE", help="TOML with `set` and \\[weights]; as-run: the run's own rules.")
     ] = "as-run",
     name: Name = "",
     verdicts: Annotated[
@@ -137,7 +141,8 @@ def purge_task(
     evaluate: Evaluate = True,
     as_json: terminal.Json = False,
 ) -> None:
-    """Train a run's checkpoints again as if one of its tasks had never been."""
+    """Train a run's checkpoints again as if one of its tasks had never been. Those of a role that --roles does not name
+    stay, and are told where they saw the task."""
     _retrain(run, name or f"without-{task}", None, roles, (task,), evaluate, as_json)
 
 
@@ -152,14 +157,31 @@ def _retrain(
     if not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     held = terminal.settings()
-    of = _resolved(source) if source == "LAST" else source
-    asked = Retrain(of, name, pairs_of(pairs), purged, roles_of(roles), evaluate)
+    asked = Retrain(terminal.of_newest(source), name, pairs_of(pairs), purged, roles_of(roles), evaluate)
     found = terminal.run_async(lambda: train_again(held, asked, (lambda _: None) if as_json else terminal.say))
+    found["stay"] = [one for task in purged for one in _staying(held, found["run"], task, asked.roles)]
     if as_json:
         terminal.data(found)
         return
     terminal.table(found["checkpoints"], False)
     terminal.text(f"Written down as {found['experiment']}.")
+    if found["stay"]:
+        others = "student,teacher"
+        terminal.say(f"These saw what was left out, and stay (--roles {others}): {', '.join(found['stay'])}", "yellow")
+
+
+def _staying(held: "Settings", run: str, task: str, roles: "Sequence[Role]") -> list[str]:
+    """Checkpoints of the run's other roles whose training saw ``task``."""
+    from agent0.assembly_lineage import touched
+    from agent0.assembly_tables import reading_log
+    from infra.artifacts import FileArtifacts
+
+    async def work() -> list[dict[str, Any]]:
+        async with reading_log(held) as log:
+            return await touched(log, FileArtifacts(held.home), run, task)
+
+    found = terminal.run_async(work)
+    return [f"{one['run']}/{one['checkpoint']}" for one in found if one["run"] == run and one["role"] not in roles]
 
 
 @app.command()
@@ -175,6 +197,7 @@ def compare(
     from agent0.errors import ConfigError
     from agent0.side_by_side import side_by_side
 
+    names = [terminal.of_newest(name) for name in names]
     if len(set(names)) < 2:
         raise ConfigError("Nothing to compare.", f"{len(set(names))} name was given.", "Name two runs or experiments.")
     held = terminal.settings()

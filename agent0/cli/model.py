@@ -14,7 +14,10 @@ model_serving.add_to(app)
 
 @app.command()
 def lineage(
-    adapter: Annotated[str, typer.Argument(metavar="ADAPTER", help="RUN/CHECKPOINT, or its adapter's digest.")],
+    adapter: Annotated[
+        str,
+        typer.Argument(metavar="ADAPTER", help="RUN/CHECKPOINT, or its adapter's digest.", callback=terminal.of_newest),
+    ],
     as_json: terminal.Json = False,
 ) -> None:
     """A checkpoint, its dataset, trajectories, tasks, teacher, verifiers, rewards, configuration and code; then its

@@ -9,7 +9,10 @@ import typer
 from agent0.cli import terminal
 from events.values import Split
 
-Checkpoint = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.")]
+Checkpoint = Annotated[
+    str,
+    typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.", callback=terminal.of_newest),
+]
 Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; it is part of the event.")]
 
 
@@ -80,8 +83,10 @@ def card(
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, or a digest.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, or a digest.", callback=terminal.of_newest)
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.", callback=terminal.of_newest)],
     as_json: terminal.Json = False,
 ) -> None:
     """Two checkpoints by what is recorded: the paired test on validation, and where their recipes differ. For new
@@ -108,8 +113,10 @@ Seed = Annotated[int, typer.Option(help="Draws the tasks.", min=0)]
 
 
 def ab(
-    first: Annotated[str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, RUN/base, or a digest.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=terminal.of_newest)
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.", callback=terminal.of_newest)],
     tasks: Annotated[int, typer.Option(help="Tasks at most.", min=10, max=100_000)] = 400,
     seed: Seed = 1,
     as_json: terminal.Json = False,
@@ -125,7 +132,12 @@ def ab(
 
 
 def repeat(
-    wanted: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, RUN/base, or a digest.")],
+    wanted: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHECKPOINT", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=terminal.of_newest
+        ),
+    ],
     repeats: Annotated[int, typer.Option(help="Draws.", min=2, max=1000)] = 5,
     n: Annotated[int, typer.Option("--n", help="Tasks a draw.", min=1, max=100_000)] = 150,
     seed: Seed = 1,
@@ -144,7 +156,12 @@ def repeat(
 
 
 def exam(
-    wanted: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, RUN/base, or a digest.")],
+    wanted: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHECKPOINT", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=terminal.of_newest
+        ),
+    ],
     n: Annotated[int, typer.Option("--n", help="Tasks.", min=1, max=100_000)] = 150,
     attempts: Annotated[int, typer.Option(help="Of each task, where it samples.", min=1, max=1000)] = 8,
     temperatures: Annotated[str, typer.Option(help="0: greedy, once a task.")] = "0,1",

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
 Way = Literal["auto", "adapter", "merged"]
 
-Checkpoint = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.")]
+Checkpoint = Annotated[
+    str,
+    typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.", callback=terminal.of_newest),
+]
 Base = Annotated[Path | None, typer.Option(help="Folder of the base, where it is not where its run had it.")]
 URL = Annotated[str, typer.Option("--url", "--host", help="Server of models; empty: models.ollama_url.")]
 

@@ -197,6 +197,21 @@ def tables() -> "Iterator[sqlite3.Connection]":
         yield db
 
 
+def of_newest(name: str) -> str:
+    """``name`` with the newest run's id for a ``LAST`` that stands alone or before a slash; any other as it is.
+
+    Raises:
+        NotFoundError: there is no run yet.
+    """
+    from projections.runs import resolve
+
+    run, slash, rest = name.partition("/")
+    if run != "LAST":
+        return name
+    with tables() as db:
+        return f"{resolve(db, run)}{slash}{rest}"
+
+
 def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "", leaving: str = "") -> T:
     """Run ``work()``; SIGINT and SIGTERM cancel it, so that it can drain, then exit with 130 or 143.
 
