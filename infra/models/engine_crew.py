@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from infra.models.engine_worker import STOP_S, Worker, environment_of, serve
+from infra.models.engine_worker import STOP_S, Worker, end_with, environment_of, serve
 
 COMING_S = 300.0
 """Seconds that all have to come; importing torch from a cold disk takes a while."""
@@ -119,6 +119,7 @@ def _join(path: str) -> None:
     line.connect(path)
     connection = Connection(line.detach())
     connection.send(os.environ["RANK"])
+    end_with(connection)
     serve(connection)
     os._exit(0)  # there is nothing to put away, and threads of the process group would be waited for
 

@@ -6,10 +6,12 @@ The child gets a bare environment (no secrets) and one end of a socket; it ends 
 import asyncio
 import importlib
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -156,9 +158,27 @@ def serve(connection: Connection) -> None:
             answer = ("ok", getattr(built, method)(*arguments))
         except Exception as error:  # told to the parent, which raises it
             answer = ("error", _told(error))
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except OSError:
+            return
+
+
+def end_with(connection: Connection) -> None:
+    """End this process, whatever it computes, as soon as the other end of ``connection`` is closed: a parent that was
+    killed tells nobody, and nobody wants the answer."""
+
+    def wait() -> None:
+        line = select.poll()
+        line.register(connection.fileno(), select.POLLRDHUP)
+        line.poll()
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    serve(Connection(int(sys.argv[1])))
+    _line = Connection(int(sys.argv[1]))
+    end_with(_line)
+    serve(_line)
