@@ -17,8 +17,9 @@ from agent0.redaction import tombstone
 from agent0.settings import Settings
 from events.base import Recorded, decode
 from events.tasks import ResultVerified, RewardAssigned
-from infra.seal_file import SealFile
-from infra.seals import BrokenLogError
+from infra.log import LogInfo
+from infra.seal_file import Known, SealFile, Stream
+from infra.seals import BrokenLogError, extent
 from tests.pasts import events_of, keep, settings_at, tell
 from tests.terminal import agent0 as call
 
@@ -138,3 +139,10 @@ def test_what_was_redacted_is_left_out_and_said_to_be(tmp_path: Path) -> None:
     said = call("experiment", "rescore", "r1", home=held.home)
     assert said.code == 0 and f"{len(gone)} events of the run were redacted" in said.out
     assert f"from event {checked['redacted']} on are left out" in call("run", "check", "r1", home=held.home).out
+
+
+def test_what_reached_further_when_it_was_noted_is_cut_off_though_nothing_sealed_it() -> None:
+    known = Known(streams=(Stream("now", last=10),))
+    for last, found in ((10, []), (9, [("truncated", 10, 10)])):
+        told = extent(LogInfo(1, last, 100, "now"), known, 0)
+        assert [(one.problem, one.first, one.last) for one in told] == found

@@ -49,6 +49,7 @@ async def test_what_comes_back_is_what_left(filled: Settings, tmp_path: Path, na
     assert path.is_file() == name.endswith(".tar") and [p.name for p in tmp_path.iterdir()] == [name]
     found = await bring(new, path)
     assert await bodies(new) == await bodies(filled) and found["last"] == len(await bodies(filled))
+    assert (stream := SealFile(new.home).read().stream) and stream.last == found["last"]  # what no seal covers, too
     assert await refresh(new) == "" and sums(new) == sums(filled)
     assert (await verify_artifacts(new))["missing"] == (await verify_artifacts(filled))["missing"]
     async with open_log(new) as log:  # and it goes on
