@@ -93,8 +93,10 @@ def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:
 def _alike(replay: list[Sample], recipe: Recipe, rng: random.Random) -> list[list[Sample]]:
     """Minibatches of what is replayed, each drawn without repetition, then exchanged among them so that those of about
     the same length are together: little is padded, and a step takes half the time."""
+    if not replay:
+        return []
     size = min(recipe.minibatch, len(replay))
-    drawn = [sample for _ in range(recipe.replay_steps if size else 0) for sample in rng.sample(replay, size)]
+    drawn = [sample for _ in range(recipe.replay_steps) for sample in rng.sample(replay, size)]
     drawn.sort(key=lambda sample: len(sample.trajectory.token_ids))
     batches = [drawn[at : at + size] for at in range(0, len(drawn), size)]
     return rng.sample(batches, len(batches))
