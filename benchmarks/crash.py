@@ -14,6 +14,7 @@ only writes docs/reliability.md from it. Exit 1 where something was lost, twice,
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -29,7 +30,7 @@ from pathlib import Path
 
 from agent0.assembly import code_rev
 from agent0.errors import Agent0Error
-from benchmarks.crash_page import PAGE, Line, made, page, table, wrong
+from benchmarks.crash_page import PAGE, Line, done_again, made, page, table, wrong
 from events.base import Recorded
 from events.checkpoints import CheckpointTrained
 from tests.clusters import Cluster, publish
@@ -224,26 +225,31 @@ async def cluster(seed: int) -> Line:
 def run(state: State, kills: int, each: int, seed: int, until_s: float) -> None:
     """What is left to do, as far as the time goes."""
     while time.time() < until_s and (work := _next(state, kills, each, seed)):
-        what, doing = work
+        what, doing, number = work
         begun = time.time()
         try:
             state.add(asyncio.run(doing))
         except (AssertionError, Agent0Error, ExceptionGroup, TimeoutError) as error:
             traceback.print_exception(error)
-            state.add(_line(what, (), begun) | {"failed": repr(error)[:2000]})
+            state.add(_line(what, (), begun) | {"number": number, "failed": repr(error)[:2000]})
         print(
             f"{state.kills} kills, {time.strftime('%H:%M:%S')}, {_short(state.lines[-1])}", file=sys.stderr, flush=True
         )
 
 
-def _next(state: State, kills: int, each: int, seed: int) -> tuple[str, Coroutine[None, None, Line]] | None:
-    """What comes next; the long rows of rounds last."""
-    rounds = len(state.of("round"))
-    if rounds and not state.of("tiny"):
-        return "tiny", tiny(seed)
-    if rounds and not state.of("cluster"):
-        return "cluster", cluster(seed)
-    return ("round", one_round(seed, rounds, each)) if state.kills < kills else None
+def _next(state: State, kills: int, each: int, seed: int) -> tuple[str, Coroutine[None, None, Line], int] | None:
+    """What comes next; the long rows of rounds last. What broke off is done again once the code is another."""
+    number = next(n for n in itertools.count() if n not in _tried(state, "round"))
+    if number and not _tried(state, "tiny"):
+        return "tiny", tiny(seed), 0
+    if number and not _tried(state, "cluster"):
+        return "cluster", cluster(seed), 0
+    return ("round", one_round(seed, number, each), number) if state.kills < kills else None
+
+
+def _tried(state: State, what: str) -> set[int]:
+    """Numbers of what came to an end, or broke off under the code there is."""
+    return {line.get("number", 0) for line in state.of(what) if "failed" not in line or line["code"] == code_rev()}
 
 
 def _short(line: Line) -> str:
@@ -266,7 +272,7 @@ def main() -> int:
     print(table(state.lines))
     version = code_rev().partition("+")[0]
     chosen.page.write_text(page(state.lines, chosen.kills, chosen.seed, time.strftime("%Y-%m-%d"), version))
-    bad = [line for line in state.lines if wrong(line)]
+    bad = [line for line in state.lines if wrong(line) and not done_again(line, state.lines)]
     for line in bad:
         print(f"{', '.join(wrong(line))}: {_short(line)}")
     if state.kills >= chosen.kills:

@@ -67,7 +67,7 @@ def page(lines: Sequence[Line], wanted: int, seed: int, made_on: str, version: s
 
 
 def _summary(lines: Sequence[Line], wanted: int, seed: int, made_on: str, version: str) -> str:
-    rounds = [line for line in lines if line["what"] == "round"]
+    rounds = [line for line in lines if line["what"] == "round" and "failed" not in line]
     load = median([line["load"] for line in lines]) if lines else 0.0
     minutes = sum(line["seconds"] for line in lines) / 60
     attempts = sum(line.get("attempts", 0) for line in rounds)
@@ -118,8 +118,19 @@ def _processes() -> str:
 
 
 def _troubles(lines: Sequence[Line]) -> str:
-    rows = [f"- {line['what']} {line.get('number', '')}: {', '.join(wrong(line))}" for line in lines if wrong(line)]
+    rows = [_trouble(line, lines) for line in lines if wrong(line)]
     return "\n".join(["## What was not as it must be", "", *rows])
+
+
+def _trouble(line: Line, lines: Sequence[Line]) -> str:
+    again = "; it did under later code, when it was done again" if done_again(line, lines) else ""
+    return f"- {line['what']} {line.get('number', '')} under {line.get('code', '-')}: {', '.join(wrong(line))}{again}"
+
+
+def done_again(line: Line, lines: Sequence[Line]) -> bool:
+    """Whether what broke off came to an end under other code."""
+    same = [one for one in lines if (one["what"], one.get("number")) == (line["what"], line.get("number"))]
+    return "failed" in line and any("failed" not in one and one.get("code") != line.get("code") for one in same)
 
 
 HEAD = """\

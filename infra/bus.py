@@ -106,7 +106,8 @@ class Bus:
         await self.committer.stop()
         await self._views.close()
         if self._broker:
-            await self._broker.stop()
+            with contextlib.suppress(Error, OSError):  # the server may have died: what it had not acked comes again
+                await self._broker.stop()
             self._broker = None
 
     async def idle(self, run: str = "") -> bool:

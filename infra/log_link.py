@@ -34,9 +34,11 @@ class Link:
     async def close(self) -> None:
         """Flush and close."""
         self.closing = True
-        if self.client.is_connected:
-            await self.client.flush()
-        await self.client.close()
+        with contextlib.suppress(Error, OSError):  # a server that dies now has what it acknowledged, and no more
+            if self.client.is_connected:
+                await self.client.flush()
+        with contextlib.suppress(Error, OSError):
+            await self.client.close()
 
     def watch(self, wake: asyncio.Event) -> None:
         """Set ``wake`` at every reconnection, until ``unwatch``."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.crash import State
-from benchmarks.crash_page import PAGE, Line, page, wrong
+from agent0.assembly import code_rev
+from benchmarks.crash import State, _tried
+from benchmarks.crash_page import PAGE, Line, done_again, page, wrong
 from events.base import Recorded
 from handlers.play import play
 from tests.crashing import ROLES, Kill, Past
@@ -97,6 +98,19 @@ def test_what_was_cut_off_is_done_again(tmp_path: Path) -> None:
     assert State(state.path).kills == 4
 
 
+def test_what_broke_off_is_done_again_under_other_code_and_still_told(tmp_path: Path) -> None:
+    state = State(tmp_path / "state.jsonl")
+    broke = {"what": "round", "number": 0, "code": "old", "failed": "AssertionError", "load": 1, "seconds": 9}
+    state.add(broke)
+    assert _tried(state, "round") == set()
+    state.add({**broke, "code": code_rev()})
+    assert _tried(state, "round") == {0}
+    assert not done_again(broke, state.lines)
+    state.add({**GOOD, "number": 0, "code": "new", "kills": [KILL]})
+    assert done_again(broke, state.lines)
+    assert "round 0 under old: did not come to an end; it did under later code" in page(state.lines, 9, 0, "today", "0")
+
+
 def test_the_page_says_what_was_found() -> None:
     text = PAGE.read_text()
     assert "python -m benchmarks.crash" in text and "make crash" in text
@@ -106,7 +120,8 @@ def test_the_page_says_what_was_found() -> None:
     total = int(re.search(r"\*\*(\d+) kills\*\*", text)[1])  # type: ignore[index]
     trainer = int(re.search(r"trainer\*\* was killed (\d+) times", text)[1])  # type: ignore[index]
     assert total == trainer + sum(int(rows[role][0]) for role in ROLES)
-    assert "What was not as it must be" not in text
+    _, _, troubles = text.partition("## What was not as it must be")
+    assert all(line.endswith("when it was done again") for line in troubles.splitlines() if line.startswith("- "))
 
 
 def _cells(line: str) -> list[str]:

@@ -223,6 +223,19 @@ async def test_a_killed_server_comes_back_on_its_port_and_nothing_acked_is_lost(
     assert stored == acked == seen
 
 
+async def test_a_server_that_dies_while_it_is_left_is_no_error(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    transport = log.client._transport
+    assert transport
+
+    async def lost() -> None:
+        transport.close()
+        raise ConnectionResetError("Connection lost")
+
+    monkeypatch.setattr(transport, "drain", lost)
+    await log.close()
+    assert log.client.is_closed
+
+
 async def test_provisioning_twice_changes_nothing_and_limits_can_be_changed(nats_server: Server) -> None:
     before = Topology(NatsSettings(), HandlerSettings())
     for _ in range(2):
