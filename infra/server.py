@@ -196,12 +196,12 @@ class Server:
         assert self.folder is not None  # noqa: S101 - embedded only
         place, spawned = _read_place(self.folder), False
         self.name = place.name
-        if _asked_name(place.port) != place.name:
+        while not spawned and _asked_name(place.port) != place.name:
             lock = None if _running_pid(self.folder) else life(self.folder)
-            if lock is None:
-                self._await_answer(place)
-            else:
+            if lock is not None:
                 place, spawned = self._spawn(place, lock), True
+            elif self._answers(place):  # if not, it was on its way out
+                break
         self.url = f"nats://127.0.0.1:{place.port}"
         return spawned
 
@@ -216,19 +216,20 @@ class Server:
             _write_config(self.folder, place, self._nats)
             note_start(self.folder)
             _launch(self.folder, lock)
-        self._await_answer(place)
+        if not self._answers(place):
+            said = _tail(self.folder / "server.err") or _tail(self.folder / "server.log")
+            raise DependencyError("log", f"nats-server ended at once: {said}", f"See {self.folder / 'server.log'}.")
         return place
 
-    def _await_answer(self, place: _Place, patience_s: float = 60) -> None:
-        """A large store takes seconds to recover: wait while the process lives."""
+    def _answers(self, place: _Place, patience_s: float = 60) -> bool:
+        """A large store takes seconds to recover: wait while the process lives; False where it ended."""
         assert self.folder is not None  # noqa: S101 - embedded only
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
             if _asked_name(place.port) == place.name:
-                return
+                return True
             if not lives(self.folder) and not _running_pid(self.folder):
-                said = _tail(self.folder / "server.err") or _tail(self.folder / "server.log")
-                raise DependencyError("log", f"nats-server ended at once: {said}", f"See {self.folder / 'server.log'}.")
+                return False
             time.sleep(0.01)
         pid = _running_pid(self.folder)
         why = f"Process {pid} has {self.folder} but does not answer on port {place.port} as {place.name}."
@@ -358,7 +359,7 @@ def _launch(folder: Path, lock: IO[bytes]) -> None:
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, str(folder / "server.err"), flags, 0o600),
         (os.POSIX_SPAWN_DUP2, 1, 2),
-        (os.POSIX_SPAWN_DUP2, lock.fileno(), 3),
+        (os.POSIX_SPAWN_DUP2, lock.fileno(), 4 if lock.fileno() == 3 else 3),  # onto itself it would be closed
     ]
     os.posix_spawn(program, [program, "-c", str(folder / "server.conf")], {}, file_actions=files, setsid=True)
 

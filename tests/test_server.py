@@ -4,6 +4,9 @@ import asyncio
 import os
 import signal
 import stat
+import subprocess
+import sys
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -65,10 +68,11 @@ async def test_a_server_is_known_before_it_answers_so_there_are_never_two(tmp_pa
     await server.stop()
     folder = tmp_path / "nats"
     (folder / "server.pid").unlink(missing_ok=True)
-    lock = life(folder)
-    assert lock
-    with lock:
-        server_module._launch(folder, lock)
+    starter = (
+        "import sys, pathlib; from infra.server import _launch; from infra.server_folder import life;"
+        "folder = pathlib.Path(sys.argv[1]); _launch(folder, life(folder))"
+    )
+    subprocess.run([sys.executable, "-c", starter, str(folder)], check=True)
     assert life(folder) is None
     started = [Server(NatsSettings(), folder) for _ in range(3)]
     await asyncio.gather(*(one.start() for one in started))
@@ -86,12 +90,25 @@ async def test_a_server_is_known_before_it_answers_so_there_are_never_two(tmp_pa
     assert not lives(folder)
 
 
+async def test_a_server_that_is_on_its_way_out_is_waited_for_and_followed_by_another(tmp_path: Path) -> None:
+    server = await open_server(tmp_path, NatsSettings())
+    await server.stop()
+    leaving = life(tmp_path / "nats")  # its threads may hold on after its process counts as dead
+    assert leaving
+    timer = threading.Timer(0.2, leaving.close)
+    timer.start()
+    again = await open_server(tmp_path, NatsSettings())
+    timer.join()
+    assert again.pid
+    await again.stop()
+
+
 async def test_a_folder_whose_server_does_not_answer_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = await open_server(tmp_path, NatsSettings()), Server(NatsSettings(), tmp_path / "nats")
     monkeypatch.setattr(server_module, "_asked_name", lambda port: "")
-    monkeypatch.setattr(Server._await_answer, "__defaults__", (0.1,))
+    monkeypatch.setattr(Server._answers, "__defaults__", (0.1,))
     with pytest.raises(OperationError, match=f"Process {first.pid} has .* does not answer"):
         await second.start()
     monkeypatch.undo()
