@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -20,6 +19,7 @@ from peft import get_peft_model
 
 from agent0.parity import probes
 from agent0.ports import Sample, Sampling
+from benchmarks.measured_page import write
 from events.values import Trajectory, Turn
 from infra.models.engine import Engine, load
 from infra.models.engine_adapter import Adapter, lora_settings
@@ -32,8 +32,6 @@ from infra.models.engine_turns import Wanted
 from infra.models.tiny import BASE
 from tests.adapters import adapter
 
-PAGE = Path(__file__).parents[1] / "docs" / "engine.md"
-BEGIN, END = "<!-- measured -->\n", "<!-- end -->"
 TRAINED, TOKENS = "trained", 48
 BATCHES = (1, 32, 256)
 RANKS = (16, 64)
@@ -176,8 +174,7 @@ def main() -> None:
     found = measured(asked.rounds)
     print(found)
     if asked.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}{found}{END}{rest.partition(END)[2]}", encoding="utf-8")
+        write("engine.md", found)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu_trl import measure_trl
+from benchmarks.measured_page import write
 
-PAGE = Path(__file__).parents[1] / "docs" / "gpu.md"
-BEGIN, END = "<!-- measured -->\n", "<!-- end -->"
 LARGE = {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14}
 SMALL = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
 GROUP = 8
@@ -188,12 +187,6 @@ def device_name(device: str) -> str:
     return torch.cuda.get_device_name() if device != "cpu" else "a CPU"
 
 
-def write(told: str) -> None:
-    """Put the numbers into the page."""
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}{told}\n{END}{rest.partition(END)[2]}")
-
-
 def main() -> None:
     """Measure, print, and with --write change the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -225,7 +218,7 @@ def main() -> None:
     told = f"{device_name(device)}, {weights}, {rows} completions of {tokens} tokens:\n\n{table(found)}"
     print(told if "TRL" in found else told + '\n\nTRL is not installed: pip install "agent0[trl]"')
     if given.write:
-        write(told)
+        write("gpu.md", f"{told}\n")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from agent0.parity import probes
 from agent0.ports import Sampling
+from benchmarks.measured_page import write
 from infra.gguf import split_name, write_adapter, write_base
 from infra.merging import merged, read_lora, save_merged
 from infra.models.engine import Engine
@@ -34,8 +35,6 @@ from infra.weights import Weights
 from tests.adapters import adapter
 from tests.llama_server import MISSING, serving
 
-PAGE = Path(__file__).parents[1] / "docs" / "serving.md"
-BEGIN, END = "<!-- measured -->\n", "<!-- end -->"
 FORCED, ADAPTER = 40, "trained"
 Spread = NDArray[np.float64]
 
@@ -187,8 +186,7 @@ def main() -> None:
     found = measured(asked.contexts, asked.rounds)
     print(found)
     if asked.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}{found}{END}{rest.partition(END)[2]}", encoding="utf-8")
+        write("serving.md", found)
 
 
 if __name__ == "__main__":

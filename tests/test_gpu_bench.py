@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gpu
+from benchmarks import gpu, measured_page
 
 
 def test_numbers_go_between_the_marks_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "gpu.md"
-    page.write_text(gpu.PAGE.read_text())
-    monkeypatch.setattr(gpu, "PAGE", page)
+    page.write_text((measured_page.DOCS / "gpu.md").read_text())
+    monkeypatch.setattr(measured_page, "DOCS", tmp_path)
     told = gpu.table({"agent0": gpu.Cost(1000, 2.0, 1.5, 4.0, 3.25)})
     for _ in range(2):
-        gpu.write(told)
+        measured_page.write("gpu.md", f"{told}\n")
     assert "| agent0 | training step | 250 | 4.00 | 3.25 |" in page.read_text()
-    assert page.read_text().count(gpu.BEGIN) == page.read_text().count("rollouts | 500") == 1
+    assert page.read_text().count(measured_page.BEGIN) == page.read_text().count("rollouts | 500") == 1
     assert "## Several GPUs" in page.read_text()
 
 

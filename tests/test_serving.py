@@ -15,7 +15,7 @@ from agent0 import cli
 from agent0.assembly import open_log
 from agent0.cli import model
 from agent0.configuration import config_of, load
-from agent0.ports import Sampling, TrainJob
+from agent0.ports import Sampling
 from events.base import Event, record
 from events.checkpoints import CheckpointTrained
 from events.experiments import ExperimentStarted
@@ -23,7 +23,6 @@ from events.runs import RunStarted
 from events.values import Artifact, Turn
 from infra.artifacts import FileArtifacts
 from infra.gguf import write_adapter
-from infra.lora import LoraTrainer
 from infra.merging import merged, read_lora
 from infra.models import transformers as provider
 from infra.models.engine import Engine
@@ -386,22 +385,6 @@ def test_a_template_that_differs_is_shown(home: Path, server: OllamaServer, here
     server.renders = lambda messages: f"[INST] {messages[0]['content']} [/INST]"
     said = call(home, "verify", f"{RUN}/{STEP}", "--name", "student", "--url", server.url)
     assert said.code == 3 and said.json["template"]["differs"].startswith("[INST]") and said.json["probes"]["agree"]
-
-
-async def test_a_training_says_on_which_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Worker:
-        def __init__(self, *_: Any, **__: Any) -> None: ...
-
-        async def call(self, method: str, *_: Any) -> Any:
-            return (b"adapter", {}) if method == "train" else {"threads": "1"}
-
-        async def close(self) -> None: ...
-
-    monkeypatch.setattr("infra.lora.Worker", Worker)
-    trainer = LoraTrainer(BASE, MemoryArtifacts())
-    made = await trainer.train(TrainJob((), (), None, 0, {}))
-    await trainer.close()
-    assert made.environment == {"threads": "1", "base": digest(BASE)}
 
 
 @pytest.mark.ollama

@@ -4,12 +4,18 @@ import io
 import json
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from agent0.manifests import lineage_of
+from agent0.ports import TrainJob
+from infra.lora import LoraTrainer
 from infra.models.engine_adapter import DIGEST, NOTE, WEIGHTS, WHOLE, Adapter, files, lora_settings, pack
+from infra.models.tiny import BASE
+from infra.weights import digest
+from tests.memory import MemoryArtifacts
 from tests.terminal import agent0 as call
 
 MADE_BY = {"run": "r1", "checkpoint": "student-0"}
@@ -41,3 +47,19 @@ def test_weights_that_were_altered_are_noticed(tmp_path: Path, settings: dict[st
     path.write_bytes(packed(found | {NOTE: json.dumps(older).encode()}))
     unknown = call("model", "check", str(path), home=tmp_path)
     assert unknown.code == 0 and "no digest of its weights" in unknown.err
+
+
+async def test_a_training_says_on_which_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Worker:
+        def __init__(self, *_: Any, **__: Any) -> None: ...
+
+        async def call(self, method: str, *_: Any) -> Any:
+            return (b"adapter", {}) if method == "train" else {"threads": "1"}
+
+        async def close(self) -> None: ...
+
+    monkeypatch.setattr("infra.lora.Worker", Worker)
+    trainer = LoraTrainer(BASE, MemoryArtifacts())
+    made = await trainer.train(TrainJob((), (), None, 0, {}))
+    await trainer.close()
+    assert made.environment == {"threads": "1", "base": digest(BASE)}

@@ -19,7 +19,7 @@ async def run(sandbox: Bubblewrap, files: dict[str, str], path: str = "") -> tup
 KINDS = """
 import pytest
 
-@pytest.mark.skip
+@pytest.mark.skip(reason="the subject of the test below")
 def test_skipped(): ...
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_error(broken): ...
 def test_many(x):
     assert x < 2, "too large"
 
-@pytest.mark.xfail
+@pytest.mark.xfail(reason="the subject of the test below")
 def test_expected():
     assert False
 
