@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from agent0.configuration import nearest
 from agent0.errors import ConfigError
-from agent0.families import asked, families, gym
+from agent0.families import KINDS, asked, families, gym
 from agent0.heldout import heldout
 from agent0.settings import CurriculumConfig, RunConfig
 from events.values import Split
@@ -19,7 +19,7 @@ def check_curriculum(run: RunConfig) -> None:
     plan = run.curriculum
     _check_packages(plan)
     known("run.curriculum.domains", plan.domains, {entry.domain for entry in families(long=None).values()})
-    known("run.curriculum.families", plan.families, families(long=None))
+    known("run.curriculum.families", plan.families, (*KINDS, *families(long=None)))
     if plan.band[0] >= plan.band[1]:
         raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
     if not plan.domains:
@@ -39,8 +39,9 @@ def _check_packages(plan: CurriculumConfig) -> None:
 
 def _check_families(plan: CurriculumConfig) -> None:
     """What is named must be of a domain that is asked for, and some of it short."""
+    there = families(long=None)
     for name in plan.families:
-        if (domain := families(long=None)[name].domain) not in plan.domains:
+        if name in there and (domain := there[name].domain) not in plan.domains:
             fix = f"Add {domain} to run.curriculum.domains."
             raise ConfigError(f"run.curriculum.families = {name} is never asked for.", f"It is of {domain}.", fix)
     if plan.families and not any(asked(domain, plan.families) for domain in plan.domains):

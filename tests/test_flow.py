@@ -135,5 +135,5 @@ def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
 def test_the_verifier_never_meets_the_students_sandbox() -> None:
     assert WORLD["sandbox"].calls
     judges = {r.event.verifier for r in of(tasks.ResultVerified)}  # type: ignore[attr-defined]
-    assert judges == {"exact"} <= set(verifiers())
+    assert judges == {"exact", "checked"} <= set(verifiers())
     assert not WORLD["verifier_sandbox"].calls

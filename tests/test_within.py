@@ -179,10 +179,11 @@ def test_a_task_is_solved_where_one_of_its_attempts_is(db: sqlite3.Connection) -
     assert point["solved_tasks"] >= point["solve_rate"]
 
 
-def test_checked_families_stay_out_of_the_default_mix() -> None:
-    asked = {
-        r.event.family
-        for r in asyncio.run(play(started(small(iterations=1, tasks=30)), ports()))
-        if r.type == "TaskRequested"
-    }  # type: ignore[attr-defined]
-    assert asked and not any(families()[name].check for name in asked)
+@pytest.mark.parametrize(
+    "named, kinds", [(None, {False, True}), (["computed"], {False}), (["checked"], {True}), ([], {False})]
+)
+def test_the_mix_is_of_both_kinds_and_either_can_be_left_out(named: list[str] | None, kinds: set[bool]) -> None:
+    plan = {"embedder": "ngram"} | ({} if named is None else {"families": named})
+    run = started(small(iterations=1, tasks=30, curriculum=plan))
+    asked = {r.event.family for r in asyncio.run(play(run, ports())) if isinstance(r.event, TaskRequested)}
+    assert {families()[name].check is not None for name in asked} == kinds

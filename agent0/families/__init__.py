@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 Params = dict[str, Any]
 Fault = Literal["unsolvable", "trivial"]
+COMPUTED, CHECKED = KINDS = ("computed", "checked")
+"""Of families: those that compute the answer, and those that only check one. Together they are the default mix."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,11 @@ class Family:
         """Whether its tasks have subgoals."""
         return self.steps is not None
 
+    @property
+    def kind(self) -> str:
+        """One of ``KINDS``."""
+        return CHECKED if self.check else COMPUTED
+
 
 _families: dict[str, Family] = {}
 
@@ -108,12 +115,11 @@ def families(domain: str = "", long: bool | None = False) -> dict[str, Family]:
 
 
 def asked(domain: str, names: Sequence[str] = (), long: bool | None = False) -> dict[str, Family]:
-    """What a curriculum with ``names`` asks for in ``domain``. Without names that are the families that compute their
-    answers, or all where there are none such: what is only checked is asked for by its name."""
-    known = families(domain, long)
-    if names:
-        return {name: entry for name, entry in known.items() if name in names}
-    return {name: entry for name, entry in known.items() if entry.check is None} or known
+    """What a curriculum with ``names``, of families or of ``KINDS``, asks for in ``domain``. Without names that are the
+    computed families, or all where there are none such."""
+    known, wanted = families(domain, long), names or (COMPUTED,)
+    chosen = {name: entry for name, entry in known.items() if not {name, entry.kind}.isdisjoint(wanted)}
+    return chosen if chosen or names else known
 
 
 def fault(name: str, question: str) -> tuple[Fault, str] | None:
