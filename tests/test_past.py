@@ -120,7 +120,7 @@ def test_a_purged_task_is_in_no_dataset(home: Path) -> None:
     said = call("experiment", "purge-task", task, run, "--no-evaluate", "--json", home=home)
     assert said.code == 0, said.err
     left = {one["checkpoint"]: one["samples"] for one in said.json["checkpoints"]}
-    assert left[name] < samples
+    assert left[name] <= samples  # another success may be replayed in its place
     kept = call("model", "lineage", f"{said.json['experiment']}/{name}", "--json", home=home).json[0]
     assert task not in kept["tasks"] != told["tasks"]
     assert (
