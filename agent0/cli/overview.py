@@ -31,7 +31,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         "tasks_asked": config["iterations"] * config["tasks"],
         "validation": learning_curve(db, row["run"]),
         "test": [_measured(e) for e in [*_shared(db, row), *done] if e["split"] == "test"],
-        "targets": _targets(db, row["run"], done),
+        "targets": _targets(db, row["run"], done, bool(config["student"]["tools"])),
         "config": config,
         "prompts": row["prompts"],
     }
@@ -56,8 +56,8 @@ def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:
     return {name: evaluation[name] for name in (*names, "by_domain", "by_level", "latency_p50_s", "latency_p95_s")}
 
 
-def _targets(db: sqlite3.Connection, run: str, done: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Judged on the last unforced evaluation, of the test set where there is one."""
+def _targets(db: sqlite3.Connection, run: str, done: list[dict[str, Any]], tools: bool) -> list[dict[str, Any]]:
+    """Judged on the last unforced evaluation, of the test set where there is one. Without ``tools`` none is wanted."""
     from agent0.report.findings import patterns_per_1000
 
     free = [e for e in done if not e["forced_tool"]]
@@ -65,8 +65,9 @@ def _targets(db: sqlite3.Connection, run: str, done: list[dict[str, Any]]) -> li
     last = held[-1] if held else None
     tool, latency = (last["tool_use"], last["latency_p95_s"]) if last else (None, None)
     unique = patterns_per_1000(db, run)
+    used = {"target": "tasks solved with a tool", "wanted": f"> {TOOL_USE:.0%}", **_met(tool, tool and tool > TOOL_USE)}
     return [
-        {"target": "tasks solved with a tool", "wanted": f"> {TOOL_USE:.0%}", **_met(tool, tool and tool > TOOL_USE)},
+        *([used] if tools else []),
         {"target": "task latency, p95 (s)", "wanted": f"< {LATENCY_S:g}", **_met(latency, _below(latency, LATENCY_S))},
         {
             "target": "solution patterns per 1,000 tasks",
