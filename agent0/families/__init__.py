@@ -62,7 +62,8 @@ class Family:
     that is right; it is bounded for any text and evaluates none. ``solve`` then finds one answer by a bounded search,
     "" where there is none, and what ``call`` prints is one. ``trivial(params)`` says why there is nothing to find, ""
     where there is; ``sample`` draws only what can be solved and is not trivial. ``retrace(params, answer)`` says what
-    an answer, right or wrong, really comes to; None where nothing can be made of it.
+    an answer, right or wrong, really comes to: one task that may be asked, the asked one where it is right; None where
+    nothing can be made of it. Two answers come to the same task exactly where each solves what the other does.
     """
 
     name: str

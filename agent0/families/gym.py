@@ -1,5 +1,6 @@
 """Families of reasoning-gym, where the package is installed: a data set's own scorer is the check. A question ends with
-a line that names the data set, level and seed, and is read only where the data set makes just that text of them."""
+a line that names the data set, level and seed, and is read only where the data set makes just that text of them. So
+there is no ``retrace``: the task that a wrong answer would solve is one that no seed need make."""
 
 import functools
 import json

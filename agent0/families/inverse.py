@@ -5,7 +5,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from agent0.families import Family, Params, family
+from agent0.families import Family, Params, Retraced, family
 from agent0.families.wording import ask, bodies
 
 WORDINGS = ("Find x,y: {}.", "Which x,y: {}?", "Start where: {}?")
@@ -128,6 +128,20 @@ def trivial(params: Params) -> str:
     return f"{found[0]},{found[1]} needs no search" if found else ""
 
 
+def retrace(params: Params, answer: str) -> Retraced | None:
+    """Where the way from the answer ends. Of numbers that are not below the modulus, the remainders."""
+    found = _pair.fullmatch(answer.strip()) if len(answer) <= LONGEST else None
+    if not found:
+        return None
+    x, y = int(found[1]) % params["modulus"], int(found[2]) % params["modulus"]
+    steps = _steps(params)
+    solved = {**params, "end": list(_end(steps, params["modulus"], x, y))}
+    if trivial(solved):
+        return None
+    pattern = " ".join(f"{name}{form}" for name, form, _ in steps)
+    return Retraced(solved, f"{x},{y}", (), f"{x},{y}", pattern)
+
+
 def canonical(params: Params) -> str:
     """As written, or with x and y changed for each other."""
     swapped = {**params, "steps": [step.translate(_SWAP) for step in params["steps"]], "end": params["end"][::-1]}
@@ -146,5 +160,6 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
 
 
 ENTRY = family(
-    Family("inverse", "math", sample, render, parse, level, solve, canonical, call, check=check, trivial=trivial)
-)
+    Family("inverse", "math", sample, render, parse, level, solve, canonical, call,
+           check=check, trivial=trivial, retrace=retrace)
+)  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from agent0.families import Family, Params, family
+from agent0.families import Family, Params, Retraced, family
 from agent0.families.wording import ask, bodies
 
 WORDINGS = ("Chain at most {}.", "Make a chain of up to {}.", "Which chain of at most {}?")
@@ -71,7 +71,7 @@ def _way(program: Sequence[str], numbers: Numbers) -> list[Numbers]:
     return way
 
 
-def _fits(numbers: Numbers) -> bool:
+def _fits(numbers: Sequence[int]) -> bool:
     return all(0 <= number <= TOP for number in numbers)
 
 
@@ -166,6 +166,19 @@ def trivial(params: Params) -> str:
     return f"{alone} alone is enough" if alone else ""
 
 
+def retrace(params: Params, answer: str) -> Retraced | None:
+    """What the program gives on the inputs of the examples, where a task could show it."""
+    if check({**params, "examples": []}, answer):
+        return None
+    program = _between.split(answer.strip())
+    examples = [[given, list(_way(program, tuple(given))[-1])] for given, _ in params["examples"]]
+    solved: Params = {**params, "examples": examples}
+    if not all(made and _fits(made) for _, made in examples) or trivial(solved):
+        return None
+    text = ";".join(program)
+    return Retraced(solved, text, (), text, " ".join(sorted(program)))
+
+
 def canonical(params: Params) -> str:
     """Operations and examples in sorted order."""
     return f"synthesis {_body(params, sorted(params['operations']), sorted(params['examples']))}"
@@ -188,5 +201,6 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
 
 
 ENTRY = family(
-    Family("synthesis", "code", sample, render, parse, level, solve, canonical, call, check=check, trivial=trivial)
-)
+    Family("synthesis", "code", sample, render, parse, level, solve, canonical, call,
+           check=check, trivial=trivial, retrace=retrace)
+)  # fmt: skip
