@@ -5,6 +5,8 @@
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
 #   make learning  what training is worth beside everything that needs none: eight arms, three seeds (writes
 #                 docs/learning.md; goes on where it was stopped)
+#   make arms     what an adaptive curriculum, a trained teacher and schedules are worth, over three seeds (writes
+#                 docs/curriculum.md and docs/schedules.md; goes on where it was stopped)
 #   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/gpu.md
@@ -33,7 +35,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 PINS := pyproject.toml constraints.txt binaries.txt
 
-.PHONY: help run setup test check docs learning bench bench-gpu knockout crash soak clean linux bubblewrap
+.PHONY: help run setup test check docs learning arms bench bench-gpu knockout crash soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -57,6 +59,10 @@ docs: linux .venv/.ready-dev
 
 learning: setup
 	$(BIN)/agent0 experiment skill --jobs 2 --write docs/learning.md
+
+arms: setup
+	$(BIN)/agent0 experiment curriculum --jobs 2 --write docs/curriculum.md
+	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/schedules.md
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.spine

@@ -254,7 +254,7 @@ def _found(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
     outcomes = [work.done[cell.name] for cell in work.cells if cell.name in work.done]
     outcomes.sort(key=lambda one: list(plans).index(one.arm))
     measures = [name for name in grid.measures if any(row[name] is not None for row in seen(outcomes, [name]))]
-    about = {arm.name: arm.about for arm in grid.arms}
+    arms = with_models(chosen(grid, asked.only), asked.models)
     return {
         "grid": asked.name,
         "experiment": grid.name,
@@ -263,7 +263,9 @@ def _found(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
         "seeds": list(asked.seeds),
         "given": dict(asked.given),
         "effort": stated(plans),
-        "about": {name: about.get(name, "") for name in plans},
+        "models": list(asked.models),
+        "about": {arm.name: arm.about for arm in arms},
+        "settings": {arm.name: dict(arm.settings) for arm in arms},
         "folder": str(work.folder),
         "complete": len(outcomes) == len(work.cells),
         "failed": [{"cell": name, "why": why} for name, why in work.failed.items()],

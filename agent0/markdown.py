@@ -1,4 +1,4 @@
-"""Tables of pages that commands write for people to read as text."""
+"""Parts of pages that commands write for people to read as text: tables, pictures, shares and their differences."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,4 +17,38 @@ def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return str(value) if not isinstance(value, float) else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3f}"
+
+
+def picture(file: str, words: str) -> list[str]:
+    """Nothing without a file."""
+    return [f"![{words}]({file})\n"] if file else []
+
+
+def shares(row: Mapping[str, Any]) -> str:
+    """A mean of shares with its interval, in percent."""
+    return f"{100 * row['mean']:.1f} % ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+
+
+def points(value: float) -> str:
+    """A difference of shares in percentage points, with its sign; nothing is +0.0."""
+    return f"{round(100 * value, 1) + 0.0:+.1f}"
+
+
+def span(row: Mapping[str, Any]) -> str:
+    """The interval of a difference, in points."""
+    return "no interval" if row["low"] is None else f"{points(row['low'])} to {points(row['high'])}"
+
+
+def claim(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a table of differences (``agent0.arms.claims``)."""
+    return {
+        "who": row["arm"],
+        "against": row["against"],
+        "points": points(row["mean"]),
+        "95 % interval": span(row),
+        "by seed": ", ".join(map(points, row["by_seed"])),
+        "p after Holm": None if row["adjusted_p"] is None else f"{row['adjusted_p']:.2g}",
+        "detectable": None if row["detectable"] is None else f"{100 * row['detectable']:.1f}",
+        "may be said": row["word"],
+    }

@@ -1,56 +1,24 @@
-"""The page that tells what training was worth. Every sentence on it follows from the numbers, whatever they are."""
+"""What a page tells of exams: what training was worth. Every sentence follows from the numbers, whatever they are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent0.analysis.improvement import FELL, IMPROVED
-from agent0.arms import ONE_SEED
-from agent0.grids import grids
-from agent0.markdown import table
+from agent0.arms import ONE_SEED, TESTED
+from agent0.markdown import claim, picture, points, shares, span, table
 from agent0.skill import BASE, MEASURES
 
 Row = Mapping[str, Any]
-MADE = "<!-- Written by `agent0 experiment skill --write`; not by hand. -->\n"
-ARMS, CURVE = "arms", "curve"
-SEEN = "validation"
 
 
-def page(found: Row, pictures: Mapping[str, str]) -> str:
-    """Markdown, from what the grid found. ``pictures`` are files beside it, by set, ``arms`` and ``curve``."""
+def parts(found: Row, pictures: Mapping[str, str]) -> Iterator[str]:
+    """What a grid's page has of its exams. ``pictures`` are files beside it, by set, and ``arms``."""
     skill = found["skill"]
-    return "\n".join(
-        [
-            MADE,
-            "# Learning\n",
-            f"{found['question']}\n",
-            f"```\n{command(found)}\n```\n",
-            *_incomplete(found),
-            "## What is shown, and what is not\n",
-            *(f"- {said}" for said in sentences(skill)),
-            "",
-            *_asked(found),
-            *_base(found),
-            *(line for one in skill["sets"] for line in _set(skill, one, pictures.get(one["name"], ""))),
-            *_arms(skill, pictures.get(ARMS, "")),
-            *_curve(pictures.get(CURVE, "")),
-            *_cost(found),
-            *_cells(skill),
-        ]
-    )
-
-
-def command(found: Row) -> str:
-    """What wrote the page; only what differs from the grid's own is said."""
-    own, arms = grids().get(found["experiment"]), list(found["about"])
-    words = ["agent0 experiment", str(found["experiment"])]
-    if own is None or found["profile"] != own.profile:
-        words.append(f"--profile {found['profile']}")
-    if own is None or found["seeds"] != list(own.seeds):
-        words.append(f"--seeds {','.join(map(str, found['seeds']))}")
-    if own is None or arms != [arm.name for arm in own.arms]:
-        words.append(f"--arms {','.join(arms)}")
-    words += [f"--set {key}={text}" for key, text in found["given"].items() if key not in ("home", "profile")]
-    return " ".join([*words, "--jobs 2 --write docs/learning.md"])
+    yield from _asked(skill)
+    yield from _base(found)
+    for one in skill["sets"]:
+        yield from _set(skill, one, pictures.get(one["name"], ""))
+    yield from _arms(skill, pictures.get("arms", ""))
 
 
 def sentences(skill: Row) -> list[str]:
@@ -60,10 +28,13 @@ def sentences(skill: Row) -> list[str]:
     first = skill["sets"][0]["name"] if skill["sets"] else ""
     out += [said for name in ("within", "single") if (said := _part(skill, name, first))]
     out += [_alike(row) for row in skill["alike"] if row["set"] == first and row["measure"] == "within"]
-    still = [f"{row['arm']} (seed {row['seed']})" for row in skill["cells"] if row["student"] == BASE]
-    if still:
-        out.append(f"No checkpoint was promoted, so the student is still the base: {', '.join(still)}.")
-    return out
+    return out + still_base(skill["cells"])
+
+
+def still_base(cells: Iterable[Row]) -> list[str]:
+    """In which cells no student was promoted, in a sentence; none where there is no such cell."""
+    still = [f"{row['arm']} (seed {row['seed']})" for row in cells if row["student"] == BASE]
+    return [f"No trained student was promoted, so the student is still the base: {', '.join(still)}."] if still else []
 
 
 def _lead(skill: Row, tasks: Row, name: str) -> str:
@@ -72,9 +43,9 @@ def _lead(skill: Row, tasks: Row, name: str) -> str:
     if not rows:
         return ""
     nearest, measure = min(rows, key=lambda row: row["mean"]), MEASURES[name]
-    own = next(_shares(r) for r in skill["means"] if _is(r, tasks["name"], nearest["arm"], measure.short))
+    own = next(shares(r) for r in skill["means"] if _is(r, tasks["name"], nearest["arm"], measure.short))
     theirs = next(
-        _shares(r)
+        shares(r)
         for r in skill["means"]
         if _is(r, tasks["name"], BASE, nearest["against"]) and r["picked"] == measure.picked
     )
@@ -85,7 +56,7 @@ def _lead(skill: Row, tasks: Row, name: str) -> str:
     aim = "" if measure.aim is None or tasks is not skill["sets"][0] else _aim(measure.aim, lead)
     return (
         f"**{tasks['name']}, {measure.title}:** {nearest['arm']} {own}, {much} (the nearest: {nearest['against']}, "
-        f"{theirs}; {_span(nearest)}). {_claimed(rows, shown)}{aim}"
+        f"{theirs}; {span(nearest)}). {_claimed(rows, shown)}{aim}"
     )
 
 
@@ -109,7 +80,7 @@ def _part(skill: Row, name: str, tasks: str) -> str:
     rows = [row for row in skill["arms"] if row["set"] == tasks and row["measure"] == name]
     if not rows:
         return ""
-    led = "; ".join(f"{row['against']} {_points(row['mean'])} ({_span(row)})" for row in rows)
+    led = "; ".join(f"{row['against']} {points(row['mean'])} ({span(row)})" for row in rows)
     shown = [row["against"] for row in rows if row["word"] == IMPROVED]
     better = f" Better is shown than: {'; '.join(shown)}." if shown else ""
     alone = f" {ONE_SEED[0].upper()}{ONE_SEED[1:]}." if all(row["word"] == ONE_SEED for row in rows) else ""
@@ -125,7 +96,7 @@ def _aim(aim: float, lead: float) -> str:
 def _alike(row: Row) -> str:
     return (
         f"{row['arm']} beside its own base, both asked the same ({row['set']}, {MEASURES[row['measure']].title}): "
-        f"{_points(row['mean'])} points, {_span(row)}: {row['word']}."
+        f"{points(row['mean'])} points, {span(row)}: {row['word']}."
     )
 
 
@@ -133,22 +104,11 @@ def _is(row: Row, tasks: str, who: str, how: str) -> bool:
     return (row["set"], row["who"], row["how"]) == (tasks, who, how)
 
 
-def _incomplete(found: Row) -> list[str]:
-    if found["complete"]:
-        return []
-    failed = "; ".join(f"{one['cell']} failed: {one['why']}" for one in found["failed"])
-    return [f"**Not complete:** {len(found['cells'])} cells are finished. {failed}\n"]
-
-
-def _asked(found: Row) -> Iterator[str]:
-    yield "## What was asked\n"
-    yield f"{found['effort']} Seeds: {', '.join(map(str, found['seeds']))}; each has a base of its own.\n"
-    yield from (f"- **{arm}**: {about}" for arm, about in found["about"].items())
-    yield ""
+def _asked(skill: Row) -> Iterator[str]:
     yield from (
         f"- **{one['name']}**: {one['n']} {one['title']} (levels {', '.join(map(str, one['levels']))}, test split, "
         f"seed {one['seed']}); the same for every seed and arm, answered once by each student."
-        for one in found["skill"]["sets"]
+        for one in skill["sets"]
     )
     yield ""
     yield (
@@ -169,10 +129,10 @@ def _base(found: Row) -> Iterator[str]:
     yield from table({**one, "sha256": f"`{str(one['sha256'])[:12]}`"} for one in found["bases"])
 
 
-def _set(skill: Row, tasks: Row, picture: str) -> Iterator[str]:
+def _set(skill: Row, tasks: Row, drawn: str) -> Iterator[str]:
     name = tasks["name"]
     yield f"## {name[0].upper()}{name[1:]}: {tasks['title']}\n"
-    yield from _picture(picture, f"{name}: every measure and every control, means over seeds with 95 % intervals")
+    yield from picture(drawn, f"{name}: every measure and every control, means over seeds with 95 % intervals")
     first = next((row["arm"] for row in skill["arms"] or skill["alike"]), "")
     held = [row for row in skill["means"] if row["set"] == name and row["who"] in (first, BASE)]
     for picked, title in (("check", "A check picks"), ("nobody", "Nobody picks")):
@@ -184,72 +144,27 @@ def _set(skill: Row, tasks: Row, picture: str) -> Iterator[str]:
 
 def _mean(row: Row) -> dict[str, Any]:
     seeds = ", ".join(f"{share:.3f}" for share in row["by_seed"].values())
-    return {"who": row["who"], "how": row["how"], "solved": _shares(row), "by seed": seeds, "tasks": row["items"]}
+    return {"who": row["who"], "how": row["how"], "solved": shares(row), "by seed": seeds, "tasks": row["items"]}
 
 
 def _claim(row: Row) -> dict[str, Any]:
-    return {
-        "measure": MEASURES[row["measure"]].title,
-        "who": row["arm"],
-        "against": row["against"],
-        "points": _points(row["mean"]),
-        "95 % interval": _span(row),
-        "by seed": ", ".join(map(_points, row["by_seed"])),
-        "p after Holm": None if row["adjusted_p"] is None else f"{row['adjusted_p']:.2g}",
-        "may be said": row["word"],
-    }
+    return {"measure": MEASURES[row["measure"]].title, **claim(row)}
 
 
-def _arms(skill: Row, picture: str) -> Iterator[str]:
+def _arms(skill: Row, drawn: str) -> Iterator[str]:
     yield "## What each part is worth\n"
-    yield from _picture(picture, "Every arm and its base on the first set, means over seeds with 95 % intervals")
+    yield from picture(drawn, "Every arm and its base on the first set, means over seeds with 95 % intervals")
     yield "The first arm less each other one; *improved* says that the first is better.\n"
     yield from table({"set": row["set"], **_claim(row)} for row in skill["arms"])
     yield "Every arm less its own base, asked the same:\n"
     yield from table({"set": row["set"], **_claim(row)} for row in skill["alike"])
-    yield (
-        "The p that counts is the greater of two: over items (exact, each item once) and over seeds (Student's paired "
-        "test). Holm's correction runs over the rows of one set and measure in a table. Intervals are the wider of "
-        "those over seeds and over items.\n"
-    )
+    yield f"{TESTED} Holm's correction runs over the rows of one set and measure in a table.\n"
 
 
-def _curve(picture: str) -> Iterator[str]:
-    if picture:
-        yield "## Curves\n"
-        yield f"Greedy accuracy on {SEEN} tasks of the newest student, means over seeds with 95 % intervals.\n"
-        yield from _picture(picture, f"{SEEN} accuracy by iteration, a line for each arm")
-
-
-def _picture(file: str, words: str) -> list[str]:
-    return [f"![{words}]({file})\n"] if file else []
-
-
-def _cost(found: Row) -> Iterator[str]:
-    yield "## Cost\n"
-    yield "Of a cell's run, means over seeds; *wall_s* is from its first event to its last.\n"
-    yield from table(found["cost"])
-    sat = found["skill"]["cost"]
-    yield (
+def exams(skill: Row) -> str:
+    """What all of them took."""
+    sat = skill["cost"]
+    return (
         f"All exams together: {sat['exams']} with {sat['attempts']:,} attempts and {sat['tokens']:,} tokens in "
         f"{sat['seconds']:,.0f} s.\n"
     )
-
-
-def _cells(skill: Row) -> Iterator[str]:
-    yield "## Every cell\n"
-    yield from table([*skill["bases"], *skill["cells"]])
-
-
-def _shares(row: Row) -> str:
-    return f"{100 * row['mean']:.1f} % ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
-
-
-def _points(value: float) -> str:
-    return f"{100 * value:+.1f}"
-
-
-def _span(row: Row) -> str:
-    if row["low"] is None:
-        return "no interval"
-    return f"{_points(row['low'])} to {_points(row['high'])}"

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from agent0 import seeds
 from agent0.arms import CONTROLS, MEASURES, ONE_SEED, Outcome, against, curves, paired, plain, read, told_arms
+from agent0.arms_page import page
 from agent0.assembly_cell import Plan, carry_cell
 from agent0.assembly_grid import Asked, plans_of, run_grid
 from agent0.cells import Cell, cells, chosen, effort, seeds_of, stated, with_models
@@ -192,14 +193,15 @@ def test_a_claim_holds_over_items_and_over_seeds() -> None:
     """By hand: b solves 20, 24 and 22 of 40 tasks that a does not, and never the other way round."""
     a = [cell("a", seed, "0" * 60, "1" * 20 + "0" * 40) for seed in range(3)]
     b = [cell("b", seed, "0" * 60, "1" * (20 + more) + "0" * (40 - more)) for seed, more in enumerate((20, 24, 22))]
-    (row,) = [one for one in against(a + b, ["test"], []) if one["arm"] == "b"]
+    (row,) = against(b + a, ["test"], [])
+    assert (row["arm"], row["against"]) == ("b", "a")
     assert row["by_seed"] == pytest.approx([20 / 60, 24 / 60, 22 / 60])
     assert row["mean"] == pytest.approx(22 / 60) and row["seeds"] == 3 and row["items"] == 60
     assert row["p_items"] == pytest.approx(2 * 0.5**24)  # 24 tasks gained by some seed, none lost
     t = (22 / 60) / ((2 / 60) / 3**0.5)  # standard deviation of 20, 24, 22 is 2
     assert row["p_seeds"] == pytest.approx(2 * (1 - seeds.share_below(t, 2)))
     assert row["p"] == row["adjusted_p"] == max(row["p_items"], row["p_seeds"]) and row["word"] == "improved"
-    other = next(one for one in against(b + a, ["test"], []) if one["arm"] == "a")
+    (other,) = against(a + b, ["test"], [])
     assert other["word"] == "fell" and other["mean"] == pytest.approx(-row["mean"])
     (mean,) = [one for one in told_arms(b, ["test"], []) if one["student"] == "trained"]
     assert mean["mean"] == pytest.approx(42 / 60) and mean["low"] < 40 / 60 and mean["high"] > 44 / 60
@@ -209,9 +211,9 @@ def test_seeds_that_disagree_and_a_single_seed_claim_nothing() -> None:
     """Every task is gained by two seeds of three: sure over items, and not over seeds."""
     a = [cell("a", seed, "0" * 40, "0" * 40 if seed else "1" * 20 + "0" * 20) for seed in range(3)]
     b = [cell("b", seed, "0" * 40, "1" * 40 if seed else "0" * 40) for seed in range(3)]
-    row = against(a + b, ["test"], [])[0]
+    row = against(b + a, ["test"], [])[0]
     assert row["p_items"] < 0.001 < 0.05 < row["p_seeds"] == row["p"] and row["word"] == "no difference shown"
-    alone = against([a[1], b[1]], ["test"], [])[0]
+    alone = against([b[1], a[1]], ["test"], [])[0]
     assert alone["word"] == ONE_SEED and alone["mean"] == 1.0 and alone["adjusted_p"] is None and alone["low"] is None
 
 
@@ -220,12 +222,12 @@ def test_arms_are_held_against_their_controls_and_holm_runs_over_arms() -> None:
     rows = against(held, ["test", "validation"], ["untrained", "forced_tool"])
     asked = [(row["measure"], row["arm"], row["against"]) for row in rows]
     assert [one for one in asked if one[0] == "test"] == [
-        *(("test", arm, "a") for arm in "bc"),
+        *(("test", "a", arm) for arm in "bc"),
         *(("test", arm, who) for who in ("untrained", "forced_tool") for arm in "abc"),
     ]
     assert ("validation", "a", "untrained") in asked and ("validation", "a", "forced_tool") not in asked
     means = {(row["against"], row["mean"]) for row in rows}
-    assert means == {("a", 0.0), ("untrained", 0.25), ("forced_tool", 0.5)}
+    assert means == {("b", 0.0), ("c", 0.0), ("untrained", 0.25), ("forced_tool", 0.5)}
     assert all(row["adjusted_p"] >= row["p"] for row in rows)
 
 
@@ -328,8 +330,10 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
     assert [one["cell"] for one in found["failed"]] == ["third-0"] and not found["complete"]
     assert "third-0 failed" in "".join(said) and "The rest goes on" in "".join(said)
     assert not any(Server(held.nats, folder / f"{arm}-0" / "nats").pid for arm in ("left", "right"))
-    page = grid_page(found)
-    assert "third-0 failed" in page and "Are &lt;equal&gt; arms equal?" in page and "http://" not in page
+    shown = grid_page(found)
+    assert "third-0 failed" in shown and "Are &lt;equal&gt; arms equal?" in shown and "http://" not in shown
+    text = page(found, {}, str(tmp_path / "twins.md"))
+    assert "Does left beat third? That cannot be told" in text and str(tmp_path) not in text
     refused(held)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from agent0.arms import ONE_SEED, Outcome, plain, read
+from agent0.arms_page import page
 from agent0.assembly_bases import make_bases, needed, provenance, with_base
 from agent0.assembly_cell import Plan, carry_cell, result
 from agent0.assembly_curriculum import check_curriculum
@@ -24,10 +25,10 @@ from agent0.exams import ExamSet
 from agent0.grids import grids
 from agent0.heldout import heldout
 from agent0.report.grid_page import grid_page
-from agent0.report.skill_pictures import files
+from agent0.report.grid_pictures import files
 from agent0.settings import RunConfig
 from agent0.skill import BASE, CONTROLS, MEASURES, Way, asked_of_base, asked_of_student, skill
-from agent0.skill_page import command, page, sentences
+from agent0.skill_page import sentences
 from events.checkpoints import StudentExamined
 from infra.models.tiny import packaged
 from infra.tiny import build
@@ -98,6 +99,7 @@ def cells(shares: dict[str, float], base: float = 0.2, seeds: int = 3, student: 
 def told(outcomes: list[Outcome]) -> dict[str, Any]:
     found = {"grid": "skill-search", "experiment": "skill", "question": "Is <it> so?", "profile": "search"}
     about = {one.arm: "an arm" for one in outcomes}
+    found |= {"models": [], "settings": {arm: {} for arm in about}}
     return found | {
         **{"seeds": [0, 1, 2], "given": {}, "effort": "Asked alike.", "about": about, "folder": "/somewhere"},
         **{"complete": True, "failed": [], "measures": [], "arms": [], "against": [], "cells": [], "curves": {}},
@@ -164,15 +166,17 @@ def test_sentences_say_what_is_shown_and_what_is_not() -> None:
 def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:
     found = json.loads(json.dumps(told(cells({"ours": 0.6, "random": 0.2}))))
     drawn = files(found)
-    text = page(found, {name: f"learning-{name}.svg" for name in drawn})
-    assert (text, drawn) == (page(found, {name: f"learning-{name}.svg" for name in drawn}), files(found))
+    names = {name: f"learning-{name}.svg" for name in drawn}
+    text = page(found, names, "docs/learning.md")
+    assert (text, drawn) == (page(found, names, "docs/learning.md"), files(found))
     assert set(drawn) == {"fresh", "harder", "arms"}  # nobody has a curve here
     for name, picture in drawn.items():
         assert ET.fromstring(picture).tag.endswith("svg") and "prefers-color-scheme: dark" in picture
         assert f"(learning-{name}.svg)" in text
     assert all(how in drawn["fresh"] for held in CONTROLS.values() for how in held)
     assert all(f"| {one['arm']} | {one['seed']} | student-1 |" in text for one in found["skill"]["cells"])
-    assert "/somewhere" not in text and command(found).startswith("agent0 experiment skill --arms ours,random")
+    told_by = "agent0 experiment skill --arms ours,random --jobs 2 --write docs/learning.md"
+    assert "/somewhere" not in text and f"# Learning\n\nIs <it> so?\n\n```\n{told_by}\n```" in text
     shown = grid_page(found)
     assert "Is &lt;it&gt; so?" in shown and "longer &lt;tasks&gt;" in shown and "62.5 %" in shown
 

@@ -1,6 +1,5 @@
 """Experiments that train: arms over seeds, one command for each grid there is; and other recipes for a run."""
 
-import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,7 +31,7 @@ Out = Annotated[
 
 Write = Annotated[
     Path | None,
-    typer.Option("--write", metavar="FILE", help="Write a Markdown page, its pictures beside it: docs/learning.md."),
+    typer.Option("--write", metavar="FILE", help="Write a Markdown page, its pictures beside it."),
 ]
 
 
@@ -82,9 +81,6 @@ def _command(entry: Grid) -> Callable[..., None]:
         )
         _carry(asked, out, write, as_json)
 
-    known = inspect.signature(command)
-    left = [one for name, one in known.parameters.items() if name != "write" or entry.exams]
-    vars(command)["__signature__"] = known.replace(parameters=left)
     return command
 
 
@@ -99,7 +95,7 @@ def _carry(asked: "Asked", out: Path | None, page_to: Path | None, as_json: bool
     page = out or Path(found["folder"]) / "page.html"
     _write(page, grid_page(found))
     if page_to:
-        _write_skill(page_to, found)
+        _write_markdown(page_to, found)
     if as_json:
         terminal.data({**found, "page": str(page)})
     else:
@@ -111,6 +107,8 @@ def _carry(asked: "Asked", out: Path | None, page_to: Path | None, as_json: bool
 
 
 def _tell(found: dict[str, Any]) -> None:
+    from agent0.arms_page import sentences
+
     terminal.text(found["effort"])
     seen = ("student", "seeds", "items", "mean", "low", "high")
     terminal.table(found["arms"], False, ("measure", "arm", *seen), title="\nMeans over seeds, with 95 % intervals")
@@ -122,28 +120,26 @@ def _tell(found: dict[str, Any]) -> None:
         title="\nPaired on the same items and seeds; Holm over arms",
     )
     if "skill" in found:
-        from agent0.skill_page import sentences
-
         for one in found["skill"]["sets"]:
             rows = [row for row in found["skill"]["means"] if row["set"] == one["name"]]
             title = f"\n{one['name']}: {one['title']}, share solved with 95 % intervals"
             terminal.table(rows, False, ("who", "how", "seeds", "items", "mean", "low", "high"), title=title)
-        terminal.text("\n" + "\n".join(one.replace("**", "") for one in sentences(found["skill"])))
+    terminal.text("\n" + "\n".join(one.replace("**", "") for one in sentences(found)))
     terminal.table(found["cost"], False, title="\nCost of a cell (means)")
     for one in found["failed"]:
         terminal.text(f"{one['cell']} failed: {one['why']}")
 
 
-def _write_skill(path: Path, found: dict[str, Any]) -> None:
-    """The Markdown page, and its pictures as files beside it."""
-    from agent0.report.skill_pictures import files
-    from agent0.skill_page import page
+def _write_markdown(path: Path, found: dict[str, Any]) -> None:
+    """The page, and its pictures as files beside it."""
+    from agent0.arms_page import page
+    from agent0.report.grid_pictures import files
 
     names = {}
     for name, text in files(found).items():
         names[name] = f"{path.stem}-{name}.svg"
         _write(path.with_name(names[name]), text)
-    _write(path, page(found, names))
+    _write(path, page(found, names, str(path)))
 
 
 def _write(path: Path, text: str) -> None:

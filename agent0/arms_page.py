@@ -1,0 +1,192 @@
+"""The page of a grid, for people to read as text: what was asked, what is shown, what it took. Every sentence on it
+follows from the numbers, whatever they are."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from agent0 import skill_page
+from agent0.analysis.improvement import FELL, IMPROVED
+from agent0.arms import CONTROLS, MEASURES, TESTED
+from agent0.grids import grids
+from agent0.markdown import claim, picture, points, shares, span, table
+
+Row = Mapping[str, Any]
+ARMS, CURVE = "arms", "curve"
+ANSWERS = {IMPROVED: "Yes", FELL: "No, it is worse"}
+STUDENTS = {"trained": "at the end", **CONTROLS}
+TOOK = {"attempts": "attempts", "tokens": "tokens", "wall_s": "seconds"}
+
+
+def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
+    """Markdown, from what the grid found. ``file`` is where it goes, ``pictures`` are files beside it: by set, ``arms``
+    and ``curve``."""
+    skill = found.get("skill")
+    return "\n".join(
+        [
+            f"<!-- Written by `agent0 experiment {found['experiment']} --write`; not by hand. -->\n",
+            f"# {PurePath(file).stem.replace('-', ' ').capitalize()}\n",
+            f"{found['question']}\n",
+            f"```\n{command(found, file)}\n```\n",
+            *_incomplete(found),
+            "## What is shown, and what is not\n",
+            *(f"- {said}" for said in sentences(found)),
+            "",
+            *_asked(found),
+            *(skill_page.parts(found, pictures) if skill else _measures(found, pictures.get(ARMS, ""))),
+            *_curve(pictures.get(CURVE, "")),
+            *_cost(found),
+            "## Every cell\n",
+            *table([*skill["bases"], *skill["cells"]] if skill else found["cells"]),
+        ]
+    )
+
+
+def command(found: Row, file: str) -> str:
+    """What writes the page ``file``; only what differs from the grid's own is said. A file that was named by its whole
+    path goes by its name alone."""
+    own, models = grids().get(found["experiment"]), found["models"]
+    arms = list(found["about"])[: len(found["about"]) // (1 + len(models))]
+    words = ["agent0", "experiment", found["experiment"]]
+    if own is None or found["profile"] != own.profile:
+        words += ["--profile", found["profile"]]
+    if own is None or found["seeds"] != list(own.seeds):
+        words += ["--seeds", ",".join(map(str, found["seeds"]))]
+    if own is None or arms != [arm.name for arm in own.arms]:
+        words += ["--arms", ",".join(arms)]
+    words += [word for model in models for word in ("--model", model)]
+    given = {key: text for key, text in found["given"].items() if key not in ("home", "profile")}
+    words += [word for key, text in given.items() for word in ("--set", f"{key}={text}")]
+    return shlex.join([*words, "--jobs", "2", "--write", PurePath(file).name if PurePath(file).is_absolute() else file])
+
+
+def sentences(found: Row) -> list[str]:
+    """What may be said: whether the first arm beats each other one, by how much, and what could not have been seen;
+    what training is worth beside each control."""
+    if "skill" in found:
+        return skill_page.sentences(found["skill"])
+    if not found["measures"]:
+        return ["Nothing was measured: no cell is finished."]
+    first, *others = found["about"]
+    told = [*_in_short(found, first, others), *(_beats(found, first, other) for other in others)]
+    told += [said for control in CONTROLS for name in found["measures"] if (said := _worth(found, control, name))]
+    return told + skill_page.still_base(found["cells"])
+
+
+def _in_short(found: Row, first: str, others: Sequence[str]) -> Iterator[str]:
+    """Is the first the best, by the measure that leads?"""
+    if not others:
+        return
+    words = {row["against"]: row["word"] for row in _first(found, found["measures"][0])}
+    shown = [other for other in others if words.get(other) == IMPROVED]
+    fell = [other for other in others if words.get(other) == FELL]
+    rest = [other for other in others if other not in (*shown, *fell)]
+    told = [f"not shown to be better than {', '.join(rest)}"] if rest else []
+    told += [f"worse than {', '.join(fell)}"] if fell else []
+    told += [f"better than {', '.join(shown)}"] if shown else []
+    best = "the best of these arms" if len(shown) == len(others) else "; ".join(told)
+    yield f"**In short, by {MEASURES[found['measures'][0]].title}:** {first} is {best}."
+
+
+def _beats(found: Row, first: str, other: str) -> str:
+    asked, lead = f"Does {first} beat {other}?", found["measures"][0]
+    rows = {name: row for name in found["measures"] for row in _first(found, name) if row["against"] == other}
+    if lead not in rows:
+        return f"**{asked} That cannot be told:** no seed has finished cells of both."
+    led = "; ".join(f"{MEASURES[name].title} {_difference(row)}" for name, row in rows.items())
+    answer = ANSWERS.get(rows[lead]["word"], "Not shown")
+    return f"**{asked} {answer}.** {first} less {other}, in points: {led}.{_missed(rows[lead])}"
+
+
+def _missed(row: Row) -> str:
+    """What could have been seen, where nothing was."""
+    if row["detectable"] is None or row["word"] in ANSWERS:
+        return ""
+    asked = f"With {row['seeds']} seeds and {row['items']} tasks"
+    if row["detectable"] >= 1:
+        return f" {asked} no difference would have been found with 80 % power, however large."
+    least = f"{100 * row['detectable']:.1f} points"
+    return f" {asked} a true difference of {least} would have been found (80 % power, before Holm's correction)."
+
+
+def _worth(found: Row, control: str, name: str) -> str:
+    rows = [row for row in found["against"] if row["measure"] == name and row["against"] == control]
+    led = "; ".join(f"{row['arm']} {_difference(row)}" for row in rows)
+    what = f"The student at the end less {CONTROLS[control]}, {MEASURES[name].title}"
+    return f"**{what}, in points:** {led}." if rows else ""
+
+
+def _difference(row: Row) -> str:
+    return f"{points(row['mean'])} ({span(row)}): {row['word']}"
+
+
+def _first(found: Row, measure: str) -> list[Row]:
+    """The first arm less each other one. Where none of its cells is finished, another one led, and nothing is said."""
+    first, *others = found["about"]
+    rows: list[Row] = [row for row in found["against"] if row["measure"] == measure and row["arm"] == first]
+    return [row for row in rows if row["against"] in others]
+
+
+def _incomplete(found: Row) -> list[str]:
+    if found["complete"]:
+        return []
+    whys = [f"{one['cell']} failed: {one['why'].replace(found['folder'] + '/', '')}" for one in found["failed"]]
+    return [f"**Not complete:** {len(found['cells'])} cells are finished. {'; '.join(whys)}\n"]
+
+
+def _asked(found: Row) -> Iterator[str]:
+    yield "## What was asked\n"
+    own = "; each has a base of its own" if "bases" in found else ""
+    yield f"Profile {found['profile']}. {found['effort']} Seeds: {', '.join(map(str, found['seeds']))}{own}.\n"
+    for arm, about in found["about"].items():
+        settings = ", ".join(f"`{key}={text}`" for key, text in found["settings"][arm].items())
+        yield f"- **{arm}**: {'; '.join(filter(None, (about, settings))) or 'the profile as it is'}"
+    yield ""
+
+
+def _measures(found: Row, drawn: str) -> Iterator[str]:
+    for place, name in enumerate(found["measures"]):
+        title = MEASURES[name].title
+        yield f"## {title[0].upper()}{title[1:]}\n"
+        yield from picture("" if place else drawn, f"{title} of every arm and its controls, means over seeds")
+        yield "Means over seeds with 95 % intervals; the tasks are the same for every seed and arm.\n"
+        yield from table(_mean(row) for row in found["arms"] if row["measure"] == name)
+        others = [claim(row) for row in _first(found, name)]
+        if others:
+            who = others[0]["who"]
+            yield f"{who} less each other arm; *{IMPROVED}*: {who} is better, *{FELL}*: the other one is.\n"
+            yield from table(others)
+        yield "The student at the end less what needs no training, arm by arm:\n"
+        held = [row for row in found["against"] if row["measure"] == name and row["against"] in CONTROLS]
+        yield from table(claim({**row, "against": CONTROLS[row["against"]]}) for row in held)
+    yield f"{TESTED} Holm's correction runs over the arms that are held against one another, or against one control.\n"
+
+
+def _mean(row: Row) -> dict[str, Any]:
+    student, right = STUDENTS[row["student"]], shares(row)
+    return {"arm": row["arm"], "student": student, "right": right, "seeds": row["seeds"], "tasks": row["items"]}
+
+
+def _curve(file: str) -> Iterator[str]:
+    if file:
+        yield "## Curves\n"
+        yield "Greedy accuracy on validation tasks of the newest student, means over seeds with 95 % intervals.\n"
+        yield from picture(file, "validation accuracy by iteration, a line for each arm")
+
+
+def _cost(found: Row) -> Iterator[str]:
+    yield "## Cost\n"
+    yield "Of a cell's run, means over seeds; *wall_s* is from its first event to its last.\n"
+    yield from table(found["cost"])
+    first, *others = found["cost"] or [{}]
+    beside = "; ".join(f"{one['arm']} {more}" for one in others if (more := _more(first, one)))
+    if beside:
+        yield f"Beside a cell of {first['arm']}: {beside}.\n"
+    if "skill" in found:
+        yield skill_page.exams(found["skill"])
+
+
+def _more(first: Row, one: Row) -> str:
+    change = {title: round(100 * (one[key] / first[key] - 1)) for key, title in TOOK.items() if first[key]}
+    return ", ".join(f"{title} {much:+d} %" for title, much in change.items())

@@ -1,0 +1,54 @@
+"""What a grid came to, drawn: for its HTML page, and as files beside the Markdown one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from agent0.arms import MEASURES
+from agent0.arms_page import ARMS, CURVE
+from agent0.report import skill_pictures
+from agent0.report.drawing import Score, as_file, intervals, lines
+
+Row = Mapping[str, Any]
+
+
+def curve(found: Row) -> Markup:
+    """Validation accuracy by iteration, a line for each arm; empty without one."""
+    curves = {arm: {row["iteration"]: row for row in curve} for arm, curve in found["curves"].items() if curve}
+    places = sorted({place for held in curves.values() for place in held})
+    return lines(
+        {arm: [held[place]["mean"] if place in held else None for place in places] for arm, held in curves.items()},
+        ["untrained" if place < 0 else str(place) for place in places],
+        "validation accuracy by iteration, mean over seeds with 95 % intervals",
+        {
+            arm: [(held[place]["low"], held[place]["high"]) if place in held else None for place in places]
+            for arm, held in curves.items()
+        },
+    )
+
+
+def means(found: Row, measure: str) -> Markup:
+    """Every arm by one measure, its controls below it."""
+    groups: dict[str, list[Score]] = {}
+    for row in _of(found, measure):
+        groups.setdefault(row["arm"], []).append(Score(_student(row), row["mean"], row["low"], row["high"]))
+    return intervals(groups, f"{MEASURES[measure].title}: means over seeds with 95 % intervals")
+
+
+def _of(found: Row, measure: str) -> list[Row]:
+    return [row for row in found["arms"] if row["measure"] == measure]
+
+
+def _student(row: Row) -> str:
+    return "at the end" if row["student"] == "trained" else str(row["student"]).replace("_", " ")
+
+
+def files(found: Row) -> dict[str, str]:
+    """By name, the text of an SVG file for each picture there is something on."""
+    drawn = {CURVE: as_file(curve(found), [arm for arm, held in found["curves"].items() if held])}
+    if "skill" in found:
+        drawn |= skill_pictures.files(found["skill"])
+    for lead in [] if "skill" in found else found["measures"][:1]:
+        drawn[ARMS] = as_file(means(found, lead), list(dict.fromkeys(map(_student, _of(found, lead)))))
+    return {name: text for name, text in drawn.items() if text}

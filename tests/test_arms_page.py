@@ -1,0 +1,210 @@
+"""The page of a grid says what its numbers say: yes, no, not shown, and how much could have been seen; the command on
+it writes it again."""
+
+import json
+import shlex
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent0.arms import CONTROLS, ONE_SEED, Outcome, against, cost, curves, plain, seen, told_arms
+from agent0.arms_page import command, page, sentences
+from agent0.markdown import points, span
+from agent0.report.grid_page import grid_page
+from agent0.report.grid_pictures import files
+from tests.terminal import agent0 as call
+from tests.test_grids import cell
+
+TASKS = 60
+FULL = {"attempts": 100.0, "tokens": 5000.0, "model_s": 1.0, "steps": 3.0, "training_s": 1.0, "wall_s": 9.0}
+Right = Mapping[str, Sequence[int]]
+"""By arm, seed by seed: how many of the tasks are solved at the end, the first so many."""
+
+
+def outcomes_of(right: Right, before: int = 10) -> list[Outcome]:
+    return [
+        replace(cell(arm, seed, marks(before), marks(n)), cost=FULL)
+        for arm, solved in right.items()
+        for seed, n in enumerate(solved)
+    ]
+
+
+def marks(solved: int) -> str:
+    return "1" * solved + "0" * (TASKS - solved)
+
+
+def found_of(outcomes: Sequence[Outcome], arms: Sequence[str], failed: Sequence[str] = ()) -> dict[str, Any]:
+    measures = ["test", "validation"] if outcomes else []
+    told = {"grid": "try", "experiment": "try", "question": "Which is best?", "profile": "tiny", "models": []}
+    whys = [{"cell": name, "why": f"No. (exit code 2; /somewhere/try/{name}/said.txt)"} for name in failed]
+    return told | {
+        **{"seeds": [0, 1, 2], "given": {}, "effort": "Asked alike.", "folder": "/somewhere/try"},
+        **{"about": dict.fromkeys(arms, "an arm"), "settings": {arm: {"tasks": "3"} for arm in arms}},
+        **{
+            "complete": not failed,
+            "failed": whys,
+            "measures": measures,
+            "arms": told_arms(outcomes, measures, CONTROLS),
+        },
+        **{"against": against(outcomes, measures, list(CONTROLS)), "curves": curves(outcomes), "cost": cost(outcomes)},
+        "cells": seen(outcomes, measures),
+    }
+
+
+def told(right: Right) -> dict[str, Any]:
+    return found_of(outcomes_of(right), list(right))
+
+
+def answer(found: Mapping[str, Any], other: str = "b") -> str:
+    (said,) = [one for one in sentences(found) if one.startswith(f"**Does a beat {other}?")]
+    return said
+
+
+# --- words follow from numbers
+
+
+def test_a_clear_win_is_a_yes_and_a_clear_loss_a_no() -> None:
+    found = told({"a": (50, 51, 52), "b": (20, 20, 21), "c": (15, 15, 15)})
+    assert sentences(found)[0] == "**In short, by test accuracy:** a is the best of these arms."
+    assert answer(found).startswith("**Does a beat b? Yes.** a less b, in points: test accuracy +51.1 (")
+    assert "would have been found" not in "".join(sentences(found))
+    found = told({"a": (20, 20, 21), "b": (50, 51, 52), "c": (5, 5, 5), "d": (20, 20, 21)})
+    short = "a is not shown to be better than d; worse than b; better than c."
+    assert sentences(found)[0].endswith(short)
+    assert answer(found).startswith("**Does a beat b? No, it is worse.** a less b, in points: test accuracy -51.1 (")
+
+
+def test_where_nothing_is_shown_it_says_what_would_have_been() -> None:
+    found = told({"a": (30, 32, 31), "b": (31, 31, 31)})
+    least = found["against"][0]["detectable"]
+    assert 0 < least < 0.5
+    assert answer(found).startswith("**Does a beat b? Not shown.** a less b, in points: test accuracy +0.0 (")
+    assert f"With 3 seeds and 60 tasks a true difference of {100 * least:.1f} points would have been" in answer(found)
+    assert sentences(found)[0].endswith("a is not shown to be better than b.")
+    few = told({"a": (10, 50), "b": (30, 30)})
+    assert "With 2 seeds and 60 tasks no difference would have been found" in answer(few)
+
+
+def test_one_seed_claims_nothing() -> None:
+    found = told({"a": (60,), "b": (0,)})
+    assert answer(found).startswith(
+        "**Does a beat b? Not shown.** a less b, in points: test accuracy +100.0 (no interval"
+    )
+    assert ONE_SEED in answer(found) and "would have been found" not in answer(found)
+    text = page(found, {}, "docs/try.md")
+    assert "improved |" not in text and "| fell |" not in text
+
+
+def test_a_failed_cell_is_named_and_nothing_is_said_of_its_arm() -> None:
+    right = {"a": (50, 50, 50), "b": (10, 10, 10)}
+    found = found_of(outcomes_of(right), ["a", "b", "c"], ["c-0"])
+    assert answer(found, "c") == "**Does a beat c? That cannot be told:** no seed has finished cells of both."
+    assert sentences(found)[0].endswith("a is not shown to be better than c; better than b.")
+    text = page(found, {}, "docs/try.md")
+    assert "**Not complete:** 6 cells are finished. c-0 failed: No. (exit code 2; c-0/said.txt)" in text
+    found = found_of(outcomes_of(right), ["first", "a", "b"], ["first-0"])
+    assert "? Yes" not in "".join(sentences(found)) and "a less each" not in page(found, {}, "docs/try.md")
+    none = found_of([], ["a", "b"], ["a-0", "b-0"])
+    assert "- Nothing was measured: no cell is finished." in page(none, {}, "docs/try.md") and files(none) == {}
+
+
+def test_who_was_never_trained_is_named() -> None:
+    still = [replace(one, student="base") for one in outcomes_of({"b": (10,)}, 10)]
+    found = found_of([*outcomes_of({"a": (50,)}), *still], ["a", "b"])
+    assert sentences(found)[-1].endswith("the student is still the base: b (seed 0).")
+    assert not any("still the base" in said for said in sentences(told({"a": (50,)})))
+
+
+def test_what_it_took_is_told_beside_the_first() -> None:
+    outcomes = outcomes_of({"a": (1, 1), "b": (1, 1)})
+    dear = [replace(one, cost={**FULL, "tokens": 6000.0}) if one.arm == "b" else one for one in outcomes]
+    assert "Beside a cell of a: b attempts +0 %, tokens +20 %, seconds +0 %." in page(found_of(dear, "ab"), {}, "x.md")
+    free = [replace(one, cost=dict.fromkeys(FULL, 0.0)) for one in outcomes]
+    assert "Beside a cell" not in page(found_of(free, "ab"), {}, "x.md")
+
+
+seeds = st.lists(st.integers(0, TASKS), min_size=1, max_size=3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seeds, seeds)
+def test_turning_the_arms_round_turns_the_answer(one: list[int], other: list[int]) -> None:
+    there, back = (told(right) for right in ({"a": one, "b": other}, {"a": other, "b": one}))
+    turned = {"Yes": "No, it is worse", "No, it is worse": "Yes", "Not shown": "Not shown"}
+    verdicts = [answer(found).partition("? ")[2].partition(".**")[0] for found in (there, back)]
+    assert verdicts[0] == turned[verdicts[1]]
+    text = page(there, {}, "docs/try.md")
+    for row in there["against"]:
+        assert f"| {points(row['mean'])} | {span(row)} |" in text and text.count(row["word"]) >= 1
+    assert ("? Yes" in text) == (there["against"][0]["word"] == "improved")
+    assert "-0.0 " not in text and "nan" not in text
+
+
+# --- pictures
+
+
+def test_pictures_are_whole_files_for_light_and_dark() -> None:
+    found = told({"a": (50, 51, 52), "b": (20, 20, 21)})
+    drawn = files(found)
+    assert set(drawn) == {"arms", "curve"} and drawn == files(json.loads(json.dumps(found)))
+    for text in drawn.values():
+        root = ET.fromstring(text)
+        wide, high = (float(side) for side in root.attrib["viewBox"].split()[2:])
+        places = [(float(e.attrib["x"]), float(e.attrib["y"])) for e in root.iter() if e.tag.endswith("text")]
+        assert len(places) > 5 and all(0 <= x < wide and 0 < y < high for x, y in places)
+        assert "prefers-color-scheme: dark" in text and "http://" not in text.replace('xmlns="http://', "")
+        assert ">a</text>" in text and ">b</text>" in text
+    dots = [e for e in ET.fromstring(drawn["arms"]).iter() if "dot" in e.attrib.get("class", "")]
+    assert len(dots) == 2 * 3 + 3  # two arms at the end, untrained and with their tool forced; and the key
+    text = page(found, {name: f"try-{name}.svg" for name in drawn}, "docs/try.md")
+    assert "](try-arms.svg)" in text and "](try-curve.svg)" in text
+
+
+def test_the_html_page_says_the_same() -> None:
+    found = told({"a": (50, 51, 52), "b": (20, 20, 21)})
+    shown = grid_page(found)
+    assert all(said.replace("**", "") in shown for said in sentences(found))
+
+
+# --- the command line
+
+
+def test_only_what_differs_from_the_grids_own_is_on_the_command_line() -> None:
+    arms = ("joint", "alternate", "student", "teacher")
+    own = found_of([], arms) | {"experiment": "schedule"}
+    assert command(own, "docs/schedules.md") == "agent0 experiment schedule --jobs 2 --write docs/schedules.md"
+    assert command(own, "/somewhere/schedules.md").endswith("--write schedules.md")
+    assert "--profile long --seeds 4" in command(own | {"profile": "long", "seeds": [4]}, "x.md")
+
+
+WORDS = ("--profile", "scripted", "--seeds", "0,1", "--arms", "bandit,frozen", "--model", "scripted:other")
+GIVEN = ("--set", "run.iterations=3", "--set", "run.evaluation.levels=[1, 2]")
+
+
+def test_the_command_on_a_page_writes_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of cells that are finished, so that none is carried."""
+    monkeypatch.chdir(tmp_path)
+    names = ("bandit", "frozen", "bandit-other", "frozen-other")
+    for one in outcomes_of(dict.fromkeys(names, (30, 31))):
+        folder = tmp_path / "grids" / "curriculum-scripted" / f"{one.arm}-{one.seed}"
+        folder.mkdir(parents=True)
+        (folder / "result.json").write_text(json.dumps(plain(one)))
+    said = call("experiment", "curriculum", *WORDS, *GIVEN, "--write", "docs/a-page.md", home=tmp_path)
+    assert said.code == 0 and "Does bandit beat frozen? Not shown." in said.out, said.err
+    pages = sorted((tmp_path / "docs").iterdir())
+    assert [one.name for one in pages] == ["a-page-arms.svg", "a-page-curve.svg", "a-page.md"]
+    written = [one.read_text() for one in pages]
+    assert "# A page\n" in written[2] and str(tmp_path) not in written[2]
+    assert "- **frozen-other**: teacher never trained; `curriculum.kind=bandit`" in written[2]
+    agent0, *words = shlex.split(written[2].split("```")[1])
+    assert agent0 == "agent0" and "run.evaluation.levels=[1, 2]" in words
+    for one in pages:
+        one.unlink()
+    assert call(*words, home=tmp_path).code == 0
+    assert [one.read_text() for one in pages] == written
