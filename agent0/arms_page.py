@@ -137,8 +137,10 @@ def _incomplete(found: Row) -> list[str]:
 
 def _asked(found: Row) -> Iterator[str]:
     yield "## What was asked\n"
+    seeds, more = (", ".join(map(str, found[name])) for name in ("seeds", "more_seeds"))
+    seeds += f"; {next(iter(found['about']))} with {more} as well" if more else ""
     own = "; each has a base of its own" if "bases" in found else ""
-    yield f"Profile {found['profile']}. {found['effort']} Seeds: {', '.join(map(str, found['seeds']))}{own}.\n"
+    yield f"Profile {found['profile']}. {found['effort']} Seeds: {seeds}{own}.\n"
     for arm, about in found["about"].items():
         settings = ", ".join(f"`{key}={text}`" for key, text in found["settings"][arm].items())
         yield f"- **{arm}**: {'; '.join(filter(None, (about, settings))) or 'the profile as it is'}"

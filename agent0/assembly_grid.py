@@ -36,12 +36,14 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Asked:
-    """A grid as a person wants it. ``given``: settings by dotted key that were typed; ``profile``: as it was typed."""
+    """A grid as a person wants it. ``more`` seeds are of the first arm alone. ``given``: settings by dotted key that
+    were typed; ``profile``: as it was typed."""
 
     grid: Grid
     name: str
     profile: str
     seeds: tuple[int, ...]
+    more: tuple[int, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict)
     only: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
@@ -139,7 +141,7 @@ async def _laid_out(settings: Settings, asked: Asked) -> tuple[Path, dict[str, R
     own = {key: text for key, text in asked.grid.settings.items() if key.removeprefix("run.") not in typed}
     base = (await with_policy(settings)).run
     plans = plans_of(amended(base, own), arms)
-    all_cells = cells(asked.name, plans, asked.seeds)
+    all_cells = cells(asked.name, plans, asked.seeds, asked.more)
     for plan in plans.values():
         check_models(plan)
         for exam in (*asked.grid.exams, *asked.grid.base_exams):
@@ -261,6 +263,7 @@ def _found(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
         "question": grid.question,
         "profile": asked.profile,
         "seeds": list(asked.seeds),
+        "more_seeds": list(asked.more),
         "given": dict(asked.given),
         "effort": stated(plans),
         "models": list(asked.models),

@@ -27,8 +27,9 @@ class Cell:
         return f"{self.arm}-{self.seed}"
 
 
-def cells(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int]) -> list[Cell]:
-    """All cells of the grid ``name``, seed by seed: a grid that is stopped half-way has whole pairs.
+def cells(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int], more: Sequence[int] = ()) -> list[Cell]:
+    """All cells of the grid ``name``, seed by seed: a grid that is stopped half-way has whole pairs. ``more`` seeds are
+    of the first arm alone.
 
     Raises:
         ConfigError: no such name, no seed, or arms that cannot be compared.
@@ -39,17 +40,19 @@ def cells(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int]) -> li
         )
     if not seeds:
         raise ConfigError("There is no seed.", "A cell is an arm with a seed.", "Say --seeds 0,1,2.")
-    if len(set(seeds)) != len(seeds):
+    if len({*seeds, *more}) != len(seeds) + len(more):
         raise ConfigError("A seed is named twice.", "The same cell again says nothing new.", "Name each seed once.")
     _check(plans)
-    out = []
-    for seed in seeds:
-        for arm, plan in plans.items():
-            run = f"{name}-{arm}-{seed}"
-            if not TOKEN.fullmatch(run):
-                raise ConfigError(f"{run[:80]!r} is too long for a run.", fix="Choose a shorter --name.")
-            out.append(Cell(arm, seed, run, plan.model_copy(update={"seed": seed})))
-    return out
+    first = next(iter(plans), "")
+    pairs = [(arm, seed) for seed in seeds for arm in plans] + [(first, seed) for seed in more]
+    return [_cell(name, arm, seed, plans[arm]) for arm, seed in pairs]
+
+
+def _cell(name: str, arm: str, seed: int, plan: RunConfig) -> Cell:
+    run = f"{name}-{arm}-{seed}"
+    if not TOKEN.fullmatch(run):
+        raise ConfigError(f"{run[:80]!r} is too long for a run.", fix="Choose a shorter --name.")
+    return Cell(arm, seed, run, plan.model_copy(update={"seed": seed}))
 
 
 def seeds_of(text: str) -> tuple[int, ...]:

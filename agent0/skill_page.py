@@ -5,6 +5,7 @@ from typing import Any
 
 from agent0.analysis.improvement import FELL, IMPROVED
 from agent0.arms import ONE_SEED, TESTED
+from agent0.comparison import LEVEL
 from agent0.markdown import claim, picture, points, shares, span, table
 from agent0.skill import BASE, MEASURES
 
@@ -64,7 +65,17 @@ def _claimed(rows: Sequence[Row], shown: Sequence[Row]) -> str:
     if all(row["word"] == ONE_SEED for row in rows):
         return f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}."
     told = f"Better is shown for {len(shown) if len(shown) < len(rows) else 'each'} of {len(rows)} controls."
-    return told + _apart(rows)
+    return told + _apart(rows) + _together(rows)
+
+
+def _together(rows: Sequence[Row]) -> str:
+    """Better than every control at once: that is so where it holds for each, so no correction is due and the greatest
+    p is that of all (the intersection-union test, Berger 1982)."""
+    ps = [row["p"] for row in rows]
+    if None in ps or any(row["mean"] <= 0 for row in rows):
+        return ""
+    shown = "is shown" if max(ps) < LEVEL and all(row["low"] > 0 for row in rows) else "is not shown"
+    return f" That it is better than every one of them {shown} (p = {max(ps):.2g}, the greatest of all)."
 
 
 def _apart(rows: Sequence[Row]) -> str:

@@ -101,7 +101,14 @@ def told(outcomes: list[Outcome]) -> dict[str, Any]:
     about = {one.arm: "an arm" for one in outcomes}
     found |= {"models": [], "settings": {arm: {} for arm in about}}
     return found | {
-        **{"seeds": [0, 1, 2], "given": {}, "effort": "Asked alike.", "about": about, "folder": "/somewhere"},
+        **{
+            "seeds": [0, 1, 2],
+            "more_seeds": [],
+            "given": {},
+            "effort": "Asked alike.",
+            "about": about,
+            "folder": "/somewhere",
+        },
         **{"complete": True, "failed": [], "measures": [], "arms": [], "against": [], "cells": [], "curves": {}},
         **{"cost": [dict.fromkeys(COST, 1.0) | {"arm": "ours"}], "skill": skill(outcomes, (FRESH, HARDER))},
     }
@@ -159,8 +166,25 @@ def test_sentences_say_what_is_shown_and_what_is_not() -> None:
     worse = sentences(skill(cells({"ours": 0.05}, base=0.6), (FRESH,)))
     assert "55.0 points less than the best control" in worse[0] and "Worse than: any." in worse[0]
     assert "improved" not in "".join(worse) and "for each" not in "".join(worse + same)
+    assert "every one of them is shown (p = " in better[0] and not any("every one" in said for said in worse + same)
     alone = sentences(skill(cells({"ours": 0.9}, seeds=1), (FRESH,)))
     assert f"O{ONE_SEED[1:]}." in alone[0] and "is shown" not in alone[0]
+
+
+def test_more_seeds_of_the_first_arm_count_beside_controls_and_not_beside_other_arms() -> None:
+    five = [one for one in cells({"ours": 0.6, "random": 0.2}, seeds=5) if one.arm == "ours" or one.seed < 3]
+    found = skill(five, (FRESH,))
+    assert {row["seeds"] for row in found["against"]} == {5} and {row["seeds"] for row in found["arms"]} == {3}
+    assert {(row["arm"], row["seeds"]) for row in found["alike"]} == {("ours", 5), ("random", 3)}
+    few, many = (sentences(skill(held, (FRESH,)))[0] for held in (cells({"ours": 0.6, "random": 0.2}), five))
+    assert "every one of them is shown" in few and "every one of them is shown" in many and few != many
+    text = page(told(five) | {"more_seeds": [3, 4]}, {}, "docs/learning.md")
+    assert "Seeds: 0, 1, 2; ours with 3, 4 as well" in text and "--seeds" not in text.split("## What is shown")[0]
+
+
+def test_a_lead_that_one_control_may_explain_is_not_a_lead_over_every_one() -> None:
+    near = sentences(skill(cells({"ours": 0.205}, base=0.2), (FRESH,)))
+    assert not any("every one of them is shown" in said for said in near)
 
 
 def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:

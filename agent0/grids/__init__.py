@@ -30,6 +30,8 @@ class Arm:
 class Grid:
     """An experiment. The first arm is what the others are measured against.
 
+    With ``more_seeds`` that arm runs besides: what it is worth beside controls rests on these, too.
+
     ``measures`` are names of ``agent0.arms.MEASURES``, the first one leads; ``controls`` of ``agent0.arms.CONTROLS``,
     which need no training. ``settings`` hold for every arm, where the person who asks does not say otherwise.
 
@@ -43,6 +45,7 @@ class Grid:
     arms: tuple[Arm, ...]
     profile: str = "tiny"
     seeds: tuple[int, ...] = (0, 1, 2)
+    more_seeds: tuple[int, ...] = ()
     measures: tuple[str, ...] = ("test", "validation")
     controls: tuple[str, ...] = ("untrained", "forced_tool")
     settings: Mapping[str, str] = field(default_factory=dict)

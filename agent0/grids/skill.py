@@ -33,6 +33,7 @@ grid(
             Arm("explore", {f"{STUDENT}.explore": "0.5"}, "no wrong tries in the lessons of the first half"),
         ),
         profile="search",
+        more_seeds=(3, 4),
         measures=("validation",),
         controls=("untrained",),
         settings={"evaluation.test": "0", "evaluation.checked": "0", "evaluation.levels": "[2, 3]"},
