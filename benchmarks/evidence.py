@@ -20,10 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-from agent0.assembly import open_log
-from agent0.assembly_archive import export
-from agent0.assembly_import import bring
-from agent0.assembly_seals import look, sealer, verify
+from agent0.assembly.archive import export
+from agent0.assembly.importing import bring
+from agent0.assembly.seals import look, sealer, verify
+from agent0.assembly.world import open_log
 from agent0.configuration import load
 from agent0.seals import Chain
 from agent0.settings import Settings

@@ -33,10 +33,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from agent0.assembly import open_log
-from agent0.assembly_branches import state_at
-from agent0.assembly_experiments import Rescore, rescore_run
-from agent0.assembly_replay import Build, build
+from agent0.assembly.branches import state_at
+from agent0.assembly.experiments import Rescore, rescore_run
+from agent0.assembly.replay import Build, build
+from agent0.assembly.world import open_log
 from agent0.branches import read_whole
 from agent0.configuration import load
 from agent0.run import evolve

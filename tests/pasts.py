@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent0.assembly import open_log
+from agent0.assembly.world import open_log
 from agent0.configuration import load
 from agent0.families import families
 from agent0.panel import combined
@@ -65,7 +65,7 @@ class _Mixed(Handler):
 def tell() -> tuple[list[Recorded], MemoryArtifacts]:
     """The events of such a run, ``r1``, and what they name: the first in which verifiers of every kind say yes and no,
     and a judge made an answer right."""
-    for seed in range(4, 40):
+    for seed in range(18, 54):  # the first will do, as long as models and families draw what they draw
         told, artifacts = _tell(small(**PLAN, seed=seed))
         verdicts = [r.event for r in told if isinstance(r.event, tasks.ResultVerified)]
         kinds = {(event.verifier, event.correct) for event in verdicts}

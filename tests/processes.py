@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agent0.assembly import known_handlers, open_log
+from agent0.assembly.world import known_handlers, open_log
 from agent0.configuration import load
 from agent0.errors import Kind
 from events.base import Recorded

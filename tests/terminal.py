@@ -7,12 +7,22 @@ import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from agent0.cli import main
+from agent0 import cli
+
+_build = cli.build
+
+
+@cache
+def _command(rooms: tuple[str, ...]) -> Any:
+    """What is found in ``rooms``, made once: making it takes longer than most commands."""
+    return get_command(_build())
 
 
 @dataclass(frozen=True)
@@ -36,13 +46,15 @@ def agent0(*arguments: str, home: Path | None = None, stdin: str = "") -> Said:
     """Run one command with its data in ``home``."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, _signals_kept():
+        if cli.build is _build:  # else a test put another one in its place
+            patch.setattr(cli, "build", lambda: _command(tuple(cli.__path__)))
         patch.setattr(sys, "argv", ["agent0", *arguments])
         patch.setattr(sys, "stdin", io.StringIO(stdin))
         if home:
             patch.setenv("AGENT0_HOME", str(home))
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                main()
+                cli.main()
                 code = 0
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -18,7 +18,7 @@ ROOMS = {
     "infra": {"infra", "agent0", "events"},
 }
 RIM = (
-    "agent0/assembly*.py",
+    "agent0/assembly/*.py",
     "agent0/cli/*",
     "agent0/report/*",
     "agent0/configuration.py",
@@ -59,7 +59,7 @@ OUTSIDERS = {
     "ollama": ("infra/models/ollama.py",),
     "peft": ("infra/models/*", "infra/lora.py"),
     "platformdirs": ("agent0/configuration.py",),
-    "prometheus_client": ("agent0/assembly_metrics.py",),
+    "prometheus_client": ("agent0/assembly/metrics.py",),
     "pydantic": (
         "events/*",
         "agent0/settings.py",
@@ -146,7 +146,8 @@ def walls(file: Source) -> Iterator[str]:
         if room in ROOMS:
             if not file.rim and room not in ROOMS[file.room]:
                 yield f"imports {module}"
-            if not file.rim and any(matches(one, RIM) for one in (f"{path}.py", f"{path}/{name}.py")):
+            named = (f"{path}.py", f"{path}/__init__.py", f"{path}/{name}.py", f"{path}/{name}/__init__.py")
+            if not file.rim and any(matches(one, RIM) for one in named):
                 yield f"imports {module} of the rim"
             if name.startswith("_"):
                 yield f"imports {module}.{name}"

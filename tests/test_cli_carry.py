@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly import open_log, open_world, run_handlers
+from agent0.assembly.world import open_log, open_world, run_handlers
 from agent0.cli import run as run_commands
 from agent0.configuration import load
 from tests.terminal import agent0 as call
@@ -149,7 +149,7 @@ def test_a_run_whose_process_fails_is_paused(tmp_path, monkeypatch):
     async def broken(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("agent0.assembly_tables.run_projector", broken)
+    monkeypatch.setattr("agent0.assembly.tables.run_projector", broken)
     told = call("run", "start", *SMALL, home=tmp_path)
     assert told.code == 5
     assert told.err.index("profile scripted") < told.err.index("agent0 run resume ")

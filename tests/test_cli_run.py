@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly import open_log, recorded
+from agent0.assembly.world import open_log, recorded
 from agent0.cli.progress import Progress, frontier
 from agent0.configuration import load
 from events.alarms import ReactionFailed

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent0.assembly import open_port
+from agent0.assembly.world import open_port
 from agent0.decontamination import Index
 from agent0.errors import ConfigError
 from agent0.run import evolve

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import agent0.families as room
-from agent0.assembly import check_names
+from agent0.assembly.world import check_names
 from agent0.curriculum import allocate, frontier_value, learn, remember, slots, stream
 from agent0.errors import ConfigError
 from agent0.families import families

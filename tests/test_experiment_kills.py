@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from agent0 import assembly_experiments
-from agent0.assembly_archive import export
-from agent0.assembly_experiments import Rescore, gather, rescore_run
-from agent0.assembly_import import bring
-from agent0.assembly_retrain import Retrain, retrain
+from agent0.assembly import experiments
+from agent0.assembly.archive import export
+from agent0.assembly.experiments import Rescore, gather, rescore_run
+from agent0.assembly.importing import bring
+from agent0.assembly.retrain import Retrain, retrain
 from agent0.errors import NotFoundError, OperationError
 from agent0.settings import RewardConfig, Settings
 from events.base import Event, Recorded
@@ -36,10 +36,10 @@ SEED = random.SystemRandom().randrange(10**6)
 
 KILLED = f"""
 import os, signal, sys
-from agent0 import assembly_experiments
+from agent0.assembly import experiments
 from infra.log_link import Link
 
-assembly_experiments.PART = {PART}
+experiments.PART = {PART}
 moment, stored = int(sys.argv.pop(1)), sys.argv.pop(1) == "stored"
 request, count = Link.request, 0
 
@@ -96,7 +96,7 @@ def made(told: list[Recorded]) -> list[tuple[str, Artifact | None, str]]:
 def test_a_killed_experiment_ends_as_one_that_was_left_alone(
     kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly_experiments, "PART", PART)
+    monkeypatch.setattr(experiments, "PART", PART)
     draw = random.Random(SEED)
     rules = tmp_path / "rules.toml"
     rules.write_text("[weights]\nnovelty = 0.4\n")

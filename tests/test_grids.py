@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from agent0 import seeds
 from agent0.arms import CONTROLS, MEASURES, ONE_SEED, Outcome, against, curves, paired, plain, read, told_arms
 from agent0.arms_page import page
-from agent0.assembly_cell import Plan, carry_cell
-from agent0.assembly_grid import Asked, plans_of, run_grid
+from agent0.assembly.cell import Plan, carry_cell
+from agent0.assembly.grid import Asked, plans_of, run_grid
 from agent0.cells import Cell, cells, chosen, effort, seeds_of, stated, with_models
 from agent0.configuration import load
 from agent0.errors import ConfigError, OperationError
@@ -298,7 +298,7 @@ TWINS = Grid("twins", "Are <equal> arms equal?", (Arm("left"), Arm("right"), Arm
 ASKED = Asked(TWINS, "twins", "scripted", (0,), SMALL)
 SCRIPT = """
 import asyncio, sys
-from agent0.assembly_grid import run_grid
+from agent0.assembly.grid import run_grid
 from tests.test_grids import ASKED, settings_at
 asyncio.run(run_grid(settings_at(sys.argv[1]), ASKED, lambda text: print(text, flush=True)))
 """

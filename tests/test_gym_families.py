@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly import check_names
+from agent0.assembly.world import check_names
 from agent0.errors import ConfigError
 from agent0.families import Family, asked, families, fault, gym
 from agent0.heldout import heldout, split_of, task_of

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly import open_log, recorded
+from agent0.assembly.world import open_log, recorded
 from agent0.configuration import load as load_settings
 from agent0.snapshots import load
 from agent0.storing import get_progress

@@ -11,7 +11,7 @@ from statistics import fmean
 import pytest
 import pytest_asyncio
 
-from agent0.assembly import started as started_of
+from agent0.assembly.world import started as started_of
 from agent0.families import Family, Params, families
 from agent0.parsing import parse_turn
 from agent0.ports import Sandbox, SandboxCall

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly import check_names
+from agent0.assembly.world import check_names
 from agent0.configuration import load
 from agent0.deeds import Deed
 from agent0.errors import ConfigError

@@ -5,14 +5,14 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from agent0 import assembly_models as models
+from agent0.assembly import models
 from agent0.errors import ConfigError
 from agent0.settings import ActorConfig, Settings, StudentConfig
 from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts
 
 PLUGIN = """
-from agent0.assembly_models import Provider, provider
+from agent0.assembly.models import Provider, provider
 from infra.models.scripted import Scripted
 provider(Provider("stranger", lambda actor, settings, artifacts: Scripted(artifacts)))
 """

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agent0.assembly import open_log, recorded, started
-from agent0.assembly_policy import change, changes, rows, with_policy
-from agent0.assembly_tables import catch_up, reading
+from agent0.assembly.policy import change, changes, rows, with_policy
+from agent0.assembly.tables import catch_up, reading
+from agent0.assembly.world import open_log, recorded, started
 from agent0.configuration import load
 from agent0.errors import ConfigError
 from agent0.policy import FIELDS, checked, judge_command, judge_python, judge_sql, resolve, verdict, warning

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from agent0 import assembly_reverify
-from agent0.assembly_experiments import Rescore, gather, rescore_run
-from agent0.assembly_retrain import Retrain, retrain
-from agent0.assembly_reverify import Reverify, planned, reverify
+from agent0.assembly import reverify as reverifies
+from agent0.assembly.experiments import Rescore, gather, rescore_run
+from agent0.assembly.retrain import Retrain, retrain
+from agent0.assembly.reverify import Reverify, planned, reverify
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError, SandboxUnavailableError
 from agent0.panel.opinion import CHECK
 from agent0.ports import SandboxCall, SandboxResult
@@ -76,7 +76,7 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> Remembering:
         assert name == "verifier_sandbox", "no model is opened"
         return made
 
-    monkeypatch.setattr(assembly_reverify, "open_port", opened)
+    monkeypatch.setattr(reverifies, "open_port", opened)
     return made
 
 
@@ -90,7 +90,7 @@ def test_its_own_settings_give_its_own_verdicts_in_fresh_sandboxes(kept: Path) -
     assert said.code == 0, said.err
     assert (said.json["identical"], said.json["changed"], said.json["verdicts"]) == (True, 0, len(LIVE))
     assert (said.json["own_settings"], said.json["committed"], said.json["changes"]) == (True, False, [])
-    assert {row["verifier"] for row in said.json["by_verifier"]} == {"exact", "execution", "panel"}
+    assert {row["verifier"] for row in said.json["by_verifier"]} == {"checked", "exact", "execution", "panel"}
     assert len(events_of(settings_at(kept), "")) == before, "nothing is written"
 
 
@@ -185,7 +185,7 @@ def test_a_verifier_that_raises_is_told_by_attempt_and_the_rest_goes_on(home: Pa
 def test_what_is_written_is_not_decided_again(
     home: Path, sandbox: Remembering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly_reverify, "PART", 4)
+    monkeypatch.setattr(reverifies, "PART", 4)
     asked, held = Reverify("r1", "slow", {}, True), settings_at(home)
     whole = judging(held, Reverify("r1", "whole", {}, True))
     calls, sandbox.last, sandbox.calls = len(sandbox.calls), len(sandbox.calls) // 2, []

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0 import training
-from agent0.assembly import check_names
-from agent0.assembly_rewards import check_rewards
+from agent0.assembly.rewards import check_rewards
+from agent0.assembly.world import check_names
 from agent0.configuration import load, profiles
 from agent0.errors import ConfigError
 from agent0.evidence import Deed, gather

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agent0 import snapshots
-from agent0.assembly import open_log, recorded, started
-from agent0.assembly_folders import read, write
+from agent0.assembly.folders import read, write
+from agent0.assembly.world import open_log, recorded, started
 from agent0.cli import usage
 from agent0.configuration import load
 from agent0.errors import ConfigError, OperationError

@@ -9,7 +9,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from agent0.assembly import check_names
+from agent0.assembly.world import check_names
 from agent0.configuration import (
     DEFAULT_PROFILE,
     bare_url,

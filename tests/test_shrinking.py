@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.assembly import LimitedSandbox, check_names, started
-from agent0.assembly_cold import fitted
+from agent0.assembly.cold import fitted
+from agent0.assembly.world import LimitedSandbox, check_names, started
 from agent0.configuration import config_of, load
 from agent0.settings import RunConfig
 from agent0.shrinking import TASKS, TEST, VALIDATION, difference, shrunk

@@ -15,9 +15,9 @@ import pytest
 
 from agent0.arms import ONE_SEED, Outcome, plain, read
 from agent0.arms_page import page
-from agent0.assembly_bases import make_bases, needed, provenance, with_base
-from agent0.assembly_cell import Plan, carry_cell, result
-from agent0.assembly_curriculum import check_curriculum
+from agent0.assembly.bases import make_bases, needed, provenance, with_base
+from agent0.assembly.cell import Plan, carry_cell, result
+from agent0.assembly.curriculum import check_curriculum
 from agent0.cells import Cell
 from agent0.configuration import load
 from agent0.errors import ConfigError, OperationError

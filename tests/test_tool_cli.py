@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly_folders import content, find
-from agent0.assembly_sandbox import Asked, Bench
+from agent0.assembly.folders import content, find
+from agent0.assembly.sandbox import Asked, Bench
 from agent0.configuration import load
 from agent0.settings import Settings
 from infra.artifacts import FileArtifacts

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly_metrics import LATEST
+from agent0.assembly.metrics import LATEST
 from agent0.cli.overview import curve_columns, overview, rows_for_people
 from agent0.families import families
 from agent0.report.curve import curve_svg

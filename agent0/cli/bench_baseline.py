@@ -9,7 +9,7 @@ import typer
 from agent0.cli import bench, terminal
 
 if TYPE_CHECKING:
-    from agent0.assembly_bench import Plan, Progress
+    from agent0.assembly.bench import Plan, Progress
     from agent0.settings import Settings
 
 PAIRS = ("verifier_pairs.jsonl", "code_verifier_pairs.jsonl")
@@ -64,7 +64,7 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
     Raises:
         NotFoundError: nothing can.
     """
-    from agent0.assembly_bench import Plan, read_plan
+    from agent0.assembly.bench import Plan, read_plan
     from agent0.benchmarks import benchmarks
     from agent0.errors import Agent0Error, NotFoundError
 
@@ -88,7 +88,7 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
 
 
 def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
-    from agent0.assembly_bench import run_benchmarks
+    from agent0.assembly.bench import run_benchmarks
     from agent0.report.bench_findings import bench_findings
     from infra.artifacts import FileArtifacts
 
@@ -104,7 +104,7 @@ def _tell(now: "Progress") -> None:
 
 async def _verified(held: "Settings", folder: Path) -> dict[str, Any]:
     """Summaries by file, of the pairs that are there."""
-    from agent0.assembly import open_port
+    from agent0.assembly.world import open_port
     from agent0.grading.pairs import decide_pairs, decoded, read_pairs, summary
     from infra.artifacts import FileArtifacts
 
@@ -137,7 +137,7 @@ def _command(
 def _made(held: "Settings") -> dict[str, str]:
     from importlib.metadata import version
 
-    from agent0.assembly import now
+    from agent0.assembly.world import now
 
     student = held.run.student
     name = f"{student.provider} {student.model}".strip()

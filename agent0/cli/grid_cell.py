@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 async def _carried(folder: Path) -> None:
-    from agent0.assembly_cell import carry_cell
+    from agent0.assembly.cell import carry_cell
 
     loop = asyncio.get_running_loop()
     work = asyncio.create_task(carry_cell(folder, _tell))
@@ -28,7 +28,7 @@ async def _carried(folder: Path) -> None:
 
 
 def _tell(text: str, left_s: float | None) -> None:
-    from agent0.assembly_cell import line
+    from agent0.assembly.cell import line
 
     try:
         sys.stdout.write(f"{line(text, left_s)}\n")

@@ -123,7 +123,7 @@ def ab(
 ) -> None:
     """Two checkpoints answer the same new held-out tasks until a sequential test tells them apart. The outcome is an
     event of B's run."""
-    from agent0.assembly_ab import compare_models, told
+    from agent0.assembly.ab import compare_models, told
 
     held = terminal.settings()
     tell = _quiet if as_json else _say
@@ -146,7 +146,7 @@ def repeat(
     """How far a checkpoint's accuracy varies over several draws of held-out tasks. Its target: below 5 points."""
     from statistics import fmean, stdev
 
-    from agent0.assembly_ab import repeat as answer
+    from agent0.assembly.ab import repeat as answer
 
     held = terminal.settings()
     event = terminal.run_async(lambda: answer(held, wanted, repeats, n, seed, _quiet if as_json else _say))
@@ -173,7 +173,7 @@ def exam(
 ) -> None:
     """Several attempts at each held-out task: what one comes to, any of them where a check picks, and their majority.
     Choose nothing by the test split."""
-    from agent0.assembly_exam import examine
+    from agent0.assembly.exam import examine
     from agent0.errors import ConfigError
     from agent0.exams import Exam, scores
 
@@ -209,7 +209,7 @@ def _quiet(at: Any) -> None:
 
 def promote(wanted: Checkpoint, reason: Reason = "", as_json: terminal.Json = False) -> None:
     """Make a checkpoint its run's student, whatever the gate said of it. One event; `rollback` undoes it."""
-    from agent0.assembly_registry import promote as decide
+    from agent0.assembly.registry import promote as decide
 
     held = terminal.settings()
     _told(terminal.run_async(lambda: decide(held, wanted, reason)), as_json)
@@ -222,7 +222,7 @@ def rollback(
     as_json: terminal.Json = False,
 ) -> None:
     """Go back to an earlier student: what was promoted since is let go. One event."""
-    from agent0.assembly_registry import go_back
+    from agent0.assembly.registry import go_back
     from projections.runs import resolve
 
     held = terminal.settings()
@@ -239,7 +239,7 @@ def prune(
 ) -> None:
     """Adapters that a run which is over no longer needs: students it did not go on with and nothing else names. Their
     manifests stay, so `agent0 experiment retrain` makes them again."""
-    from agent0.assembly_registry import prune as throw
+    from agent0.assembly.registry import prune as throw
     from projections.runs import resolve
 
     held = terminal.settings()

@@ -107,7 +107,7 @@ def calibrator(
 
 
 def _rules(set_: str, file: str) -> "RewardConfig":
-    from agent0.assembly_rewards import check_rewards, reward_policy
+    from agent0.assembly.rewards import check_rewards, reward_policy
     from agent0.settings import RewardConfig
 
     if file:

@@ -9,7 +9,7 @@ import typer
 from agent0.cli import branching, terminal
 
 if TYPE_CHECKING:
-    from agent0.assembly import World
+    from agent0.assembly.world import World
     from agent0.cli.progress import Progress
     from agent0.settings import Settings
     from events.base import Event, Recorded
@@ -38,9 +38,9 @@ def start(
     as_json: terminal.Json = False,
 ) -> None:
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
-    from agent0.assembly import check_names, started
-    from agent0.assembly_models import check_models
-    from agent0.assembly_policy import with_policy
+    from agent0.assembly.models import check_models
+    from agent0.assembly.policy import with_policy
+    from agent0.assembly.world import check_names, started
 
     given = terminal.settings(
         profile, pairs, run__seed=seed, run__iterations=iterations, run__tasks=tasks, run__attempts=attempts
@@ -96,7 +96,7 @@ def list_(
     as_json: terminal.Json = False,
 ) -> None:
     """Runs, newest first."""
-    from agent0.assembly_tables import NothingError
+    from agent0.assembly.tables import NothingError
     from projections.runs import list_runs
 
     try:
@@ -208,8 +208,8 @@ def _onward(run: str, verb: str = "resume") -> str:
 async def carry_out(held: "Settings", run: str, begin: "Recorded | None", news: str = "", *, quiet: bool) -> "Progress":
     """All handlers and the projector in this process, until ``run`` is over; ``begin`` is appended first, where
     everything else is in order."""
-    from agent0.assembly import open_world
-    from agent0.assembly_tables import catch_up
+    from agent0.assembly.tables import catch_up
+    from agent0.assembly.world import open_world
 
     async with open_world(held) as world:
         await catch_up(held, world.log)  # tables that cannot be kept must not be found out after the run has begun
@@ -226,7 +226,7 @@ async def carry_out(held: "Settings", run: str, begin: "Recorded | None", news: 
 
 def _fitted(world: "World", begin: "Recorded | None") -> "Recorded | None":
     """``begin`` as this machine can carry it; what that changed is said."""
-    from agent0.assembly_cold import fitted
+    from agent0.assembly.cold import fitted
 
     if begin:
         begin, notice = fitted(world, begin)
@@ -236,7 +236,7 @@ def _fitted(world: "World", begin: "Recorded | None") -> "Recorded | None":
 
 
 async def _begin(log: "Log", begin: "Recorded | None", news: str) -> None:
-    from agent0.assembly import now
+    from agent0.assembly.world import now
 
     if begin:  # stamped now: getting ready took its time
         await log.append([begin.model_copy(update={"time": now()})])
@@ -246,8 +246,8 @@ async def _begin(log: "Log", begin: "Recorded | None", news: str) -> None:
 
 async def _pause_others(held: "Settings", log: "Log", run: str) -> None:
     """A run whose process died is still running by the log, and would take its share of the handlers here."""
-    from agent0.assembly import recorded
-    from agent0.assembly_tables import reading
+    from agent0.assembly.tables import reading
+    from agent0.assembly.world import recorded
     from events.runs import RunPaused
     from projections.runs import list_runs
 
@@ -261,7 +261,7 @@ async def _pause_others(held: "Settings", log: "Log", run: str) -> None:
 
 async def _leave(log: "Log", run: str, error: BaseException) -> None:
     """Pause the run: one that nobody carries would take its share of the next one's handlers."""
-    from agent0.assembly import recorded
+    from agent0.assembly.world import recorded
     from agent0.errors import Agent0Error
     from events.runs import RunPaused
 
@@ -275,8 +275,8 @@ async def _leave(log: "Log", run: str, error: BaseException) -> None:
 
 
 async def _carried(held: "Settings", world: "World", run: str, quiet: bool) -> "Progress":
-    from agent0.assembly import run_handlers
-    from agent0.assembly_tables import run_projector
+    from agent0.assembly.tables import run_projector
+    from agent0.assembly.world import run_handlers
     from agent0.cli.live import follow
 
     async with asyncio.TaskGroup() as group:
@@ -288,7 +288,7 @@ async def _carried(held: "Settings", world: "World", run: str, quiet: bool) -> "
 
 
 async def _watched(held: "Settings", run: str, begin: "Recorded | None", news: str, *, quiet: bool) -> "Progress":
-    from agent0.assembly import open_log
+    from agent0.assembly.world import open_log
     from agent0.cli.live import follow
 
     async with open_log(held, make=bool(begin)) as log:
@@ -368,13 +368,13 @@ def _row(run: str) -> dict[str, Any]:
 
 
 def _recorded(run: str, event: "Event") -> "Recorded":
-    from agent0.assembly import recorded
+    from agent0.assembly.world import recorded
 
     return recorded(run, event)
 
 
 async def _append(held: "Settings", begin: "Recorded", *, make: bool = False) -> None:
-    from agent0.assembly import open_log
+    from agent0.assembly.world import open_log
 
     async with open_log(held, make=make) as log:
         await log.append([begin])

@@ -187,7 +187,7 @@ def tables() -> "Iterator[sqlite3.Connection]":
     Raises:
         NotFoundError: there are none yet.
     """
-    from agent0.assembly_tables import reading, refresh
+    from agent0.assembly.tables import reading, refresh
 
     held = settings()
     warning = run_async(lambda: refresh(held))

@@ -5,10 +5,10 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent0.assembly import open_log
-from agent0.assembly_history import history
-from agent0.assembly_seals import sealer, verify
-from agent0.assembly_tables import catch_up, live_path
+from agent0.assembly.history import history
+from agent0.assembly.seals import sealer, verify
+from agent0.assembly.tables import catch_up, live_path
+from agent0.assembly.world import open_log
 from agent0.configuration import load
 from agent0.settings import Settings
 from agent0.snapshots import save

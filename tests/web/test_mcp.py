@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from agent0.assembly_tools import inspect_mcp, mcp_tools
+from agent0.assembly.tools import inspect_mcp, mcp_tools
 from agent0.configuration import load
 from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.settings import Settings

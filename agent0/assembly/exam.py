@@ -1,0 +1,144 @@
+"""Part of the rim: a checkpoint sits exams; what they come to is told as events of its run, once each where asked."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.ab import Player, player
+from agent0.assembly.curriculum import check_levels
+from agent0.assembly.world import open_log, open_port, recorded
+from agent0.errors import ConfigError
+from agent0.exams import Exam
+from agent0.folders import Scratch
+from agent0.heldout import heldout
+from agent0.settings import RunConfig, Settings, StudentConfig
+from agent0.sitting import sit
+from agent0.student import Conditions
+from events.checkpoints import StudentExamined
+from events.values import Task
+from handlers.evaluate_checkpoint import FORCED
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+Tell = Callable[[StudentExamined], None]
+_TOOLS = ("tools", "max_turns", "max_calls")
+"""What a student without tools is lent where one is forced on it."""
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """Everything that exams of one student need: its conditions, and the sandbox of its verifiers."""
+
+    player: Player
+    given: Conditions
+    verifier: Any
+
+
+async def examine(
+    settings: Settings, asked: Mapping[str, Sequence[Exam]], tell: Tell = lambda _: None, *, once: bool = False
+) -> list[StudentExamined]:
+    """Each of ``asked`` (RUN/CHECKPOINT, RUN/base or a digest) sits its exams, one after the other; each is an event
+    when it is over. ``once``: those that it has sat are only read, and told of no more.
+
+    Raises:
+        NotFoundError: no such checkpoint.
+        OperationError: a teacher's.
+        ConfigError: tasks that there are not.
+    """
+    out, ports = [], None
+    async with open_log(settings) as log, AsyncExitStack() as stack:
+        for wanted, exams in asked.items():
+            who = await player(log, wanted)
+            sat = await _sat_before(log, who) if once else []
+            known = {exam: one for exam in exams for one in sat if exam.is_that_of(one)}
+            left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
+            ports = await _ports(settings, stack) if left and ports is None else ports
+            for exam in exams:
+                if ports is None or exam not in left:
+                    out.append(known[exam])
+                    continue
+                out.append(await _sat(log, _seated(who, ports), exam, left[exam]))
+                tell(out[-1])
+    return out
+
+
+async def _sat_before(log: "Log", who: Player) -> list[StudentExamined]:
+    told = [one.event async for one in log.read(who.run, ("StudentExamined",))]
+    return [one for one in told if isinstance(one, StudentExamined) and one.checkpoint == who.held.id]
+
+
+def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
+    """Of the families that ``plan`` asks for.
+
+    Raises:
+        ConfigError: levels that none has, or too few tasks.
+    """
+    asked = plan.curriculum
+    check_levels("The exam's levels", exam.levels, asked)
+    try:
+        return heldout(exam.split, exam.n, exam.seed, domains=asked.domains, names=asked.families, levels=exam.levels)
+    except ValueError as error:
+        raise ConfigError("The exam's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
+
+
+async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
+    from infra.artifacts import FileArtifacts
+
+    artifacts, ports = FileArtifacts(settings.home), {}
+    for name in ("models", "sandbox", "verifier_sandbox", "tool_cache", "web"):
+        ports[name] = await open_port(name, settings, artifacts)
+        if close := getattr(ports[name], "close", None):
+            stack.push_async_callback(close)
+    return ports
+
+
+def _seated(who: Player, ports: Mapping[str, Any]) -> Sitting:
+    plan = who.state.config
+    given = Conditions(
+        ports["models"].open(plan.student),
+        plan.student,
+        ports["sandbox"],
+        Scratch(),
+        seed=0,
+        adapter=who.held.adapter,
+        group=who.run,
+        cache=ports["tool_cache"],
+        policy=plan.policy,
+        web=ports["web"],
+    )
+    return Sitting(who, given, ports["verifier_sandbox"])
+
+
+async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) -> StudentExamined:
+    began, who = time.monotonic(), sitting.player
+    given = sitting.given
+    if exam.forced_tool:
+        given = replace(given, prefill=FORCED, config=_lent(given.config))
+    found = await sit(tasks, exam, given, sitting.verifier)
+    event = StudentExamined(
+        exam=exam.name,
+        checkpoint=who.held.id,
+        split=exam.split,
+        seed=exam.seed,
+        attempts=exam.attempts,
+        temperature=exam.temperature,
+        forced_tool=exam.forced_tool,
+        right=found.right,
+        majority=found.majority,
+        tokens=found.tokens,
+        wall_s=round(time.monotonic() - began, 3),
+        levels=exam.levels,
+    )
+    await log.append([recorded(who.run, event)])
+    return event
+
+
+def _lent(config: StudentConfig) -> StudentConfig:
+    """With the usual tools and turns where it has none: a call that nobody carries out would be no control."""
+    if config.tools and config.max_calls:
+        return config
+    usual = StudentConfig()
+    return config.model_copy(update={name: getattr(usual, name) for name in _TOOLS})

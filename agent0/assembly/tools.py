@@ -1,0 +1,104 @@
+"""MCP servers become tools, part of the rim: what settings name is listed, compared with what a person trusts, and
+offered to students for as long as a world is open."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from agent0.configuration import nearest
+from agent0.errors import ConfigError, DependencyError, NotFoundError
+from agent0.ports import Sandbox
+from agent0.settings import McpServer, Settings
+from agent0.tools import offer, withdraw
+
+MCP = "mcp_"
+"""How the names of all their tools begin."""
+
+if TYPE_CHECKING:
+    from infra.mcp_wire import Listing
+
+
+@asynccontextmanager
+async def mcp_tools(settings: Settings, sandbox: Sandbox) -> AsyncIterator[list[str]]:
+    """Names of the tools that all configured servers offer, until the end. Without servers nothing happens; a tool that
+    the profile's student wants must be among them.
+
+    Raises:
+        ConfigError: a server that is not configured well, or whose tools are not the trusted ones.
+        DependencyError: one that does not answer, or the package mcp is not installed.
+    """
+    async with AsyncExitStack() as stack:
+        names: list[str] = []
+        for name, server in settings.mcp.servers.items():
+            for entry in await _trusted_tools(settings, name, server, sandbox):
+                offer(entry)
+                stack.callback(withdraw, entry.name)
+                names.append(entry.name)
+        missing = [name for name in settings.run.student.tools if name.startswith(MCP) and name not in names]
+        if missing:
+            why = f"MCP servers offer: {', '.join(names) or 'nothing'}."
+            raise ConfigError(f"run.student.tools: there is no {missing[0][:80]!r}.", why, nearest(missing[0], names))
+        yield names
+
+
+async def _trusted_tools(settings: Settings, name: str, server: McpServer, sandbox: Sandbox) -> list[Any]:
+    _check_package()
+    from infra.mcp_servers import changed, list_source, open_source, tools_of
+
+    source = open_source(name, server, sandbox, settings.run.policy)
+    look = f"Look at its tools with: agent0 tool mcp {name}"
+    if server.transport == "http" and not server.trust:
+        raise ConfigError(f"MCP server {name} is not trusted.", f"mcp.servers.{name}.trust is empty.", look)
+    listing = await list_source(name, source)
+    if server.trust and server.trust != listing.digest:
+        what = changed(name, server.trust, listing.digest)
+        raise ConfigError(f"{what[:1].upper()}{what[1:]}.", fix=f"{look}; then set mcp.servers.{name}.trust.")
+    return tools_of(name, source, listing)
+
+
+async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
+    """What the server ``name`` offers now: ``server``, ``transport``, ``digest``, ``trust``, ``trusted``, and ``tools``
+    with ``name``, ``description`` and ``schema`` each, all cleaned. Nothing is offered to anyone.
+
+    Raises:
+        NotFoundError: no such server is configured.
+        ConfigError, DependencyError: it cannot be asked.
+    """
+    from agent0.assembly.world import open_port
+    from infra.artifacts import FileArtifacts
+
+    servers = settings.mcp.servers
+    if name not in servers:
+        known = f"Configured: {', '.join(servers) or 'none'}."
+        raise NotFoundError(f"There is no MCP server {name[:40]!r}.", known, nearest(name, list(servers)))
+    if servers[name].transport == "http":
+        return _shown(name, servers[name], await _list(settings, name, None))
+    sandbox = await open_port("sandbox", settings, FileArtifacts(settings.home))
+    try:
+        return _shown(name, servers[name], await _list(settings, name, sandbox))
+    finally:
+        await sandbox.close()
+
+
+async def _list(settings: Settings, name: str, sandbox: Any) -> "Listing":
+    _check_package()
+    from infra.mcp_servers import list_source, open_source
+
+    return await list_source(name, open_source(name, settings.mcp.servers[name], sandbox, settings.run.policy))
+
+
+def _shown(name: str, server: McpServer, listing: "Listing") -> dict[str, Any]:
+    return {
+        "server": name,
+        "transport": server.transport,
+        "digest": listing.digest,
+        "trust": server.trust,
+        "trusted": server.trust == listing.digest,
+        "tools": [{"name": one.name, "description": one.words, "schema": dict(one.schema)} for one in listing.tools],
+    }
+
+
+def _check_package() -> None:
+    if find_spec("mcp") is None:
+        raise DependencyError("The package mcp", "MCP servers are configured.", "pip install 'agent0[mcp]'")
