@@ -33,7 +33,7 @@ def arms(skill: Row) -> Markup:
         for measure in (MEASURES[name] for name in SHOWN):
             same = row["set"] == tasks and row["how"] == measure.short and row["picked"] == measure.picked
             if same and (row["trained"] or row["who"] == BASE):
-                groups.setdefault(row["who"], []).append(_score(row, measure.title))
+                groups.setdefault(row["who"], []).append(_score(row, measure.short))
     return intervals(groups, f"{tasks}: every arm, means over seeds with 95 % intervals")
 
 
@@ -45,4 +45,4 @@ def files(skill: Row) -> dict[str, str]:
     """By name, the text of an SVG file for each set and for all arms; empty where there is nothing on it."""
     first = next((row["who"] for row in skill["means"] if row["trained"]), "")
     drawn = {one["name"]: as_file(exams(skill, one["name"]), (first, "no training")) for one in skill["sets"]}
-    return drawn | {"arms": as_file(arms(skill), [MEASURES[name].title for name in SHOWN])}
+    return drawn | {"arms": as_file(arms(skill), [MEASURES[name].short for name in SHOWN])}
