@@ -48,9 +48,9 @@ def main(control_fd: int, uid: int, modules: str) -> None:
     control = socket.socket(fileno=control_fd)
     drop_root(uid)
     control.send(b"{}")
+    gc.disable()  # what is imported stays: nobody needs to look it through meanwhile
     missed = _import(modules)
     gc.collect()
-    gc.disable()
     gc.freeze()
     control.send(json.dumps({"ready": not missed, "missed": missed}).encode())
     serve(control)
