@@ -30,6 +30,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.fixture
+def one_zygote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One a sandbox instead of two: most of what a small run costs is their start."""
+    monkeypatch.setenv("AGENT0_SANDBOX__WORKERS", "1")
+
+
+@pytest.fixture
 def nats_settings() -> NatsSettings:
     """Settings of the embedded server; a test module overrides them by a fixture of this name."""
     return NatsSettings()

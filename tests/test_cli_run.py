@@ -18,7 +18,7 @@ from tests.terminal import agent0 as call
 
 SMALL = (
     *("--profile", "scripted", "--tasks", "4", "--attempts", "2"),
-    *("-s", "run.evaluation.validation=12", "-s", "run.evaluation.test=12", "-s", "sandbox.workers=1"),
+    *("-s", "run.evaluation.validation=4", "-s", "run.evaluation.test=4", "-s", "sandbox.workers=1"),
 )
 HOSTILE = "\x1b]0;owned\x07\x1b[2J plain"
 

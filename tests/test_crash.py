@@ -24,7 +24,7 @@ from projections import Projector, Views, select, tables
 from tests.crashing import ROLES, SIZES, crash, past_of, watching
 from tests.processes import KINDS, ROOT, Crew
 
-KILLS = {role: 1 if role == "runner" else 3 for role in ROLES}
+KILLS = {role: 1 if role == "runner" else 2 for role in ROLES}
 """Who runs what is left is killed more often by ``make crash``."""
 
 

@@ -32,7 +32,8 @@ from tests.world import small
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a run of the profile ``long`` was finished."""
     home = tmp_path_factory.mktemp("long")
-    said = agent0("run", "start", "--profile", "long", home=home)
+    fewer = ("run.evaluation.validation=2", "run.evaluation.test=0", "sandbox.workers=1")
+    said = agent0("run", "start", "--profile", "long", *(f"--set={one}" for one in fewer), home=home)
     assert said.code == 0, said.err
     return home
 

@@ -15,7 +15,7 @@ from tests.terminal import agent0 as call
 
 SMALL = (
     *("--profile", "scripted", "--iterations", "3", "--tasks", "6", "--attempts", "2"),
-    *("-s", "run.evaluation.validation=12", "-s", "run.evaluation.test=12", "-s", "sandbox.workers=1"),
+    *("-s", "run.evaluation.validation=4", "-s", "run.evaluation.test=4", "-s", "sandbox.workers=1"),
 )
 
 

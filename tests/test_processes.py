@@ -12,10 +12,10 @@ from tests.processes import KINDS, Crew
 
 SIZES = {
     "RUN__ITERATIONS": "2",
-    "RUN__TASKS": "8",
+    "RUN__TASKS": "4",
     "RUN__ATTEMPTS": "3",
-    "RUN__EVALUATION__VALIDATION": "9",
-    "RUN__EVALUATION__TEST": "9",
+    "RUN__EVALUATION__VALIDATION": "5",
+    "RUN__EVALUATION__TEST": "5",
     "RUN__STUDENT__TOOLS": '["python"]',
 }
 

@@ -101,7 +101,7 @@ def test_looking_after_every_task_cries_wolf_in_one_of_twenty_at_most() -> None:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("registry")
     small = [f"run.{key}" for key in ("iterations=2", "tasks=6", "attempts=2", "evaluation.validation=3")]
-    small += ["run.evaluation.test=0", "run.evaluation.gate=better"]
+    small += ["run.evaluation.test=0", "run.evaluation.gate=better", "sandbox.workers=1"]
     told = call("run", "start", "--profile", "scripted", *(f"--set={one}" for one in small), home=made)
     assert told.code == 0, told.err
     return made
@@ -119,9 +119,9 @@ def test_a_registry_from_the_shell(home: Path) -> None:
     told = call("model", "ab", f"{run}/base", held[0]["model"], "--tasks", "20", "--json", home=home).json
     assert told["n"] == len(told["first_outcomes"]) <= 20
     assert sum(map(int, told["second_outcomes"])) == told["second_correct"]
-    again = call("model", "repeat", f"{run}/base", "--repeats", "2", "--n", "10", "--json", home=home).json
+    again = call("model", "repeat", f"{run}/base", "--repeats", "2", "--n", "4", "--json", home=home).json
     assert 0 <= again["mean"] <= 1
-    sat = call("model", "exam", f"{run}/base", "--n", "9", "--attempts", "3", "--json", home=home).json
+    sat = call("model", "exam", f"{run}/base", "--n", "4", "--attempts", "3", "--json", home=home).json
     assert [row["attempts"] for row in sat] == [1, 3]
     assert all(row["single"] <= row["within"] <= 1 for row in sat)
     assert call("model", "exam", f"{run}/base", "--temperatures", "warm", home=home).code == 2
