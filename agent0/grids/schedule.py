@@ -7,7 +7,7 @@ KEY = "training.schedule"
 grid(
     Grid(
         name="schedule",
-        question="Which schedule of training is best, at the same number of attempts?",
+        question="Which schedule of training is best, where the same tasks and attempts are asked for?",
         arms=(
             Arm("joint", {KEY: "joint"}, "both roles after each iteration"),
             Arm("alternate", {KEY: "alternate"}, "in turns, the teacher first"),
