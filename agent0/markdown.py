@@ -37,7 +37,9 @@ def points(value: float) -> str:
 
 def span(row: Mapping[str, Any]) -> str:
     """The interval of a difference, in points."""
-    return "no interval" if row["low"] is None else f"{points(row['low'])} to {points(row['high'])}"
+    if row["low"] is None:
+        return "no interval"
+    return f"{points(row['low'])} to {points(row['high'])}" if row["high"] > row["low"] else "alike on every task"
 
 
 def claim(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,8 @@ def tested(differences: Sequence[float]) -> SeedTest:
     if found.low is None:
         return SeedTest(None, None, None, None)
     degrees, error = len(differences) - 1, _error(differences)
-    exact = 0.0 if found.value else 1.0  # every seed says the same
+    # where every seed says the same there is no error to measure by: the exact test of signs is what is left
+    exact = 2.0**-degrees if found.value else 1.0
     p = 2 * (1 - share_below(abs(found.value) / error, degrees)) if error else exact
     needed = (quantile(1 - LEVEL / 2, degrees) + quantile(POWER, degrees)) * error
     return SeedTest(p, found.low, found.high, needed)

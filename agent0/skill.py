@@ -5,7 +5,7 @@ that nobody picks against the base's own such answers and majorities, answers th
 more checked attempts of the base. The same items, paired over items and seeds (``agent0.arms``).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
@@ -115,18 +115,27 @@ def read(event: "StudentExamined", way: Way) -> "Items":
 # what reckons with arms is imported where it is needed: the command line names this grid and should not wait for it
 def skill(outcomes: Sequence["Outcome"], sets: Sequence[ExamSet]) -> dict[str, Any]:
     """Everything that cells' exams tell: ``means`` of arms and controls; what the first arm is worth ``against`` every
-    control, and the other ``arms``; every arm ``alike`` against its base, asked the same; every cell's own numbers."""
-    held = [_Sat(tasks, outcomes) for tasks in sets]
+    control (``against_in_common``: by those seeds alone that every arm has, where it has more), and the other ``arms``;
+    every arm ``alike`` against its base, asked the same; every cell's own numbers."""
+    held, both = [_Sat(tasks, outcomes) for tasks in sets], _of_all_arms(outcomes)
     return {
         "sets": [{"name": s.name, "title": s.title, "n": s.n, "seed": s.seed, "levels": list(s.levels)} for s in sets],
         "means": [row for one in held for row in one.means()],
         "against": [row for one in held for row in one.against()],
+        "against_in_common": [row for tasks in sets for row in _Sat(tasks, both).against()] if both != outcomes else [],
         "arms": [row for one in held for row in one.arms()],
         "alike": [row for one in held for row in one.alike()],
         "cells": [_cell(outcome, sets) for outcome in outcomes],
         "bases": _bases(outcomes, sets),
         "cost": _cost(outcomes),
     }
+
+
+def _of_all_arms(outcomes: Sequence["Outcome"]) -> Sequence["Outcome"]:
+    """Those of seeds that every arm has."""
+    arms = {one.arm for one in outcomes}
+    whole = {one.seed for one in outcomes if {two.arm for two in outcomes if two.seed == one.seed} == arms}
+    return [one for one in outcomes if one.seed in whole]
 
 
 @dataclass(frozen=True)
@@ -152,23 +161,25 @@ class _Sat:
 
     def means(self) -> Iterator[dict[str, Any]]:
         for arm in self.names:
+            own = [one for one in self.outcomes if one.arm == arm]
             for measure in MEASURES.values():
-                yield from self._mean(arm, measure.short, measure.picked, self.student(arm, measure.way), arm=True)
+                told = {"who": arm, "how": measure.short, "picked": measure.picked, "trained": True}
+                written = _tokens(own, {one.student for one in own}, measure.way.of(self.tasks))
+                yield from self._mean(told, self.student(arm, measure.way), written)
         for picked, controls in CONTROLS.items():
             for title, way in {**controls, **BESIDE[picked]}.items():
-                yield from self._mean(BASE, title, picked, self.base(way), arm=False)
+                told = {"who": BASE, "how": title, "picked": picked, "trained": False}
+                yield from self._mean(told, self.base(way), _tokens(self.outcomes, {BASE}, way.of(self.tasks)))
 
     def _mean(
-        self, who: str, how: str, picked: Picked, found: Mapping[int, "Items"], *, arm: bool
+        self, told: Mapping[str, Any], found: Mapping[int, "Items"], tokens: float | None
     ) -> Iterator[dict[str, Any]]:
         from agent0.arms import averaged
 
         if found:
             by_seed = {str(seed): fmean(items.values()) for seed, items in found.items()}
             mean = averaged(list(found.values()))
-            yield {"set": self.tasks.name, "who": who, "how": how, "picked": picked, "trained": arm, **mean} | {
-                "by_seed": by_seed
-            }
+            yield {"set": self.tasks.name, **told, **mean, "tokens": tokens, "by_seed": by_seed}
 
     def against(self) -> Iterator[dict[str, Any]]:
         first = next(iter(self.names), "")
@@ -195,12 +206,16 @@ class _Sat:
 
 
 def _items(outcomes: Sequence["Outcome"], checkpoint: str, tasks: ExamSet, way: Way) -> "Items":
-    exam = way.of(tasks)
-    for one in outcomes:
-        for event in one.exams:
-            if event.checkpoint == checkpoint and exam.is_that_of(event):
-                return read(event, way)
-    return {}
+    exam, events = way.of(tasks), (event for one in outcomes for event in one.exams)
+    sat = (event for event in events if event.checkpoint == checkpoint and exam.is_that_of(event))
+    return next((read(event, way) for event in sat), {})
+
+
+def _tokens(outcomes: Sequence["Outcome"], checkpoints: Container[str], exam: Exam) -> float | None:
+    """Written in an attempt, on average; None where nobody sat it."""
+    events = [event for one in outcomes for event in one.exams if event.checkpoint in checkpoints]
+    sat = [event for event in events if exam.is_that_of(event)]
+    return sum(event.tokens for event in sat) / sum(len(event.right) * event.attempts for event in sat) if sat else None
 
 
 def _cell(outcome: "Outcome", sets: Sequence[ExamSet]) -> dict[str, Any]:

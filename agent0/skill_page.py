@@ -10,6 +10,8 @@ from agent0.markdown import claim, picture, points, shares, span, table
 from agent0.skill import BASE, MEASURES
 
 Row = Mapping[str, Any]
+MAIN = ("within", "single")
+"""Measures that are told of every set and arm."""
 
 
 def parts(found: Row, pictures: Mapping[str, str]) -> Iterator[str]:
@@ -25,10 +27,15 @@ def parts(found: Row, pictures: Mapping[str, str]) -> Iterator[str]:
 def sentences(skill: Row) -> list[str]:
     """What may be said: how far the first arm is ahead of the nearest control, set by set and measure by measure; what
     became of the other arms beside their own bases; in which cells nothing was learned."""
-    out = [said for one in skill["sets"] for name in MEASURES if (said := _lead(skill, one, name))]
     first = skill["sets"][0]["name"] if skill["sets"] else ""
-    out += [said for name in ("within", "single") if (said := _part(skill, name, first))]
-    out += [_alike(row) for row in skill["alike"] if row["set"] == first and row["measure"] == "within"]
+    out = [
+        said
+        for one in skill["sets"]
+        for name in (MEASURES if one["name"] == first else MAIN)
+        if (said := _lead(skill, one, name))
+    ]
+    out += [said for name in MAIN if (said := _part(skill, name, first))]
+    out += [_alike(row) for row in skill["alike"] if row["set"] == first and row["measure"] in MAIN]
     return out + still_base(skill["cells"])
 
 
@@ -40,7 +47,10 @@ def still_base(cells: Iterable[Row]) -> list[str]:
 
 def _lead(skill: Row, tasks: Row, name: str) -> str:
     """The lead over all controls is that over the nearest one."""
-    rows = [row for row in skill["against"] if row["set"] == tasks["name"] and row["measure"] == name]
+    rows, common = (
+        [row for row in skill[held] if row["set"] == tasks["name"] and row["measure"] == name]
+        for held in ("against", "against_in_common")
+    )
     if not rows:
         return ""
     nearest, measure = min(rows, key=lambda row: row["mean"]), MEASURES[name]
@@ -57,25 +67,26 @@ def _lead(skill: Row, tasks: Row, name: str) -> str:
     aim = "" if measure.aim is None or tasks is not skill["sets"][0] else _aim(measure.aim, lead)
     return (
         f"**{tasks['name']}, {measure.title}:** {nearest['arm']} {own}, {much} (the nearest: {nearest['against']}, "
-        f"{theirs}; {span(nearest)}). {_claimed(rows, shown)}{aim}"
+        f"{theirs}; {span(nearest)}). {_claimed(rows, shown, common)}{aim}"
     )
 
 
-def _claimed(rows: Sequence[Row], shown: Sequence[Row]) -> str:
+def _claimed(rows: Sequence[Row], shown: Sequence[Row], common: Sequence[Row]) -> str:
     if all(row["word"] == ONE_SEED for row in rows):
         return f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}."
     told = f"Better is shown for {len(shown) if len(shown) < len(rows) else 'each'} of {len(rows)} controls."
-    return told + _apart(rows) + _together(rows)
+    return told + _apart(rows) + _together(rows, common)
 
 
-def _together(rows: Sequence[Row]) -> str:
+def _together(rows: Sequence[Row], common: Sequence[Row]) -> str:
     """Better than every control at once: that is so where it holds for each, so no correction is due and the greatest
     p is that of all (the intersection-union test, Berger 1982)."""
-    ps = [row["p"] for row in rows]
-    if None in ps or any(row["mean"] <= 0 for row in rows):
+    if any(row["p"] is None or row["mean"] <= 0 for row in rows):
         return ""
-    shown = "is shown" if max(ps) < LEVEL and all(row["low"] > 0 for row in rows) else "is not shown"
-    return f" That it is better than every one of them {shown} (p = {max(ps):.2g}, the greatest of all)."
+    p = max(row["p"] for row in rows)
+    shown = "is shown" if p < LEVEL and all(row["low"] > 0 for row in rows) else "is not shown"
+    least = f"; {max(row['p'] for row in common):.2g} by the seeds that every arm has" if common else ""
+    return f" That it is better than every one of them {shown} (p = {p:.2g}, the greatest of all{least})."
 
 
 def _apart(rows: Sequence[Row]) -> str:
@@ -124,7 +135,8 @@ def _asked(skill: Row) -> Iterator[str]:
     yield ""
     yield (
         "*Within* means that a check picks: a task counts as solved where any of so many attempts is right. In all "
-        "other rows nobody picks; *within* rows beside them are shown, not compared. The student is asked at one "
+        "other rows nobody picks; *within* rows beside them are shown, not compared. One attempt may hold several "
+        "tries that the student alone judges: *tokens an attempt* says what it costs. The student is asked at one "
         "temperature that was fixed beforehand; the base at several, and the best of them counts. Where its tool is "
         "forced, the base is lent Python and SymPy.\n"
     )
@@ -155,7 +167,8 @@ def _set(skill: Row, tasks: Row, drawn: str) -> Iterator[str]:
 
 def _mean(row: Row) -> dict[str, Any]:
     seeds = ", ".join(f"{share:.3f}" for share in row["by_seed"].values())
-    return {"who": row["who"], "how": row["how"], "solved": shares(row), "by seed": seeds, "tasks": row["items"]}
+    told = {"who": row["who"], "how": row["how"], "solved": shares(row), "by seed": seeds, "tasks": row["items"]}
+    return told | {"tokens an attempt": f"{row['tokens']:.0f}"}
 
 
 def _claim(row: Row) -> dict[str, Any]:

@@ -7,14 +7,15 @@ Z95 = 1.959963984540054
 
 
 def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
-    """Wilson score interval of a share (Wilson 1927); (0, 1) where n is 0."""
+    """Wilson score interval of a share (Wilson 1927), which lies in it; (0, 1) where n is 0."""
     if not n:
         return 0.0, 1.0
     share = successes / n
     centre = share + z * z / (2 * n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
-    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+    low, high = (centre - half) / scale, (centre + half) / scale
+    return max(0.0, min(share, low)), min(1.0, max(share, high))  # rounding must not leave the share outside
 
 
 def quantile(values: list[float], q: float) -> float:

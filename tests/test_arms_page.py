@@ -102,7 +102,7 @@ def test_one_seed_claims_nothing() -> None:
 
 
 def test_a_failed_cell_is_named_and_nothing_is_said_of_its_arm() -> None:
-    right = {"a": (50, 50, 50), "b": (10, 10, 10)}
+    right = {"a": (50, 51, 50), "b": (10, 10, 11)}
     found = found_of(outcomes_of(right), ["a", "b", "c"], ["c-0"])
     assert answer(found, "c") == "**Does a beat c? That cannot be told:** no seed has finished cells of both."
     assert sentences(found)[0].endswith("a is not shown to be better than c; better than b.")

@@ -31,7 +31,9 @@ def test_many_changes_are_counted_exactly(gained: int, lost: int) -> None:
 def test_wilson_is_that_of_scipy(right: int, n: int) -> None:
     right = min(right, n)
     expected = stats.binomtest(right, n).proportion_ci(method="wilson")
-    assert wilson(right, n) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    low, high = wilson(right, n)
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert 0 <= low <= right / n <= high <= 1, "to the last bit, or nothing can draw it"
 
 
 def test_intervals_cover_what_they_say() -> None:

@@ -18,11 +18,12 @@ from agent0.arms_page import page
 from agent0.assembly.bases import make_bases, needed, provenance, with_base
 from agent0.assembly.cell import Plan, carry_cell, result
 from agent0.assembly.curriculum import check_curriculum
+from agent0.assembly.grid import Asked, run_grid
 from agent0.cells import Cell
 from agent0.configuration import load
 from agent0.errors import ConfigError, OperationError
 from agent0.exams import ExamSet
-from agent0.grids import grids
+from agent0.grids import Arm, Grid, grids
 from agent0.heldout import heldout
 from agent0.report.grid_page import grid_page
 from agent0.report.grid_pictures import files
@@ -215,7 +216,7 @@ def test_what_a_cell_sat_is_read_back() -> None:
 def test_the_grid_asks_what_the_measures_read() -> None:
     entry = grids()["skill"]
     assert set(entry.exams) == {m.way.of(tasks) for tasks in entry.sets for m in MEASURES.values()}
-    assert len(entry.exams) == 4 and len(entry.base_exams) == 16 and entry.arms[0].name == "ours"
+    assert len(entry.exams) == 6 and len(entry.base_exams) == 24 and entry.arms[0].name == "ours"
     asked = load(entry.profile, {f"run.{key}": text for key, text in entry.settings.items()}, {}).run.evaluation
     assert asked.test == 0 and entry.sets[0].seed != asked.seed != entry.sets[1].seed
     assert set(entry.sets[1].levels) > set() and not set(entry.sets[1].levels) & set(asked.levels)
@@ -300,3 +301,21 @@ def test_a_cell_that_is_killed_between_exams_sits_each_once(tmp_path: Path) -> N
         process.send_signal(signal.SIGKILL)
     said = call("events", "tail", "--type", "StudentExamined", "--json", home=tmp_path)
     carried_on(tmp_path, len(said.out.splitlines()))
+
+
+def test_a_finished_grid_sits_exams_that_are_added_and_nothing_else(tmp_path: Path) -> None:
+    """Its runs stand: nothing is trained again, and what was sat is not sat again."""
+    held = load("scripted", {**SIZES, "home": str(tmp_path)}, {})
+    entry = Grid("added", "Which?", (Arm("ours", {}),), sets=(TINY,), exams=EXAMS, base_exams=OF_BASE)
+    asked = Asked(entry, "added", "scripted", (0,))
+    before = asyncio.run(run_grid(held, asked))
+    more = ExamSet("harder", "harder ones", 3, 8)
+    larger = replace(entry, sets=(TINY, more), exams=(*EXAMS, *asked_of_student(more)))
+    said: list[str] = []
+    after = asyncio.run(run_grid(held, replace(asked, grid=larger), said.append))
+    sat = [text for text in said if " sat " in text]
+    assert len(sat) == len(asked_of_student(more)) and all("(3 tasks)" in text for text in sat)
+    assert after["cells"] == before["cells"] and after["complete"]
+    assert {row["set"] for row in after["skill"]["means"]} == {"fresh", "harder"}
+    own = [row for row in after["skill"]["means"] if row["set"] == "fresh"]
+    assert own == before["skill"]["means"] and all(row["tokens"] > 0 for row in own)

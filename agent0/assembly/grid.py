@@ -7,14 +7,14 @@ import fcntl
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from agent0.arms import Outcome, against, cost, curves, seen, told_arms
 from agent0.assembly.bases import make_bases, needed, told_bases, with_base
-from agent0.assembly.cell import PLAN, Plan, heard, result
+from agent0.assembly.cell import PLAN, RESULT, Plan, heard, result
 from agent0.assembly.exam import tasks_of
 from agent0.assembly.models import check_models
 from agent0.assembly.policy import with_policy
@@ -166,12 +166,13 @@ def _prepare(work: _Work, cell: Cell) -> None:
     exams = grid.exams, grid.base_exams if cell.arm == work.cells[0].arm else ()
     if (folder / PLAN).exists():
         begun = Plan.read(folder)
-        changed = same_cell(begun.cell.config, cell.config)
-        changed += [] if exams == (begun.exams, begun.base_exams) else ["its exams"]
-        if changed:
+        if changed := same_cell(begun.cell.config, cell.config):
             why = f"Its run was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Cell {cell.name} of grid {work.asked.name} is another one.", why, fix)
+        if exams != (begun.exams, begun.base_exams):  # its run stands; what was not sat is still to be sat
+            (folder / RESULT).unlink(missing_ok=True)
+            replace(begun, exams=exams[0], base_exams=exams[1]).write(folder)
     else:
         folder.mkdir(mode=0o700, exist_ok=True)
         rest = {k: v for k, v in work.asked.given.items() if not k.startswith("run.") and k not in ("home", "profile")}

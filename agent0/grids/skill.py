@@ -5,8 +5,10 @@ from agent0.exams import ExamSet
 from agent0.grids import Arm, Grid, grid
 from agent0.skill import asked_of_base, asked_of_student
 
-FRESH = ExamSet("fresh", "new tasks of three and four numbers, drawn and scored after training", 150, 20270101, (2, 3))
+FRESH = ExamSet("fresh", "new tasks of three and four numbers, drawn and scored after training", 150, 20270303, (2, 3))
+TAUGHT = ExamSet("taught", "tasks of two numbers, all kinds of which the base was taught", 60, 20270404, (1,))
 HARDER = ExamSet("harder", "tasks of five numbers, which neither base nor run were taught", 60, 20270202, (4,))
+SETS = (FRESH, HARDER, TAUGHT)
 STUDENT = "training.student"
 
 grid(
@@ -15,7 +17,12 @@ grid(
         question="What can a student that taught itself to search do that its base cannot, however it is asked?",
         arms=(
             Arm("ours", {}, "lessons retraced from its own search, wrong tries first, an adaptive curriculum"),
-            Arm("random-reward", {"shuffle_rewards": "true"}, "the same, but chance says which of its tries is right"),
+            Arm(
+                "random-reward",
+                {"shuffle_rewards": "true"},
+                "chance says which of its tries is right; what would tell the truth is left "
+                "out, lessons of hindsight and of misses",
+            ),
             Arm("uniform", {"curriculum.kind": "uniform"}, "every level is asked for as often"),
             Arm(
                 "frozen",
@@ -37,9 +44,9 @@ grid(
         measures=("validation",),
         controls=("untrained",),
         settings={"evaluation.test": "0", "evaluation.checked": "0", "evaluation.levels": "[2, 3]"},
-        sets=(FRESH, HARDER),
-        exams=tuple(exam for one in (FRESH, HARDER) for exam in asked_of_student(one)),
-        base_exams=tuple(exam for one in (FRESH, HARDER) for exam in asked_of_base(one)),
+        sets=SETS,
+        exams=tuple(exam for one in SETS for exam in asked_of_student(one)),
+        base_exams=tuple(exam for one in SETS for exam in asked_of_base(one)),
         course="search",
     )
 )
