@@ -10,7 +10,7 @@ import pytest
 from agent0.assembly.world import open_log, recorded
 from agent0.cli.progress import Progress, frontier
 from agent0.configuration import load
-from events.alarms import ReactionFailed
+from events.alarms import AlarmRaised, AlarmResolved, ReactionFailed
 from events.base import Event
 from events.tasks import TaskProposed
 from tests.terminal import Said
@@ -102,6 +102,25 @@ def test_a_student_without_tools_has_no_target_for_them(tmp_path):
         "task",
         "solution",
     ]
+
+
+def test_alarms_that_stand_are_told_at_the_end(begun):
+    home, run = begun
+    assert "Alarms" not in call("run", "show", run, home=home).out
+    append(home, run, AlarmRaised(alarm="training-student", severity="warning", message="8 of 9 steps were no numbers"))
+    assert "8 of 9 steps were no numbers" in call("run", "show", run, home=home).out
+    assert [one["alarm"] for one in call("run", "show", run, "--json", home=home).json["alarms"]] == [
+        "training-student"
+    ]
+    append(home, run, AlarmResolved(alarm="training-student"))
+    assert "Alarms" not in call("run", "show", run, home=home).out
+
+
+def test_the_curriculum_is_drawn_as_what_its_file_says(home, tmp_path):
+    refused = call("curriculum", "draw", "--out", str(tmp_path / "x.png"), home=home)
+    assert refused.code == 2 and ".svg" in refused.err and not list(tmp_path.iterdir())
+    assert call("curriculum", "draw", "--out", str(tmp_path / "x.svg"), home=home).code == 0
+    assert (tmp_path / "x.svg").read_text().lstrip().startswith("<svg")
 
 
 def test_every_event_is_in_the_table_and_counted(home):

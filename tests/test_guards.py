@@ -21,7 +21,7 @@ from events.values import Task
 PLAN = GuardConfig()
 GOOD = {
     "answered": 1.0, "tokens": 40.0, "surprise": 0.5, "solve_rate": 0.5, "label_accuracy": 0.9, "largest_family": 0.2,
-    "student_reward": 0.4, "validation": 0.5,
+    "student_reward": 0.4, "validation": 0.5, "variety": 0.5,
 }  # fmt: skip
 
 
@@ -97,14 +97,19 @@ def test_a_guard_speaks_when_it_begins_to_hold_and_when_it_ends(name: str) -> No
 
 @pytest.mark.parametrize(
     "one",
-    [{**GOOD, "answered": 0.2}, {**GOOD, "surprise": 0.01, "solve_rate": 0.3}, {**GOOD, "largest_family": 0.9}],
+    [
+        {**GOOD, "answered": 0.2},
+        {**GOOD, "surprise": 0.01, "solve_rate": 0.3},
+        {**GOOD, "variety": 0.2, "solve_rate": 0.3},
+        {**GOOD, "largest_family": 0.9},
+    ],
 )
 def test_every_way_to_collapse_is_seen(one: dict[str, float]) -> None:
     assert guards()["collapse"]([GOOD, one], PLAN)
 
 
 def test_being_sure_and_right_is_no_collapse() -> None:
-    assert not guards()["collapse"]([GOOD, {**GOOD, "surprise": 0.01, "solve_rate": 0.9}], PLAN)
+    assert not guards()["collapse"]([GOOD, {**GOOD, "surprise": 0.01, "variety": 0.125, "solve_rate": 0.9}], PLAN)
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(sorted(MEANING)), st.floats(0, 100)), min_size=1, max_size=6))

@@ -31,7 +31,8 @@ def show(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
     seen = ("domain", "family", "level", "grade", "asked", "tasks", "tried", "solve_rate", "lower95", "upper95")
     terminal.table(graded, False, (*seen, "turns", "calls", "last"))
     told = ("iteration", "tasks", "accepted", "families", "largest_family", "solve_rate", "frontier", "novelty")
-    terminal.table(iterations, False, (*told, "label_accuracy", "surprise", "validation"), title="\nIterations")
+    title = "\nIterations; validation is that of the student who made the attempts, before it was trained on them"
+    terminal.table(iterations, False, (*told, "label_accuracy", "surprise", "validation"), title=title)
 
 
 @app.command()
@@ -41,6 +42,7 @@ def draw(
     as_json: terminal.Json = False,
 ) -> None:
     """A picture: families and levels down, iterations across, colour by how many attempts were right."""
+    from agent0.errors import ConfigError
     from agent0.report.heatmap import heatmap
     from projections.iterations import arms_by_iteration
     from projections.runs import resolve
@@ -49,5 +51,7 @@ def draw(
         name = resolve(db, run)
         picture = heatmap(arms_by_iteration(db, name), f"Curriculum of {name}")
     path = out or Path(f"{name}-curriculum.svg")
+    if path.suffix.lower() != ".svg":
+        raise ConfigError(f"{path} cannot hold the picture.", "It is an SVG.", "Name a file that ends with .svg.")
     path.write_text(str(picture), encoding="utf-8")
     terminal.record({"path": str(path)}, as_json)

@@ -19,6 +19,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     Raises:
         NotFoundError: there is no such run.
     """
+    from projections.alarms import list_alarms
     from projections.evaluations import learning_curve, list_evaluations
     from projections.runs import show_run
 
@@ -31,6 +32,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         "tasks_asked": config["iterations"] * config["tasks"],
         "validation": learning_curve(db, row["run"]),
         "test": [_measured(e) for e in [*_shared(db, row), *done] if e["split"] == "test"],
+        "alarms": list_alarms(db, row["run"]),
         "targets": _targets(db, row["run"], done, bool(config["student"]["tools"])),
         "config": config,
         "prompts": row["prompts"],

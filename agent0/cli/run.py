@@ -343,6 +343,9 @@ def _tell(found: dict[str, Any]) -> None:
     words = {True: "met", False: "missed", None: "not measured"}
     rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
     terminal.table(rows, False, title="\nTargets")
+    if found["alarms"]:
+        seen = ("alarm", "severity", "message", "raised")
+        terminal.table(found["alarms"], False, seen, title="\nAlarms that stand")
 
 
 def _decide(run: str, event: "Event", allowed: tuple[str, ...], as_json: bool) -> None:

@@ -9,6 +9,12 @@ SILENT = 0.5
 """Share of attempts with an answer."""
 SHRUNK = 0.25
 """Of what it was in the first iteration that was measured: tokens an attempt, surprise a token."""
+WORSE = {
+    "surprise": (SHRUNK, "the student is far surer of its tokens than it was"),
+    "variety": (0.5, "the student gives far fewer different answers to a task than it did"),
+}
+"""What may shrink while a student gets better, and below which share of its first value not while it gets worse.
+Variety cannot fall below one answer a task."""
 UNIFORM = 0.5
 """Share of all tasks that one family may have, where several were asked for in the first iteration."""
 
@@ -23,14 +29,15 @@ def collapse(history: History, plan: GuardConfig) -> Finding | None:
     if _shrunk(first, now, "tokens"):
         facts = {"tokens": now["tokens"], "first": first["tokens"]}
         return Finding(f"attempts have {now['tokens']:.0f} tokens, after {first['tokens']:.0f}", facts)
-    if _shrunk(first, now, "surprise") and now.get("solve_rate", 1.0) < first.get("solve_rate", 0.0):
-        facts = {"surprise": now["surprise"], "first": first["surprise"]}
-        return Finding("the student is far surer of its tokens than it was, and is right less often", facts)
+    fell = now.get("solve_rate", 1.0) < first.get("solve_rate", 0.0)
+    for name, (least, told) in WORSE.items():
+        if fell and _shrunk(first, now, name, least):
+            return Finding(f"{told}, and is right less often", {name: now[name], "first": first[name]})
     if now.get("largest_family", 0.0) > max(UNIFORM, 2 * first.get("largest_family", 0.0)):
         facts = {"largest_family": now["largest_family"]}
         return Finding(f"{now['largest_family']:.0%} of tasks are of one family", facts)
     return None
 
 
-def _shrunk(first: Mapping[str, float], now: Mapping[str, float], name: str) -> bool:
-    return name in first and name in now and now[name] < SHRUNK * first[name]
+def _shrunk(first: Mapping[str, float], now: Mapping[str, float], name: str, least: float = SHRUNK) -> bool:
+    return name in first and name in now and now[name] < least * first[name]
