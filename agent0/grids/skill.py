@@ -27,8 +27,9 @@ grid(
             Arm(
                 "frozen",
                 {"curriculum.kind": "uniform", "curriculum.levels": "[2]"},
-                "teacher and curriculum stand still: only three numbers, of which the base was taught the most; what "
-                "repeats an earlier task is refused, so it may get fewer attempts",
+                "the curriculum stands still: only three numbers, of which the base was taught the most; what repeats an "
+                "earlier task is refused, so it may get fewer attempts (no teacher of this profile is ever trained: "
+                "`agent0 experiment curriculum` takes a trained one away)",
             ),
             Arm("no-hindsight", {f"{STUDENT}.hindsight": "false"}, "no lessons from wrong answers to other tasks"),
             Arm("no-diversity", {f"{STUDENT}.replay_by": "chance"}, "lessons drawn as they come, not by pattern"),
