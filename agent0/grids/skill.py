@@ -27,7 +27,7 @@ grid(
             Arm(
                 "frozen",
                 {"curriculum.kind": "uniform", "curriculum.levels": "[2]"},
-                "the curriculum stands still: only three numbers, of which the base was taught the most; what repeats an "
+                "the curriculum stands still: only three numbers, of which the base was taught most; what repeats an "
                 "earlier task is refused, so it may get fewer attempts (no teacher of this profile is ever trained: "
                 "`agent0 experiment curriculum` takes a trained one away)",
             ),
