@@ -185,16 +185,18 @@ def _wall_s(deed: Deed) -> float | None:
 @fact("student", "confidence")
 def _confidence(deed: Deed) -> float | None:
     """The calibrated probability of being right, or that of the answer's own tokens without a calibrator."""
-    if deed.attempt is None:
-        return None
-    fused = calibrated(deed.rules, deed.attempt.signals)
-    return fused if deed.rules.calibrator.signal else deed.attempt.signals.get("answer")
+    return confidence(deed.rules, deed.attempt.signals) if deed.attempt else None
 
 
 @fact("student", "critique")
 def _critique(deed: Deed) -> float | None:
     """Share of yes among the votes about the answer."""
     return _said_yes(deed.attempt) if deed.attempt else None
+
+
+def confidence(rules: RewardConfig, signals: Mapping[str, float]) -> float | None:
+    """How sure the student was: by the calibrator, or without one the probability of the answer's own tokens."""
+    return calibrated(rules, signals) if rules.calibrator.signal else signals.get("answer")
 
 
 def calibrated(rules: RewardConfig, signals: Mapping[str, float]) -> float | None:

@@ -150,7 +150,7 @@ def _evaluated(state: RunState, event: checkpoints.CheckpointEvaluated) -> RunSt
     after = changed(state, pending=state.pending - {event.evaluation})
     if event.split != "validation" or event.forced_tool:
         return after
-    score = Score(event.accuracy, event.outcomes)
+    score = Score(event.accuracy, event.outcomes, event.confidences)
     if state.phase == "baseline":
         return changed(after, promoted=(*state.promoted[:-1], changed(state.student, score=score)))
     return changed(after, candidate=state.candidate and changed(state.candidate, score=score))

@@ -1,4 +1,5 @@
-"""The promotion gate: what a candidate's validation score proves, beside the present student's and the best one's.
+"""The promotion gate: what a candidate's validation score proves, beside the present student's and the best one's; and
+whether its confidence is still worth what theirs was.
 
 The best is held beside the present student because small steps down, none of which is a proven loss, add up.
 """
@@ -27,20 +28,23 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Rival:
-    """Whom the candidate is compared with. ``difference`` None: their scores are not of the same items."""
+    """Whom the candidate is compared with. ``difference`` None: their scores are not of the same items. ``sureness`` is
+    that of Brier scores, less being worse; None where no item has both confidences."""
 
     id: str
     role: str
     accuracy: float
     difference: Difference | None
+    sureness: Difference | None
 
 
 def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConfig) -> Verdict:
     """Whether the student goes on with a candidate of this score. ``promoted`` ends with the present student.
 
-    ``no_worse`` refuses a proven loss against the present student or the best, and an accuracy more than ``margin``
-    below the best's; ``better`` asks for a proven gain over the best; ``open`` refuses none, for students that must get
-    worse before they get better. Undecided items count as wrong.
+    ``no_worse`` refuses a proven loss against the present student or the best, an accuracy more than ``margin`` below
+    the best's, and without a proven gain a Brier score that is more than ``calibration`` above theirs by its whole
+    interval; ``better`` asks for a proven gain over the best; ``open`` refuses none, for students that must get worse
+    before they get better. Undecided items count as wrong, and say nothing of confidence.
     """
     rivals = _rivals(candidate, promoted)
     if not rivals:
@@ -49,14 +53,23 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
     improved = best.difference is not None and best.difference.improved
     if plan.gate == "open":
         return _verdict(True, best, candidate, "the gate is open")
-    lost = next((one for one in rivals if one.difference and one.difference.worsened), None)
     if plan.gate == "better":
         return _verdict(improved, best, candidate, "a proven gain" if improved else "no gain is proven")
-    if lost:
-        return _verdict(False, lost, candidate, "a proven loss")
-    if candidate.accuracy < best.accuracy - plan.margin:
-        return _verdict(False, best, candidate, f"more than the margin of {plan.margin:g} below it")
-    return _verdict(True, best, candidate, "a proven gain" if improved else "no loss is proven, nor a gain")
+    if refused := _refusal(candidate, rivals, plan):
+        return _verdict(False, refused[0], candidate, refused[1])
+    if improved:
+        return _verdict(True, best, candidate, "a proven gain")
+    if unsure := next((one for one in rivals if one.sureness and one.sureness.upper95 < -plan.calibration), None):
+        return _verdict(False, unsure, candidate, "its confidence is proven to be worth less, and no gain is proven")
+    return _verdict(True, best, candidate, "no loss is proven, nor a gain")
+
+
+def _refusal(candidate: Score, rivals: Sequence[_Rival], plan: EvaluationConfig) -> tuple[_Rival, str] | None:
+    """Whom the candidate falls behind in accuracy, the best first, and how far."""
+    if lost := next((one for one in rivals if one.difference and one.difference.worsened), None):
+        return lost, "a proven loss"
+    below = candidate.accuracy < rivals[0].accuracy - plan.margin
+    return (rivals[0], f"more than the margin of {plan.margin:g} below it") if below else None
 
 
 def _rivals(candidate: Score, promoted: Sequence[Checkpoint]) -> list[_Rival]:
@@ -67,7 +80,7 @@ def _rivals(candidate: Score, promoted: Sequence[Checkpoint]) -> list[_Rival]:
     best = max(scored)[-1]
     both = {"the best so far": best} if best is promoted[-1] else {"the best so far": best, "the student": promoted[-1]}
     return [
-        _Rival(one.id, role, one.score.accuracy, _difference(one.score, candidate))
+        _Rival(one.id, role, one.score.accuracy, _difference(one.score, candidate), _sureness(one.score, candidate))
         for role, one in both.items()
         if one.score
     ]
@@ -79,10 +92,26 @@ def _difference(before: Score, after: Score) -> Difference | None:
     return compare(outcomes(before.outcomes), outcomes(after.outcomes))
 
 
+def _sureness(before: Score, after: Score) -> Difference | None:
+    """Of 1 - (c - o)^2 on items whose confidence c and outcome o both scores tell."""
+    if not len(before.confidences) == len(after.confidences) == 2 * len(before.outcomes) == 2 * len(after.outcomes):
+        return None
+    pairs = [(old, new) for old, new in zip(_worth(before), _worth(after), strict=True) if None not in (old, new)]
+    return compare(*zip(*pairs, strict=True)) if pairs else None
+
+
+def _worth(score: Score) -> list[float | None]:
+    told = (score.confidences[place : place + 2] for place in range(0, len(score.confidences), 2))
+    return [
+        None if said == "--" or came == "?" else 1 - (int(said) / 100 - float(came)) ** 2
+        for said, came in zip(told, score.outcomes, strict=True)
+    ]
+
+
 def _verdict(promoted: bool, rival: _Rival, candidate: Score, finding: str) -> Verdict:
     told = rival.difference
     about = f"{candidate.accuracy:.3f} against {rival.accuracy:.3f} of {rival.id}, {rival.role}: {finding}"
-    reason = f"{about}; {_evidence(told)}{_undecided(candidate)}"
+    reason = f"{about}; {_evidence(told)}{_confidence(rival.sureness)}{_undecided(candidate)}"
     test = PairedTest(against=rival.id, **_numbers(told)) if told else None
     return Verdict(promoted, reason, rival.accuracy, test, promoted and told is not None and told.improved)
 
@@ -99,6 +128,14 @@ def _evidence(told: Difference | None) -> str:
         f"({100 * told.lower95:+.1f} to {100 * told.upper95:+.1f}), p {told.p:.2g}; "
         f"a difference below {100 * told.detectable:.1f} points would mostly stay unseen"
     )
+
+
+def _confidence(told: Difference | None) -> str:
+    """Turned round: a Brier score is better where it is less."""
+    if told is None:
+        return ""
+    change = f"{-told.mean:+.3f} ({-told.upper95:+.3f} to {-told.lower95:+.3f})"
+    return f"; Brier score of its confidences {change} on {told.items} item{'s' * (told.items != 1)}"
 
 
 def _undecided(candidate: Score) -> str:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from agent0.evidence import confidence
+from agent0.settings import RewardConfig
 from agent0.statistics import quantile, wilson
 from events.checkpoints import CheckpointEvaluated, EvaluationRequested
 from events.values import Artifact
@@ -35,10 +37,15 @@ class Item:
 
 
 def score(
-    request: EvaluationRequested, items: Sequence[Item], stored: Artifact, checked: int = 0
+    request: EvaluationRequested,
+    items: Sequence[Item],
+    stored: Artifact,
+    checked: int = 0,
+    rules: RewardConfig | None = None,
 ) -> CheckpointEvaluated:
     """Accuracy with its Wilson 95 % interval; undecided items count as wrong and are counted apart. With ``checked``
-    attempts at items that can be checked, also the share that one of them solves."""
+    attempts at items that can be checked, also the share that one of them solves. ``rules`` name the calibrator of
+    confidences, if there is one."""
     right = sum(item.correct is True for item in items)
     low, high = wilson(right, len(items))
     seconds = [item.seconds for item in items]
@@ -61,9 +68,16 @@ def score(
         latency_p95_s=quantile(seconds, 0.95),
         items=stored,
         outcomes="".join("?" if i.correct is None else str(int(i.correct)) for i in items),
+        confidences=_confidences(items, rules or RewardConfig()),
         wall_s=max(seconds, default=0.0),
         **(_within(items, checked) if checked else {}),
     )
+
+
+def _confidences(items: Sequence[Item], rules: RewardConfig) -> str:
+    found = [confidence(rules, item.signals) for item in items]
+    told = "".join("--" if one is None else f"{min(99, round(100 * one)):02d}" for one in found)
+    return told if told.strip("-") else ""
 
 
 def _within(items: Sequence[Item], checked: int) -> dict[str, Any]:

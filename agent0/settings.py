@@ -184,21 +184,9 @@ class RecipeConfig(Frozen):
 
 
 LATER = (
-    "optimizer",
-    "lessons",
-    "hindsight",
-    "explore",
-    "objective",
-    "kl",
-    "beta",
-    "replay_by",
-    "replay_per_task",
-    "micro_batch",
-    "gradient_checkpointing",
-    "processes",
-    "on_nan",
-    "nan_share",
-)
+    "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
+    "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share",
+)  # fmt: skip
 """Settings of a recipe that earlier versions lack; their defaults are what those versions did."""
 
 
@@ -249,6 +237,9 @@ class EvaluationConfig(Frozen):
         "no_worse", description="no_worse refuses a proven or large loss; better wants a proven gain; open: no refusal"
     )
     margin: float = Field(0.05, ge=0, description="no_worse: validation accuracy below the best one's, at most")
+    calibration: float = Field(
+        0.05, ge=0, le=1, description="no_worse: proven rise of the Brier score, unless so is a gain; 1: any rise"
+    )
 
 
 Action = Literal["off", "alarm", "pause", "rollback"]
@@ -287,8 +278,10 @@ class RunConfig(Frozen):
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":
-        """The configuration that a log holds. One that names no edition of its rewards is older than the second."""
-        return cls.model_validate({**plain, "rewards": {"edition": 1, **plain.get("rewards", {})}})
+        """The configuration that a log holds. One that names no edition of its rewards is older than the second, and
+        one that names no calibration has a gate that does not look at it."""
+        older = {"rewards": {"edition": 1}, "evaluation": {"calibration": 1.0}}
+        return cls.model_validate({**plain, **{name: told | plain.get(name, {}) for name, told in older.items()}})
 
 
 class NatsSettings(Frozen):

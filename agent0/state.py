@@ -115,10 +115,12 @@ class Arm:
 
 @dataclass(frozen=True)
 class Score:
-    """How a checkpoint did on validation. ``outcomes`` has one character an item, in set order: 1, 0 or ?."""
+    """How a checkpoint did on validation. ``outcomes`` has one character an item, in set order: 1, 0 or ?;
+    ``confidences`` two: percent, or -- where it was not told."""
 
     accuracy: float
     outcomes: str = ""
+    confidences: str = ""
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ class RunState:
         return sha256(json.dumps(still, sort_keys=True, default=_plain, separators=(",", ":")))
 
 
-LATER = ("measures", "ledger", "asked")
+LATER = ("measures", "ledger", "asked", "confidences")
 """Fields that states of earlier versions lack. Empty, they are no part of a digest, which so stays what it was."""
 
 WITNESS = ("calls", "signals", "votes", "wall_s", "text")

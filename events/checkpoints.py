@@ -89,6 +89,9 @@ class CheckpointEvaluated(Event):
     items: Artifact | None = None
     outcomes: str = ""
     """One character an item in set order: 1 correct, 0 wrong, ? undecided. For paired comparison."""
+    confidences: str = ""
+    """Two characters an item in set order: how sure the student was of its answer, in percent and at most 99; -- where
+    it gave none, or nothing tells. Empty: nothing tells of any."""
     checked: int = 0
     checkable: int = 0
     solved_at_once: float | None = None

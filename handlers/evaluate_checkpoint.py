@@ -58,7 +58,7 @@ async def evaluate_checkpoint(
     attempts = [_scored(task, replace(given, seed=n), seeds[n], verifier_sandbox) for n, task in enumerate(held)]
     items = await asyncio.gather(*attempts)
     lines = "\n".join(json.dumps(item.row(), sort_keys=True) for item in items)
-    return [score(event, items, artifacts.put(lines.encode(), "application/jsonl"), checked)]
+    return [score(event, items, artifacts.put(lines.encode(), "application/jsonl"), checked, run.config.rewards)]
 
 
 async def _scored(task: Task, given: Conditions, seeds: list[int], sandbox: Sandbox) -> Item:

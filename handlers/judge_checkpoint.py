@@ -1,4 +1,5 @@
-"""The promotion gate: a candidate goes on as far as paired tests on the same held-out items let it."""
+"""The promotion gate: a candidate goes on as far as paired tests of its answers, and of how sure it was of them, on the
+same held-out items let it."""
 
 from agent0.gate import judge
 from agent0.run import RunState
@@ -14,7 +15,8 @@ async def judge_checkpoint(event: CheckpointEvaluated, run: RunState) -> list[Ev
     candidate = run.candidate
     if run.phase != "judging" or run.entered != run.seq or candidate is None or event.checkpoint != candidate.id:
         return []
-    found = judge(Score(event.accuracy, event.outcomes), run.promoted, run.config.evaluation)
+    score = Score(event.accuracy, event.outcomes, event.confidences)
+    found = judge(score, run.promoted, run.config.evaluation)
     told = {"checkpoint": candidate.id, "iteration": run.iteration, "accuracy": event.accuracy}
     told |= {"against": found.against, "reason": found.reason, "test": found.test}
     return [CheckpointPromoted(**told, improved=found.improved) if found.promoted else CheckpointRejected(**told)]

@@ -161,6 +161,7 @@ class _Teller(TaskTeller):
             latency_p95_s=0.3,
             items=Artifact(sha256=sha256(asked.evaluation), size=5000, media="application/jsonl"),
             outcomes=outcomes,
+            confidences="".join("70" if one == "1" else "40" for one in outcomes),
             checked=8,
             checkable=asked.n // 2,
             solved_at_once=accuracy,

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from agent0.calibration import brier
 from agent0.gate import Verdict, judge
 from agent0.run import RunState, evolve
-from agent0.settings import EvaluationConfig
+from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state import Checkpoint, Score
 from events.base import Event, record
 from events.checkpoints import (
@@ -114,6 +115,93 @@ def test_scores_of_other_items_are_told_apart(other: str) -> None:
     assert not judge(scored("1" * 44 + "0" * 56), held, NO_WORSE).promoted
 
 
+# --- how sure it was -----------------------------------------------------------------------------------------------
+
+
+def sure(outcomes: str, confidences: str) -> Score:
+    """One confidence for all items, or one an item."""
+    told = confidences * len(outcomes) if len(confidences) == 2 else confidences
+    return Score(outcomes.count("1") / len(outcomes), outcomes, told)
+
+
+HALF = "10" * 50
+CHAMPION = (Checkpoint("base", None, sure(HALF, "55")),)
+
+
+def test_confidence_that_is_proven_to_be_worth_less_is_refused() -> None:
+    """The same answers, all of them said with certainty: each wrong one costs 0.98 and not 0.3025."""
+    found = judge(sure(HALF, "99"), CHAMPION, NO_WORSE)
+    assert not found.promoted and found.test and found.test.lost == 0
+    assert "0.500 against 0.500 of base, the best so far: its confidence is proven to be worth less" in found.reason
+    assert "Brier score of its confidences +0.238 (" in found.reason and " on 100 items" in found.reason
+    assert judge(sure(HALF, "60"), CHAMPION, NO_WORSE).promoted, "0.0075 is less than the margin"
+    right = "".join("95" if one == "1" else "05" for one in HALF)
+    assert "confidences -0.250 (-0.26" in judge(sure(HALF, right), CHAMPION, NO_WORSE).reason
+
+
+def test_the_rise_is_that_of_brier_scores_on_items_that_both_tell() -> None:
+    rng = random.Random(4)
+
+    def drawn() -> tuple[list[str], list[str]]:
+        return rng.choices("01?", k=80), rng.choices(("07", "40", "93", "--"), k=80)
+
+    old, new = drawn(), drawn()
+    both = [items for items in zip(*old, *new, strict=True) if not {"?", "--"} & {*items}]
+    scores = [brier([int(one[n + 1]) / 100 for one in both], [one[n] == "1" for one in both]) for n in (0, 2)]
+    before, after = (sure("".join(outcomes), "".join(told)) for outcomes, told in (old, new))
+    found = judge(after, (Checkpoint("base", None, before),), NO_WORSE)
+    assert f"confidences {scores[1] - scores[0]:+.3f} (" in found.reason and f" on {len(both)} items" in found.reason
+
+
+def test_a_proven_gain_and_the_other_gates_do_not_ask_for_confidence() -> None:
+    surer = sure("1" * 60 + "0" * 40, "99")
+    held = (Checkpoint("base", None, sure("1" * 40 + "0" * 60, "40")),)
+    for plan in (NO_WORSE, BETTER, EvaluationConfig(gate="open")):
+        found = judge(surer, held, plan)
+        assert found.promoted and "Brier score of its confidences +0.1" in found.reason
+    assert judge(sure(HALF, "99"), CHAMPION, EvaluationConfig(gate="open")).promoted
+    assert judge(sure(HALF, "99"), CHAMPION, EvaluationConfig(calibration=1)).promoted
+
+
+def test_confidence_is_compared_with_the_student_too() -> None:
+    """The best, right about one more, was as sure of itself."""
+    best, student = sure("11" + HALF[2:], "99"), sure(HALF, "55")
+    held = (Checkpoint("base", None, best), Checkpoint("student-0", None, student))
+    found = judge(sure(HALF, "99"), held, NO_WORSE)
+    assert not found.promoted and found.test and found.test.against == "student-0"
+    assert judge(sure(HALF, "99"), held[:1], NO_WORSE).promoted
+
+
+@pytest.mark.parametrize("told", ["", "--" * 100, "55" * 99])
+def test_who_told_no_confidence_is_not_judged_by_it(told: str) -> None:
+    """Logs of an older version have none, and neither have models without log-probabilities."""
+    for before, after in ((told, "99" * 100), ("99" * 100, told)):
+        found = judge(sure(HALF, after), (Checkpoint("base", None, sure(HALF, before)),), NO_WORSE)
+        assert found.promoted and "Brier" not in found.reason
+
+
+def test_a_run_that_was_recorded_without_it_has_a_gate_that_does_not_look() -> None:
+    plain = RUN.model_dump()
+    assert RunConfig.recorded(plain).evaluation == RUN.evaluation and RUN.evaluation.calibration == 0.05
+    del plain["evaluation"]["calibration"]
+    assert RunConfig.recorded(plain).evaluation == RUN.evaluation.model_copy(update={"calibration": 1.0})
+
+
+def test_equals_in_confidence_are_rarely_refused_for_it() -> None:
+    """Two students that know as much of themselves: by any margin, refused in 2.5 % of cases at most; a loss proven by
+    chance is another matter."""
+    rng, rounds, refused = random.Random(11), 300, 0
+    plan = EvaluationConfig(margin=1, calibration=0)
+    for _ in range(rounds):
+        ease = [rng.betavariate(1, 1) for _ in range(100)]
+        before, after = (
+            sure("".join("01"[rng.random() < e] for e in ease), "".join(f"{min(99, round(100 * e)):02d}" for e in ease))
+            for _ in range(2)
+        )
+        refused += "worth less" in judge(after, (Checkpoint(score=before),), plan).reason
+    assert stats.binomtest(refused, rounds, 0.025, alternative="greater").pvalue > 1e-3, refused
+
+
 OUTCOMES = st.text("01?", min_size=12, max_size=12)
 
 
@@ -160,14 +248,15 @@ def test_verdicts_of_a_run_carry_their_tests() -> None:
         r.event for r in TOLD if isinstance(r.event, CheckpointEvaluated) and r.event.split == "validation"
     ]
     verdicts = [r.event for r in TOLD if isinstance(r.event, CheckpointPromoted | CheckpointRejected)]
-    held = [Checkpoint("base", None, Score(base.accuracy, base.outcomes))]
+    held = [Checkpoint("base", None, Score(base.accuracy, base.outcomes, base.confidences))]
     assert len(verdicts) == len(candidates) == 3
     for told, score in zip(verdicts, candidates, strict=True):
-        found = judge(Score(score.accuracy, score.outcomes), held, RUN.evaluation)
+        found = judge(Score(score.accuracy, score.outcomes, score.confidences), held, RUN.evaluation)
         assert (told.test, told.reason, told.against) == (found.test, found.reason, found.against)
         assert told.test and told.test.items == 6
         if isinstance(told, CheckpointPromoted):
-            held.append(Checkpoint(score.checkpoint, None, Score(score.accuracy, score.outcomes)))
+            scored_as = Score(score.accuracy, score.outcomes, score.confidences)
+            held.append(Checkpoint(score.checkpoint, None, scored_as))
     assert [(one.id, one.score) for one in _after().promoted] == [(one.id, one.score) for one in held]
 
 

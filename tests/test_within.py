@@ -74,6 +74,8 @@ def test_it_stands_beside_accuracy_for_what_can_be_checked_and_only_that() -> No
         assert one.solved_at_once == sum(item["correct"] is True for item in tried) / len(tried)
         assert (one.lower95_within, one.upper95_within) == wilson(one.outcomes_within.count("1"), len(tried))
         assert one.attempts_within == sum(item["tries"] for item in tried)
+        said = [item["signals"]["answer"] if item["answer"] is not None else None for item in items]
+        assert one.confidences == "".join("--" if c is None else f"{min(99, round(100 * c)):02d}" for c in said)
         for item in tried:
             assert item["tries"] == (item["within"] or 3), "it stops at the first that the check accepts"
     assert 0 < scores[0].checkable < scores[0].n
