@@ -244,6 +244,8 @@ def test_a_base_is_taught_once_and_the_packaged_one_never(tmp_path: Path, monkey
     own = with_base(Cell("ours", 1, "r", load("search", env={}).run), "search", found)
     assert (own.config.student.provider, own.config.student.model) == ("transformers", str(found[1]))
     assert needed([own, Cell("x", 2, "r", RunConfig())], "search") == []
+    plain = Cell("bandit", 0, "r", load("tiny", env={}).run)
+    assert with_base(plain, "", {}) == plain and needed([plain], "") == []  # a grid without a course
 
 
 # --- a cell that is killed between exams

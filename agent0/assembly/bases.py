@@ -102,19 +102,21 @@ async def _teach(out: Path, seed: int, mix: dict[str, Any], tell: Tell) -> None:
 
 def with_base(cell: Cell, course: str, bases: dict[int, Path]) -> Cell:
     """``cell`` with the base of its seed, where its student is the packaged model of ``course``."""
-    student = cell.config.student
-    if (student.provider, student.model) != ("tiny", course):
+    if not _packaged(cell, course):
         return cell
+    student = cell.config.student
     own = student.model_copy(update={"provider": "transformers", "model": str(bases[cell.seed])})
     return replace(cell, config=cell.config.model_copy(update={"student": own}))
 
 
 def needed(cells: Sequence[Cell], course: str) -> list[int]:
     """Seeds of cells whose student is the packaged model of ``course``, which is to be a base of their own."""
-    found = [
-        c.seed for c in cells if course and (c.config.student.provider, c.config.student.model) == ("tiny", course)
-    ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(cell.seed for cell in cells if _packaged(cell, course)))
+
+
+def _packaged(cell: Cell, course: str) -> bool:
+    """Never so of a grid without a course, whatever its student is."""
+    return bool(course) and (cell.config.student.provider, cell.config.student.model) == ("tiny", course)
 
 
 def told_bases(course: str, bases: dict[int, Path]) -> dict[str, Any]:
