@@ -3,8 +3,8 @@
 #   make run      set up, then the main job: a small model learns to use its tools, another one to search (ten minutes)
 #   make test     set up, then ruff, mypy and the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
-#   make learning  what training is worth beside everything that needs none: eight arms, three seeds (writes
-#                 docs/learning.md; goes on where it was stopped)
+#   make learning  what training is worth beside everything that needs none: eight arms over three seeds, the first of
+#                 them over five (writes docs/learning.md; goes on where it was stopped)
 #   make arms     what an adaptive curriculum, a trained teacher and schedules are worth, over three seeds (writes
 #                 docs/curriculum.md and docs/schedules.md; goes on where it was stopped)
 #   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
