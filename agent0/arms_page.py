@@ -173,7 +173,8 @@ def _mean(row: Row) -> dict[str, Any]:
 def _curve(file: str) -> Iterator[str]:
     if file:
         yield "## Curves\n"
-        yield "Greedy accuracy on validation tasks of the newest student, means over seeds with 95 % intervals.\n"
+        told = "Greedy accuracy on validation tasks of the newest student, means over seeds with 95 % intervals"
+        yield f"{told} (where there are many arms, of the first).\n"
         yield from picture(file, "validation accuracy by iteration, a line for each arm")
 
 

@@ -11,10 +11,13 @@ from agent0.report import skill_pictures
 from agent0.report.drawing import Score, as_file, intervals, lines
 
 Row = Mapping[str, Any]
+FEW = 4
+"""Lines with intervals; of more, only the first has them."""
 
 
 def curve(found: Row) -> Markup:
-    """Validation accuracy by iteration, a line for each arm; empty without one."""
+    """Validation accuracy by iteration, a line for each arm, its intervals where they leave anything to be seen; empty
+    without one."""
     curves = {arm: {row["iteration"]: row for row in curve} for arm, curve in found["curves"].items() if curve}
     places = sorted({place for held in curves.values() for place in held})
     return lines(
@@ -23,7 +26,7 @@ def curve(found: Row) -> Markup:
         "validation accuracy by iteration, mean over seeds with 95 % intervals",
         {
             arm: [(held[place]["low"], held[place]["high"]) if place in held else None for place in places]
-            for arm, held in curves.items()
+            for arm, held in list(curves.items())[: FEW if len(curves) <= FEW else 1]
         },
     )
 
