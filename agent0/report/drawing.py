@@ -54,9 +54,11 @@ def lines(
         points = [(left + place * step, y(value)) for place, value in enumerate(values) if value is not None]
         parts.append(_path(points, number))
         parts += [_mark(*point, number) for point in points]
-    for number, name in enumerate(series):
-        for place, span in enumerate((spans or {}).get(name, ())):
-            at = left + place * step + 3 * (number - (len(series) - 1) / 2)
+    held = [name for name in series if name in (spans or {})]
+    for beside, name in enumerate(held):
+        number = list(series).index(name)
+        for place, span in enumerate((spans or {})[name]):
+            at = left + place * step + 3 * (beside - (len(held) - 1) / 2)
             parts += [_line(at, y(span[0]), at, y(span[1]), f"c{number % COLOURS}")] if span else []
     return _picture(parts, HALF, bottom + 26, title) + _key(list(series))
 
