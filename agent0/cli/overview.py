@@ -33,7 +33,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         "validation": learning_curve(db, row["run"]),
         "test": [_measured(e) for e in [*_shared(db, row), *done] if e["split"] == "test"],
         "alarms": list_alarms(db, row["run"]),
-        "targets": _targets(db, row["run"], done, bool(config["student"]["tools"])),
+        "targets": _targets(db, row["run"], done, bool(config.get("student", {}).get("tools", True))),
         "config": config,
         "prompts": row["prompts"],
     }
