@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from agent0.ports import Artifacts, Trained, Trainer, TrainJob
 from events.base import sha256
-from infra.models.engine_adapter import MEDIA
+from infra.models.engine_adapter import BASE, MEDIA, check_base
 from infra.models.engine_crew import Crew
 from infra.models.engine_pace import Told
 from infra.models.engine_worker import Worker
@@ -45,7 +45,7 @@ class LoraTrainer(Trainer):
         every_s: float = SAVE_S,
     ) -> None:
         check_folder(path)
-        self._path, self._digest = path, ""
+        self._path = path
         self._artifacts, self._idle_s, self._kept, self._every_s = artifacts, idle_s, kept, every_s
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
         self._options = {**options, "quantization": quantization, "precision": precision}
@@ -67,7 +67,11 @@ class LoraTrainer(Trainer):
         """
         self._stop_clock()
         await self._gather(int(job.settings.get("processes", 1)))
+        base = await asyncio.to_thread(digest, self._path)
         parent = self._artifacts.get(job.parent) if job.parent else b""
+        if parent:
+            check_base(parent, base)
+        job = replace(job, metadata={**job.metadata, BASE: base})
         kept = self._file(job)
         self._told = self._kept / told_name(job.metadata.get("checkpoint", ""), job.seed) if self._kept else None
         try:
@@ -78,7 +82,7 @@ class LoraTrainer(Trainer):
                 self._told.unlink(missing_ok=True)
             self._stop_clock()
             self._idle = asyncio.create_task(self._rest())
-        environment["base"] = await self._base()
+        environment["base"] = base
         made = Trained(self._artifacts.put(data, MEDIA), metrics, environment)
         if kept:  # only now nothing of it is needed any more
             kept.unlink(missing_ok=True)
@@ -116,12 +120,6 @@ class LoraTrainer(Trainer):
         """End the worker."""
         self._stop_clock()
         await self._worker.close()
-
-    async def _base(self) -> str:
-        """The digest of the weights that are trained on: no other base may serve with the adapter."""
-        if not self._digest:
-            self._digest = await asyncio.to_thread(digest, self._path)
-        return self._digest
 
     def _stop_clock(self) -> None:
         if self._idle:

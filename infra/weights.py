@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -114,11 +115,18 @@ def digest(folder: Path) -> str:
     list."""
     found = []
     for path in sorted(folder.glob("*.safetensors")):
-        with path.open("rb") as file:
-            found.append((path.name, hashlib.file_digest(file, "sha256").hexdigest()))
+        told = path.stat()
+        found.append((path.name, _digest(path.absolute(), told.st_size, told.st_mtime_ns)))
     if len(found) == 1:
         return found[0][1]
     return hashlib.sha256("".join(f"{sha}  {name}\n" for name, sha in found).encode()).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _digest(path: Path, size: int, mtime_ns: int) -> str:
+    """Read once while the file stays as it is: bases have gigabytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write(path: Path, shapes: Mapping[str, tuple[int, ...]], read: Callable[[str], Array], kind: str) -> None:

@@ -7,8 +7,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.fitting import check_bases
 from agent0.assembly.world import check_names, recorded
-from agent0.branches import ancestry, read_whole
+from agent0.branches import ancestry, read_branch, read_whole
 from agent0.configuration import amended, config_of, leaves
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.forking import redone
@@ -56,7 +57,7 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
 
     Raises:
         NotFoundError: no such run or event.
-        ConfigError: a setting that is none, or does not fit.
+        ConfigError: a setting that is none or does not fit, or a model that its adapters were not trained on.
     """
     first, end = await _start(log, run), await log.last_seq(run)
     at = seq or end
@@ -67,6 +68,7 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
         raise NotFoundError(f"Run {run} cannot be forked at event {at}.", why, "Name one between; --at 0 is its end.")
     config = amended(parent.config, changes)
     check_names(config)
+    await check_bases(log, parent, config)
     plain, digest = config_of(config)
     title = name or f"{first.event.name} fork"
     event = first.event.model_copy(
@@ -83,6 +85,14 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
     )
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "fork"
     return recorded(f"{slug}-{secrets.token_hex(3)}", event)
+
+
+async def check_resumed(log: "Log", run: str) -> None:
+    """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since."""
+    async for _ in read_branch(log, run, ["CheckpointTrained"]):
+        state = await state_at(log, run)
+        await check_bases(log, state, state.config)
+        return
 
 
 def differing(before: RunConfig, after: RunConfig) -> dict[str, Any]:

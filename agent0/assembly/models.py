@@ -25,6 +25,7 @@ class Provider:
 
     ``prefill``: a turn can be made to begin with given text (the forced-tool control needs it). ``by_role``: what
     opens depends on the role too, so the roles never share one. ``check`` raises where this machine lacks the model.
+    ``folder``: of the weights that its adapters are trained on, which nothing else may serve with them.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Provider:
     prefill: bool = True
     by_role: bool = False
     check: Callable[[ActorConfig], None] | None = None
+    folder: Callable[[ActorConfig], Path] | None = None
 
 
 _providers: dict[str, Provider] = {}
@@ -209,7 +211,7 @@ def _check_transformers(actor: ActorConfig) -> None:
     if not actor.model.strip():
         fix = "Set run.student.model and run.teacher.model to the folder of a saved model."
         raise ConfigError("Provider transformers needs the folder of a model.", "The setting model is empty.", fix)
-    folder = Path(actor.model).expanduser()
+    folder = _saved(actor)
     if not folder.is_dir():
         fix = "Name a folder that a Hugging Face model was saved to."
         raise DependencyError(f"The model {actor.model}", f"There is no folder {folder.absolute()}.", fix)
@@ -218,16 +220,24 @@ def _check_transformers(actor: ActorConfig) -> None:
 
 
 def _check_tiny(actor: ActorConfig) -> None:
-    from infra.models.tiny import packaged
-
-    packaged(actor.model)
+    _packaged(actor)
     _check_packages(actor)
 
 
-def _tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
-    from infra.models.tiny import packaged, tiny
+def _packaged(actor: ActorConfig) -> Path:
+    from infra.models.tiny import packaged
 
-    path = packaged(actor.model)
+    return packaged(actor.model)
+
+
+def _saved(actor: ActorConfig) -> Path:
+    return Path(actor.model).expanduser()
+
+
+def _tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
+    from infra.models.tiny import tiny
+
+    path = _packaged(actor)
     return tiny(artifacts, threads=settings.models.threads, max_batch=settings.models.max_batch, path=path)
 
 
@@ -235,7 +245,7 @@ def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) 
     from infra.models.transformers import Transformers
 
     return Transformers(
-        Path(actor.model).expanduser(),
+        _saved(actor),
         artifacts,
         name=Path(actor.model).name,
         threads=settings.models.threads,
@@ -260,17 +270,15 @@ def _train_scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Tr
 
 def _train_tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
     from infra.lora import LoraTrainer
-    from infra.models.tiny import packaged
 
-    path = packaged(actor.model)
-    return LoraTrainer(path, artifacts, threads=settings.models.threads, kept=settings.home / "training")
+    return LoraTrainer(_packaged(actor), artifacts, threads=settings.models.threads, kept=settings.home / "training")
 
 
 def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
     from infra.lora import LoraTrainer
 
     return LoraTrainer(
-        Path(actor.model).expanduser(),
+        _saved(actor),
         artifacts,
         kept=settings.home / "training",
         threads=settings.models.threads,
@@ -286,8 +294,8 @@ def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
     return Ollama(actor, settings.models.ollama_url)
 
 
-provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny))
-provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers))
+provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged))
+provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved))
 provider(Provider("ollama", _ollama, prefill=False, by_role=True))
 provider(Provider("scripted", _scripted, _train_scripted))
 

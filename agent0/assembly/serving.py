@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 from agent0.assembly.lineage import checkpoint
+from agent0.assembly.models import provider_of
 from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
 from agent0.ports import Artifacts
 from agent0.settings import ActorConfig, RunConfig
@@ -100,15 +101,13 @@ async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
 
 
 def _base(actor: ActorConfig) -> Path:
-    from infra.models.tiny import packaged
     from infra.models.transformers import check_folder
 
-    if actor.provider == "tiny":
-        return packaged(actor.model)
-    if actor.provider != "transformers":
+    place = provider_of(actor).folder
+    if place is None:
         why = f"Checkpoints of provider {actor.provider} hold no weights that another program could load."
         raise OperationError("This checkpoint cannot be served.", why, "Take one of a run with tiny or transformers.")
-    folder = Path(actor.model).expanduser()
+    folder = place(actor)
     check_folder(folder)
     return folder
 

@@ -208,10 +208,14 @@ def _onward(run: str, verb: str = "resume") -> str:
 async def carry_out(held: "Settings", run: str, begin: "Recorded | None", news: str = "", *, quiet: bool) -> "Progress":
     """All handlers and the projector in this process, until ``run`` is over; ``begin`` is appended first, where
     everything else is in order."""
+    from agent0.assembly.branches import check_resumed
     from agent0.assembly.tables import catch_up
     from agent0.assembly.world import open_world
+    from events.runs import RunStarted
 
     async with open_world(held) as world:
+        if begin is None or not isinstance(begin.event, RunStarted):
+            await check_resumed(world.log, run)
         await catch_up(held, world.log)  # tables that cannot be kept must not be found out after the run has begun
         await _pause_others(held, world.log, run)
         try:

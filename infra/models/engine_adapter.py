@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 CONFIG, WEIGHTS, NOTE = "adapter_config.json", "adapter_model.safetensors", "metadata.json"
 DIGEST = "weights"
 """In the note: sha256 of the file of weights."""
+BASE = "base"
+"""In the note: digest of the base that it was trained on (``infra.weights.digest``)."""
 MEDIA = "application/x-tar"
 LARGEST = 1 << 31
 SETTINGS = ("r", "lora_alpha", "lora_dropout", "target_modules", "bias", "use_rslora")
@@ -106,6 +108,15 @@ def same_weights(data: bytes) -> bool | None:
     found = files(data)
     told = json.loads(found.get(NOTE, b"{}")).get(DIGEST)
     return sha256(found[WEIGHTS]) == told if told else None
+
+
+def check_base(data: bytes, digest: str) -> None:
+    """Raises OperationError where an adapter notes another base than the one with this ``digest``: shapes alone do not
+    tell bases apart."""
+    told = json.loads(files(data).get(NOTE, b"{}")).get(BASE, digest)
+    if told != digest:
+        why = f"It was trained on weights with sha256 {str(told)[:12]}…, these have {digest[:12]}…."
+        raise OperationError("The adapter is of another base.", why, "Name the model that it was trained on.")
 
 
 def files(data: bytes) -> dict[str, bytes]:

@@ -1,6 +1,7 @@
 """Any local causal language model folder, through transformers, in a worker process: batched decoding with a KV cache,
 LoRA adapters swapped by digest, log-probabilities and token ids."""
 
+import asyncio
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from agent0.errors import DependencyError, OperationError
 from agent0.ports import Artifacts, GenerateRequest, Generation, Likely, Model
 from events.values import Artifact, Turn, Usage
 from infra.models.batching import Batcher
+from infra.models.engine_adapter import check_base
 from infra.models.engine_turns import Wanted, Written
 from infra.models.engine_worker import Worker
+from infra.weights import digest
 
 REQUIRED = ("config.json", "tokenizer.json", "tokenizer_config.json")
 
@@ -35,7 +38,7 @@ class Transformers(Model):
         precision: str = "auto",
     ) -> None:
         check_folder(path)
-        self.name, self._artifacts = name, artifacts
+        self.name, self._path, self._artifacts = name, path, artifacts
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
         options |= {"quantization": quantization, "precision": precision}
         self._worker = Worker("infra.models.engine:Engine", options, threads=threads)
@@ -75,7 +78,9 @@ class Transformers(Model):
         if adapter is None:
             return ""
         if not await self._worker.call("has_adapter", adapter.sha256):
-            await self._worker.call("load_adapter", adapter.sha256, self._artifacts.get(adapter))
+            data = self._artifacts.get(adapter)
+            check_base(data, await asyncio.to_thread(digest, self._path))
+            await self._worker.call("load_adapter", adapter.sha256, data)
         return adapter.sha256
 
     def _generation(self, found: Written) -> Generation | Exception:

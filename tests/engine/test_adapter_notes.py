@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 import torch
 
+from agent0.errors import OperationError
 from agent0.manifests import lineage_of
-from agent0.ports import TrainJob
+from agent0.ports import GenerateRequest, Sampling, TrainJob
 from infra.lora import LoraTrainer
 from infra.models.engine_adapter import DIGEST, NOTE, WEIGHTS, WHOLE, Adapter, files, lora_settings, pack
-from infra.models.tiny import BASE
+from infra.models.engine_turns import Written
+from infra.models.tiny import BASE, packaged, tiny
 from infra.weights import digest
+from tests.engine.asking import user
 from tests.memory import MemoryArtifacts
 from tests.terminal import agent0 as call
 
@@ -49,17 +52,38 @@ def test_weights_that_were_altered_are_noticed(tmp_path: Path, settings: dict[st
     assert unknown.code == 0 and "no digest of its weights" in unknown.err
 
 
-async def test_a_training_says_on_which_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Worker:
-        def __init__(self, *_: Any, **__: Any) -> None: ...
+class Worker:
+    """Says that it did what it was asked, and what a training was told to note."""
 
-        async def call(self, method: str, *_: Any) -> Any:
-            return (b"adapter", {}) if method == "train" else {"threads": "1"}
+    def __init__(self, *_: Any, **__: Any) -> None: ...
 
-        async def close(self) -> None: ...
+    async def call(self, method: str, *arguments: Any) -> Any:
+        match method:
+            case "train":
+                return pack(Adapter(lora_settings(4, 8), {"w": torch.ones(3)}, dict(arguments[0].metadata))), {}
+            case "environment":
+                return {"threads": "1"}
+            case "generate":
+                return [Written([1], [2], text="fine") for _ in arguments[0]]
+        return None
 
-    monkeypatch.setattr("infra.lora.Worker", Worker)
-    trainer = LoraTrainer(BASE, MemoryArtifacts())
-    made = await trainer.train(TrainJob((), (), None, 0, {}))
-    await trainer.close()
+    async def close(self) -> None: ...
+
+
+async def test_an_adapter_serves_on_the_weights_that_it_was_trained_on_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("infra.lora", "infra.models.transformers"):
+        monkeypatch.setattr(f"{module}.Worker", Worker)
+    artifacts, other = MemoryArtifacts(), packaged("search")
+    models = [tiny(artifacts), tiny(artifacts, path=other)]
+    trainers = [LoraTrainer(BASE, artifacts), LoraTrainer(other, artifacts)]
+    made = await trainers[0].train(TrainJob((), (), None, 0, {}))
     assert made.environment == {"threads": "1", "base": digest(BASE)}
+    asked = GenerateRequest((user("?"),), Sampling(), adapter=made.adapter)
+    assert (await models[0].generate(asked)).text == "fine"
+    assert await trainers[0].train(TrainJob((), (), made.adapter, 0, {}))
+    with pytest.raises(OperationError, match="another base"):
+        await models[1].generate(asked)
+    with pytest.raises(OperationError, match="another base"):
+        await trainers[1].train(TrainJob((), (), made.adapter, 0, {}))
+    for one in (*models, *trainers):
+        await one.close()

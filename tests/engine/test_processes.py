@@ -86,7 +86,7 @@ async def test_the_same_job_gives_the_same_adapter(
     samples = tuple(Sample(path, (-1.0) ** n, 0.3) for n, path in enumerate(paths))
     job = TrainJob(samples, samples[:4:2], None, 5, SETTINGS, {"run": "r1"})
     first = await trainer.train(job)
-    assert unpack(artifacts.get(first.adapter)).metadata == {"run": "r1"}
+    assert unpack(artifacts.get(first.adapter)).metadata == {"run": "r1", "base": first.environment["base"]}
     assert first.metrics["steps"] == 2 * 3 + 2 and first.metrics["skipped"] == 0
     assert first.metrics["tokens"] == 2 * sum(sum(path.mask) for path in paths)
     assert 0.5 < first.metrics["ratio"] < 2 and 0 <= first.metrics["clip_share"] <= 1

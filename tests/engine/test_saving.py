@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from agent0.errors import TransientError
 from agent0.ports import Sample, TrainJob
 from events.values import Trajectory
 from infra.lora import LoraTrainer, pace_of
+from infra.models.engine_adapter import BASE
 from infra.models.engine_saving import HalfDone
 from infra.models.engine_training import Training
+from infra.weights import digest
 from tests.memory import MemoryArtifacts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
@@ -78,7 +81,8 @@ async def test_a_trainer_that_is_killed_goes_on(
 ) -> None:
     artifacts = MemoryArtifacts()
     job = job_of(tokenizer, samples=8, epochs=8)
-    whole, _ = Training(str(folder)).train(job, b"")
+    noted = replace(job, metadata={**job.metadata, BASE: digest(folder)})
+    whole, _ = Training(str(folder)).train(noted, b"")
     trainer = LoraTrainer(folder, artifacts, kept=tmp_path, every_s=0.0)
     try:
         under_way = asyncio.create_task(trainer.train(job))

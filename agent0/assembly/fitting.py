@@ -1,0 +1,62 @@
+"""Part of the rim: whether the adapters that a run would go on with are of the models that its settings name."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from agent0.assembly.models import provider_of
+from agent0.branches import read_branch
+from agent0.errors import ConfigError
+from agent0.registry import kept
+from agent0.run import RunState
+from agent0.settings import ActorConfig, RunConfig
+from events.checkpoints import CheckpointTrained
+from events.values import Role
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+
+async def check_bases(log: "Log", state: RunState, config: RunConfig) -> None:
+    """A LoRA of one base may have the shapes of another, so digests decide; where either is not known, names.
+
+    Raises:
+        ConfigError: ``state`` holds an adapter of another base than ``config`` names for its role.
+    """
+    trained = {
+        told.event.adapter: told.event
+        async for told in read_branch(log, state.run, ["CheckpointTrained"])
+        if isinstance(told.event, CheckpointTrained) and told.event.adapter
+    }
+    for one in kept(state):
+        if one.adapter is None or one.adapter not in trained:
+            continue
+        role = trained[one.adapter].role
+        before, after = (_actor(plan, role) for plan in (state.config, config))
+        known, found = trained[one.adapter].environment.get("base", ""), await _base(after)
+        fits = known == found if known and found else (before.provider, before.model) == (after.provider, after.model)
+        if not fits:
+            _refuse(state, one.id, role, after, known, found)
+
+
+def _actor(plan: RunConfig, role: Role) -> ActorConfig:
+    return plan.student if role == "student" else plan.teacher
+
+
+async def _base(actor: ActorConfig) -> str:
+    """The digest of the weights that ``actor`` names; empty where they are not here."""
+    from infra.weights import digest
+
+    place = provider_of(actor).folder
+    folder = place(actor) if place else None
+    there = folder is not None and any(folder.glob("*.safetensors"))
+    return await asyncio.to_thread(digest, folder) if folder and there else ""
+
+
+def _refuse(state: RunState, name: str, role: Role, actor: ActorConfig, known: str, found: str) -> None:
+    where = f"provider {actor.provider}" + (f", model {actor.model!r}" if actor.model else "")
+    digests = f" (sha256 {known[:12]}…, that has {found[:12]}…)" if known and found else ""
+    raise ConfigError(
+        f"{name}, a checkpoint of {state.run}, does not fit the {role}'s model: {where}.",
+        f"Its adapter was trained on other weights{digests}.",
+        f"Keep the model (settings {role}.provider and {role}.model), or fork at an event before the first promotion.",
+    )

@@ -1,0 +1,86 @@
+"""An adapter goes on with the base it was trained on; a run that names another is refused before anything is done."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from agent0.assembly.world import open_log
+from agent0.configuration import config_of, load
+from events.base import Event, record
+from events.checkpoints import CheckpointPromoted, CheckpointTrained
+from events.runs import RunStarted
+from events.values import Artifact, Role
+from infra.models.tiny import BASE
+from infra.weights import digest
+from tests.terminal import agent0
+
+NOON = datetime(2026, 1, 1, tzinfo=UTC)
+OTHER = "ab" * 32
+"""Digest of a base that is not here."""
+
+
+def begun(profile: str) -> RunStarted:
+    config, sha = config_of(load(profile, {}, {}).run)
+    return RunStarted(name=profile, profile=profile, seed=0, config=config, config_sha=sha)
+
+
+def gone_on_with(name: str, base: str, role: Role = "student") -> list[Event]:
+    """A checkpoint trained on ``base`` ("": it does not say), and that it became the student."""
+    held = Artifact(sha256=name[-1] * 64, size=9)
+    told = {"role": role, "iteration": 0, "parent": "base", "samples": 1, "environment": {"base": base} if base else {}}
+    trained = CheckpointTrained(checkpoint=name, adapter=held, **told)  # type: ignore[arg-type]
+    return [
+        trained,
+        CheckpointPromoted(checkpoint=name, iteration=0, accuracy=0.5, reason="", by="person", adapter=held),
+    ]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("fitting")
+    told: dict[str, list[Event]] = {
+        "own": [begun("tiny"), *gone_on_with("student-1", digest(BASE))],
+        "bare": [begun("tiny"), gone_on_with("student-2", digest(BASE))[0]],
+        "old": [begun("scripted"), *gone_on_with("student-3", "")],
+        "replaced": [begun("tiny"), *gone_on_with("student-4", OTHER)],
+    }
+
+    async def tell() -> None:
+        async with open_log(load("scripted", {"home": str(folder)}, {}), make=True) as log:
+            await log.append([record(event, run=run, time=NOON) for run, events in told.items() for event in events])
+
+    asyncio.run(tell())
+    yield folder
+
+
+def fork(home: Path, run: str, *changes: str) -> tuple[int, str]:
+    said = agent0("run", "fork", run, "--detach", *(f"--set={one}" for one in changes), home=home)
+    return said.code, said.err
+
+
+def test_a_fork_onto_another_base_is_refused_and_leaves_nothing(home: Path) -> None:
+    before = len(agent0("run", "list", "--json", home=home).json)
+    code, why = fork(home, "own", "student.model=search")
+    assert code == 2
+    assert "student-1" in why and "search" in why and digest(BASE)[:12] in why and "before the first promotion" in why
+    assert fork(home, "own", "student.provider=scripted", "training.student.enabled=false")[0] == 2
+    assert fork(home, "old", "student.provider=tiny")[0] == 2  # no digest is known: names decide
+    assert len(agent0("run", "list", "--json", home=home).json) == before
+
+
+def test_the_same_base_by_another_name_is_the_same_base(home: Path) -> None:
+    for changes in (("student.model=tools",), ("student.provider=transformers", f"student.model={BASE}")):
+        assert fork(home, "own", *changes) == (0, "")
+    assert fork(home, "own", "teacher.model=search") == (0, ""), "the teacher has no adapter yet"
+    assert fork(home, "bare", "student.model=search") == (0, ""), "nothing was promoted yet"
+    assert fork(home, "old", "training.student.lr=0.5") == (0, "")
+
+
+def test_a_run_whose_base_was_replaced_is_not_gone_on_with(home: Path) -> None:
+    said = agent0("run", "resume", "replaced", "--set", "sandbox.workers=1", home=home)
+    assert said.code == 2 and "trained on other weights" in said.err
+    kinds = [one["type"] for one in agent0("events", "tail", "--run", "replaced", "--json", home=home).lines]
+    assert sorted(kinds) == ["CheckpointPromoted", "CheckpointTrained", "RunStarted"]
