@@ -11,12 +11,8 @@ from agent0.state import Checkpoint, RunState
 from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
 
 
-def promotion(state: RunState, trained: CheckpointTrained, accuracy: float, reason: str) -> CheckpointPromoted:
-    """The run's student becomes ``trained``, whatever the gate said of it. ``accuracy``: of its validation.
-
-    Raises:
-        OperationError: it is the teacher's, has no adapter of its own, or is the student already.
-    """
+def check_promotion(state: RunState, trained: CheckpointTrained) -> None:
+    """Raises OperationError where ``trained`` is the teacher's, has no adapter, or is the student already."""
     name = trained.checkpoint
     if trained.role != "student":
         raise OperationError(f"{name} is the {trained.role}'s.", fix="Promote a checkpoint of the student.")
@@ -24,8 +20,14 @@ def promotion(state: RunState, trained: CheckpointTrained, accuracy: float, reas
         raise OperationError(f"{name} has no adapter.", f"There was nothing to learn from: it is {trained.parent}.")
     if state.student.id == name:
         raise OperationError(f"{name} is the student already.")
+
+
+def promotion(state: RunState, trained: CheckpointTrained, accuracy: float, reason: str) -> CheckpointPromoted:
+    """The run's student becomes ``trained``, whatever the gate said of it. ``accuracy``: of its validation. Errors as
+    for ``check_promotion``."""
+    check_promotion(state, trained)
     return CheckpointPromoted(
-        checkpoint=name,
+        checkpoint=trained.checkpoint,
         iteration=trained.iteration,
         accuracy=accuracy,
         against=state.student.score.accuracy if state.student.score else None,

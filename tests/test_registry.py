@@ -107,6 +107,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def damage(home: Path, digest: str) -> str:
+    """Flip a bit of an artifact; once more, and it is whole again."""
+    path = home / "artifacts" / digest[:2] / digest[2:]
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    return digest
+
+
 def test_a_registry_from_the_shell(home: Path) -> None:
     held = call("model", "list", "--role", "student", "--json", home=home).json
     assert len(held) == 2
@@ -125,6 +133,10 @@ def test_a_registry_from_the_shell(home: Path) -> None:
     assert [row["attempts"] for row in sat] == [1, 3]
     assert all(row["single"] <= row["within"] <= 1 for row in sat)
     assert call("model", "exam", f"{run}/base", "--temperatures", "warm", home=home).code == 2
+    damaged = damage(home, next(row["adapter"] for row in held if row["model"] == rejected))
+    said = call("model", "promote", rejected, home=home)
+    assert said.code == 1 and "is damaged" in said.err and f"agent0 experiment retrain {run}" in said.err
+    damage(home, damaged)
     assert call("model", "promote", rejected, "-r", "a try", home=home).code == 0
     assert call("run", "show", run, "--at", "0", home=home).code in (0, 2)
     assert call("model", "show", rejected, "--json", home=home).json["status"] == "promoted"
@@ -134,5 +146,14 @@ def test_a_registry_from_the_shell(home: Path) -> None:
     gone = call("model", "prune", "LAST", "--commit", "--json", home=home).json
     assert name in [row["checkpoint"] for row in gone["pruned"]]
     assert call("artifacts", "verify", "--json", home=home).json["state"] == "whole"
-    assert call("model", "export", rejected, "--out", str(home / "out"), home=home).code != 0
     assert call("model", "show", "nobody/nothing", home=home).code != 0
+    events = call("events", "stats", "--json", home=home).out
+    for words in (("promote", rejected), ("exam", rejected), ("ab", f"{run}/base", rejected), ("repeat", rejected)):
+        said = call("model", *words, home=home)
+        assert said.code == 1 and "was pruned" in said.err and f"agent0 experiment retrain {run}" in said.err
+    assert call("events", "stats", "--json", home=home).out == events, "nothing was told"
+
+
+def test_a_teachers_checkpoint_is_called_the_teachers(home: Path) -> None:
+    teacher = call("model", "list", "--role", "teacher", "--json", home=home).json[0]["model"]
+    assert "is the teacher's" in call("model", "promote", teacher, home=home).err

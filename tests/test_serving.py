@@ -17,7 +17,7 @@ from agent0.cli import model
 from agent0.configuration import config_of, load
 from agent0.ports import Sampling
 from events.base import Event, record
-from events.checkpoints import CheckpointTrained
+from events.checkpoints import CheckpointPruned, CheckpointTrained
 from events.experiments import ExperimentStarted
 from events.runs import RunStarted
 from events.values import Artifact, Turn
@@ -41,7 +41,8 @@ from tests.terminal import agent0
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's, 2026-11
 NOON = datetime(2026, 1, 1, tzinfo=UTC)
-RUN, OTHER, STEP = "tiny-1", "scripted-1", "s001"
+RUN, OTHER, STEP, RETRAIN = "tiny-1", "scripted-1", "s001", "agent0 experiment retrain"
+GONE = Artifact(sha256="c" * 64, size=9)
 real = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 
@@ -82,6 +83,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> Iterator[Path
         (RUN, trained("s003", lost)),
         (RUN, trained("s004", good, environment={"base": "ab" * 32})),
         (RUN, trained("s006", store.put(replaced(data)), environment={"base": digest(BASE)})),
+        (RUN, trained("s007", GONE)),
+        (RUN, CheckpointPruned(checkpoint="s007", adapter=GONE.sha256, size=9, reason="To save room")),
         (OTHER, begun("scripted")),
         (OTHER, trained(STEP, scripted)),
         (OTHER, trained("s002", store.put(adapter(BASE, seed=3)))),
@@ -237,6 +240,7 @@ def _doubled(found: Any) -> Any:
     [
         (f"{RUN}/s002", "no weights of its own"),
         (f"{RUN}/s003", "damaged"),
+        (f"{RUN}/s007", f"was pruned: its adapter was thrown away. To save room. To make it again: {RETRAIN} {RUN}"),
         (f"{RUN}/s004", "does not fit this base"),
         (f"{RUN}/s005", "no checkpoint"),
         (f"{OTHER}/{STEP}", "provider scripted hold no weights"),
@@ -249,9 +253,11 @@ def test_what_cannot_be_served_leaves_nothing_behind(home: Path, tmp_path: Path,
 
 
 def test_a_base_of_another_shape_is_refused(home: Path, tmp_path: Path, wider: Path) -> None:
+    out = ("--out", str(tmp_path / "out"), "--base")
     for checkpoint in (f"{RUN}/{STEP}", "exp-again/s009"):
-        said = call(home, "export", checkpoint, "--out", str(tmp_path / "out"), "--base", str(wider))
+        said = call(home, "export", checkpoint, *out, str(wider))
         assert said.code != 0 and "does not fit this base" in said.err and "--base" in said.err
+    assert "There is no folder" in call(home, "export", f"{RUN}/{STEP}", *out, str(tmp_path / "none")).err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent0.assembly.branches import state_at
-from agent0.assembly.lineage import checkpoint
+from agent0.assembly.lineage import check_stored, checkpoint
 from agent0.assembly.world import known_handlers, open_log, open_port, recorded
 from agent0.curriculum import stream
 from agent0.errors import OperationError
@@ -82,6 +82,8 @@ async def compare_models(
         NotFoundError: no such checkpoint.
         OperationError: a teacher's; or their runs ask for other families, so there are no same tasks.
     """
+    from infra.artifacts import FileArtifacts
+
     began = time.monotonic()
     async with open_log(settings) as log:
         one, other = await player(log, first), await player(log, second)
@@ -90,6 +92,8 @@ async def compare_models(
                 "They come from runs of other tasks.",
                 "Domains, families or run.evaluation.levels differ, so there are no tasks that both were asked for.",
             )
+        for who in (one, other):
+            await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
         found = Outcomes()
         async with _answering(settings) as answer:
             for number in range(-(-limit // BATCH)):
@@ -124,9 +128,12 @@ async def repeat(
         NotFoundError: no such checkpoint.
         OperationError: a teacher's.
     """
+    from infra.artifacts import FileArtifacts
+
     began = time.monotonic()
     async with open_log(settings) as log:
         who, shares = await player(log, wanted), []
+        await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
         async with _answering(settings) as answer:
             for number in range(repeats):
                 right = await answer(who, stream("repeat", seed, number), n)

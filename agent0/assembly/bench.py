@@ -12,6 +12,7 @@ from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.bench_items import Bench, Plan, ask
+from agent0.assembly.lineage import check_stored
 from agent0.assembly.world import open_log, open_port, recorded
 from agent0.benchmarks import Benchmark, Item, chosen, make_items, read_items
 from agent0.errors import ConfigError, NotFoundError
@@ -263,13 +264,16 @@ async def adapter_of(settings: Settings, run: str, checkpoint: str) -> Artifact:
     """The adapter that a run's checkpoint was trained to.
 
     Raises:
-        NotFoundError: no such run or checkpoint.
+        NotFoundError: no such run or checkpoint, or its adapter was pruned or is gone.
+        LogError: its adapter is damaged.
     """
     from events.checkpoints import CheckpointTrained
+    from infra.artifacts import FileArtifacts
 
     async with open_log(settings, "reader") as log:
         trained = [r.event async for r in log.read(run, ["CheckpointTrained"])]
-    for event in trained:
-        if isinstance(event, CheckpointTrained) and event.checkpoint == checkpoint and event.adapter is not None:
-            return event.adapter
+        for event in trained:
+            if isinstance(event, CheckpointTrained) and event.checkpoint == checkpoint and event.adapter is not None:
+                await check_stored(log, FileArtifacts(settings.home), f"{run}/{checkpoint}", event.adapter)
+                return event.adapter
     raise NotFoundError(f"Run {run!r} has no checkpoint {checkpoint!r}.", fix="See: agent0 run show RUN")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.ab import Player, player
 from agent0.assembly.curriculum import check_levels
+from agent0.assembly.lineage import check_stored
 from agent0.assembly.world import open_log, open_port, recorded
 from agent0.errors import ConfigError
 from agent0.exams import Exam
@@ -48,6 +49,8 @@ async def examine(
         OperationError: a teacher's.
         ConfigError: tasks that there are not.
     """
+    from infra.artifacts import FileArtifacts
+
     out, ports = [], None
     async with open_log(settings) as log, AsyncExitStack() as stack:
         for wanted, exams in asked.items():
@@ -55,6 +58,8 @@ async def examine(
             sat = await _sat_before(log, who) if once else []
             known = {exam: one for exam in exams for one in sat if exam.is_that_of(one)}
             left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
+            if left:
+                await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
             ports = await _ports(settings, stack) if left and ports is None else ports
             for exam in exams:
                 if ports is None or exam not in left:

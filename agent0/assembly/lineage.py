@@ -1,5 +1,6 @@
 """Part of the rim: from a checkpoint to the events that made it, and from a task to the checkpoints it touched."""
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -7,17 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent0.branches import read_branch
-from agent0.errors import NotFoundError, OperationError
+from agent0.errors import LogError, NotFoundError, OperationError
 from agent0.manifests import dataset_sha, lineage_of
 from agent0.ports import Artifacts
 from events.base import Recorded
-from events.checkpoints import CheckpointTrained
+from events.checkpoints import CheckpointPruned, CheckpointTrained
 from events.experiments import DatasetSelected, ExperimentStarted
 from events.runs import RunStarted
 from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed, TaskRequested
 from events.values import Artifact
 
 if TYPE_CHECKING:
+    from infra.artifacts import FileArtifacts
     from infra.log import Log
 
 _PAST = ("RunStarted", "TaskRequested", "TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned")
@@ -52,6 +54,27 @@ async def lineage(log: "Log", artifacts: Artifacts, wanted: str) -> list[dict[st
 async def checkpoint(log: "Log", wanted: str) -> Recorded:
     """The ``CheckpointTrained`` of ``wanted``, named as for ``lineage``; errors likewise."""
     return _one([r async for r in log.read("", ["CheckpointTrained"])], wanted).told
+
+
+async def check_stored(log: "Log", artifacts: "FileArtifacts", name: str, adapter: Artifact | None) -> None:
+    """The weights of ``name`` (RUN/CHECKPOINT) must be there and whole, where it has any.
+
+    Raises:
+        NotFoundError: they were pruned, or are gone.
+        LogError: their file is damaged.
+    """
+    problem = await asyncio.to_thread(artifacts.verify, adapter) if adapter else ""
+    if not adapter or not problem:
+        return
+    again = f"To make it again: agent0 experiment retrain {name.partition('/')[0]}"
+    if problem == "damaged":
+        why = f"The file of artifact {adapter.sha256[:12]} was changed after it was written."
+        raise LogError(f"The adapter of {name} is damaged.", why, f"Restore it from a backup. {again}")
+    async for told in log.read("", ["CheckpointPruned"]):
+        if isinstance(told.event, CheckpointPruned) and told.event.adapter == adapter.sha256:
+            raise NotFoundError(f"{name} was pruned: its adapter was thrown away.", f"{told.event.reason}.", again)
+    fix = f"Copy the folder artifacts/ of the machine that wrote it. {again}"
+    raise NotFoundError(f"The adapter of {name} is not in the store.", f"Artifact {adapter.sha256[:12]}.", fix)
 
 
 def _one(known: Iterable[Recorded], wanted: str) -> _Made:

@@ -4,10 +4,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.branches import state_at
-from agent0.assembly.lineage import checkpoint
+from agent0.assembly.lineage import check_stored, checkpoint
 from agent0.assembly.world import open_log, recorded
 from agent0.errors import NotFoundError, OperationError
-from agent0.registry import kept, promotion, rollback
+from agent0.registry import check_promotion, kept, promotion, rollback
 from agent0.settings import Settings
 from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, CheckpointPruned, CheckpointTrained
@@ -20,14 +20,19 @@ async def promote(settings: Settings, wanted: str, reason: str) -> Recorded:
     """Make ``wanted`` (RUN/CHECKPOINT or digest) its run's student.
 
     Raises:
-        NotFoundError: no such checkpoint.
+        NotFoundError: no such checkpoint, or its adapter was pruned or is gone.
+        LogError: its adapter is damaged.
         OperationError: it cannot be, or was never scored.
     """
+    from infra.artifacts import FileArtifacts
+
     async with open_log(settings) as log:
         told = await checkpoint(log, wanted)
         trained = told.event
         assert isinstance(trained, CheckpointTrained)  # noqa: S101 - that is what ``checkpoint`` finds
         state = await state_at(log, told.run)
+        check_promotion(state, trained)
+        await check_stored(log, FileArtifacts(settings.home), f"{told.run}/{trained.checkpoint}", trained.adapter)
         event = promotion(state, trained, await _accuracy(log, told.run, trained.checkpoint), reason)
         begun = recorded(told.run, event)
         await log.append([begun])

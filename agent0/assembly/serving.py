@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
-from agent0.assembly.lineage import checkpoint
+from agent0.assembly.lineage import check_stored, checkpoint
 from agent0.assembly.models import provider_of
 from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
-from agent0.ports import Artifacts
 from agent0.settings import ActorConfig, RunConfig
 from events.checkpoints import CheckpointTrained
 from events.experiments import ExperimentStarted
@@ -21,6 +20,7 @@ from events.runs import RunStarted
 from events.values import Artifact
 
 if TYPE_CHECKING:
+    from infra.artifacts import FileArtifacts
     from infra.log import Log
     from infra.merging import Lora, Whole
     from infra.models.ollama_models import OllamaModels
@@ -58,12 +58,12 @@ class Source:
         return isinstance(self.weights, Whole)
 
 
-async def open_source(log: "Log", artifacts: Artifacts, wanted: str, base: Path | None = None) -> Source:
+async def open_source(log: "Log", artifacts: "FileArtifacts", wanted: str, base: Path | None = None) -> Source:
     """The checkpoint ``wanted`` (RUN/CHECKPOINT, or the beginning of its adapter's digest) over the base that its run
     names, or the one in the folder ``base``.
 
     Raises:
-        NotFoundError: there is none, or its adapter is gone from the store.
+        NotFoundError: there is none, its adapter was pruned or is gone from the store, or the base is not there.
         LogError: the adapter's file is damaged.
         OperationError: it holds no weights, or does not fit the base.
     """
@@ -78,6 +78,10 @@ async def open_source(log: "Log", artifacts: Artifacts, wanted: str, base: Path 
         raise OperationError(f"{wanted} has no weights of its own.", why, f"Name {told.run}/{trained.parent}.")
     actor = await _actor(log, told.run, trained.role)
     folder = base or _base(actor)
+    if not folder.is_dir():
+        why = f"There is no folder {folder.absolute()}."
+        raise NotFoundError(f"The base {folder} is not here.", why, "Name the folder of the base with --base.")
+    await check_stored(log, artifacts, f"{told.run}/{trained.checkpoint}", trained.adapter)
     data = artifacts.get(trained.adapter)
     weights = read_adapter(data)
     known, found = trained.environment.get("base", ""), digest(folder)
