@@ -115,9 +115,18 @@ def _computed(task: Task) -> str:
 
 
 @fact("teacher", "majority")
+@fact("student", "majority")
 def _majority(deed: Deed) -> str | None:
     """The most frequent answer."""
     return agreement(a.answer for a in sorted(deed.tried, key=lambda a: a.number)).majority
+
+
+@fact("student", "agrees")
+def _agrees(deed: Deed) -> bool | None:
+    """Whether the answer is that of the majority."""
+    if deed.attempt is None:
+        return None
+    return deed.attempt.answer is not None and normal_form(deed.attempt.answer) == _majority(deed)
 
 
 @fact("teacher", "answer_margin")

@@ -9,6 +9,7 @@ from agent0.panel import disputed
 from agent0.panel.computation import repeated
 from agent0.requests import wanted_ids
 from agent0.reviewing import awaits_person
+from agent0.rewards import waits
 from agent0.state import AttemptState, Checkpoint, Made, RunState, Score, Status, TaskState, attempt_id, index_digest
 from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event
@@ -200,7 +201,8 @@ def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
             return _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
         case "assign_reward":
             state = _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
-            return _on_task(state, event.cause_task, lambda t: changed(t, closed=t.closed or _last_word(t, event)))
+            state = _on_task(state, event.cause_task, lambda t: changed(t, closed=t.closed or _last_word(t, event)))
+            return _on_task(state, event.cause_task, _unpaid) if waits(state.config.rewards) else state
         case "propose_task":
             return _on_task(state, event.cause_task, lambda t: changed(t, proposed=True, closed=True))
         case "screen_task":
@@ -219,6 +221,15 @@ def _unjudged(held: TaskState) -> TaskState:
     """A verdict over all attempts was given up."""
     return changed(
         held, attempts={n: changed(a, dropped=a.dropped or not a.verified) for n, a in held.attempts.items()}
+    )
+
+
+def _unpaid(held: TaskState) -> TaskState:
+    """Receipts of all attempts were given up together with that of the last one."""
+    if not held.settled:
+        return held
+    return changed(
+        held, attempts={n: changed(a, dropped=a.dropped or a.reward is None) for n, a in held.attempts.items()}
     )
 
 

@@ -9,7 +9,7 @@ from agent0.confidence import agreement, token_confidence
 from agent0.evidence import Deed, gather
 from agent0.ledger import Ledger, Moments
 from agent0.reviewing import counts
-from agent0.rewards import read_by, receipt, reward_sets
+from agent0.rewards import read_by, receipt, registered, waits
 from agent0.run import RunState
 from agent0.settings import RewardConfig
 from agent0.state import AttemptState, TaskState
@@ -67,29 +67,38 @@ def payouts(event: Event, run: RunState, policy: RewardConfig | None = None) -> 
 
 
 def dues(event: Event, run: RunState, policy: RewardConfig | None = None) -> list[Due]:
-    """The same, one by one to be computed."""
+    """The same, one by one to be computed. Where a part of the student's waits for all attempts at its task, or did in
+    the run, they are paid together, by the number of the attempt and before the teacher."""
     rules = effective(policy, run.config.rewards)
+    together = waits(rules) or waits(run.config.rewards)
     match event:
         case TaskRejected(task=task) if (held := run.tasks.get(task)) and not held.closed:
             return [Due(run, rules, task, "teacher", _rejected(event))]
         case ResultVerified(task=task) if (held := run.tasks.get(task)) and counts(event, held):
-            return [_student(run, rules, event, held), *_closed(run, rules)]
+            own = [] if together else [_student(run, rules, task, event.attempt)]
+            return [*own, *_closed(run, rules, together)]
         case ReactionDropped():
-            return _closed(run, rules)
+            return _closed(run, rules, together)
     return []
 
 
-def _closed(run: RunState, rules: RewardConfig) -> list[Due]:
-    """The teacher's reward for the task that this event settled: by one event only, so nobody is paid twice."""
-    held = run.tasks.get(run.just_settled)
-    return [Due(run, rules, run.just_settled, "teacher", _closing(held))] if held and not held.closed else []
+def _closed(run: RunState, rules: RewardConfig, together: bool) -> list[Due]:
+    """The teacher's reward for the task that this event settled, and before it those of attempts that are paid
+    together: by one event only, so nobody is paid twice."""
+    task = run.just_settled
+    held = run.tasks.get(task)
+    if held is None or held.closed:
+        return []
+    judged = [name for name, attempt in held.attempts.items() if attempt.verified and not attempt.dropped]
+    students = [_student(run, rules, task, name) for name in judged if together]
+    return [*students, Due(run, rules, task, "teacher", _closing(held))]
 
 
-def _student(run: RunState, rules: RewardConfig, event: ResultVerified, held: TaskState) -> Due:
-    attempt = held.attempts[event.attempt]
+def _student(run: RunState, rules: RewardConfig, task: str, name: str) -> Due:
+    attempt = run.tasks[task].attempts[name]
     facts = {
-        "correct": event.correct,
-        "credit": event.credit,
+        "correct": attempt.correct,
+        "credit": attempt.credit,
         "grounded": attempt.grounded,
         "tool_ok": attempt.tool_ok,
         "tool_calls": attempt.tool_calls,
@@ -98,7 +107,7 @@ def _student(run: RunState, rules: RewardConfig, event: ResultVerified, held: Ta
         "tokens": attempt.tokens,
         "token_confidence": token_confidence(attempt.mean_logprob),
     }
-    return Due(run, rules, event.task, "student", facts, event.attempt)
+    return Due(run, rules, task, "student", facts, name)
 
 
 def _rejected(event: TaskRejected) -> dict[str, Any]:
@@ -134,12 +143,6 @@ def effective(policy: RewardConfig | None, own: RewardConfig) -> RewardConfig:
     if policy is None or "edition" in policy.model_fields_set:
         return policy or own
     return policy.model_copy(update={"edition": own.edition})
-
-
-def registered(rules: RewardConfig) -> str:
-    """The name that a set is registered under: an earlier edition has one of its own where it differs."""
-    earlier = f"{rules.set}/{rules.edition}"
-    return earlier if earlier in reward_sets() else rules.set
 
 
 def _scaled(run: RunState, rules: RewardConfig, role: Role, raw: float) -> tuple[float, dict[str, Any]]:

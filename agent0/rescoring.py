@@ -7,8 +7,10 @@ that everything after it sees the recomputed world, too. With a run's own rules 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from agent0.paying import COMPLETING, Due, dues
-from agent0.reviewing import PERSON, awaits_person
+from agent0.folds import FOLDS
+from agent0.paying import COMPLETING, Due, dues, effective
+from agent0.reviewing import PERSON, awaits_person, counts
+from agent0.rewards import waits
 from agent0.run import RunState, evolve
 from agent0.settings import RewardConfig
 from events.base import Recorded, effect_id
@@ -47,6 +49,10 @@ class Rescoring:
     verdicts: Mapping[str, ResultVerified] = field(default_factory=dict)
     state: RunState | None = None
     _computed: dict[str, RewardAssigned] = field(default_factory=dict)
+    _verdicts: dict[str, Recorded] = field(default_factory=dict)
+    """Of attempts that the run paid one by one, and that are paid together now."""
+    _early: dict[str, RewardAssigned] = field(default_factory=dict)
+    """Blank ones for stored receipts of such attempts, which came before there was one to take their place."""
 
     def take(self, told: Recorded) -> list[Rescored | Trouble]:
         """Fold one event of the run in; the receipts that it gives rise to."""
@@ -72,16 +78,41 @@ class Rescoring:
         return None if event.verifier == PERSON else other.model_copy(update={"verifier": PERSON})
 
     def _paid(self, told: Recorded, state: RunState) -> list[Rescored | Trouble]:
-        out = [_computed(told, n, due) for n, due in enumerate(dues(told.event, state, self.policy))]
-        self._computed |= {each.id: each.reward for each in out if isinstance(each, Rescored)}
+        event = told.event
+        if self._regrouped(state) and isinstance(event, ResultVerified) and counts(event, state.tasks[event.task]):
+            self._verdicts[event.attempt] = told
+        out = [self._receipt(told, n, due) for n, due in enumerate(dues(told.event, state, self.policy))]
+        for each in out:
+            name = effect_id(each.cause.id, HANDLER, each.number)
+            blank = self._early.pop(name, None)
+            reward = each.reward if isinstance(each, Rescored) else blank
+            if blank is not None and reward is not None:
+                self.state = state = FOLDS[RewardAssigned](state, reward)
+            elif reward is not None:
+                self._computed[name] = reward
         return out
+
+    def _regrouped(self, state: RunState) -> bool:
+        own = state.config.rewards
+        return waits(effective(self.policy, own)) and not waits(own)
+
+    def _receipt(self, told: Recorded, number: int, due: Due) -> Rescored | Trouble:
+        """Under the cause and number that it has in the run."""
+        if not self._regrouped(due.run):
+            return _computed(told, number, due)
+        if due.role == "student":
+            return _computed(self._verdicts[due.attempt], 0, due)
+        return _computed(told, int(isinstance(told.event, ResultVerified)), due)
 
     def _stands(self, told: Recorded) -> list[Rescored | Trouble]:
         """A stored receipt: what was computed for it happens now, a blank one where that failed."""
         assert isinstance(told.event, RewardAssigned)  # noqa: S101 - the caller matched the type
+        blank = told.event.model_copy(update={"parts": (), "total": 0.0, "facts": {}})
         reward = self._computed.pop(told.id, None)
-        if reward is None:
-            reward = told.event.model_copy(update={"parts": (), "total": 0.0, "facts": {}})
+        if reward is None and told.event.attempt in self._verdicts:
+            self._early[told.id] = blank
+            return []
+        reward = reward or blank
         self.state = evolve(self.state, told.model_copy(update={"event": reward}))
         return []
 

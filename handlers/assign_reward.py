@@ -1,4 +1,5 @@
-"""Pays the student for each verdict, and the teacher once nothing more will be known of its task."""
+"""Pays the student for each verdict, or for all of a task where they are compared, and the teacher once nothing more
+will be known of its task."""
 
 from agent0.paying import payouts
 from agent0.run import RunState

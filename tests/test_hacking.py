@@ -16,12 +16,12 @@ SMALL = Size(iterations=2, tasks=6, attempts=6)
 
 
 @cache
-def played(name: str, edition: int = 2) -> tuple[Paid, ...]:
+def played(name: str, edition: int = 3) -> tuple[Paid, ...]:
     rules = RewardConfig.model_validate({"set": name, "edition": edition})
     return tuple(suite(rules, seed=1, size=SMALL))
 
 
-def paid_more(name: str, edition: int = 2) -> set[tuple[str, str]]:
+def paid_more(name: str, edition: int = 3) -> set[tuple[str, str]]:
     return {(paid.role, paid.policy) for paid in played(name, edition) if paid.more}
 
 

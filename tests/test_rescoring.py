@@ -5,12 +5,14 @@ import random
 
 import pytest
 
+from agent0.answers import normal_form
+from agent0.confidence import agreement
 from agent0.experiments import Receipt
 from agent0.rescoring import Rescored, Trouble, rescore
 from agent0.rewards import Facts, _rewards, reward
 from agent0.settings import RewardConfig
 from events.base import Recorded
-from events.tasks import ResultVerified, RewardAssigned
+from events.tasks import ResultVerified, RewardAssigned, TaskAttempted
 from events.values import Role
 from handlers.play import play
 from tests.world import ports, small, started
@@ -77,6 +79,49 @@ def test_another_weight_changes_that_part_and_the_total_only() -> None:
         for part, former in zip(new.parts, old.parts, strict=True):
             assert (part.name, part.value, part.inputs) == (former.name, former.value, former.inputs)
             assert part.weight == (0.4 if part.name == "novelty" else former.weight)
+
+
+PAPER = RewardConfig(set="paper")
+GROUPED = asyncio.run(play(started(small(tasks=9, attempts=4, seed=5, rewards=PAPER.model_dump())), ports()))
+
+
+def test_attempts_that_are_paid_together_are_paid_the_same_again() -> None:
+    live = {r.id: r.event.model_dump_json() for r in GROUPED if isinstance(r.event, RewardAssigned)}
+    rng = random.Random(2)
+    assert as_json(told(GROUPED)) == as_json(told([scrambled(r, rng) for r in GROUPED])) == live
+
+
+@pytest.mark.parametrize(("events", "policy"), [(TOLD, PAPER), (GROUPED, RewardConfig()), (GROUPED, PAPER)])
+def test_each_receipt_has_its_place_whether_its_group_waits_or_not(
+    events: list[Recorded], policy: RewardConfig
+) -> None:
+    """A run that paid at once, under rules that compare a group, and the other way round."""
+    stored = {r.id: r.event for r in events if isinstance(r.event, RewardAssigned)}
+    found = told(events, policy)
+    assert {id: (e.task, e.attempt, e.role, e.iteration) for id, e in found.items()} == {
+        id: (e.task, e.attempt, e.role, e.iteration) for id, e in stored.items()
+    }
+    answers: dict[str, dict[str, str | None]] = {}
+    for each in events:
+        if isinstance(each.event, TaskAttempted):
+            answers.setdefault(each.event.task, {})[each.event.attempt] = each.event.answer
+    for paid in found.values():
+        if paid.role == "student" and policy is PAPER:
+            group = answers[paid.task]
+            most = agreement(group[name] for name in sorted(group)).majority
+            given = group[paid.attempt]
+            assert paid.total == float(given is not None and normal_form(given) == most)
+    rng = random.Random(3)
+    assert as_json(told([scrambled(r, rng) for r in events], policy)) == as_json(found)
+
+
+def test_what_comes_later_sees_receipts_that_waited() -> None:
+    """Normalised by those of earlier iterations: each counts once."""
+    found = told(TOLD, RewardConfig(set="paper", normalize=True))
+    for iteration in (1, 2):
+        before = sum(e.role == "student" and e.iteration < iteration for e in found.values())
+        counted = {e.facts["earned"] for e in found.values() if e.role == "student" and e.iteration == iteration}
+        assert counted == {before}
 
 
 @pytest.mark.parametrize("role", ["student", "teacher"])

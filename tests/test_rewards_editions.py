@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent0.rescoring import Rescored, rescore
+from agent0.rewards import registered, reward_sets, rules_of
 from agent0.settings import RewardConfig, RunConfig
 from events.base import Recorded, decode
 from events.runs import RunStarted
@@ -37,8 +38,18 @@ def test_a_policy_that_names_no_edition_has_the_runs() -> None:
     assert names != [{part.name: part.inputs.keys() for part in each.reward.parts} for each in second]  # type: ignore[union-attr]
 
 
-def test_a_log_without_an_edition_is_of_the_first_and_a_new_run_of_the_second() -> None:
+def test_a_log_without_an_edition_is_of_the_first_and_a_new_run_of_the_third() -> None:
     (start,) = [told.event for told in _told("short") if isinstance(told.event, RunStarted)]
     assert "edition" not in start.config["rewards"]
     assert RunConfig.recorded(start.config).rewards.edition == 1
-    assert RunConfig().rewards.edition == RunConfig.recorded(RunConfig().model_dump()).rewards.edition == 2
+    assert RunConfig().rewards.edition == RunConfig.recorded(RunConfig().model_dump()).rewards.edition == 3
+
+
+def test_an_edition_stands_for_those_before_it_that_have_none() -> None:
+    editions = [(name, edition) for name in ("agent0", "paper") for edition in (1, 2, 3)]
+    named = {(name, edition): registered(RewardConfig(set=name, edition=edition)) for name, edition in editions}
+    assert named == {
+        ("agent0", 1): "agent0/1", ("agent0", 2): "agent0", ("agent0", 3): "agent0",
+        ("paper", 1): "paper/2", ("paper", 2): "paper/2", ("paper", 3): "paper",
+    }  # fmt: skip
+    assert all(registered(rules_of(name)) == name for name in reward_sets())

@@ -16,7 +16,7 @@ from agent0.evidence import Deed, gather
 from agent0.ledger import Ledger, Moments, entered
 from agent0.paying import payouts
 from agent0.repetition import bleu, clusters, distances, shares
-from agent0.rewards import receipt, rewards
+from agent0.rewards import rewards
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state import AttemptState, RunState, TaskState
 from events.tasks import ResultVerified, RewardAssigned, TaskRejected
@@ -122,11 +122,6 @@ def test_the_papers_teacher(answers: list[str | None], calls: int, questions: tu
     assert paid(RewardConfig(set="paper"), answers, questions=questions, calls=calls).total == pytest.approx(total)
 
 
-@pytest.mark.parametrize("name", ["paper", "released"])
-def test_their_student_is_paid_for_the_label(name: str) -> None:
-    assert [receipt("student", {"correct": c}, {}, name)[1] for c in (True, False, None)] == [1.0, 0.0, 0.0]
-
-
 def test_the_released_teacher() -> None:
     rules = RewardConfig(set="released")
     boxed = "\\boxed{7}"
@@ -141,7 +136,7 @@ def test_defect_1_an_answer_is_cut_to_its_last_character() -> None:
     assert {p.name: p.value for p in cut.parts}["difficulty"] == 0.0  # half agree on 42, and are compared with 2
     short = paid(RewardConfig(set="released"), ["2", "2", "1", "3"], "\\boxed{42}", (QUESTION, "b"))
     assert {p.name: p.value for p in short.parts}["difficulty"] == 0.5
-    for name, edition in (("paper", 2), ("agent0", 2), ("agent0", 1)):
+    for name, edition in (("paper", 3), ("agent0", 3), ("agent0", 1)):
         rules = RewardConfig(set=name, edition=edition)  # type: ignore[arg-type]
         (value,) = [p.value for p in paid(rules, HALF, "\\boxed{42}", (QUESTION, "b")).parts if p.name == "uncertainty"]
         assert value == 1.0

@@ -12,24 +12,26 @@ from agent0.rewards import reward_sets
 from agent0.settings import RewardConfig
 from agent0.telling_rewards import explained, part_rows
 from events.base import Recorded
-from events.tasks import RewardAssigned
+from events.tasks import ResultVerified, RewardAssigned
 from handlers.play import play
 from tests.world import ports, small, started
 
 
 @cache
-def told(name: str, edition: int = 2) -> tuple[Recorded, ...]:
+def told(name: str, edition: int = 3) -> tuple[Recorded, ...]:
     rules = RewardConfig.model_validate({"set": name, "edition": edition, "normalize": name == "agent0", "clip": 2.0})
     return tuple(asyncio.run(play(started(small(tasks=4, attempts=2, rewards=rules.model_dump())), ports())))
 
 
-def rows(name: str, edition: int = 2) -> list[dict[str, Any]]:
+def rows(name: str, edition: int = 3) -> list[dict[str, Any]]:
     """As the tables have them."""
     receipts = [r.event for r in told(name, edition) if isinstance(r.event, RewardAssigned)]
     return [{**x.model_dump(), "reward_set": x.set, "parts": [part.model_dump() for part in x.parts]} for x in receipts]
 
 
-@pytest.mark.parametrize(("name", "edition"), [("agent0", 2), ("agent0", 1), ("paper", 2), ("released", 2)])
+@pytest.mark.parametrize(
+    ("name", "edition"), [("agent0", 3), ("agent0", 1), ("paper", 3), ("paper", 2), ("released", 3)]
+)
 def test_a_receipt_is_explained_by_the_set_it_was_paid_under(name: str, edition: int) -> None:
     held = rows(name, edition)
     assert {row["role"] for row in held} == {"teacher", "student"}
@@ -42,6 +44,19 @@ def test_a_receipt_is_explained_by_the_set_it_was_paid_under(name: str, edition:
         if name != "paper":  # a product of parts is more than their sum
             known = [part["contribution"] for part in one["parts"] if part["contribution"] is not None]
             assert sum(known) == pytest.approx(raw, abs=1e-9)
+
+
+def test_a_student_of_the_paper_is_told_the_majority() -> None:
+    """In a whole run; there, too, it is paid by it and not by the verdict, where these differ."""
+    held = [row for row in rows("paper") if row["role"] == "student"]
+    apart = [row for row in held if row["facts"]["correct"] is not row["facts"]["agrees"]]
+    assert apart and len({row["attempt"] for row in held}) == len(held)
+    for row in held:
+        (part,) = explained(row)["parts"]
+        assert part["inputs"] == {name: row["facts"][name] for name in ("agrees", "majority")}
+        assert part["value"] == row["total"] == float(row["facts"]["agrees"])
+    verdicts = [r.event for r in told("paper") if isinstance(r.event, ResultVerified)]
+    assert {row["attempt"] for row in held} == {one.attempt for one in verdicts}
 
 
 def test_receipts_of_the_first_iteration_have_nothing_before_them_and_later_ones_have() -> None:

@@ -17,8 +17,7 @@ def check_rewards(rules: RewardConfig, where: str) -> None:
         ConfigError: the first that does not.
     """
     from agent0.assembly.models import load_plugins
-    from agent0.paying import registered
-    from agent0.rewards import reward_sets, rewards
+    from agent0.rewards import registered, reward_sets, rewards
 
     load_plugins()
     known = [name for name in reward_sets() if "/" not in name]

@@ -108,18 +108,18 @@ def calibrator(
 
 def _rules(set_: str, file: str) -> "RewardConfig":
     from agent0.assembly.rewards import check_rewards, reward_policy
+    from agent0.rewards import reward_sets, rules_of
     from agent0.settings import RewardConfig
 
     if file:
         return reward_policy(file) or RewardConfig()
-    name, _, edition = set_.partition("/")
-    rules = RewardConfig.model_validate({"set": name, **({"edition": 1} if edition == "1" else {})})
+    rules = rules_of(set_) if set_ in reward_sets() else RewardConfig(set=set_)
     check_rewards(rules, "--set")
     return rules
 
 
 def _registered(rules: "RewardConfig") -> str:
-    from agent0.paying import registered
+    from agent0.rewards import registered
 
     return registered(rules)
 

@@ -18,8 +18,8 @@ from agent0.hacking import HONEST, Attempt, Found, Proposal, Student, Teacher, a
 from agent0.heldout import split_of
 from agent0.ledger import Ledger, entered
 from agent0.novelty import Archive, Decision, Proposed, decide_batch
-from agent0.paying import payouts, registered
-from agent0.rewards import reward_sets
+from agent0.paying import payouts
+from agent0.rewards import registered, reward_sets
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state import AttemptState, Made, RunState, TaskState, attempt_id, task_id
 from agent0.student import plain_output

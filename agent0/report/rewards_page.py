@@ -4,9 +4,7 @@ from typing import Any
 
 from agent0.evidence import facts
 from agent0.hacking.play import Paid, suite
-from agent0.paying import registered
-from agent0.rewards import reward_sets
-from agent0.settings import RewardConfig
+from agent0.rewards import reward_sets, rules_of
 from agent0.telling_rewards import ROLES, part_rows
 
 MEASURED = "## Does cheating pay?\n"
@@ -39,8 +37,10 @@ skill_novelty = 0.2
 token_cost = 0.05
 ```
 
-A run whose log names no `edition` of its rewards is older than the second: it is paid by the first, which counted any
-call that ran, and took the majority's share where nothing was verified. `agent0/1` is that edition of `agent0`.
+Runs are paid by the `edition` of the rewards that they began with, and their log names. The second paid students of
+`paper` and `released` by the run's verdict and not by the majority (`paper/2`, `released/2`). The first, which is that
+of logs that name none, besides counted any call that ran, and took the majority's share where nothing was verified
+(`agent0/1`).
 """
 
 
@@ -83,9 +83,7 @@ def _measured(command: str, seed: int) -> str:
     names = list(reward_sets())
     found: dict[str, dict[tuple[str, str], Paid]] = {}
     for name in names:
-        rules = RewardConfig(set=name.partition("/")[0], edition=1 if "/" in name else 2)
-        assert registered(rules) == name  # noqa: S101 - editions are named so
-        found[name] = {(paid.role, paid.policy): paid for paid in suite(rules, seed)}
+        found[name] = {(paid.role, paid.policy): paid for paid in suite(rules_of(name), seed)}
     lines = [
         "Cheating teachers and students are played against honest ones through the real rewards: the mean of what each",
         f"was paid, **bold** where it is more than honest work. `{command}`\n",

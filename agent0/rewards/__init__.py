@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agent0.settings import RewardConfig
 from events.values import RewardPart, Role
 
 Facts = Mapping[str, Any]
@@ -21,6 +22,9 @@ Combine = Callable[[Role, Worth], float]
 
 AGENT0 = "agent0"
 """The set that parts belong to where they name no other."""
+
+OF_GROUP = frozenset({"agrees", "majority"})
+"""Facts about a student's attempt that only all attempts at its task tell."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Reward:
 @dataclass(frozen=True)
 class RewardSet:
     """How parts become a reward. ``like`` is a set whose parts this one has, too, but for those it has itself.
-    ``label``: whose word its authors pay a student by, which is what a simulation plays; a run pays by its verifier's.
+    ``label``: whose word its authors pay a student by, which is what a simulation plays.
     """
 
     name: str
@@ -134,6 +138,25 @@ def read_by(role: Role, weights: Mapping[str, float], set: str = AGENT0) -> froz
     """Names of the facts that parts with a weight read."""
     known = rewards(role, set).values()
     return frozenset(key for entry in known if weights.get(entry.name, entry.weight) for key in entry.reads)
+
+
+def registered(rules: RewardConfig) -> str:
+    """The name that a set is registered under: an earlier edition has one of its own where it differs, which stands for
+    those before it, too."""
+    newest = RewardConfig.model_fields["edition"].default
+    names = (f"{rules.set}/{edition}" for edition in range(rules.edition, newest))
+    return next((name for name in names if name in reward_sets()), rules.set)
+
+
+def rules_of(name: str) -> RewardConfig:
+    """Those under which the set that is registered as ``name`` pays."""
+    chosen, _, edition = name.partition("/")
+    return RewardConfig.model_validate({"set": chosen, **({"edition": int(edition)} if edition else {})})
+
+
+def waits(rules: RewardConfig) -> bool:
+    """Whether the attempts at a task are paid together, once all are settled: a part reads what only these tell."""
+    return not OF_GROUP.isdisjoint(read_by("student", rules.weights, registered(rules)))
 
 
 @functools.cache

@@ -7,12 +7,15 @@ from events.values import Role
 GAMMA, MOST = 0.25, 4
 """R_tool: pay a call (not in the paper: so that R_tool lies in [0, 1] as R_unc does), and C, calls that count."""
 
+SECOND = "paper/2"
+"""What runs are paid by that were recorded before the student's label was the majority's."""
+
 
 @reward_set("paper", label="majority")
 def paper(role: Role, worth: Worth) -> float:
     """Teacher: ``R_C = R_format * max(0, l_unc R_unc + l_tool R_tool - l_rep R_rep)``. Student: ``R_i = 1[o_i = y~]``.
-    What was never measured counts nothing; weights are the lambdas. The student's label is the run's verdict: the
-    majority's answer where ``run.verification.unchecked = self_consistency`` and nothing computes the answer."""
+    What was never measured counts nothing; weights are the lambdas. y~ is the answer that most attempts at the task
+    gave, whatever a verifier says of it, so all of them are paid once the last one is settled."""
     if role == "student":
         return sum(worth.values())
     inside = sum(worth.get(name, 0.0) for name in ("uncertainty", "tools", "repetition"))
@@ -47,7 +50,20 @@ def repetition(facts: Facts) -> float | None:
     return None if facts["cluster_share"] is None else float(facts["cluster_share"])
 
 
-@reward("pseudo_label", role="student", weight=1.0, reads=("correct",), set="paper")
+@reward("pseudo_label", role="student", weight=1.0, reads=("agrees", "majority"), set="paper")
 def pseudo_label(facts: Facts) -> float | None:
-    """1 where the answer is the label, else 0 (section 3.3)."""
+    """1 where the answer is that of the majority, else 0 (section 3.3)."""
+    return None if facts["agrees"] is None else float(facts["agrees"])
+
+
+@reward_set(SECOND, like="paper", label="majority")
+def paper_second(role: Role, worth: Worth) -> float:
+    """Editions 1 and 2 of ``paper``: the student's label is the run's verdict, which is the majority's only where
+    ``run.verification.unchecked = self_consistency`` and nothing computes the answer."""
+    return paper(role, worth)
+
+
+@reward("pseudo_label", role="student", weight=1.0, reads=("correct",), set=SECOND)
+def verdict(facts: Facts) -> float | None:
+    """1 where the verdict is right, else 0."""
     return None if facts["correct"] is None else float(facts["correct"])

@@ -11,12 +11,15 @@ from events.values import Role
 LEAST = 0.1
 """A majority's share up to this counts nothing."""
 
+SECOND = "released/2"
+"""What runs are paid by that were recorded before the student's label was the majority's."""
+
 
 @reward_set("released", label="majority")
 def released(role: Role, worth: Worth) -> float:
     """Teacher: ``(min(p, 1 - p) if question else -1) - |C_k|/B + 0.05 min(N, 4)``; p is the majority's share where the
     majority's answer is the last character of the teacher's, and N counts marks in the teacher's text. Student: 1 where
-    the answer is the label."""
+    the answer is the label, the majority's of the attempts at the task (there: of nine others, made without tools)."""
     return sum(worth.values())
 
 
@@ -54,7 +57,19 @@ def tools(facts: Facts) -> float | None:
     return None if facts["teacher_text"] is None else 0.05 * min(facts["teacher_text"].count("```output"), 4)
 
 
-@reward("accuracy", role="student", weight=1.0, reads=("correct",), set="released")
+@reward("accuracy", role="student", weight=1.0, reads=("agrees", "majority"), set="released")
 def accuracy(facts: Facts) -> float | None:
-    """1 where the answer is the label, else 0."""
+    """1 where the answer is that of the majority, else 0."""
+    return None if facts["agrees"] is None else float(facts["agrees"])
+
+
+@reward_set(SECOND, like="released", label="majority")
+def released_second(role: Role, worth: Worth) -> float:
+    """Editions 1 and 2 of ``released``: the student's label is the run's verdict."""
+    return released(role, worth)
+
+
+@reward("accuracy", role="student", weight=1.0, reads=("correct",), set=SECOND)
+def verdict(facts: Facts) -> float | None:
+    """1 where the verdict is right, else 0."""
     return None if facts["correct"] is None else float(facts["correct"])
