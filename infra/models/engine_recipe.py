@@ -91,15 +91,18 @@ def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:
 
 
 def _alike(replay: list[Sample], recipe: Recipe, rng: random.Random) -> list[list[Sample]]:
-    """Minibatches of what is replayed, each drawn without repetition, then exchanged among them so that those of about
-    the same length are together: little is padded, and a step takes half the time."""
+    """Minibatches of what is replayed, each drawn without repetition. Where there is enough for all of them, samples are
+    then exchanged so that those of about the same length are together: little is padded, and a step takes half the
+    time. Of fewer, each is in many minibatches, and so its copies would come together in one."""
     if not replay:
         return []
     size = min(recipe.minibatch, len(replay))
     drawn = [sample for _ in range(recipe.replay_steps) for sample in rng.sample(replay, size)]
-    drawn.sort(key=lambda sample: len(sample.trajectory.token_ids))
+    enough = len(replay) >= len(drawn)
+    if enough:
+        drawn.sort(key=lambda sample: len(sample.trajectory.token_ids))
     batches = [drawn[at : at + size] for at in range(0, len(drawn), size)]
-    return rng.sample(batches, len(batches))
+    return rng.sample(batches, len(batches)) if enough else batches
 
 
 def digest_of(job: TrainJob, parent: bytes) -> str:

@@ -154,3 +154,19 @@ def test_replay_is_spread_among_the_steps() -> None:
     job = TrainJob(samples, samples[:3], None, 0, {})
     kinds = [kind for kind, _ in schedule(job, Recipe(minibatch=2, replay_steps=2))]
     assert kinds == ["policy", "policy", "replay", "policy", "replay", "policy"]
+
+
+@pytest.mark.parametrize("there", [5, 12, 40, 200])
+def test_what_is_replayed_is_never_twice_in_a_minibatch_where_it_is_scarce(there: int) -> None:
+    """A few successes in many steps: sorted by length, their copies would be all that a minibatch holds."""
+    paths = [
+        Trajectory(token_ids=(1,) * (2 + n % 7), mask=(0,) + (1,) * (1 + n % 7), logprobs=(-1.0,) * (2 + n % 7))
+        for n in range(there)
+    ]
+    replay = tuple(Sample(path, float(n)) for n, path in enumerate(paths))
+    batches = [batch for _, batch in schedule(TrainJob((), replay, None, 0, {}), Recipe(minibatch=16, replay_steps=6))]
+    assert [len(batch) for batch in batches] == [min(16, there)] * 6
+    for batch in batches if there < 96 else ():
+        assert len({sample.advantage for sample in batch}) == len(batch)
+    told = [len(sample.trajectory.token_ids) for batch in batches for sample in batch]
+    assert (there < 96) or len({tuple(sorted(set(told[at : at + 16]))) for at in range(0, 96, 16)}) > 1
