@@ -17,9 +17,10 @@ from tests.test_reviewing import WAITING
 
 
 def decided(told: list[Recorded]) -> list[Recorded]:
-    """``told``, but for the last attempt, about which the machine was sure."""
-    place = max(n for n, recorded in enumerate(told) if isinstance(recorded.event, ResultVerified))
-    event = told[place].event.model_copy(update={"correct": True})
+    """``told``, but for the last attempt that was undecided, about which the machine was sure."""
+    verdicts = [(n, one.event) for n, one in enumerate(told) if isinstance(one.event, ResultVerified)]
+    place, event = max((n, event) for n, event in verdicts if event.correct is None)
+    event = event.model_copy(update={"correct": True})
     return [*told[:place], told[place].model_copy(update={"event": event}), *told[place + 1 :]]
 
 
