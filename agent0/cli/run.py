@@ -348,8 +348,8 @@ def _tell(found: dict[str, Any]) -> None:
     rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
     terminal.table(rows, False, title="\nTargets")
     if found["alarms"]:
-        seen = ("alarm", "severity", "message", "raised")
-        terminal.table(found["alarms"], False, seen, title="\nAlarms that stand")
+        told = [f"{one['alarm']} ({one['severity']}): {one['message']}" for one in found["alarms"]]
+        terminal.text("\n".join(["\nAlarms that stand", *told]))
 
 
 def _decide(run: str, event: "Event", allowed: tuple[str, ...], as_json: bool) -> None:
