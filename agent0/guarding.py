@@ -30,8 +30,8 @@ def _begins(name: str, found: Finding, action: Action, state: RunState) -> list[
         return [raised, RunPaused(reason=why)]
     good = last_good(state)
     if action == "rollback" and good is not None:
-        back = CheckpointRolledBack(checkpoint=state.student.id, to=good.id, reason=why, cause_kind="guard")
-        return [raised, back]
+        whom = {"checkpoint": state.student.id, "to": good.id, "let_go": state.since(good.id)}
+        return [raised, CheckpointRolledBack(**whom, reason=why, cause_kind="guard")]
     return [raised]
 
 

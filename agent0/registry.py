@@ -49,7 +49,8 @@ def rollback(state: RunState, to: str, reason: str) -> CheckpointRolledBack:
         raise NotFoundError(f"{to[:80]!r} was not promoted in run {state.run}.", f"Known: {', '.join(names)}.")
     if to == names[-1]:
         raise OperationError(f"{to} is the student already.")
-    return CheckpointRolledBack(checkpoint=names[-1], to=to, reason=reason or "a person's word")
+    why = reason or "a person's word"
+    return CheckpointRolledBack(checkpoint=names[-1], to=to, reason=why, let_go=state.since(to))
 
 
 def kept(state: RunState) -> tuple[Checkpoint, ...]:

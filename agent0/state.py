@@ -172,6 +172,12 @@ class RunState:
         """Who attempts tasks now."""
         return self.promoted[-1]
 
+    def since(self, to: str) -> tuple[str, ...]:
+        """What was promoted between the checkpoint ``to`` and the present student, and not before."""
+        names = [one.id for one in self.promoted]
+        before = names[: names.index(to) + 1]
+        return tuple(dict.fromkeys(name for name in names if name not in (*before, self.student.id)))
+
     @property
     def evaluated(self) -> bool:
         """Whether the candidate has its score."""

@@ -139,6 +139,8 @@ class CheckpointRolledBack(Event):
     to: str
     reason: str
     cause_kind: Literal["person", "guard"] = "person"
+    let_go: tuple[str, ...] = ()
+    """What else was promoted since ``to`` and is the student's past no more."""
 
 
 class CheckpointPruned(Event):

@@ -54,21 +54,26 @@ _READ = (*_PARSED, "test")
     ),
 )
 def checkpoints(e: Recorded) -> Iterator[Row]:
-    """``status``: requested, trained, unchanged (nothing to learn from), promoted, rejected, rolled_back. ``pruned``:
-    its adapter was thrown away."""
+    """``status``: requested, trained, unchanged (nothing to learn from), promoted, rejected, rolled_back; queries say
+    failed where a training was given up. ``improved`` and ``test`` are the gate's. ``pruned``: its adapter was thrown
+    away."""
     match e.event:
         case facts.TrainingRequested() as x:
             asked = x.model_dump(include={"checkpoint", "role", "iteration", "parent", "seed"})
             yield {"run": e.run, **asked, "status": "requested", "requested": stamp(e)}
         case facts.CheckpointTrained() as x:
             yield {"run": e.run, **_trained(x), "trained": stamp(e), "trained_seq": e.seq}
+        case facts.CheckpointPromoted(by="person") as x:  # what the gate found stays
+            judged = x.model_dump(include={"checkpoint", "accuracy", "reason"})
+            yield {"run": e.run, **judged, "status": "promoted"}
         case facts.CheckpointPromoted() | facts.CheckpointRejected() as x:
             status = "promoted" if isinstance(x, facts.CheckpointPromoted) else "rejected"
             judged = x.model_dump(include={"checkpoint", "accuracy", "against", "reason"})
             test = as_json(x.test.model_dump()) if x.test else None
             yield {"run": e.run, **judged, "status": status, "test": test, "improved": getattr(x, "improved", False)}
         case facts.CheckpointRolledBack() as x:
-            yield {"run": e.run, "checkpoint": x.checkpoint, "status": "rolled_back", "reason": x.reason}
+            for name in (x.checkpoint, *x.let_go):
+                yield {"run": e.run, "checkpoint": name, "status": "rolled_back", "reason": x.reason}
         case facts.CheckpointPruned() as x:
             yield {"run": e.run, "checkpoint": x.checkpoint, "pruned": True}
 
@@ -85,21 +90,31 @@ def _trained(x: facts.CheckpointTrained) -> Row:
     }
 
 
+_STATUS = (
+    "CASE WHEN status = 'requested' AND checkpoint IN (SELECT json_extract(body, '$.data.checkpoint') FROM failures"
+    " JOIN events ON seq = cause_seq WHERE failures.run = checkpoints.run AND cause_type = 'TrainingRequested'"
+    " AND failures.status IN ('open', 'dropped')) THEN 'failed' ELSE status END AS status"
+)
+"""A failure names the request that was not met, and that the checkpoint."""
+
+
 def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
     """Checkpoints of a run by iteration."""
     return select(
         db,
-        "SELECT checkpoint, role, iteration, parent, status, accuracy, against, samples, replay, lessons, wall_s,"
-        " adapter, reason FROM checkpoints WHERE run = ? ORDER BY iteration, role, checkpoint",
+        f"SELECT checkpoint, role, iteration, parent, {_STATUS}, accuracy, against, samples, replay, lessons,"  # noqa: S608 - a constant
+        " wall_s, adapter, reason FROM checkpoints WHERE run = ? ORDER BY iteration, role, checkpoint",
         (run,),
     )
 
 
 def registry(db: sqlite3.Connection, run: str = "", role: str = "", status: str = "", limit: int = 100) -> list[Row]:
     """Checkpoints of all runs and experiments, newest first; ``model`` is what every command knows one by."""
+    seen = "role, status, accuracy, improved, samples, lessons, adapter_bytes, pruned, adapter, trained"
+    held = seen.replace("status", _STATUS)
     sql = (
-        "SELECT run || '/' || checkpoint AS model, role, status, accuracy, improved, samples, lessons, adapter_bytes,"
-        " pruned, adapter, trained FROM checkpoints"
+        f"SELECT model, {seen} FROM"  # noqa: S608 - constants
+        f" (SELECT run || '/' || checkpoint AS model, run, trained_seq, {held} FROM checkpoints)"
     )
     wanted = {"run": run, "role": role, "status": status}
     return find(db, sql, wanted, "trained_seq IS NULL, trained_seq DESC, model", limit)
@@ -129,7 +144,7 @@ def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
     Raises:
         NotFoundError: the run has no such checkpoint.
     """
-    sql = "SELECT * FROM checkpoints WHERE run = ? AND checkpoint = ?"
+    sql = f"SELECT *, {_STATUS} FROM checkpoints WHERE run = ? AND checkpoint = ?"  # noqa: S608 - a constant
     found = select(db, sql, (run, checkpoint), parse=_READ)
     if not found:
         raise NotFoundError(f"Run {run} has no checkpoint {checkpoint!r}.", fix="See: agent0 model list")

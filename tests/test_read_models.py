@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.cli.progress import Progress
 from agent0.errors import NotFoundError, OperationError
 from events import runs, tasks
+from events.alarms import ReactionDropped, ReactionFailed
 from events.base import Recorded, record
-from projections import Projector, attempts, evaluations, failures, rewards, tables
+from projections import Projector, attempts, checkpoints, evaluations, failures, rewards, tables
 from projections import alarms as alarm_queries
 from projections import events as event_queries
 from projections import runs as run_queries
@@ -45,6 +47,26 @@ def _scores(events: list[Recorded]) -> tuple[float | None, float | None]:
         Projector(Path("memory"), lambda _: held, TABLES, "stream").apply(bodies(renumbered(events)))
         found = run_queries.show_run(held, "r1")
         return found["heldout_first"], found["heldout_last"]
+
+
+def test_a_training_that_was_given_up_is_no_open_request() -> None:
+    asked = next(e for e in STORY if e.type == "TrainingRequested")
+    at = {"failure": "f", "cause_id": asked.id, "cause_type": asked.type, "failed_handler": "train_checkpoint"}
+    failed = ReactionFailed(**at, cause_seq=asked.seq, error="OperationError", message="no", deliveries=1)
+    given_up = [failed, ReactionDropped(**at, reason="policy")]
+    told = STORY[: asked.seq] + [record(event, run=asked.run, time=asked.time) for event in given_up]
+    progress = Progress()
+    for one in renumbered(told):
+        progress.feed(one)
+    assert progress._verdict == "a training failed"
+    wanted = asked.event.checkpoint
+    for until, status in ((asked.seq, "requested"), (asked.seq + 1, "failed"), (asked.seq + 2, "failed")):
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as held:
+            Projector(Path("memory"), lambda _: held, TABLES, "stream").apply(bodies(renumbered(told[:until])))
+            assert checkpoints.show_checkpoint(held, asked.run, wanted)["status"] == status
+            listed = {row["checkpoint"]: row["status"] for row in checkpoints.list_checkpoints(held, asked.run)}
+            assert listed[wanted] == status
+            assert checkpoints.registry(held, status=status)[0]["model"] == f"{asked.run}/{wanted}"
 
 
 def test_a_run_counts_what_happened(db: sqlite3.Connection) -> None:

@@ -1,7 +1,9 @@
 """The registry of checkpoints: what a person may decide, what a card says, and a test that one may look at any time."""
 
+import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,9 +15,10 @@ from agent0.run import RunState, evolve
 from agent0.sequential import ENOUGH, e_value, winner
 from agent0.settings import RunConfig
 from agent0.state import Checkpoint, Score
-from events.base import record
-from events.checkpoints import CheckpointTrained
-from events.values import Artifact
+from events.base import Event, record
+from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
+from events.values import Artifact, PairedTest
+from projections.checkpoints import checkpoints
 from tests.story import whole_run
 from tests.terminal import agent0 as call
 
@@ -44,6 +47,34 @@ def test_a_person_overrules_the_gate_and_takes_it_back() -> None:
     assert home is not None
     assert home.student.id == "base"
     assert (event.by, back.cause_kind) == ("person", "person")
+
+
+def test_everything_that_was_promoted_since_is_let_go() -> None:
+    event = rollback(state("student-0", "student-1", "student-2"), "base", "")
+    assert {event.checkpoint, *event.let_go} == {"student-0", "student-1", "student-2"}
+    event = rollback(state("student-0", "student-1", "student-0", "student-2"), "student-0", "")
+    assert {event.checkpoint, *event.let_go} == {"student-1", "student-2"}, "the one gone back to stays"
+
+
+def test_a_persons_word_leaves_what_the_gate_found() -> None:
+    test = PairedTest(
+        against="base", mean=0.1, lower95=0.02, upper95=0.2, p=0.01, items=9, gained=3, lost=0, detectable=0.1
+    )
+    at = {"checkpoint": "student-1", "iteration": 1, "accuracy": 0.5}
+    told: list[Event] = [
+        CheckpointPromoted(**at, against=0.4, reason="a proven gain", test=test, improved=True),
+        CheckpointRolledBack(checkpoint="student-2", to="base", let_go=("student-1",), reason="a look"),
+        CheckpointPromoted(**at, reason="a person's word", by="person", adapter=ADAPTER),
+    ]
+    rows: dict[str, dict[str, Any]] = {}
+    seen = []
+    for event in told:
+        for row in checkpoints(record(event, run="r", time=TIME)):
+            rows.setdefault(row["checkpoint"], {}).update(row)
+        seen.append(rows["student-1"]["status"])
+    held = rows["student-1"]
+    assert seen == ["promoted", "rolled_back", "promoted"] and rows["student-2"]["status"] == "rolled_back"
+    assert (held["improved"], held["against"], json.loads(held["test"])["gained"]) == (True, 0.4, 3)
 
 
 @pytest.mark.parametrize("wanted", [trained(role="teacher"), trained(adapter=None), trained("student-0")])

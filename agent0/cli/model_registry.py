@@ -26,7 +26,7 @@ def add_to(app: typer.Typer) -> None:
 def list_(
     run: Annotated[str, typer.Option(help="Those of one run or experiment.")] = "",
     role: Annotated[str, typer.Option(help="student or teacher.")] = "",
-    status: Annotated[str, typer.Option(help="promoted, rejected, trained, unchanged or rolled_back.")] = "",
+    status: Annotated[str, typer.Option(help="promoted, rejected, trained, unchanged, failed or rolled_back.")] = "",
     limit: terminal.Limit = 100,
     as_json: terminal.Json = False,
 ) -> None:

@@ -12,6 +12,11 @@ from events import alarms, checkpoints, runs
 from events.base import Recorded
 
 OVER = ("finished", "cancelled")
+GIVEN_UP = {
+    "train_checkpoint": "a training failed",
+    "evaluate_checkpoint": "its evaluation failed",
+    "judge_checkpoint": "its judgement failed",
+}
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,8 @@ class Progress:
                 self.trainings[asked.checkpoint] = asked.seed
             case checkpoints.CheckpointTrained() as made:
                 self.trainings.pop(made.checkpoint, None)
+            case alarms.ReactionDropped(failed_handler=handler) if handler in GIVEN_UP:
+                self._verdict = GIVEN_UP[handler]
             case checkpoints.CheckpointPromoted():
                 self._verdict = "promoted"
             case checkpoints.CheckpointRejected():
