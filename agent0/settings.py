@@ -141,8 +141,10 @@ class RecipeConfig(Frozen):
     minibatch: int = Field(32, ge=1, le=1_000_000, description="trajectories a step")
     epochs: int = Field(1, ge=1, le=1000, description="passes over the samples")
     clip_low: float = Field(0.2, gt=0, description="lower clip of the importance ratio")
-    clip_high: float = Field(0.2, gt=0, description="upper clip; adpo: at solve rate 1")
-    clip_bonus: float = Field(0.16, ge=0, description="adpo: added to the upper clip as the solve rate falls to 0")
+    clip_high: float = Field(0.2, gt=0, description="upper clip; adpo: at solve rates from 0.8")
+    clip_bonus: float = Field(
+        0.16, ge=0, description="adpo: added to the upper clip, all of it at solve rates up to 0.3 (released code: 0.1)"
+    )
     kl: float = Field(0.0, ge=0, description="penalty for leaving the parent (KL, estimated); not for sft and dpo")
     beta: float = Field(0.1, gt=0, description="dpo: how dear it is to leave the parent")
     replay_steps: int = Field(

@@ -14,6 +14,7 @@ from agent0.settings import RecipeConfig, RunConfig
 from agent0.storing import INLINE, claim, claim_turns, redeem
 from agent0.training import Selection, learning_rate, select
 from events.values import Trajectory, Turn
+from tests import released
 from tests.memory import MemoryArtifacts
 
 WAY = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -0.5, -0.25))
@@ -239,9 +240,12 @@ def test_ambiguity_scale_and_clip_run_against_each_other(low: float, high: float
 
 
 def test_formulas_at_their_corners() -> None:
-    recipe = RecipeConfig(clip_high=0.2, clip_bonus=0.16, lr=1.0, lr_final=0.2)
     assert [ambiguity_scale(p) for p in (0, 0.3, 0.55, 0.8, 1)] == pytest.approx([0.6, 0.6, 0.8, 1, 1])
-    assert [clip_high(p, recipe) for p in (0, 0.3, 0.55, 0.8, 1)] == pytest.approx([0.36, 0.36, 0.28, 0.2, 0.2])
+    rates, recipe = (0, 0.3, 0.55, 0.8, 1), RecipeConfig()
+    assert [clip_high(p, recipe) for p in rates] == pytest.approx([0.36, 0.36, 0.28, 0.2, 0.2])
+    theirs = RecipeConfig(clip_bonus=0.1)  # released.adpo: what a token that grew without bound is still paid
+    assert [1 + clip_high(p, theirs) for p in rates] == pytest.approx([-released.adpo(9.0, 1.0, p) for p in rates])
+    recipe = RecipeConfig(lr=1.0, lr_final=0.2)
     assert [learning_rate(recipe, n, 5) for n in range(5)] == pytest.approx([1, 0.8, 0.6, 0.4, 0.2])
     assert learning_rate(recipe, 0, 1) == 1.0
 

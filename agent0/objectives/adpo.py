@@ -1,5 +1,6 @@
 """ADPO: GRPO that trusts tasks less, and lets rare tokens of theirs grow more, the less often they are solved
-(arXiv 2511.16043, section 3.3; constants of the released recipe)."""
+(arXiv 2511.16043, section 3.3). The paper leaves the slopes open: 0.3, 0.8 and 0.6 are those of the released recipe;
+its ``max_epsilon_bonus`` is 0.1, where ``clip_bonus`` is 0.16 unless it is set."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ def ambiguity_scale(rate: float) -> float:
 
 
 def clip_high(rate: float, recipe: RecipeConfig) -> float:
-    """The upper clip: widest for tasks that are rarely solved."""
+    """The upper clip: the whole bonus wider at p <= 0.3, falling to none at p >= 0.8."""
     return recipe.clip_high + recipe.clip_bonus * min(1.0, max(0.0, (0.8 - rate) / 0.5))
 
 
