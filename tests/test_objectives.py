@@ -83,7 +83,7 @@ def outer_sft(x: dict[str, Array]) -> Array:
 def outer_dpo(x: dict[str, Array]) -> Array:
     """Rows are pairs one after the other: first all better ones, then all worse."""
     n = len(x["new"]) // 2
-    gain = np.where(x["mask"], x["new"] - x["old"], 0.0).sum(1)
+    gain = np.where(x["mask"], x["new"] - x.get("parent", x["old"]), 0.0).sum(1)
     margin = KNOBS["beta"] * (gain[:n] - gain[n:])
     slope = -KNOBS["beta"] * x["weight"][:n] / (1 + np.exp(margin))
     return np.where(x["mask"], np.concatenate([slope, -slope])[:, None], 0.0)
@@ -119,11 +119,34 @@ def batches(draw: st.DrawFn) -> tuple[dict[str, Array], Array, Array]:
 
 
 def own_rows(x: dict[str, Array], logprobs: torch.Tensor, which: slice, over: Rows | None = None) -> Rows:
+    """``x`` holds "parent" where there is a reference."""
     told = {name: torch.tensor(value[which]) for name, value in x.items()}
     return Rows(
         logprobs[which], told["old"], told["mask"].int(), told["advantage"], told["weight"], told["high"],
-        reference=None, over=over,
+        reference=told.get("parent"), over=over,
     )  # fmt: skip
+
+
+def loss_of(name: str, x: dict[str, Array], logprobs: torch.Tensor) -> torch.Tensor:
+    """Of all rows, with the penalty where a parent calls for it; for DPO the first half is preferred to the second."""
+    half = len(logprobs) // 2
+    if name == "dpo":
+        worse = own_rows(x, logprobs, slice(half, None))
+        return objectives()[name].loss(own_rows(x, logprobs, slice(half), worse), KNOBS).loss
+    rows = own_rows(x, logprobs, slice(None))
+    found = objectives()[name].loss(rows, KNOBS).loss
+    if rows.reference is None or not objectives()[name].penalty:
+        return found
+    return found + KNOBS["kl"] * divergence(logprobs, rows.reference, rows.mask, rows.weight)
+
+
+def outer_of(name: str, x: dict[str, Array]) -> Array:
+    penalised = "parent" in x and objectives()[name].penalty
+    return OUTER[name](x) + (KNOBS["kl"] * outer_kl(x) if penalised else 0.0)
+
+
+def without_parent(x: dict[str, Array]) -> dict[str, Array]:
+    return {name: value for name, value in x.items() if name != "parent"}
 
 
 def near_a_kink(x: dict[str, Array]) -> bool:
@@ -132,26 +155,22 @@ def near_a_kink(x: dict[str, Array]) -> bool:
     return bool(len(ratio)) and float(np.abs(ratio[:, None] - bounds).min()) < 1e-9
 
 
+@pytest.mark.parametrize("parent", [False, True])
 @pytest.mark.parametrize("name", sorted(OUTER))
 @given(batches())
 @settings(max_examples=15)
-def test_the_gradient_is_the_formulas(name: str, drawn: tuple[dict[str, Array], Array, Array]) -> None:
+def test_the_gradient_is_the_formulas(name: str, parent: bool, drawn: tuple[dict[str, Array], Array, Array]) -> None:
+    """A parent that is not the behaviour is felt by DPO in its place, and by the penalty of those that have one."""
     x, numbers, ids = drawn
+    x = x if parent else without_parent(x)
     if near_a_kink(x):
         return
     logits = torch.tensor(numbers, requires_grad=True)
     logprobs = token_logprobs(logits, torch.tensor(ids), 0.8)
     assert logprobs.dtype == torch.float64 and np.allclose(logprobs.detach(), x["new"], rtol=1e-12, atol=1e-12)
-    half = len(ids) // 2
-    if name == "dpo":
-        worse = {n: v[half:] for n, v in x.items()}
-        better = {n: v[:half] for n, v in x.items()}
-        rows = own_rows(better, logprobs[:half], slice(None), own_rows(worse, logprobs[half:], slice(None)))
-    else:
-        rows = own_rows(x, logprobs, slice(None))
-    objectives()[name].loss(rows, KNOBS).loss.backward()  # type: ignore[no-untyped-call]
+    loss_of(name, x, logprobs).backward()  # type: ignore[no-untyped-call]
     assert logits.grad is not None
-    expected = softmax_gradient(numbers, ids, OUTER[name](x), 0.8)
+    expected = softmax_gradient(numbers, ids, outer_of(name, x), 0.8)
     assert np.allclose(logits.grad, expected, rtol=1e-6, atol=1e-12)
     silent = ~np.roll(x["mask"], -1, axis=1)  # what predicts a token that is not the policy's own
     silent[:, -1] = True
@@ -178,8 +197,9 @@ def test_the_penalty_is_k3_and_its_slope(drawn: tuple[dict[str, Array], Array, A
     assert float(still) == 0.0
 
 
+@pytest.mark.parametrize("parent", [False, True])
 @pytest.mark.parametrize("name", sorted(OUTER))
-def test_the_loss_falls_as_finite_differences_say(name: str) -> None:
+def test_the_loss_falls_as_finite_differences_say(name: str, parent: bool) -> None:
     """The slope is that of the loss itself, not only of a formula for it (but for RLOO, whose weight is held fixed)."""
     rng = np.random.default_rng(7)
     new = torch.tensor(rng.normal(-1, 0.3, (4, 6)), requires_grad=True)
@@ -187,19 +207,16 @@ def test_the_loss_falls_as_finite_differences_say(name: str) -> None:
         "mask": rng.random((4, 6)) < 0.6, "old": new.detach().numpy() + rng.normal(0, 0.05, (4, 6)),
         "advantage": rng.normal(0, 1, 4), "weight": rng.uniform(0.5, 1, 4), "high": np.full(4, 0.3),
     }  # fmt: skip
+    if parent:
+        x["parent"] = new.detach().numpy() + rng.normal(0, 0.4, (4, 6))
 
     def loss(values: torch.Tensor) -> torch.Tensor:
-        halves = [{n: v[part] for n, v in x.items()} for part in (slice(0, 2), slice(2, 4))]
-        if name == "dpo":
-            rows = own_rows(halves[0], values[:2], slice(None), own_rows(halves[1], values[2:], slice(None)))
-        else:
-            rows = own_rows(x, values, slice(None))
-        return objectives()[name].loss(rows, KNOBS).loss
+        return loss_of(name, x, values)
 
     if name == "rloo":
         loss(new).backward()  # type: ignore[no-untyped-call]
         assert new.grad is not None
-        assert np.allclose(new.grad, outer_rloo(x | {"new": new.detach().numpy()}), rtol=1e-9)
+        assert np.allclose(new.grad, outer_of(name, x | {"new": new.detach().numpy()}), rtol=1e-9)
     else:
         assert torch.autograd.gradcheck(loss, (new,), eps=1e-6, rtol=1e-6, atol=1e-8)
 
