@@ -1,19 +1,27 @@
 """Receipts explained: what each part added, by which formula, and how a total was scaled."""
 
 import asyncio
+import sqlite3
+from contextlib import closing, nullcontext
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from agent0.cli import build
-from agent0.rewards import reward_sets
+from agent0.assembly.rewards import reward_policy
+from agent0.cli import build, terminal
+from agent0.errors import ConfigError
+from agent0.report.rewards_page import said
+from agent0.rewards import registered, reward_sets
 from agent0.settings import RewardConfig
 from agent0.telling_rewards import explained, part_rows
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned
 from handlers.play import play
+from projections import Projector, tables
+from tests.story import bodies
 from tests.world import ports, small, started
 
 
@@ -75,7 +83,36 @@ def test_a_receipt_of_an_unknown_set_or_part_is_still_shown() -> None:
 
 def test_sets_and_parts_are_listed() -> None:
     run, app = CliRunner(), build()
-    said = run.invoke(app, ["reward", "list", "--json"])
-    assert said.exit_code == 0 and all(f'"{name}"' in said.stdout for name in reward_sets())
+    listed = run.invoke(app, ["reward", "list", "--json"])
+    assert listed.exit_code == 0 and all(f'"{name}"' in listed.stdout for name in reward_sets())
     for name in reward_sets():
         assert run.invoke(app, ["reward", "list", name, "--json"]).stdout.count('"part"') == len(part_rows(name))
+
+
+def test_the_run_of_a_receipt_is_named_in_either_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(sqlite3.connect(":memory:")) as held:
+        held.row_factory = sqlite3.Row
+        Projector(Path("memory"), lambda _: held, tables(), "stream").apply(bodies(told("paper")))
+        monkeypatch.setattr(terminal, "tables", lambda: nullcontext(held))
+        attempt = next(row["attempt"] for row in rows("paper") if row["role"] == "student")
+        ways = [["r1"], ["--run", "r1"], []]
+        shown = [CliRunner().invoke(build(), ["reward", "explain", attempt, *way, "--json"]) for way in ways]
+    assert [one.exit_code for one in shown] == [0, 0, 0], shown[0].output
+    assert shown[0].stdout == shown[1].stdout == shown[2].stdout and '"agrees"' in shown[0].stdout
+
+
+@pytest.mark.parametrize("name", [*reward_sets()])
+def test_rules_are_a_set_by_its_name(name: str) -> None:
+    rules = reward_policy(name)
+    assert rules is not None and registered(rules) == name
+    assert ("edition" in rules.model_fields_set) == ("/" in name), "the run's, unless one is named"
+
+
+def test_a_name_that_is_neither_a_set_nor_a_file_says_what_may_be_named() -> None:
+    with pytest.raises(ConfigError) as found:
+        reward_policy("papre")
+    assert "Name a set, a TOML file, or as-run" in found.value.fix
+
+
+def test_code_on_the_page_is_in_single_quotes_and_fences_stay() -> None:
+    assert '"```output"' in said() and "`1 - 2" in said()

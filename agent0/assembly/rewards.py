@@ -54,18 +54,26 @@ def _check_calibrator(rules: RewardConfig, where: str) -> None:
 
 
 def reward_policy(given: str) -> RewardConfig | None:
-    """Rules of a TOML file with ``set``, ``[weights]`` and what else ``run.rewards`` may have; None for ``as-run``.
+    """Rules of a set by its name, or of a TOML file with ``set``, ``[weights]`` and what else ``run.rewards`` may have;
+    None for ``as-run``.
 
     Raises:
         ConfigError: no such file, no TOML, or a set or part that does not exist.
     """
+    from agent0.assembly.models import load_plugins
+    from agent0.rewards import reward_sets, rules_of
+
     if given == AS_RUN:
         return None
+    load_plugins()
+    if given in reward_sets():
+        return rules_of(given)
     path = Path(given)
     try:
         given_rules = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", f"Name a TOML file, or {AS_RUN}.") from error
+        fix = f"Name a set, a TOML file, or {AS_RUN}."
+        raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", fix) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is no TOML.", f"{error}.") from error
     try:

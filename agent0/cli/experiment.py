@@ -46,7 +46,10 @@ def show(experiment: str, as_json: terminal.Json = False) -> None:
 def rescore(
     run: terminal.Run = "LAST",
     rewards: Annotated[
-        str, typer.Option(metavar="FILE", help="TOML with `set` and \\[weights]; as-run: the run's own rules.")
+        str,
+        typer.Option(
+            metavar="SET|FILE", help="A set, or TOML with `set` and \\[weights]; as-run: the run's own rules."
+        ),
     ] = "as-run",
     name: Name = "",
     verdicts: Annotated[

@@ -34,6 +34,7 @@ def list_(
 def explain(
     name: Annotated[str, typer.Argument(metavar="TASK|ATTEMPT", help="For example t0-003, or t0-003-a2.")],
     run: terminal.Run = "LAST",
+    of: Annotated[str, typer.Option("--run", help="The same as RUN.")] = "",
     as_json: terminal.Json = False,
 ) -> None:
     """Why a task's teacher, or an attempt, was paid what it was: each part with its inputs, value, weight and what the
@@ -44,7 +45,7 @@ def explain(
 
     attempt = name if "-a" in name else ""
     with terminal.tables() as db:
-        found = resolve(db, run)
+        found = resolve(db, of or run)
         receipts = explain_rewards(db, found, attempt=attempt) if attempt else explain_rewards(db, found, task=name)
     told = [explained(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
     if not told:

@@ -1,5 +1,6 @@
 """The page about rewards: sets, formulas and parts as the code says them, and what cheats are paid under each set."""
 
+import re
 from typing import Any
 
 from agent0.evidence import facts
@@ -15,13 +16,14 @@ HEAD = """# Rewards
 A receipt (`RewardAssigned`) names its set, its parts with their inputs, values and weights, and the total. A part is a
 pure function in `agent0/rewards/`, bounded in [-1, 1]; one that cannot know its value has none, which is not 0. A set
 is a file in `agent0/rewards/sets/` that says how parts become a total. All that parts read is in the run's log, so
-`agent0 experiment rescore --rewards FILE` pays a run again under other rules.
+`agent0 experiment rescore --rewards SET|FILE` pays a run again under other rules.
 
 ```
 agent0 reward list                    the sets; with a name, its parts
 agent0 reward explain t0-003 LAST     why a teacher, or an attempt, was paid what it was
 agent0 reward hack-test               cheats against honest work; exit code 1 where a cheat is paid more
 agent0 run start --profile tiny --set run.rewards.set=paper
+agent0 experiment rescore LAST --rewards paper          the same run, paid by another set
 agent0 experiment rescore LAST --rewards rules.toml
 ```
 
@@ -76,7 +78,7 @@ def _line(cells: list[Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("``", "`")
+    return re.sub(r"(?<!`)``(?!`)", "`", text)
 
 
 def _measured(command: str, seed: int) -> str:
