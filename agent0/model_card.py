@@ -3,17 +3,24 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agent0.exams import scores as scores_of
+from agent0.state import BASE
+from events.checkpoints import StudentExamined
+
 Row = Mapping[str, Any]
 _NOT_SHOWN = "not measured"
 
 
-def model_card(held: Row, run: Row, scores: Sequence[Row], families: Mapping[str, int]) -> str:
+def model_card(
+    held: Row, run: Row, scores: Sequence[Row], families: Mapping[str, int], exams: Sequence[StudentExamined] = ()
+) -> str:
     """Markdown with a YAML head as model hubs read it.
 
     ``held``: the checkpoint's row; ``run``: its run's; ``scores``: the run's evaluations in order; ``families``: tasks
-    accepted in the run by family.
+    accepted in the run by family; ``exams``: those of the checkpoint, and of the base beside it.
     """
-    return "\n".join([*_head(held, run), *_scores(held, scores), *_making(held, run, families), *_limits(held)]) + "\n"
+    found = [*_head(held, run), *_scores(held, scores), *_exams(exams), *_making(held, run, families), *_limits(held)]
+    return "\n".join(found) + "\n"
 
 
 def _head(held: Row, run: Row) -> Iterator[str]:
@@ -24,7 +31,7 @@ def _head(held: Row, run: Row) -> Iterator[str]:
     yield f"# {held['run']}/{held['checkpoint']}"
     yield ""
     kind = "All weights" if whole else "A LoRA adapter"
-    yield f"{kind} of {_base(run, held['role'])}, trained on tasks that its own teacher made up."
+    yield f"{kind} of {_base(run, held['role'])}, trained on tasks that {_author(held, run)}."
     yield f"It plays the {held['role']}. Its status in its run is *{held['status']}*{why}."
     yield ""
 
@@ -34,9 +41,38 @@ def _base(run: Row, role: str) -> str:
     return f"`{actor['model']}`" if actor.get("model") else f"the default model of provider `{actor.get('provider')}`"
 
 
+def _author(held: Row, run: Row) -> str:
+    if held["role"] == "teacher":
+        return "it made up itself"
+    config = run["config"]
+    if config.get("teacher", {}).get("provider") == "scripted":
+        return "a scripted sampler drew: no model made them up"
+    trained = config.get("training", {}).get("teacher", {}).get("enabled")
+    return f"its teacher made up, {_base(run, 'teacher')}, {'trained beside it' if trained else 'untrained'}"
+
+
+def _exams(exams: Sequence[StudentExamined]) -> Iterator[str]:
+    if not exams:
+        return
+    yield "Exams, several attempts at each task (95 %):"
+    yield ""
+    yield "| who | set | asked | n | one attempt | any of k, where a check picks | majority of k |"
+    yield "|---|---|---|---|---|---|---|"
+    for exam in exams:
+        told = scores_of(exam)
+        spans = [
+            f"{told[name]:.3f} ({told[f'{name}_lower95']:.3f} to {told[f'{name}_upper95']:.3f})"
+            for name in ("single", "within", "majority")
+        ]
+        levels = f", levels {', '.join(map(str, exam.levels))}" if exam.levels else ""
+        who = "control: untrained" if exam.checkpoint == BASE else "this checkpoint"
+        yield f"| {who} | {exam.split}{levels} | {exam.exam} | {told['n']} | {' | '.join(spans)} |"
+    yield ""
+
+
 def _scores(held: Row, scores: Sequence[Row]) -> Iterator[str]:
     own = [s for s in scores if s["checkpoint"] == held["checkpoint"] and s["status"] == "evaluated"]
-    controls = [s for s in scores if s["checkpoint"] == "base" and s["status"] == "evaluated"]
+    controls = [s for s in scores if s["checkpoint"] == BASE and s["status"] == "evaluated"]
     yield "## Scores"
     yield ""
     if not own:
@@ -50,7 +86,8 @@ def _scores(held: Row, scores: Sequence[Row]) -> Iterator[str]:
         yield _line("control: untrained, tool forced" if score["forced_tool"] else "control: untrained", score)
     yield ""
     word = "a gain over the best student before it is proven" if held.get("improved") else "no gain is proven"
-    yield f"By the paired test at its promotion, {word}. Validation chose among checkpoints; test never did."
+    judged = f"By the gate's paired test, {word}." if held.get("test") else "No paired test judged it."
+    yield f"{judged} Validation chose among checkpoints; test never did."
     yield ""
 
 

@@ -5,10 +5,13 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
+from agent0.settings import RecipeConfig
+from agent0.state import BASE
 from events import checkpoints as facts
 from events.base import Recorded
 from projections.base import Row, as_json, find, projection, select, stamp
 
+OBJECTIVE = RecipeConfig.model_fields["objective"].default
 _PARSED = ("skipped", "metrics", "recipe", "environment")
 _READ = (*_PARSED, "test")
 
@@ -147,5 +150,26 @@ def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
     sql = f"SELECT *, {_STATUS} FROM checkpoints WHERE run = ? AND checkpoint = ?"  # noqa: S608 - a constant
     found = select(db, sql, (run, checkpoint), parse=_READ)
     if not found:
+        if checkpoint == BASE:
+            fix = f"Its scores: agent0 run show {run}; beside another's: agent0 model compare {run}/base OTHER"
+            raise NotFoundError(f"{run}/base is no checkpoint.", "It is the untrained model.", fix)
         raise NotFoundError(f"Run {run} has no checkpoint {checkpoint!r}.", fix="See: agent0 model list")
-    return found[0]
+    recipe = found[0]["recipe"]  # what is not named is the default
+    return found[0] | {"recipe": recipe and {"objective": OBJECTIVE, **recipe}}
+
+
+def find_student(db: sqlite3.Connection, wanted: str) -> Row:
+    """As ``find_checkpoint``; of RUN/base, what is known of an untrained model."""
+    run, _, name = wanted.partition("/")
+    if name == BASE:
+        return {"run": run, "checkpoint": BASE, "status": "untrained", "recipe": None}
+    return find_checkpoint(db, wanted)
+
+
+def list_exams(db: sqlite3.Connection, run: str, checkpoint: str) -> list[facts.StudentExamined]:
+    """Exams that a checkpoint sat, oldest first."""
+    sql = (
+        "SELECT body FROM events WHERE run = ? AND type = 'StudentExamined'"
+        " AND json_extract(body, '$.data.checkpoint') = ? ORDER BY seq"
+    )
+    return [facts.StudentExamined(**row["body"]["data"]) for row in select(db, sql, (run, checkpoint), ("body",))]

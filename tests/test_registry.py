@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.errors import NotFoundError, OperationError
+from agent0.model_card import model_card
 from agent0.registry import promotion, rollback, side_by_side
 from agent0.run import RunState, evolve
 from agent0.sequential import ENOUGH, e_value, winner
-from agent0.settings import RunConfig
+from agent0.settings import RecipeConfig, RunConfig
 from agent0.state import Checkpoint, Score
 from events.base import Event, record
 from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
@@ -75,6 +76,14 @@ def test_a_persons_word_leaves_what_the_gate_found() -> None:
     held = rows["student-1"]
     assert seen == ["promoted", "rolled_back", "promoted"] and rows["student-2"]["status"] == "rolled_back"
     assert (held["improved"], held["against"], json.loads(held["test"])["gained"]) == (True, 0.4, 3)
+    made = dict.fromkeys(("recipe", "lessons", "samples", "replay", "skipped", "parent", "adapter", "manifest"))
+    shown = {**made, **held, "role": "student", "metrics": {}, "environment": {}}
+    score = {"split": "validation", "n": 9, "lower95": 0.2, "upper95": 0.8, "tool_use": 0.0, "status": "evaluated"}
+    scores = [{**score, "checkpoint": "student-1", "accuracy": 0.5, "forced_tool": False}]
+    run = {"config": {"teacher": {"provider": "tiny"}}, "seed": 1, "config_sha": "c" * 64}
+    card = model_card(shown, run, scores, {})
+    assert "a gain over the best student before it is proven" in card and "made up" in card
+    assert "No paired test judged it" in model_card({**shown, "test": None, "improved": None}, run, scores, {})
 
 
 @pytest.mark.parametrize("wanted", [trained(role="teacher"), trained(adapter=None), trained("student-0")])
@@ -164,6 +173,18 @@ def test_a_registry_from_the_shell(home: Path) -> None:
     assert [row["attempts"] for row in sat] == [1, 3]
     assert all(row["single"] <= row["within"] <= 1 for row in sat)
     assert call("model", "exam", f"{run}/base", "--temperatures", "warm", home=home).code == 2
+    examined = call("model", "exam", held[0]["model"], "--n", "4", "--attempts", "3", "--json", home=home).json
+    card = call("model", "card", held[0]["model"], home=home).out
+    assert f"| this checkpoint | validation | 3 at T=1 | 4 | {examined[1]['single']:.3f} (" in card
+    assert card.count("| control: untrained | validation | 3 at T=1 | 4 |") == 1
+    assert "a scripted sampler drew" in card and "teacher made up" not in card
+    assert f"objective {RecipeConfig().objective}" in card
+    recipe = call("model", "show", held[0]["model"], "--json", home=home).json["recipe"]
+    assert recipe["objective"] == RecipeConfig().objective and recipe["lr"] < 0.01
+    told = call("model", "compare", f"{run}/base", held[0]["model"], home=home).out
+    assert f"{run}/base" in told and "untrained" in told and f"{recipe['lr']:g}" in told
+    for command in ("show", "card"):
+        assert f"agent0 model compare {run}/base" in call("model", command, f"{run}/base", home=home).err
     damaged = damage(home, next(row["adapter"] for row in held if row["model"] == rejected))
     said = call("model", "promote", rejected, home=home)
     assert said.code == 1 and "is damaged" in said.err and f"agent0 experiment retrain {run}" in said.err

@@ -63,8 +63,9 @@ def card(
 ) -> None:
     """A model card in Markdown: data, making, scores with intervals beside their controls, limits, licence."""
     from agent0.model_card import model_card
+    from agent0.state import BASE
     from projections.base import select
-    from projections.checkpoints import find_checkpoint
+    from projections.checkpoints import find_checkpoint, list_exams
     from projections.evaluations import list_evaluations
     from projections.runs import show_run
 
@@ -74,7 +75,8 @@ def card(
     with terminal.tables() as db:
         held = find_checkpoint(db, wanted)
         families = {row["family"]: row["n"] for row in select(db, counted, (held["run"],))}
-        text = model_card(held, show_run(db, held["run"]), list_evaluations(db, held["run"]), families)
+        exams = [exam for name in (held["checkpoint"], BASE) for exam in list_exams(db, held["run"], name)]
+        text = model_card(held, show_run(db, held["run"]), list_evaluations(db, held["run"]), families, exams)
     if out is None:
         terminal.text(text)
         return
@@ -84,7 +86,7 @@ def card(
 
 def compare(
     first: Annotated[
-        str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, or a digest.", callback=terminal.of_newest)
+        str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=terminal.of_newest)
     ],
     second: Annotated[str, typer.Argument(metavar="B", help="Another.", callback=terminal.of_newest)],
     as_json: terminal.Json = False,
@@ -92,12 +94,12 @@ def compare(
     """Two checkpoints by what is recorded: the paired test on validation, and where their recipes differ. For new
     tasks, answered by both: `agent0 model ab`."""
     from agent0.registry import side_by_side
-    from projections.checkpoints import find_checkpoint
+    from projections.checkpoints import find_student
     from projections.evaluations import list_evaluations
     from projections.runs import show_run
 
     with terminal.tables() as db:
-        held = [find_checkpoint(db, wanted) for wanted in (first, second)]
+        held = [find_student(db, wanted) for wanted in (first, second)]
         scores = [list_evaluations(db, one["run"]) for one in held]
         plans = [show_run(db, one["run"])["config"]["evaluation"] for one in held]
     found = side_by_side(held, scores, plans)
@@ -105,7 +107,8 @@ def compare(
         terminal.data(found)
         return
     terminal.table(found["models"], False)
-    terminal.table(found["recipe"], False, title="\nWhere their recipes differ")
+    exact = [{k: f"{v:g}" if isinstance(v, float) else v for k, v in row.items()} for row in found["recipe"]]
+    terminal.table(exact, False, title="\nWhere their recipes differ")
     terminal.text(found["word"])
 
 
