@@ -91,8 +91,8 @@ def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:
 
 
 def _alike(replay: list[Sample], recipe: Recipe, rng: random.Random) -> list[list[Sample]]:
-    """Minibatches of what is replayed, each drawn without repetition. Where there is enough for all of them, samples are
-    then exchanged so that those of about the same length are together: little is padded, and a step takes half the
+    """Minibatches of what is replayed, each drawn without repetition. Where there is enough for all of them, samples
+    are then exchanged so that those of about the same length are together: little is padded, and a step takes half the
     time. Of fewer, each is in many minibatches, and so its copies would come together in one."""
     if not replay:
         return []
