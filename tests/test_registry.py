@@ -155,7 +155,8 @@ def damage(home: Path, digest: str) -> str:
     return digest
 
 
-def test_a_registry_from_the_shell(home: Path) -> None:
+def test_a_registry_from_the_shell(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # no name is broken in two
     held = call("model", "list", "--role", "student", "--json", home=home).json
     assert len(held) == 2
     rejected = next(row["model"] for row in held if row["status"] == "rejected")
