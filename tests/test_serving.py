@@ -381,8 +381,7 @@ def test_old_and_absent_servers_are_clear(home: Path, server: OllamaServer) -> N
 def test_which_model_must_be_said_and_be_there(home: Path, server: OllamaServer, here: None) -> None:
     said = call(home, "verify", f"{RUN}/{STEP}", "--url", server.url)
     assert said.code == 2 and "--name" in said.err
-    said = call(home, "verify", f"{RUN}/{STEP}", "--url", server.url, "--name", "nobody")
-    assert said.code != 0 and "ollama list" in said.err
+    assert "ollama list" in call(home, "verify", f"{RUN}/{STEP}", "--url", server.url, "--name", "nobody").err
     assert call(home, "verify", f"{RUN}/{STEP}", "--url", "http://127.0.0.1:9").code == 5
 
 
@@ -396,8 +395,6 @@ def test_a_template_that_differs_is_shown(home: Path, server: OllamaServer, here
 @pytest.mark.ollama
 def test_a_real_ollama_serves_what_was_trained(home: Path) -> None:
     """Needs ``ollama serve`` (0.30 or newer) on its default port."""
-    there = "http://127.0.0.1:11434"
-    words = ("--name", "agent0-parity-test", "--url", there)
+    words = ("--name", "agent0-parity-test", "--url", "http://127.0.0.1:11434")
     assert call(home, "push", f"{RUN}/{STEP}", *words).code == 0
-    said = call(home, "verify", f"{RUN}/{STEP}", *words, "--tolerance", "0.01")
-    assert said.json["probes"]["agree"], said.out
+    assert call(home, "verify", f"{RUN}/{STEP}", *words, "--tolerance", "0.01").json["probes"]["agree"]
