@@ -1,14 +1,14 @@
 """What an experiment changed: the same deeds, paid before and after, side by side."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from agent0.errors import ConfigError
 from events.base import TOKEN, Event, effect_id, sha256
-from events.experiments import PREFIX
+from events.experiments import PREFIX, ExperimentStarted
 from events.tasks import RewardAssigned
 from events.values import Role
 
@@ -68,6 +68,21 @@ def experiment_id(name: str) -> str:
             f"An experiment cannot be named {name[:80]!r}.", fix="Use letters, digits, '_' and '-', at most 60."
         )
     return token
+
+
+def start_of(
+    kind: Literal["rescore", "reverify"], name: str, run: str, until: int, policy: Mapping[str, Any]
+) -> ExperimentStarted:
+    """The first event of an experiment on ``run`` up to ``until``, in which something is decided again."""
+    return ExperimentStarted(
+        name=name,
+        kind=kind,
+        source=run,
+        run=run,
+        until=until,
+        policy=dict(policy),
+        policy_sha=sha256(str(sorted(policy.items()))),
+    )
 
 
 def told_id(experiment: str, cause: str, number: int) -> str:

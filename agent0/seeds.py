@@ -7,6 +7,8 @@ from statistics import fmean, stdev
 
 LEVEL = 0.05
 POWER = 0.8
+ROUNDING = 1e-12
+"""An error of a mean below it is that of the arithmetic: shares of the same items differ by their last bits."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def tested(differences: Sequence[float]) -> SeedTest:
     degrees, error = len(differences) - 1, _error(differences)
     # where every seed says the same there is no error to measure by: the exact test of signs is what is left
     exact = 2.0**-degrees if found.value else 1.0
-    p = 2 * (1 - share_below(abs(found.value) / error, degrees)) if error else exact
+    p = 2 * (1 - share_below(abs(found.value) / error, degrees)) if error > ROUNDING else exact
     needed = (quantile(1 - LEVEL / 2, degrees) + quantile(POWER, degrees)) * error
     return SeedTest(p, found.low, found.high, needed)
 

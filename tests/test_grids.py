@@ -165,7 +165,7 @@ def test_students_distribution_is_that_of_the_tables() -> None:
     found = seeds.tested([0.1, 0.2, 0.3])  # t = 0.2 / (0.1 / sqrt 3) = 3.4641 with 2 degrees
     assert found.p == pytest.approx(0.0742, abs=1e-4)
     assert (found.low, found.high) == (pytest.approx(-0.0484, abs=1e-4), pytest.approx(0.4484, abs=1e-4))
-    assert seeds.tested([0.0, 0.0]).p == 1.0 and seeds.tested([0.1, 0.1]).p == 0.5
+    assert seeds.tested([0.0, 0.0]).p == 1.0 and seeds.tested([0.1, 0.1]).p == seeds.tested([0.3 - 0.2, 0.1]).p == 0.5
     assert seeds.tested([0.4]) == seeds.SeedTest(None, None, None, None)
 
 

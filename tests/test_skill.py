@@ -90,9 +90,10 @@ def cells(shares: dict[str, float], base: float = 0.2, seeds: int = 3, student: 
                 ways = {Way(e.attempts, e.temperature, "within", e.forced_tool) for e in asked_of_base(tasks)}
                 if place == 0:
                     exams += [sat(BASE, tasks, way, base + seed / tasks.n) for way in sorted(ways, key=repr)]
+                more = seeds - 1 - seed if abs(share - base) > 0.1 else seed  # seeds do not agree on a gap to the digit
                 own = {Way(e.attempts, e.temperature, "within", e.forced_tool) for e in asked_of_student(tasks)}
                 if student != BASE or place:
-                    exams += [sat(student, tasks, way, share + seed / tasks.n) for way in sorted(own, key=repr)]
+                    exams += [sat(student, tasks, way, share + more / tasks.n) for way in sorted(own, key=repr)]
             out.append(Outcome(arm, seed, f"g-{arm}-{seed}", student, 2, (), {"wall_s": 1.0}, tuple(exams)))
     return out
 
@@ -119,7 +120,7 @@ def test_each_measure_is_held_against_every_control_by_hand() -> None:
     found = skill(cells({"ours": 0.6, "random": 0.2}), (FRESH, HARDER))
     rows = [row for row in found["against"] if row["set"] == "fresh" and row["measure"] == "within"]
     assert {row["against"] for row in rows} == set(CONTROLS["check"]) and len(CONTROLS["check"]) == 8
-    assert all(row["mean"] == pytest.approx(0.4) and row["by_seed"] == pytest.approx([0.4] * 3) for row in rows)
+    assert all(row["mean"] == pytest.approx(0.4) and row["by_seed"] == pytest.approx([0.45, 0.4, 0.35]) for row in rows)
     assert all(row["word"] == "improved" and row["items"] == 40 and row["adjusted_p"] >= row["p"] for row in rows)
     means = {
         row["against"]: row["mean"] for row in found["against"] if (row["set"], row["measure"]) == ("fresh", "mean")
@@ -184,8 +185,8 @@ def test_more_seeds_of_the_first_arm_count_beside_controls_and_not_beside_other_
 
 
 def test_a_lead_that_one_control_may_explain_is_not_a_lead_over_every_one() -> None:
-    near = sentences(skill(cells({"ours": 0.205}, base=0.2), (FRESH,)))
-    assert not any("every one of them is shown" in said for said in near)
+    near = sentences(skill(cells({"ours": 0.225}, base=0.2), (FRESH,)))
+    assert "every one of them is not shown (p = 0.25," in near[0], "one task more, on each of three seeds"
 
 
 def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:

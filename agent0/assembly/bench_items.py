@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent0.attempts import Solved
 from agent0.benchmarks import Benchmark, Item
 from agent0.benchmarks.likelihoods import chosen_by
 from agent0.confidence import token_confidence
 from agent0.errors import OperationError
+from agent0.grading import Grade
 from agent0.mistakes import mistake
 from agent0.ports import Artifacts, Likelihood, Model, Sandbox
 from agent0.prompts import Prompt, prompt, render
@@ -17,6 +19,7 @@ from agent0.settings import PolicyConfig, StudentConfig
 from agent0.snapshots import save
 from agent0.student import Conditions, solve
 from agent0.tools.cache import ToolCache
+from agent0.verifiers import Verdict
 from events.base import sha256
 from events.benchmarks import ItemScored, Mode
 from events.values import Artifact, Task
@@ -79,22 +82,29 @@ async def ask(bench: Bench, entry: Benchmark, item: Item, mode: Mode, sample: in
         item=item.id,
         mode=mode,
         sample=sample,
-        answer=solved.answer,
-        correct=verdict.correct,
-        reason=verdict.reason[:300],
-        end=solved.end,
-        tool_calls=len(solved.tool_calls),
-        tool_ok=solved.tool_ok,
-        confidence=token_confidence(solved.mean_logprob),
+        **answered(solved, verdict),
         reply="" if long else reply,
         reply_artifact=bench.artifacts.put(reply.encode(errors="replace"), "text/plain") if long else None,
-        usage=solved.usage,
-        wall_s=solved.wall_s,
         facts=dict(item.facts),
         metrics=await _likely(bench, entry, item, told) if (mode, sample) == ("plain", 0) else {},
         signals=solved.signals,
         error=mistake(verdict.correct, verdict.reason, solved.end, solved.answer),
     )
+
+
+def answered(solved: Solved, verdict: Grade | Verdict) -> dict[str, Any]:
+    """What an ``ItemScored`` tells of any attempt and of what was found of it."""
+    return {
+        "answer": solved.answer,
+        "correct": verdict.correct,
+        "reason": verdict.reason[:300],
+        "end": solved.end,
+        "tool_calls": len(solved.tool_calls),
+        "tool_ok": solved.tool_ok,
+        "confidence": token_confidence(solved.mean_logprob),
+        "usage": solved.usage,
+        "wall_s": solved.wall_s,
+    }
 
 
 async def _conditions(bench: Bench, entry: Benchmark, item: Item, config: StudentConfig, sample: int) -> Conditions:

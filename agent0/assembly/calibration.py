@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.bench import taken_up
+from agent0.assembly.bench_items import answered
 from agent0.assembly.world import open_log, open_port, recorded
 from agent0.attempts import Solved
-from agent0.confidence import beside, token_confidence
+from agent0.confidence import beside
 from agent0.errors import ConfigError, OperationError
 from agent0.folders import Scratch
 from agent0.heldout import heldout
@@ -191,15 +192,7 @@ def _item(
         item=task.canonical,
         mode="tools",
         sample=sample,
-        answer=solved.answer,
-        correct=verdict.correct,
-        reason=verdict.reason[:300],
-        end=solved.end,
-        tool_calls=len(solved.tool_calls),
-        tool_ok=solved.tool_ok,
-        confidence=token_confidence(solved.mean_logprob),
-        usage=solved.usage,
-        wall_s=solved.wall_s,
+        **answered(solved, verdict),
         facts={"domain": task.domain, "family": task.family, "level": str(task.level), "question": task.question},
         signals=signals,
     )

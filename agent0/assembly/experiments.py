@@ -11,14 +11,14 @@ from agent0.assembly.tables import sound_log
 from agent0.assembly.world import open_log, recorded
 from agent0.branches import read_branch, read_whole
 from agent0.errors import NotFoundError, OperationError
-from agent0.experiments import Receipt, Repaid, digest, experiment_id, summary, told_id
+from agent0.experiments import Receipt, Repaid, digest, experiment_id, start_of, summary, told_id
 from agent0.paying import effective
 from agent0.rescoring import HANDLER, Rescoring, Trouble
 from agent0.reviewing import verdicts_of
 from agent0.settings import RewardConfig, RunConfig, Settings
 from agent0.side_by_side import Side, side_of
 from events.alarms import EventRedacted, ReactionDropped, ReactionFailed, ReactionRetried
-from events.base import Event, Recorded, sha256
+from events.base import Event, Recorded
 from events.benchmarks import TaskReviewed
 from events.experiments import PREFIX, ExperimentFinished, ExperimentStarted, RecomputeFailed
 from events.runs import RunStarted
@@ -132,15 +132,7 @@ async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _:
 
 def _start(asked: Rescore, plan: RunConfig, until: int) -> ExperimentStarted:
     policy = {**effective(asked.policy, plan.rewards).model_dump(mode="json"), "verdicts": asked.verdicts}
-    return ExperimentStarted(
-        name=asked.name,
-        kind="rescore",
-        source=asked.run,
-        run=asked.run,
-        until=until,
-        policy=policy,
-        policy_sha=sha256(str(sorted(policy.items()))),
-    )
+    return start_of("rescore", asked.name, asked.run, until, policy)
 
 
 async def run_config(log: "Log", run: str) -> RunConfig:

@@ -25,12 +25,12 @@ from agent0.branches import read_whole
 from agent0.configuration import amended, config_of
 from agent0.deciding import DECIDING, HANDLER, looked_at, task_of, verdicts
 from agent0.errors import Agent0Error, ConfigError
-from agent0.experiments import digest, experiment_id, told_id
+from agent0.experiments import digest, experiment_id, start_of, told_id
 from agent0.ports import Sandbox
 from agent0.reverifying import Redecided, difference, heard
 from agent0.run import RunState, evolve
 from agent0.settings import RunConfig, Settings, VerificationConfig
-from events.base import Event, Recorded, sha256
+from events.base import Event, Recorded
 from events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
 from events.runs import RunFinished
 from events.tasks import ResultVerified
@@ -205,15 +205,7 @@ def planned(own: RunConfig, changes: Mapping[str, str]) -> RunConfig:
 
 def _start(asked: Reverify, plan: RunConfig, until: int) -> ExperimentStarted:
     policy = config_of(plan)[0]["verification"]
-    return ExperimentStarted(
-        name=asked.name,
-        kind="reverify",
-        source=asked.run,
-        run=asked.run,
-        until=until,
-        policy=policy,
-        policy_sha=sha256(str(sorted(policy.items()))),
-    )
+    return start_of("reverify", asked.name, asked.run, until, policy)
 
 
 def _by_cause(held: Iterable[Recorded]) -> dict[str, list[Event]]:
