@@ -4,8 +4,9 @@ Archived vectors are real embeddings (packaged MiniLM) of questions of all famil
 fixed length added in a random direction and brought back to unit length; queries are embeddings of other questions of
 the same families with as much noise. One query a call, in the process that holds the index, one thread: the look-up
 alone. ``cold``: between look-ups 64 MiB of other memory are written, since a run asks once in minutes and finds nothing
-of the index in the processor's caches; ``warm``: one look-up straight after the other. Recall is the share of queries
-whose similarity is that of an exact search (within 1e-5).
+of the index in the processor's caches; ``warm``: one look-up straight after the other. An index of each size is built
+first; then all are asked in turn. Recall is the share of queries whose similarity is that of an exact search (within
+1e-5).
 
 Aims: the cold median at the largest size at most twice that at the smallest; recall at least 0.95 at every size.
 """
@@ -63,50 +64,53 @@ def noisy(vectors: Vectors, length: float, rng: np.random.Generator) -> Vectors:
     return (moved / np.linalg.norm(moved, axis=1, keepdims=True)).astype(np.float32)
 
 
-def exact(queries: Vectors, archive: list[Vectors]) -> Vectors:
-    """The highest similarity of each query."""
-    best = np.full(len(queries), -2, np.float32)
-    for part in archive:
-        best = np.maximum(best, (queries @ part.T).max(axis=1))
+def exact(queries: Vectors, archive: list[Vectors], size: int) -> Vectors:
+    """The highest similarity of each query to the first ``size`` vectors."""
+    best: Vectors = np.full(len(queries), -2, np.float32)
+    for begun, part in enumerate(archive):
+        rest = part[: max(0, size - begun * PART)]
+        best = np.maximum(best, (queries @ rest.T).max(axis=1, initial=-2))
     return best
 
 
-def timed(index: Index, queries: Vectors, rounds: int, other: Any = None) -> tuple[list[float], list[float]]:
-    """(microseconds of each look-up, what the last round found); ``other`` memory is written between look-ups."""
-    took: list[float] = []
-    found: list[float] = []
-    for _ in range(rounds):
-        found = []
-        for place in range(len(queries)):
-            if other is not None:
-                other += 1
-            begun = time.perf_counter()
-            found += index.nearest(queries[place : place + 1])
-            took.append((time.perf_counter() - begun) * 1e6)
-    return took, found
+def built(size: int, archive: list[Vectors]) -> tuple[Index, dict[str, Any]]:
+    """An index of the first ``size`` vectors, and what it cost; memory is this process's, smaller indexes included."""
+    index, begun = Index(archive[0].shape[1]), time.process_time()
+    for part in archive:
+        if size > index.size:
+            index.add(part[: size - index.size])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return index, {"vectors": size, "build_cpu_s": time.process_time() - begun, "peak_gib": peak}
+
+
+def asked_once(index: Index, query: Vectors) -> tuple[float, float]:
+    """(microseconds, what was found)."""
+    begun = time.perf_counter()
+    found = index.nearest(query)
+    return (time.perf_counter() - begun) * 1e6, found[0]
 
 
 def measure(sizes: list[int], real: Vectors, asked: Vectors, length: float, rounds: int) -> list[dict[str, Any]]:
-    """One row a size; the index grows from one to the next."""
+    """One row a size; all sizes are asked in turn, so that a machine that slows down slows them alike."""
     rng = np.random.default_rng(1)
-    index, archive, rows, spent = Index(real.shape[1]), [], [], 0.0
+    archive = [noisy(real[rng.integers(0, len(real), PART)], length, rng) for _ in range(-(-max(sizes) // PART))]
     queries = noisy(asked, length, np.random.default_rng(2))
-    for size in sizes:
-        while index.size < size:
-            part = noisy(real[rng.integers(0, len(real), min(PART, size - index.size))], length, rng)
-            archive.append(part)
-            begun = time.process_time()
-            index.add(part)
-            spent += time.process_time() - begun
-        warm, _ = timed(index, queries, rounds)
-        took, found = timed(index, queries, rounds, np.zeros(8 << 20))
-        same = np.asarray(found) >= exact(queries, archive) - 1e-5
-        row = {"vectors": size, "cold_us": median(took), "cold_p95_us": sorted(took)[int(0.95 * len(took))]}
-        row |= {"warm_us": median(warm), "recall": float(same.mean()), "build_cpu_s": spent}
-        row["peak_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        rows.append(row)
+    each = [queries[place : place + 1] for place in range(len(queries))]
+    made = [built(size, archive) for size in sizes]
+    other = np.zeros(8 << 20)
+    cold: list[list[tuple[float, float]]] = [[] for _ in made]
+    for query in each * rounds:
+        for (index, _), answers in zip(made, cold, strict=True):
+            other += 1
+            answers.append(asked_once(index, query))
+    for (index, row), answers in zip(made, cold, strict=True):
+        took = [microseconds for microseconds, _ in answers]
+        best = exact(queries, archive, row["vectors"])
+        row |= {"cold_us": median(took), "cold_p95_us": sorted(took)[int(0.95 * len(took))]}
+        row["warm_us"] = median(asked_once(index, query)[0] for query in each * rounds)
+        row["recall"] = float(np.mean([found for _, found in answers[: len(each)]] >= best - 1e-5))
         print(SAID.format(**row), file=sys.stderr, flush=True)
-    return rows
+    return [row for _, row in made]
 
 
 def main() -> int:

@@ -163,10 +163,13 @@ def test_what_is_found_does_not_depend_on_how_the_vectors_came_in(large: np.ndar
         parts.add(large[start : start + 300])
     assert parts.size == whole.size == len(large)
     assert parts.nearest(queries) == whole.nearest(queries)
+    assert [found for n in range(50) for found in parts.nearest(queries[n : n + 1])] == whole.nearest(queries)
 
 
 def test_few_vectors_are_scanned_exactly() -> None:
     index, held, queries = Index(64), unit(EXACT - 1, 4), unit(20, 5)
     assert index.nearest(queries[:2]) == [0.0, 0.0]
     index.add(held)
-    assert index.nearest(queries) == pytest.approx((queries @ held.T).max(axis=1).tolist(), abs=1e-6)
+    found = index.nearest(queries)
+    assert found == pytest.approx((queries @ held.T).max(axis=1).tolist(), abs=1e-6)
+    assert [one for n in range(20) for one in index.nearest(queries[n : n + 1])] == found
