@@ -4,6 +4,7 @@ A claim must hold over items and over seeds: the p that counts is the greater of
 (each item once, its seeds together) and that of Student's paired test over seeds; Holm's correction runs over the arms.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
@@ -67,7 +68,8 @@ CONTROLS = {"untrained": "the same model before training", "forced_tool": "untra
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one cell came to. ``student`` is the checkpoint that it ended with; it or the base sat ``exams``."""
+    """What one cell came to. ``student`` is the checkpoint that it ended with; it or the base sat ``exams``.
+    ``learned``: of its training examples, over all trainings, as ``CheckpointTrained.learned`` has it."""
 
     arm: str
     seed: int
@@ -76,6 +78,7 @@ class Outcome:
     iterations: int
     scores: tuple[CheckpointEvaluated, ...]
     cost: Mapping[str, float] = field(default_factory=dict)
+    learned: Mapping[str, int] = field(default_factory=dict)
     exams: tuple[StudentExamined, ...] = ()
 
 
@@ -83,7 +86,8 @@ def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Seque
     """Gathered from all events of a cell's run, exams apart: those are sat when it is over."""
     events = [told for told in events if not isinstance(told.event, StudentExamined)]
     scores = tuple(r.event for r in events if isinstance(r.event, CheckpointEvaluated))
-    return Outcome(arm, seed, events[0].run, student, iterations, scores, _cost(events))
+    learned = sum((Counter(r.event.learned) for r in events if isinstance(r.event, CheckpointTrained)), Counter[str]())
+    return Outcome(arm, seed, events[0].run, student, iterations, scores, _cost(events), learned)
 
 
 def _cost(events: Sequence[Recorded]) -> dict[str, float]:

@@ -28,10 +28,13 @@ def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
             f"<!-- Written by `agent0 experiment {found['experiment']} --write`; not by hand. -->\n",
             f"# {PurePath(file).stem.replace('-', ' ').capitalize()}\n",
             f"{found['question']}\n",
+            *(skill_page.answer(skill) if skill else ()),
             f"```\n{command(found, file)}\n```\n",
             *_incomplete(found),
-            "## What is shown, and what is not\n",
+            "## What is significant, and what is not\n" if skill else "## What is shown, and what is not\n",
             *(f"- {said}" for said in sentences(found)),
+            "",
+            *(f"- {note}" for note in found.get("notes", ())),
             "",
             *_asked(found),
             *(skill_page.parts(found, pictures) if skill else _measures(found, pictures.get(ARMS, ""))),
@@ -137,8 +140,7 @@ def _incomplete(found: Row) -> list[str]:
 
 def _asked(found: Row) -> Iterator[str]:
     yield "## What was asked\n"
-    seeds, more = (", ".join(map(str, found[name])) for name in ("seeds", "more_seeds"))
-    seeds += f"; {next(iter(found['about']))} with {more} as well" if more else ""
+    seeds = ", ".join(map(str, found["seeds"]))
     own = "; each has a base of its own" if "bases" in found else ""
     yield f"Profile {found['profile']}. {found['effort']} Seeds: {seeds}{own}.\n"
     for arm, about in found["about"].items():

@@ -27,9 +27,8 @@ class Cell:
         return f"{self.arm}-{self.seed}"
 
 
-def cells(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int], more: Sequence[int] = ()) -> list[Cell]:
-    """All cells of the grid ``name``, seed by seed: a grid that is stopped half-way has whole pairs. ``more`` seeds are
-    of the first arm alone.
+def cells(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int]) -> list[Cell]:
+    """All cells of the grid ``name``, seed by seed: a grid that is stopped half-way has whole pairs.
 
     Raises:
         ConfigError: no such name, no seed, or arms that cannot be compared.
@@ -40,12 +39,10 @@ def cells(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int], more:
         )
     if not seeds:
         raise ConfigError("There is no seed.", "A cell is an arm with a seed.", "Say --seeds 0,1,2.")
-    if len({*seeds, *more}) != len(seeds) + len(more):
+    if len(set(seeds)) != len(seeds):
         raise ConfigError("A seed is named twice.", "The same cell again says nothing new.", "Name each seed once.")
     _check(plans)
-    first = next(iter(plans), "")
-    pairs = [(arm, seed) for seed in seeds for arm in plans] + [(first, seed) for seed in more]
-    return [_cell(name, arm, seed, plans[arm]) for arm, seed in pairs]
+    return [_cell(name, arm, seed, plans[arm]) for seed in seeds for arm in plans]
 
 
 def _cell(name: str, arm: str, seed: int, plan: RunConfig) -> Cell:

@@ -44,9 +44,9 @@ async def collect(
 
 async def searched(
     run: str, request: TrainingRequested, history: History, artifacts: Artifacts
-) -> list[tuple[str, Task, str, bool]]:
-    """(event id, task, last turn, right) of every attempt that lessons may be made of, from ``request.replay_after``
-    on. Right is what a verifier or a person said; undecided is not."""
+) -> list[tuple[str, Task, str, bool, int]]:
+    """(event id, task, last turn, right, iteration) of every attempt that lessons may be made of, from
+    ``request.replay_after`` on. Right is what a verifier or a person said; undecided is not."""
     first = min(request.after, request.replay_after)
     joined = _join(request, [r async for r in history.read(run, TYPES, after=first, until=request.until)])
     found = []
@@ -56,7 +56,7 @@ async def searched(
             continue
         said = _last_words(event, artifacts)
         right = bool(joined.reviews.get(key, joined.verdicts.get(key)))
-        found.append((recorded.id, joined.tasks[event.task], said, right))
+        found.append((recorded.id, joined.tasks[event.task], said, right, event.iteration))
     return found
 
 

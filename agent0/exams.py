@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Exam:
     """``attempts`` of each of ``n`` tasks of ``split``, drawn by ``seed``, of ``levels`` (empty: all), at
     ``temperature`` (0: greedy, where more than one attempt says nothing new); ``forced_tool``: each begins with a call,
-    and who has no tool is lent one."""
+    and who has no tool is lent one; ``beyond``: of numbers larger than those that training draws."""
 
     n: int
     seed: int
@@ -27,6 +27,7 @@ class Exam:
     split: "Split" = "test"
     forced_tool: bool = False
     levels: tuple[int, ...] = ()
+    beyond: bool = False
 
     @property
     def name(self) -> str:
@@ -44,6 +45,7 @@ class Exam:
             event.split,
             event.forced_tool,
             event.levels,
+            event.beyond,
         )
         return told == self
 
@@ -58,10 +60,11 @@ class ExamSet:
     seed: int
     levels: tuple[int, ...] = ()
     split: "Split" = "test"
+    beyond: bool = False
 
     def exam(self, attempts: int = 1, temperature: float = 0.0, *, forced_tool: bool = False) -> Exam:
         """Its tasks, so asked."""
-        return Exam(self.n, self.seed, attempts, temperature, self.split, forced_tool, self.levels)
+        return Exam(self.n, self.seed, attempts, temperature, self.split, forced_tool, self.levels, self.beyond)
 
 
 def scores(event: "StudentExamined") -> dict[str, Any]:

@@ -3,7 +3,8 @@ for every run: a form in validation or test is in no training set, the built-in 
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from agent0.families import Family, asked
 from events.values import Split, Task
@@ -48,9 +49,11 @@ def heldout(
     names: Sequence[str] = (),
     long: bool = False,
     levels: Sequence[int] = (),
+    beyond: bool = False,
 ) -> list[Task]:
     """``n`` different short tasks of ``split``, or ``long`` ones, equal over domains, then over families and levels.
-    ``names``: of these families only, and of the domains that they are of; ``levels``: of these only.
+    ``names``: of these families only, and of the domains that they are of; ``levels``: of these only;
+    ``beyond``: drawn by ``Family.beyond``, of families that have it.
 
     Raises:
         ValueError: a family's level has too few forms in this split, or a domain has no family with these levels.
@@ -59,7 +62,7 @@ def heldout(
     tasks: list[Task] = []
     chosen = [domain for domain in domains if not names or asked(domain, names, long)]
     for place, domain in enumerate(chosen):
-        entries = asked(domain, names, long).values()
+        entries = _beyond(asked(domain, names, long)) if beyond else [*asked(domain, names, long).values()]
         cells = [(e, level) for e in entries for level in range(1, e.levels + 1) if not levels or level in levels]
         if not cells:
             raise ValueError(f"domain {domain} has no family" + (f" of levels {list(levels)}" if levels else ""))
@@ -68,6 +71,10 @@ def heldout(
         for index, (family, level) in enumerate(cells):
             tasks += _cell(family, level, split, share // len(cells) + (index < share % len(cells)), rng)
     return tasks
+
+
+def _beyond(entries: Mapping[str, Family]) -> list[Family]:
+    return [replace(entry, sample=entry.beyond) for entry in entries.values() if entry.beyond]
 
 
 def _cell(family: Family, level: int, split: Split, n: int, rng: random.Random) -> list[Task]:

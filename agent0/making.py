@@ -1,6 +1,7 @@
 """A checkpoint from a request: gather, choose, name exactly what is used, train. The same for a run and for an
 experiment on its past."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from agent0.manifests import canonical, dataset_sha, manifest, note
 from agent0.ports import Artifacts, History, Lesson, Trained, Trainers, TrainJob
 from agent0.searching import Searched
 from agent0.searching import lessons as search_lessons
+from agent0.seeding import seeded
 from agent0.settings import ActorConfig, RunConfig
 from agent0.training import Selection, learning_rate, select, unsound
 from events.base import Event
@@ -72,7 +74,7 @@ async def _chosen(
     found = select(request.role, deeds, past, author=request.parent, config=plan, seed=request.seed)
     recipe = plan.training.student
     if request.role == "student" and recipe.lessons == "search":
-        attempts = [Searched(*told) for told in await searched(run, request, history, artifacts)]
+        attempts = seeded([Searched(*told) for told in await searched(run, request, history, artifacts)], plan)
         count = recipe.replay_steps * recipe.minibatch
         own = search_lessons(attempts, count, plan, request.seed, request.iteration)
         used = found.used[: len(found.samples)]
@@ -108,4 +110,5 @@ def _trained(request: TrainingRequested, chosen: Selection, settings: dict[str, 
         replay=len(chosen.replay),
         skipped=chosen.skipped,
         recipe=settings,
+        learned=dict(sum((Counter(one.origin) for one in chosen.lessons), Counter())),
     )

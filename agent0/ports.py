@@ -128,6 +128,7 @@ class Lesson:
     the assistant says is learned. ``event`` is the fact it was made from.
 
     ``learned`` are places (start, end) in the last turn: of it, only these count, and its end where ``closed``.
+    ``origin``: what of these is whose, as ``CheckpointTrained.learned`` has it.
     """
 
     turns: tuple[Turn, ...]
@@ -135,6 +136,7 @@ class Lesson:
     event: str = ""
     learned: tuple[tuple[int, int], ...] | None = None
     closed: bool = True
+    origin: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ A student that may write several answers one after the other can only profit whe
 tries are retraced by a tool that makes no mistakes (``Family.retrace``) and laid out anew: wrong ones first, then one
 that is right, for the task that was asked or, in hindsight (Andrychowicz et al. 2017, arXiv:1707.01495), for the task
 that it happens to solve. Search written inside one attempt is learned from such streams (Gandhi et al. 2024,
-arXiv:2404.03683); here nobody but the student wrote any. Of wrong tries only the tool's facts are learned, never the
-choice. No answer key is read: the family's own check says what is right.
+arXiv:2404.03683). The supervision is the tool's: it corrects every step and decides what each try solves; the student's
+tries are what it begins with, and ``Lesson.origin`` counts how much of them is left. Of wrong tries only the tool's facts
+are learned, never the choice. No answer key is read: the family's own check says what is right.
 """
 
 import random
@@ -44,11 +45,13 @@ class Searched:
     task: Task
     text: str
     right: bool
+    iteration: int = 0
 
 
 @dataclass(frozen=True)
 class _Item:
-    """Something to write about the task ``params``: ``way`` solves it; None: only that ``wrong`` do not."""
+    """Something to write about the task ``params``: ``way`` solves it; None: only that ``wrong`` do not. ``other``: it
+    is not the task that was asked."""
 
     event: str
     family: Family
@@ -56,6 +59,7 @@ class _Item:
     params: Params
     way: Retraced | None
     wrong: tuple[tuple[Retraced, ...], ...]
+    other: bool = False
 
 
 @dataclass
@@ -111,7 +115,8 @@ def _harvest(bank: _Bank, members: Sequence[Searched], config: RunConfig, rng: r
     if family is None or family.retrace is None or params is None:
         return
     own = family.canonical(params)
-    orders = [_retraced(family, params, own, one.text) for one in members]
+    as_written = config.training.student.source == "written"
+    orders = [_retraced(family, params, own, one.text, as_written) for one in members]
     known = {way.way: way for order in orders for way in order}
     level = f"{task.family}/{task.level}"
     if config.shuffle_rewards:
@@ -128,13 +133,15 @@ def _harvest(bank: _Bank, members: Sequence[Searched], config: RunConfig, rng: r
         wrong = tuple(
             found for order in orders if (found := _distinct(w for w in order if family.canonical(w.params) != aim))
         )
-        bank.ways[level][way.pattern].append(_Item(members[0].event, family, task.domain, way.params, way, wrong))
+        item = _Item(members[0].event, family, task.domain, way.params, way, wrong, other=aim != own)
+        bank.ways[level][way.pattern].append(item)
 
 
-def _retraced(family: Family, params: Params, own: str, text: str) -> list[Retraced]:
-    """Every try in ``text``, carried out. What solves a task that is kept for held-out sets is never shown, not even as
-    a wrong try for another."""
-    found = [way for one in tries(text) if family.retrace and (way := family.retrace(params, one))]
+def _retraced(family: Family, params: Params, own: str, text: str, as_written: bool) -> list[Retraced]:
+    """Every try in ``text``, carried out; ``as_written``: those alone that this leaves as they are. What solves a task
+    that is kept for held-out sets is never shown, not even as a wrong try for another."""
+    carried = [(one, family.retrace(params, one)) for one in tries(text) if family.retrace]
+    found = [replace(way, written=one) for one, way in carried if way and (not as_written or way.text == one)]
     return [way for way in found if (aim := family.canonical(way.params)) == own or split_of(aim) == "train"]
 
 
@@ -184,16 +191,20 @@ def _lesson(item: _Item, config: RunConfig, rng: random.Random) -> Lesson:
     )
     wrong = _before(item, rng)
     text, learned = OPEN, [] if wrong else [(0, len(OPEN))]
+    origin = Counter(examples=1, other_tasks=int(item.other))
     for way in wrong:
         learned += [(len(text) + start, len(text) + end) for start, end in way.facts]
+        origin += _origin(way, way.facts)
         text += way.text
         learned.append((len(text), len(text) + len(AGAIN)))
         text += AGAIN
     if item.way is not None:
         learned.append((len(text), len(text) + len(item.way.text) + len(CLOSE)))
+        origin += _origin(item.way, ((0, len(item.way.text)),))
         text += item.way.text + CLOSE
+    origin["placed"] = sum(end - start for start, end in learned) - origin["written"] - origin["corrected"]
     turns = (*asked, Turn(role="assistant", content=text))
-    return Lesson(turns, 1.0, item.event, tuple(learned), closed=item.way is not None)
+    return Lesson(turns, 1.0, item.event, tuple(learned), closed=item.way is not None, origin=origin)
 
 
 def _before(item: _Item, rng: random.Random) -> tuple[Retraced, ...]:
@@ -201,3 +212,17 @@ def _before(item: _Item, rng: random.Random) -> tuple[Retraced, ...]:
     if not item.wrong or (item.way is not None and rng.random() < AT_ONCE):
         return ()
     return rng.choice(item.wrong)[: rng.randint(1, TRIES)]
+
+
+def _origin(way: Retraced, places: Iterable[tuple[int, int]]) -> Counter[str]:
+    """Characters of ``places`` in the text of ``way``: ``written`` where the step at that place stands so in what its
+    author wrote, ``corrected`` otherwise."""
+    begun, found = 0, Counter[str]()
+    steps, own = way.text.split(";"), way.written.split(";")
+    for number, step in enumerate(steps):
+        end = begun + len(step) + 1
+        kept = number < len(own) and own[number].strip() == step
+        common = sum(max(0, min(end, stop) - max(begun, start)) for start, stop in places)
+        found["written" if kept else "corrected"] += common
+        begun = end
+    return found

@@ -155,6 +155,10 @@ class RecipeConfig(Frozen):
         "", description="student: search: likelihood of its own searches, retraced, instead of replayed successes"
     )
     hindsight: bool = Field(True, description="lessons: what a wrong answer really solves is a lesson, too")
+    source: Literal["own", "random", "written", "permuted", "wrong"] = Field(
+        "own", description="lessons = search: its own tries; controls: random derivations in their place, only tries "
+        "written without a mistake, own tries under permuted verdicts, or all under the verdict wrong"
+    )  # fmt: skip
     explore: float = Field(
         0.0, ge=0, le=1, description="lessons: share of the iterations, from the first on, without wrong tries in them"
     )
@@ -187,7 +191,7 @@ class RecipeConfig(Frozen):
 
 LATER = (
     "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
-    "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share",
+    "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source",
 )  # fmt: skip
 """Settings of a recipe that earlier versions lack; their defaults are what those versions did."""
 

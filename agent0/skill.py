@@ -5,6 +5,7 @@ that nobody picks against the base's own such answers and majorities, answers th
 more checked attempts of the base. The same items, paired over items and seeds (``agent0.arms``).
 """
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from agent0.arms import Items, Outcome
     from events.checkpoints import StudentExamined
 
-BASE = "base"
+BASE, CHANCE = "base", "chance"
 HEATS = (0.4, 0.7, 1.0, 1.3)
 """Temperatures at which the base is asked; the student is asked at one that nobody chose for it."""
 HEAT, TRIES, MANY = 0.7, 8, 32
@@ -37,6 +38,20 @@ class Way:
     def of(self, tasks: ExamSet) -> Exam:
         """The exam that it reads."""
         return tasks.exam(self.attempts, self.temperature, forced_tool=self.forced_tool)
+
+
+@dataclass(frozen=True)
+class Chance:
+    """Uniformly random derivations of the tasks of a set: the exact probability that one is right, task by task, and
+    how many tokens one has, on average; None where no tokenizer counted."""
+
+    right: tuple[float, ...]
+    tokens: float | None = None
+
+    def within(self, tries: int) -> "Items":
+        """The probability that one of so many independent ones is right, by place: what drawing comes to on average,
+        without its noise."""
+        return {place: 1 - (1 - share) ** tries for place, share in enumerate(self.right)}
 
 
 @dataclass(frozen=True)
@@ -84,6 +99,9 @@ CONTROLS: Mapping[Picked, Mapping[str, Way]] = {
     },
 }
 """Everything that the untrained base can be made to do: by who picks, name -> how."""
+SAME_TRIES, SAME_TOKENS = f"random derivations, {TRIES} tries", "random derivations, as many tokens"
+"""Controls without a model, where a check picks: as many checked tries as the student has attempts; and as many as fit
+into what it wrote in these, since one attempt may hold several tries."""
 BESIDE: Mapping[Picked, Mapping[str, Way]] = {
     "check": {},
     "nobody": {f"within {MANY} checked, T=1": Way(MANY, 1.0, "within")},
@@ -113,29 +131,39 @@ def read(event: "StudentExamined", way: Way) -> "Items":
 
 
 # what reckons with arms is imported where it is needed: the command line names this grid and should not wait for it
-def skill(outcomes: Sequence["Outcome"], sets: Sequence[ExamSet]) -> dict[str, Any]:
-    """Everything that cells' exams tell: ``means`` of arms and controls; what the first arm is worth ``against`` every
-    control (``against_in_common``: by those seeds alone that every arm has, where it has more), and the other ``arms``;
-    every arm ``alike`` against its base, asked the same; every cell's own numbers."""
-    held, both = [_Sat(tasks, outcomes) for tasks in sets], _of_all_arms(outcomes)
+def skill(
+    outcomes: Sequence["Outcome"], sets: Sequence[ExamSet], chances: Mapping[str, Chance] | None = None
+) -> dict[str, Any]:
+    """Everything that cells' exams say: ``means`` of arms and controls; what the first arm is worth ``against`` every
+    control, and the other ``arms``; every arm ``alike`` against its base, asked the same; every cell's own numbers;
+    what training examples are made of (``learned``). ``chances``: by set, what random derivations come to."""
+    held = [_Sat(tasks, outcomes, (chances or {}).get(tasks.name)) for tasks in sets]
     return {
         "sets": [{"name": s.name, "title": s.title, "n": s.n, "seed": s.seed, "levels": list(s.levels)} for s in sets],
         "means": [row for one in held for row in one.means()],
         "against": [row for one in held for row in one.against()],
-        "against_in_common": [row for tasks in sets for row in _Sat(tasks, both).against()] if both != outcomes else [],
         "arms": [row for one in held for row in one.arms()],
         "alike": [row for one in held for row in one.alike()],
         "cells": [_cell(outcome, sets) for outcome in outcomes],
         "bases": _bases(outcomes, sets),
+        "learned": _learned(outcomes),
         "cost": _cost(outcomes),
     }
 
 
-def _of_all_arms(outcomes: Sequence["Outcome"]) -> Sequence["Outcome"]:
-    """Those of seeds that every arm has."""
-    arms = {one.arm for one in outcomes}
-    whole = {one.seed for one in outcomes if {two.arm for two in outcomes if two.seed == one.seed} == arms}
-    return [one for one in outcomes if one.seed in whole]
+def _learned(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
+    """By arm, over its seeds: whose the characters are that count in training examples, as shares of all of them."""
+    rows = []
+    for arm in dict.fromkeys(one.arm for one in outcomes):
+        made = Counter[str]()
+        for one in outcomes:
+            made.update(one.learned if one.arm == arm else {})
+        parts = {name: made[name] for name in ("written", "corrected", "placed")}
+        if whole := sum(parts.values()):
+            shares = {name: count / whole for name, count in parts.items()}
+            others = {"examples": made["examples"], "other_tasks": made["other_tasks"] / made["examples"]}
+            rows.append({"arm": arm, **shares, **others})
+    return rows
 
 
 @dataclass(frozen=True)
@@ -144,6 +172,7 @@ class _Sat:
 
     tasks: ExamSet
     outcomes: Sequence["Outcome"]
+    chance: Chance | None = None
 
     def student(self, arm: str, way: Way) -> dict[int, "Items"]:
         """By seed; only seeds where it was asked so."""
@@ -154,6 +183,20 @@ class _Sat:
         seeds = dict.fromkeys(one.seed for one in self.outcomes)
         own = {s: _items([o for o in self.outcomes if o.seed == s], BASE, self.tasks, way) for s in seeds}
         return {seed: items for seed, items in own.items() if items}
+
+    def by_chance(self) -> dict[str, dict[int, "Items"]]:
+        """Random derivations by control and seed; as many tokens as the first arm's student of that seed wrote in all
+        its attempts at a task, on average."""
+        if self.chance is None:
+            return {}
+        arm, exam = next(iter(self.names), ""), MEASURES["within"].way.of(self.tasks)
+        found: dict[str, dict[int, Items]] = {SAME_TRIES: {}, SAME_TOKENS: {}}
+        for one in self.outcomes:
+            if one.arm == arm:
+                found[SAME_TRIES][one.seed] = self.chance.within(TRIES)
+                if self.chance.tokens and (written := _tokens([one], {one.student}, exam)):
+                    found[SAME_TOKENS][one.seed] = self.chance.within(int(TRIES * written / self.chance.tokens))
+        return found
 
     @property
     def names(self) -> list[str]:
@@ -170,6 +213,9 @@ class _Sat:
             for title, way in {**controls, **BESIDE[picked]}.items():
                 told = {"who": BASE, "how": title, "picked": picked, "trained": False}
                 yield from self._mean(told, self.base(way), _tokens(self.outcomes, {BASE}, way.of(self.tasks)))
+        for title, found in self.by_chance().items():
+            named = {"who": CHANCE, "how": title, "picked": "check", "trained": False}
+            yield from self._mean(named, found, self.chance.tokens if self.chance else None)
 
     def _mean(
         self, told: Mapping[str, Any], found: Mapping[int, "Items"], tokens: float | None
@@ -184,8 +230,10 @@ class _Sat:
     def against(self) -> Iterator[dict[str, Any]]:
         first = next(iter(self.names), "")
         for name, measure in MEASURES.items():
-            own, rivals = self.student(first, measure.way), CONTROLS[measure.picked].items()
-            yield from self._claims(name, [(first, title, self.base(way), own) for title, way in rivals])
+            own = self.student(first, measure.way)
+            rivals = {title: self.base(way) for title, way in CONTROLS[measure.picked].items()}
+            rivals |= self.by_chance() if measure.picked == "check" else {}
+            yield from self._claims(name, [(first, title, found, own) for title, found in rivals.items()])
 
     def arms(self) -> Iterator[dict[str, Any]]:
         """The first less each other: what is lost without the difference."""

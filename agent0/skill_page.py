@@ -7,11 +7,17 @@ from agent0.analysis.improvement import FELL, IMPROVED
 from agent0.arms import ONE_SEED, TESTED
 from agent0.comparison import LEVEL
 from agent0.markdown import claim, picture, points, shares, span, table
-from agent0.skill import BASE, MEASURES
+from agent0.skill import BASE, CHANCE, MEASURES, SAME_TOKENS, SAME_TRIES
 
 Row = Mapping[str, Any]
 MAIN = ("within", "single")
 """Measures that are told of every set and arm."""
+UNTRAINED = (BASE, CHANCE)
+MUST_BEAT = ("random-tries", "permuted-verdicts")
+"""Arms without what the first one's gain is put down to: the student's own tries, and what says which are right."""
+VARIANTS = (*MUST_BEAT, "right-as-written")
+OUTSIDE = "outside"
+"""The set of numbers that training never draws."""
 
 
 def parts(found: Row, pictures: Mapping[str, str]) -> Iterator[str]:
@@ -22,6 +28,7 @@ def parts(found: Row, pictures: Mapping[str, str]) -> Iterator[str]:
     for one in skill["sets"]:
         yield from _set(skill, one, pictures.get(one["name"], ""))
     yield from _arms(skill, pictures.get("arms", ""))
+    yield from _made(skill)
 
 
 def sentences(skill: Row) -> list[str]:
@@ -47,79 +54,145 @@ def still_base(cells: Iterable[Row]) -> list[str]:
 
 def _lead(skill: Row, tasks: Row, name: str) -> str:
     """The lead over all controls is that over the nearest one."""
-    rows, common = (
-        [row for row in skill[held] if row["set"] == tasks["name"] and row["measure"] == name]
-        for held in ("against", "against_in_common")
-    )
+    rows = _rows(skill, "against", tasks["name"], name)
     if not rows:
         return ""
     nearest, measure = min(rows, key=lambda row: row["mean"]), MEASURES[name]
-    own = next(shares(r) for r in skill["means"] if _is(r, tasks["name"], nearest["arm"], measure.short))
+    own = _share(skill, tasks["name"], nearest["arm"], measure.short)
     theirs = next(
         shares(r)
+        for who in UNTRAINED
         for r in skill["means"]
-        if _is(r, tasks["name"], BASE, nearest["against"]) and r["picked"] == measure.picked
+        if _is(r, tasks["name"], who, nearest["against"]) and r["picked"] == measure.picked
     )
     lead = 100 * nearest["mean"]
     more, less = f"{lead:.1f} points more than any control", f"{-lead:.1f} points less than the best control"
     much = "as many as the best control" if round(lead, 1) == 0 else more if lead > 0 else less
-    shown = [row for row in rows if row["word"] == IMPROVED]
-    aim = "" if measure.aim is None or tasks is not skill["sets"][0] else _aim(measure.aim, lead)
+    aim = "" if measure.aim is None or tasks is not skill["sets"][0] else f" {aimed(skill, name)}"
     return (
         f"**{tasks['name']}, {measure.title}:** {nearest['arm']} {own}, {much} (the nearest: {nearest['against']}, "
-        f"{theirs}; {span(nearest)}). {_claimed(rows, shown, common)}{aim}"
+        f"{theirs}; {span(nearest)}). {_claimed(rows)}{aim}"
     )
 
 
-def _claimed(rows: Sequence[Row], shown: Sequence[Row], common: Sequence[Row]) -> str:
+def _claimed(rows: Sequence[Row]) -> str:
     if all(row["word"] == ONE_SEED for row in rows):
         return f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}."
-    told = f"Better is shown for {len(shown) if len(shown) < len(rows) else 'each'} of {len(rows)} controls."
-    return told + _apart(rows) + _together(rows, common)
+    better = [row for row in rows if row["word"] == IMPROVED]
+    many = f"{len(better)} of {len(rows)} controls"
+    return f"Better than {many}, significant (adjusted p < {LEVEL:g}).{_apart(rows)}{_together(rows)}"
 
 
-def _together(rows: Sequence[Row], common: Sequence[Row]) -> str:
+def _together(rows: Sequence[Row]) -> str:
     """Better than every control at once: that is so where it holds for each, so no correction is due and the greatest
     p is that of all (the intersection-union test, Berger 1982)."""
     if any(row["p"] is None or row["mean"] <= 0 for row in rows):
         return ""
     p = max(row["p"] for row in rows)
-    shown = "is shown" if p < LEVEL and all(row["low"] > 0 for row in rows) else "is not shown"
-    least = f"; {max(row['p'] for row in common):.2g} by the seeds that every arm has" if common else ""
-    return f" That it is better than every one of them {shown} (p = {p:.2g}, the greatest of all{least})."
+    word = "significant" if p < LEVEL and all(row["low"] > 0 for row in rows) else "not significant"
+    return f" Better than every one of them at once: {word} (p = {p:.2g}, the greatest of all)."
 
 
 def _apart(rows: Sequence[Row]) -> str:
-    """What the first is not shown to be better than."""
+    """Against what the difference is not significant, and what is better than the first."""
     same = [row["against"] for row in rows if row["word"] not in (IMPROVED, FELL)]
     fell = [row["against"] for row in rows if row["word"] == FELL]
-    told = f" Not told apart from: {'any' if len(same) == len(rows) else '; '.join(same)}." if same else ""
-    return told + (f" Worse than: {'any' if len(fell) == len(rows) else '; '.join(fell)}." if fell else "")
+    out = f" Not significant against: {'any' if len(same) == len(rows) else '; '.join(same)}." if same else ""
+    return out + (f" Worse than: {'any' if len(fell) == len(rows) else '; '.join(fell)}." if fell else "")
 
 
 def _part(skill: Row, name: str, tasks: str) -> str:
     """The first arm beside all others."""
-    rows = [row for row in skill["arms"] if row["set"] == tasks and row["measure"] == name]
+    rows = _rows(skill, "arms", tasks, name)
     if not rows:
         return ""
     led = "; ".join(f"{row['against']} {points(row['mean'])} ({span(row)})" for row in rows)
-    shown = [row["against"] for row in rows if row["word"] == IMPROVED]
-    better = f" Better is shown than: {'; '.join(shown)}." if shown else ""
+    better = [row["against"] for row in rows if row["word"] == IMPROVED]
     alone = f" {ONE_SEED[0].upper()}{ONE_SEED[1:]}." if all(row["word"] == ONE_SEED for row in rows) else ""
-    told = alone or better + _apart(rows)
-    return f"**{rows[0]['arm']} less each other arm, {tasks}, {MEASURES[name].title}, in points:** {led}.{told}"
+    words = alone or (f" Better, significant: {'; '.join(better)}." if better else "") + _apart(rows)
+    return f"**{rows[0]['arm']} less each other arm, {tasks}, {MEASURES[name].title}, in points:** {led}.{words}"
 
 
-def _aim(aim: float, lead: float) -> str:
-    reached = "reached" if lead >= 100 * aim else "not reached"
-    return f" The aim was {100 * aim:.0f} points more than every control: {reached}, by the mean over seeds."
+def aimed(skill: Row, name: str) -> str:
+    """Whether the aim of a measure is reached on the first set: the lead must be as large over every control, random
+    derivations included where a check picks, and significant over each; and the first arm must be significantly better
+    than ``MUST_BEAT``, which leave out what the gain is put down to."""
+    tasks, measure = skill["sets"][0]["name"], MEASURES[name]
+    rows = _rows(skill, "against", tasks, name)
+    least = min((100 * row["mean"] for row in rows), default=0.0)
+    short = [] if least >= 100 * (measure.aim or 0) else [f"the least lead is {least:.1f} points"]
+    against = {row["against"]: row["word"] for row in rows}
+    wanted = (SAME_TRIES, SAME_TOKENS) if measure.picked == "check" else ()
+    short += [f"not measured against {one}" for one in wanted if one not in against]
+    if unsure := [one for one, word in against.items() if word != IMPROVED]:
+        short.append(f"not significant over {len(unsure)} of {len(against)} controls")
+    others = {row["against"]: row["word"] for row in _rows(skill, "arms", tasks, name)}
+    words = {IMPROVED: "", None: "not measured against {}"}
+    found = [words.get(others.get(one), "not significantly better than {}").format(one) for one in MUST_BEAT]
+    short += [one for one in found if one]
+    result = f"not reached ({'; '.join(short)})" if short else "reached"
+    wants = f"{100 * (measure.aim or 0):.0f} points over every control, and better than {' and '.join(MUST_BEAT)}"
+    return f"The aim was {wants}: {result}."
+
+
+def answer(skill: Row) -> Iterator[str]:
+    """What the page comes to, in at most five lines."""
+    if not skill["means"]:
+        return
+    first = next(row["who"] for row in skill["means"])
+    yield from (f"- {one}" for one in (_source(skill, first), *_gains(skill, first), _variants(skill)) if one)
+    aims = [f"{MEASURES[name].title}: {aimed(skill, name)}" for name in MAIN if MEASURES[name].aim]
+    yield f"- **Aims.** {' '.join(f'{one[0].upper()}{one[1:]}' for one in aims)}\n"
+
+
+def _source(skill: Row, first: str) -> str:
+    made = next((row for row in skill["learned"] if row["arm"] == first), None)
+    if made is None:
+        return "This is supervised training on synthetic search traces that a tool makes, seeded by the model's tries."
+    return (
+        "**Source of the supervision:** a tool (`Family.retrace`, `agent0.searching`) makes the search traces, seeded "
+        f"by the model's tries. Of what {first} learns, {100 * made['written']:.0f} % is as the student wrote it."
+    )
+
+
+def _gains(skill: Row, first: str) -> Iterator[str]:
+    """The first set and the one outside the trained range: the student, its base, chance."""
+    short = MEASURES["within"].short
+    for tasks in (one["name"] for place, one in enumerate(skill["sets"]) if not place or one["name"] == OUTSIDE):
+        shown = [(first, first, short), ("the base asked alike", BASE, short)]
+        shown += [(title, CHANCE, title) for title in (SAME_TRIES, SAME_TOKENS)]
+        found = [f"{title} {share}" for title, who, how in shown if (share := _share(skill, tasks, who, how))]
+        yield f"**{tasks}, {MEASURES['within'].title}:** {'; '.join(found)}."
+
+
+def _variants(skill: Row) -> str:
+    """The first arm beside those that leave out the student's tries, their verdicts or the corrections."""
+    rows = _rows(skill, "arms", skill["sets"][0]["name"], "within")
+    found = [f"{row['against']} {points(row['mean'])} ({word(row)})" for row in rows if row["against"] in VARIANTS]
+    return f"**{rows[0]['arm']} less its variants, in points:** {'; '.join(found)}." if found else ""
+
+
+def word(row: Row) -> str:
+    """What may be said of a difference."""
+    if row["adjusted_p"] is None:
+        return str(row["word"])
+    words = {IMPROVED: "better: significant", FELL: "worse: significant"}
+    return f"{words.get(row['word'], 'not significant')} (adjusted p {row['adjusted_p']:.2g})"
 
 
 def _alike(row: Row) -> str:
     return (
         f"{row['arm']} beside its own base, both asked the same ({row['set']}, {MEASURES[row['measure']].title}): "
-        f"{points(row['mean'])} points, {span(row)}: {row['word']}."
+        f"{points(row['mean'])} points, {span(row)}: {word(row)}."
     )
+
+
+def _rows(skill: Row, held: str, tasks: str, measure: str) -> list[Row]:
+    return [row for row in skill[held] if row["set"] == tasks and row["measure"] == measure]
+
+
+def _share(skill: Row, tasks: str, who: str, how: str) -> str:
+    return next((shares(row) for row in skill["means"] if _is(row, tasks, who, how)), "")
 
 
 def _is(row: Row, tasks: str, who: str, how: str) -> bool:
@@ -136,7 +209,11 @@ def _asked(skill: Row) -> Iterator[str]:
     yield (
         "*Within* means that a check picks: a task counts as solved where any of so many attempts is right. In all "
         "other rows nobody picks; *within* rows beside them are shown, not compared. One attempt may hold several "
-        "tries that the student alone judges: *tokens an attempt* says what it costs. The student is asked at one "
+        "tries that the student alone judges: *tokens an attempt* says what it costs. *Random derivations* need no "
+        "model: of all pairs of numbers with all signs whose value is within 1 to 99 one is drawn, each as likely, "
+        "until one number is left; what so many checked ones come to is computed exactly, task by task. *As many "
+        "tokens*: as many derivations, in boxes and counted by the base's tokenizer, as fit into what the student "
+        "wrote in its attempts at a task, on average. The student is asked at one "
         "temperature that was fixed beforehand; the base at several, and the best of them counts. Where its tool is "
         "forced, the base is lent Python and SymPy.\n"
     )
@@ -157,7 +234,7 @@ def _set(skill: Row, tasks: Row, drawn: str) -> Iterator[str]:
     yield f"## {name[0].upper()}{name[1:]}: {tasks['title']}\n"
     yield from picture(drawn, f"{name}: every measure and every control, means over seeds with 95 % intervals")
     first = next((row["arm"] for row in skill["arms"] or skill["alike"]), "")
-    held = [row for row in skill["means"] if row["set"] == name and row["who"] in (first, BASE)]
+    held = [row for row in skill["means"] if row["set"] == name and row["who"] in (first, *UNTRAINED)]
     for picked, title in (("check", "A check picks"), ("nobody", "Nobody picks")):
         yield f"**{title}.**\n"
         yield from table(_mean(row) for row in held if row["picked"] == picked)
@@ -168,21 +245,35 @@ def _set(skill: Row, tasks: Row, drawn: str) -> Iterator[str]:
 def _mean(row: Row) -> dict[str, Any]:
     seeds = ", ".join(f"{share:.3f}" for share in row["by_seed"].values())
     told = {"who": row["who"], "how": row["how"], "solved": shares(row), "by seed": seeds, "tasks": row["items"]}
-    return told | {"tokens an attempt": f"{row['tokens']:.0f}"}
+    return told | {"tokens an attempt": None if row["tokens"] is None else f"{row['tokens']:.0f}"}
 
 
 def _claim(row: Row) -> dict[str, Any]:
-    return {"measure": MEASURES[row["measure"]].title, **claim(row)}
+    return {"measure": MEASURES[row["measure"]].title, **claim(row), "may be said": word(row)}
 
 
 def _arms(skill: Row, drawn: str) -> Iterator[str]:
     yield "## What each part is worth\n"
     yield from picture(drawn, "Every arm and its base on the first set, means over seeds with 95 % intervals")
-    yield "The first arm less each other one; *improved* says that the first is better.\n"
+    yield "The first arm less each other one; *better* says that the first is.\n"
     yield from table({"set": row["set"], **_claim(row)} for row in skill["arms"])
     yield "Every arm less its own base, asked the same:\n"
     yield from table({"set": row["set"], **_claim(row)} for row in skill["alike"])
     yield f"{TESTED} Holm's correction runs over the rows of one set and measure in a table.\n"
+
+
+def _made(skill: Row) -> Iterator[str]:
+    if not skill["learned"]:
+        return
+    yield "## What training examples are made of\n"
+    yield (
+        "The source of the supervision is a tool, `agent0.searching` with `Family.retrace`: it carries out each try "
+        "without mistakes, decides what it solves, and lays the tries out. Of the characters that count in training, "
+        "as shares over seeds: *written*: the step stands so in the try that the arm begins with (the student's; in "
+        "random-tries a random derivation); *corrected*: the tool wrote the step otherwise; *placed*: boxes and `no` "
+        "around the tries. *other_tasks*: share of the examples that are for a task which was not asked.\n"
+    )
+    yield from table(skill["learned"])
 
 
 def exams(skill: Row) -> str:

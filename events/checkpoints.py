@@ -43,6 +43,10 @@ class CheckpointTrained(Event):
     environment: dict[str, str] = Field(default_factory=dict)
     """Threads, torch build, CPU capability: what bit-equality depends on."""
     wall_s: float = 0.0
+    learned: dict[str, int] = Field(default_factory=dict)
+    """What counts in training examples that a tool made, in characters by origin: ``written`` by the student so,
+    ``corrected`` (a step that the tool wrote otherwise than the student), ``placed`` (what stands around the tries);
+    and how many ``examples`` there are, how many of them for ``other_tasks`` than were asked. Empty: there are none."""
 
 
 class EvaluationRequested(Event):
@@ -211,3 +215,5 @@ class StudentExamined(Event):
     wall_s: float = 0.0
     levels: tuple[int, ...] = ()
     """Of the tasks; empty: all that their families have."""
+    beyond: bool = False
+    """Whether their numbers are larger than those that training draws."""

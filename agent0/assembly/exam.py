@@ -84,7 +84,15 @@ def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
     asked = plan.curriculum
     check_levels("The exam's levels", exam.levels, asked)
     try:
-        return heldout(exam.split, exam.n, exam.seed, domains=asked.domains, names=asked.families, levels=exam.levels)
+        return heldout(
+            exam.split,
+            exam.n,
+            exam.seed,
+            domains=asked.domains,
+            names=asked.families,
+            levels=exam.levels,
+            beyond=exam.beyond,
+        )
     except ValueError as error:
         raise ConfigError("The exam's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
 
@@ -136,6 +144,7 @@ async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) 
         tokens=found.tokens,
         wall_s=round(time.monotonic() - began, 3),
         levels=exam.levels,
+        beyond=exam.beyond,
     )
     await log.append([recorded(who.run, event)])
     return event

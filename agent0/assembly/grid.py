@@ -15,6 +15,7 @@ from typing import Any
 from agent0.arms import Outcome, against, cost, curves, seen, told_arms
 from agent0.assembly.bases import make_bases, needed, told_bases, with_base
 from agent0.assembly.cell import PLAN, RESULT, Plan, heard, result
+from agent0.assembly.chances import chances_of
 from agent0.assembly.exam import tasks_of
 from agent0.assembly.models import check_models
 from agent0.assembly.policy import with_policy
@@ -25,7 +26,7 @@ from agent0.configuration import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
 from agent0.grids import Arm, Grid
 from agent0.settings import RunConfig, Settings
-from agent0.skill import skill
+from agent0.skill import Chance, skill
 
 SAID = "said.txt"
 """In a cell's folder: what its processes wrote to stderr."""
@@ -36,14 +37,13 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Asked:
-    """A grid as a person wants it. ``more`` seeds are of the first arm alone. ``given``: settings by dotted key that
+    """A grid as a person wants it. ``given``: settings by dotted key that
     were typed; ``profile``: as it was typed."""
 
     grid: Grid
     name: str
     profile: str
     seeds: tuple[int, ...]
-    more: tuple[int, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict)
     only: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
@@ -125,7 +125,8 @@ async def run_grid(settings: Settings, asked: Asked, tell: Tell = lambda _: None
             _prepare(work, cell)
         tell(f"Grid {asked.name}: {stated(plans)} In {folder}. {work.stand()}.")
         await _carry_all(work)
-        found = _found(work, plans) | (told_bases(course, bases) if bases else {})
+        chances = chances_of(asked.grid.sets, next(iter(plans.values())), bases)
+        found = _found(work, plans, chances) | (told_bases(course, bases) if bases else {})
         write(folder / "grid.json", json.dumps(found, indent=1))
     return found
 
@@ -141,7 +142,7 @@ async def _laid_out(settings: Settings, asked: Asked) -> tuple[Path, dict[str, R
     own = {key: text for key, text in asked.grid.settings.items() if key.removeprefix("run.") not in typed}
     base = (await with_policy(settings)).run
     plans = plans_of(amended(base, own), arms)
-    all_cells = cells(asked.name, plans, asked.seeds, asked.more)
+    all_cells = cells(asked.name, plans, asked.seeds)
     for plan in plans.values():
         check_models(plan)
         for exam in (*asked.grid.exams, *asked.grid.base_exams):
@@ -251,7 +252,7 @@ async def _let_go(folder: Path) -> None:
         await server.stop()
 
 
-def _found(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
+def _found(work: _Work, plans: Mapping[str, RunConfig], chances: Mapping[str, Chance]) -> dict[str, Any]:
     """Everything there is to tell, from what finished cells wrote down."""
     grid, asked = work.asked.grid, work.asked
     outcomes = [work.done[cell.name] for cell in work.cells if cell.name in work.done]
@@ -262,9 +263,9 @@ def _found(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
         "grid": asked.name,
         "experiment": grid.name,
         "question": grid.question,
+        "notes": list(grid.notes),
         "profile": asked.profile,
         "seeds": list(asked.seeds),
-        "more_seeds": list(asked.more),
         "given": dict(asked.given),
         "effort": stated(plans),
         "models": list(asked.models),
@@ -279,5 +280,5 @@ def _found(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
         "curves": curves(outcomes),
         "cost": cost(outcomes),
         "cells": seen(outcomes, measures),
-        **({"skill": skill(outcomes, grid.sets)} if grid.sets else {}),
+        **({"skill": skill(outcomes, grid.sets, chances)} if grid.sets else {}),
     }

@@ -74,7 +74,6 @@ def _command(entry: Grid) -> Callable[..., None]:
             name=name or f"{entry.name}-{Path(wanted).stem}".lower(),
             profile=wanted,
             seeds=entry.seeds if seeds is None else seeds_of(seeds),
-            more=entry.more_seeds if seeds is None else (),
             given=terminal.overrides(pairs),
             only=tuple(filter(None, (one.strip() for one in only.split(",")))),
             models=tuple(models or ()),

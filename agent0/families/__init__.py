@@ -33,7 +33,7 @@ class Retraced:
 
     ``params`` is the task that this solves, which need not be the one that was asked. ``facts`` are the places in
     ``text`` (start, end) that the tool wrote; the rest was chosen. Answers of one ``way`` do the same, whatever their
-    order; those of one ``pattern`` are of a kind.
+    order; those of one ``pattern`` are of a kind. ``written`` is the answer as its author wrote it, where that is kept.
     """
 
     params: Params
@@ -41,6 +41,7 @@ class Retraced:
     facts: tuple[tuple[int, int], ...]
     way: str
     pattern: str
+    written: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,10 @@ class Family:
     where there is; ``sample`` draws only what can be solved and is not trivial. ``retrace(params, answer)`` says what
     an answer, right or wrong, really comes to: one task that may be asked, the asked one where it is right; None where
     nothing can be made of it. Two answers come to the same task exactly where each solves what the other does.
+
+    Controls need no model: ``derive(params, rng)`` writes a uniformly random derivation ("" where a draw ends nowhere),
+    ``chance(params)`` is the exact probability that one is right; ``beyond(level, rng)`` draws as ``sample`` does, from
+    numbers larger than any that ``sample`` draws at that level.
     """
 
     name: str
@@ -81,6 +86,9 @@ class Family:
     check: Callable[[Params, str], str] | None = None
     trivial: Callable[[Params], str] | None = None
     retrace: Callable[[Params, str], Retraced | None] | None = None
+    derive: Callable[[Params, random.Random], str] | None = None
+    chance: Callable[[Params], float] | None = None
+    beyond: Callable[[int, random.Random], Params] | None = None
 
     def __post_init__(self) -> None:
         if self.check and self.steps:

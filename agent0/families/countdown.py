@@ -32,16 +32,59 @@ _spaces = re.compile(r"\s*([-+*=,;()])\s*")
 
 def sample(level: int, rng: random.Random) -> Params:
     """Level + 1 numbers, and what a random program makes of them on a way within 1 to ``TOP``."""
+    return _drawn(level, 1, DRAWN[level], rng)
+
+
+def beyond(level: int, rng: random.Random) -> Params:
+    """The same with numbers above all that ``sample`` gives at this level, up to twice as large (level 1 gives all that
+    there are: as ``sample``)."""
+    low = DRAWN[level] + 1
+    return sample(level, rng) if low > TOP else _drawn(level, low, min(TOP, 2 * DRAWN[level]), rng)
+
+
+def _drawn(level: int, low: int, high: int, rng: random.Random) -> Params:
     while True:
-        given = [rng.randint(1, DRAWN[level]) for _ in range(level + 1)]
-        pool: tuple[int, ...] = tuple(given)
-        while len(pool) > 1:
-            ways = [after for _, after in _moves(pool, TOP) if after[0]]
-            if not ways:
-                break
-            pool = rng.choice(ways)
-        else:
-            return {"numbers": given, "target": pool[0]}
+        given = [rng.randint(low, high) for _ in range(level + 1)]
+        made = _derivation(tuple(given), rng)
+        if made:
+            return {"numbers": given, "target": made[-1][1][0]}
+
+
+def _derivation(pool: tuple[int, ...], rng: random.Random) -> list[tuple[str, tuple[int, ...]]]:
+    """Steps, each with the pool after it: of all pairs of numbers with all signs whose value is within 1 to ``TOP`` one
+    is drawn, every one as likely, until one number is left. Empty where no such step is left before."""
+    made = []
+    while len(pool) > 1:
+        ways = _legal(pool)
+        if not ways:
+            return []
+        made.append(rng.choice(ways))
+        pool = made[-1][1]
+    return made
+
+
+def _legal(pool: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
+    return [move for move in _moves(pool, TOP) if move[1][0]]
+
+
+def derive(params: Params, rng: random.Random) -> str:
+    """A uniformly random derivation (``_derivation``) from the numbers of ``params``, with the pools that it leaves."""
+    return ";".join(f"{step}={_listed(after)}" for step, after in _derivation(tuple(params["numbers"]), rng))
+
+
+def chance(params: Params) -> float:
+    """The probability that ``derive`` makes the target, by enumeration of all derivations."""
+    known: dict[tuple[int, ...], float] = {}
+
+    def share(pool: tuple[int, ...]) -> float:
+        if len(pool) == 1:
+            return float(pool[0] == params["target"])
+        if pool not in known:
+            ways = _legal(pool)
+            known[pool] = sum(share(tuple(sorted(after))) for _, after in ways) / len(ways) if ways else 0.0
+        return known[pool]
+
+    return share(tuple(params["numbers"]))
 
 
 def render(params: Params, rng: random.Random) -> str:
@@ -224,5 +267,20 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
 
 
 ENTRY = family(
-    Family("countdown", "math", sample, render, parse, level, solve, canonical, call, check=check, retrace=retrace)
+    Family(
+        "countdown",
+        "math",
+        sample,
+        render,
+        parse,
+        level,
+        solve,
+        canonical,
+        call,
+        check=check,
+        retrace=retrace,
+        derive=derive,
+        chance=chance,
+        beyond=beyond,
+    )
 )

@@ -30,14 +30,13 @@ class Arm:
 class Grid:
     """An experiment. The first arm is what the others are measured against.
 
-    With ``more_seeds`` that arm runs besides: what it is worth beside controls rests on these, too.
-
     ``measures`` are names of ``agent0.arms.MEASURES``, the first one leads; ``controls`` of ``agent0.arms.CONTROLS``,
     which need no training. ``settings`` hold for every arm, where the person who asks does not say otherwise.
 
     ``exams`` are sat by the student that each cell ends with, ``base_exams`` by the untrained base, once a seed (in the
     cell of the first arm); ``sets`` are what both are of. ``course``: where the student is the packaged model of that
-    course, each seed has a base of its own, taught the same from that seed.
+    course, each seed has a base of its own, taught the same from that seed. ``notes`` stand on its page: what
+    a reader must know of how its tasks and seeds came to be.
     """
 
     name: str
@@ -45,7 +44,6 @@ class Grid:
     arms: tuple[Arm, ...]
     profile: str = "tiny"
     seeds: tuple[int, ...] = (0, 1, 2)
-    more_seeds: tuple[int, ...] = ()
     measures: tuple[str, ...] = ("test", "validation")
     controls: tuple[str, ...] = ("untrained", "forced_tool")
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -53,6 +51,7 @@ class Grid:
     exams: tuple[Exam, ...] = ()
     base_exams: tuple[Exam, ...] = ()
     course: str = ""
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = [arm.name for arm in self.arms]

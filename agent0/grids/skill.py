@@ -1,47 +1,89 @@
-"""What a student that trains itself can do more than its base can be made to do without training, and what each part of
-the training is worth for that."""
+"""What supervised training on search traces, which a tool makes from a student's tries, is worth beside everything that
+needs no training, and how much of that the student's own tries, their verdicts and the tool account for."""
 
 from agent0.exams import ExamSet
 from agent0.grids import Arm, Grid, grid
 from agent0.skill import asked_of_base, asked_of_student
 
-FRESH = ExamSet("fresh", "new tasks of three and four numbers, drawn and scored after training", 150, 20270303, (2, 3))
+FRESH = ExamSet("fresh", "new tasks of three and four numbers, drawn and scored after training", 150, 20270505, (2, 3))
 TAUGHT = ExamSet("taught", "tasks of two numbers, all kinds of which the base was taught", 60, 20270404, (1,))
 HARDER = ExamSet("harder", "tasks of five numbers, which neither base nor run were taught", 60, 20270202, (4,))
-SETS = (FRESH, HARDER, TAUGHT)
+OUTSIDE = ExamSet(
+    "outside",
+    "tasks of three and four numbers, each larger than any that training draws (13 to 24 and 10 to 18)",
+    150,
+    20270606,
+    (2, 3),
+    beyond=True,
+)
+SETS = (FRESH, HARDER, OUTSIDE, TAUGHT)
 STUDENT = "training.student"
+NOTES = (
+    "**Fresh sets and looks.** This page's is the third. The first (seed 20270101) was scored after three seeds of the "
+    "first arm; two seeds were then added, and a second set (seed 20270303) was scored for the page before this one; "
+    "23 of its 150 tasks stood in the first. An audit scored that set again, with variants. The set of this page (seed "
+    "20270505) is scored once, when all cells are trained. `harder` and `taught` are the sets of the page before, so "
+    "this is the second look at them.",
+    "**Seeds** are fixed beforehand, the same for every arm; none is added after a look.",
+    "**Superseded.** The page before this one lacked the controls by chance and the arms `random-tries`, "
+    "`permuted-verdicts` and `right-as-written`, so its aims do not count as reached ([log](log.md)).",
+)
 
 grid(
     Grid(
         name="skill",
-        question="What can a student that taught itself to search do that its base cannot, however it is asked?",
+        question="What is supervised training on synthetic search traces worth, which a tool makes from a student's "
+        "tries, and how much of that is due to these tries?",
         arms=(
-            Arm("ours", {}, "lessons retraced from its own search, wrong tries first, an adaptive curriculum"),
+            Arm("ours", {}, "traces retraced by the tool from the student's tries, wrong tries first"),
             Arm(
-                "random-reward",
+                "random-tries",
+                {f"{STUDENT}.source": "random"},
+                "as many uniformly random derivations in place of the student's tries: nothing that a model wrote "
+                "enters; the same tool makes the traces",
+            ),
+            Arm(
+                "permuted-verdicts",
+                {f"{STUDENT}.source": "permuted"},
+                "as ours, hindsight included, but the verdicts that reach the tool are permuted among the attempts of "
+                "an iteration; the tool computes itself what each try solves, and the curriculum sees true verdicts",
+            ),
+            Arm(
+                "right-as-written",
+                {f"{STUDENT}.source": "written", f"{STUDENT}.hindsight": "false"},
+                "only tries that the tool leaves as the student wrote them, verbatim: nothing is corrected, and no "
+                "training example is for another task than the one that was asked",
+            ),
+            Arm("all-wrong", {f"{STUDENT}.source": "wrong"}, "as ours, every verdict that reaches the tool wrong"),
+            Arm(
+                "coin-verdicts-no-hindsight",
                 {"shuffle_rewards": "true"},
-                "chance says which of its tries is right; what would tell the truth is left "
-                "out, lessons of hindsight and of misses",
+                "chance says which of its tries is right; training examples of hindsight and of misses are left out",
             ),
             Arm("uniform", {"curriculum.kind": "uniform"}, "every level is asked for as often"),
             Arm(
-                "frozen",
+                "three-numbers-only",
                 {"curriculum.kind": "uniform", "curriculum.levels": "[2]"},
-                "the curriculum stands still: only three numbers, of which the base was taught most; what repeats an "
-                "earlier task is refused, so it may get fewer attempts (no teacher of this profile is ever trained: "
-                "`agent0 experiment curriculum` takes a trained one away)",
+                "only tasks of three numbers, of which the base was taught most; what repeats an earlier task is "
+                "refused, so there may be fewer attempts",
             ),
-            Arm("no-hindsight", {f"{STUDENT}.hindsight": "false"}, "no lessons from wrong answers to other tasks"),
-            Arm("no-diversity", {f"{STUDENT}.replay_by": "chance"}, "lessons drawn as they come, not by pattern"),
+            Arm(
+                "no-hindsight", {f"{STUDENT}.hindsight": "false"}, "no training examples for tasks that were not asked"
+            ),
+            Arm(
+                "no-diversity",
+                {f"{STUDENT}.replay_by": "chance"},
+                "training examples drawn as they come, not by pattern",
+            ),
             Arm(
                 "sft",
                 {f"{STUDENT}.lessons": "", f"{STUDENT}.objective": "sft"},
                 "rejection sampling: likelihood of its own right attempts as it wrote them, new and earlier ones",
             ),
-            Arm("explore", {f"{STUDENT}.explore": "0.5"}, "no wrong tries in the lessons of the first half"),
+            Arm("explore", {f"{STUDENT}.explore": "0.5"}, "no wrong tries in the training examples of the first half"),
         ),
         profile="search",
-        more_seeds=(3, 4),
+        seeds=(0, 1),
         measures=("validation",),
         controls=("untrained",),
         settings={"evaluation.test": "0", "evaluation.checked": "0", "evaluation.levels": "[2, 3]"},
@@ -49,5 +91,6 @@ grid(
         exams=tuple(exam for one in SETS for exam in asked_of_student(one)),
         base_exams=tuple(exam for one in SETS for exam in asked_of_base(one)),
         course="search",
+        notes=NOTES,
     )
 )

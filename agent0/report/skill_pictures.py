@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.report.drawing import Score, as_file, intervals
-from agent0.skill import BASE, MEASURES
+from agent0.skill import BASE, CHANCE, MEASURES
 
 Row = Mapping[str, Any]
 SHOWN = ("within", "single")
@@ -19,7 +19,7 @@ def exams(skill: Row, tasks: str) -> Markup:
     groups: dict[str, list[Score]] = {}
     for picked in ("check", "nobody"):
         for row in skill["means"]:
-            if row["set"] == tasks and row["picked"] == picked and row["who"] in (first, BASE):
+            if row["set"] == tasks and row["picked"] == picked and row["who"] in (first, BASE, CHANCE):
                 label = f"{row['who']}, {row['how']}" if row["trained"] else row["how"]
                 groups[label] = [_score(row, row["who"] if row["trained"] else "no training")]
     return intervals(groups, f"{tasks}: means over seeds with 95 % intervals")
