@@ -78,16 +78,16 @@ class Outcome:
     iterations: int
     scores: tuple[CheckpointEvaluated, ...]
     cost: Mapping[str, float] = field(default_factory=dict)
-    learned: Mapping[str, int] = field(default_factory=dict)
     exams: tuple[StudentExamined, ...] = ()
+    learned: Mapping[str, int] = field(default_factory=dict)
 
 
 def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> Outcome:
     """Gathered from all events of a cell's run, exams apart: those are sat when it is over."""
     events = [told for told in events if not isinstance(told.event, StudentExamined)]
     scores = tuple(r.event for r in events if isinstance(r.event, CheckpointEvaluated))
-    learned = sum((Counter(r.event.learned) for r in events if isinstance(r.event, CheckpointTrained)), Counter[str]())
-    return Outcome(arm, seed, events[0].run, student, iterations, scores, _cost(events), learned)
+    made = sum((Counter(r.event.learned) for r in events if isinstance(r.event, CheckpointTrained)), Counter[str]())
+    return Outcome(arm, seed, events[0].run, student, iterations, scores, _cost(events), learned=dict(made))
 
 
 def _cost(events: Sequence[Recorded]) -> dict[str, float]:

@@ -5,8 +5,8 @@ tries are retraced by a tool that makes no mistakes (``Family.retrace``) and lai
 that is right, for the task that was asked or, in hindsight (Andrychowicz et al. 2017, arXiv:1707.01495), for the task
 that it happens to solve. Search written inside one attempt is learned from such streams (Gandhi et al. 2024,
 arXiv:2404.03683). The supervision is the tool's: it corrects every step and decides what each try solves; the student's
-tries are what it begins with, and ``Lesson.origin`` counts how much of them is left. Of wrong tries only the tool's facts
-are learned, never the choice. No answer key is read: the family's own check says what is right.
+tries are what it begins with, and ``Lesson.origin`` counts how much of them is left. Of wrong tries only the tool's
+facts are learned, never the choice. No answer key is read: the family's own check says what is right.
 """
 
 import random
@@ -204,7 +204,7 @@ def _lesson(item: _Item, config: RunConfig, rng: random.Random) -> Lesson:
         text += item.way.text + CLOSE
     origin["placed"] = sum(end - start for start, end in learned) - origin["written"] - origin["corrected"]
     turns = (*asked, Turn(role="assistant", content=text))
-    return Lesson(turns, 1.0, item.event, tuple(learned), closed=item.way is not None, origin=origin)
+    return Lesson(turns, 1.0, item.event, tuple(learned), closed=item.way is not None, origin=dict(origin))
 
 
 def _before(item: _Item, rng: random.Random) -> tuple[Retraced, ...]:

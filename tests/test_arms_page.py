@@ -44,7 +44,7 @@ def found_of(outcomes: Sequence[Outcome], arms: Sequence[str], failed: Sequence[
     told = {"grid": "try", "experiment": "try", "question": "Which is best?", "profile": "tiny", "models": []}
     whys = [{"cell": name, "why": f"No. (exit code 2; /somewhere/try/{name}/said.txt)"} for name in failed]
     return told | {
-        **{"seeds": [0, 1, 2], "more_seeds": [], "given": {}, "effort": "Asked alike.", "folder": "/somewhere/try"},
+        **{"seeds": [0, 1, 2], "given": {}, "effort": "Asked alike.", "folder": "/somewhere/try"},
         **{"about": dict.fromkeys(arms, "an arm"), "settings": {arm: {"tasks": "3"} for arm in arms}},
         **{
             "complete": not failed,

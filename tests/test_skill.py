@@ -28,8 +28,20 @@ from agent0.heldout import heldout
 from agent0.report.grid_page import grid_page
 from agent0.report.grid_pictures import files
 from agent0.settings import RunConfig
-from agent0.skill import BASE, CONTROLS, MEASURES, Way, asked_of_base, asked_of_student, skill
-from agent0.skill_page import sentences
+from agent0.skill import (
+    BASE,
+    CHANCE,
+    CONTROLS,
+    MEASURES,
+    SAME_TOKENS,
+    SAME_TRIES,
+    Chance,
+    Way,
+    asked_of_base,
+    asked_of_student,
+    skill,
+)
+from agent0.skill_page import aimed, sentences, word
 from events.checkpoints import StudentExamined
 from infra.models.tiny import packaged
 from infra.tiny import build
@@ -104,8 +116,7 @@ def told(outcomes: list[Outcome]) -> dict[str, Any]:
     found |= {"models": [], "settings": {arm: {} for arm in about}}
     return found | {
         **{
-            "seeds": [0, 1, 2],
-            "more_seeds": [],
+            "seeds": [0, 1],
             "given": {},
             "effort": "Asked alike.",
             "about": about,
@@ -131,7 +142,7 @@ def test_each_measure_is_held_against_every_control_by_hand() -> None:
     arms = [row for row in found["arms"] if row["set"] == "harder" and row["measure"] == "single"]
     assert [(row["arm"], row["against"]) for row in arms] == [("ours", "random")]
     alike = {row["arm"]: row for row in found["alike"] if (row["set"], row["measure"]) == ("fresh", "within")}
-    assert alike["random"]["mean"] == 0 and alike["random"]["word"] == "no difference shown"
+    assert alike["random"]["mean"] == 0 and word(alike["random"]) == "not significant (adjusted p 1)"
     assert found["cost"]["exams"] == sum(len(one.exams) for one in cells({"ours": 0.6, "random": 0.2}))
 
 
@@ -154,39 +165,88 @@ def test_a_student_that_is_still_the_base_is_measured_as_the_base() -> None:
 # --- words follow from numbers
 
 
-def test_sentences_say_what_is_shown_and_what_is_not() -> None:
+def test_sentences_say_what_is_significant_and_what_is_not() -> None:
     better = sentences(skill(cells({"ours": 0.6, "random": 0.2}), (FRESH, HARDER)))
     assert better[0].startswith("**fresh, solved within 8 checked attempts:** ours 62.5 % (")
     assert "40.0 points more than any control" in better[0] and "The aim was 20 points" in better[0]
-    assert "Better is shown for each of 8 controls." in better[0] and ": reached," in better[0]
+    assert "Better than 8 of 8 controls, significant (adjusted p < 0.05)." in better[0]
     assert "The aim" not in next(said for said in better if said.startswith("**harder"))
-    assert any("ours less each other arm" in said and "Better is shown than: random." in said for said in better)
-    assert any("random beside its own base" in said and "no difference shown" in said for said in better)
+    assert any("ours less each other arm" in said and "Better, significant: random." in said for said in better)
+    assert any("random beside its own base" in said and "not significant (adjusted p 1)" in said for said in better)
     same = sentences(skill(cells({"ours": 0.2}), (FRESH,)))
     assert "as many as the best control" in same[0]
-    assert "Better is shown for 0 of 8 controls. Not told apart from: any." in same[0] and "not reached" in same[0]
+    assert "Better than 0 of 8 controls" in same[0] and "Not significant against: any." in same[0]
     worse = sentences(skill(cells({"ours": 0.05}, base=0.6), (FRESH,)))
     assert "55.0 points less than the best control" in worse[0] and "Worse than: any." in worse[0]
-    assert "improved" not in "".join(worse) and "for each" not in "".join(worse + same)
-    assert "every one of them is shown (p = " in better[0] and not any("every one" in said for said in worse + same)
+    assert "improved" not in "".join(worse) and not any("at once" in said for said in worse + same)
+    assert "every one of them at once: significant (p = " in better[0]
+    assert "no difference" not in "".join((*better, *same, *worse))
     alone = sentences(skill(cells({"ours": 0.9}, seeds=1), (FRESH,)))
-    assert f"O{ONE_SEED[1:]}." in alone[0] and "is shown" not in alone[0]
+    assert f"O{ONE_SEED[1:]}." in alone[0] and "significant (adjusted" not in alone[0]
 
 
-def test_more_seeds_of_the_first_arm_count_beside_controls_and_not_beside_other_arms() -> None:
+def test_seeds_that_only_the_first_arm_has_count_beside_controls_and_not_beside_other_arms() -> None:
     five = [one for one in cells({"ours": 0.6, "random": 0.2}, seeds=5) if one.arm == "ours" or one.seed < 3]
     found = skill(five, (FRESH,))
     assert {row["seeds"] for row in found["against"]} == {5} and {row["seeds"] for row in found["arms"]} == {3}
     assert {(row["arm"], row["seeds"]) for row in found["alike"]} == {("ours", 5), ("random", 3)}
-    few, many = (sentences(skill(held, (FRESH,)))[0] for held in (cells({"ours": 0.6, "random": 0.2}), five))
-    assert "every one of them is shown" in few and "every one of them is shown" in many and few != many
-    text = page(told(five) | {"more_seeds": [3, 4]}, {}, "docs/learning.md")
-    assert "Seeds: 0, 1, 2; ours with 3, 4 as well" in text and "--seeds" not in text.split("## What is shown")[0]
 
 
 def test_a_lead_that_one_control_may_explain_is_not_a_lead_over_every_one() -> None:
     near = sentences(skill(cells({"ours": 0.225}, base=0.2), (FRESH,)))
-    assert "every one of them is not shown (p = 0.25," in near[0], "one task more, on each of three seeds"
+    assert "at once: not significant (p = 0.25," in near[0], "one task more, on each of three seeds"
+
+
+# --- chance, variants and the aim
+
+
+def by_chance(share: float, tokens: float | None = 10.0) -> dict[str, Chance]:
+    return {one.name: Chance((1 - (1 - share) ** (1 / 8),) * one.n, tokens) for one in (FRESH, HARDER)}
+
+
+def test_random_derivations_are_controls_with_as_many_tries_and_as_many_tokens() -> None:
+    outcomes = [
+        replace(one, exams=tuple(exam.model_copy(update={"tokens": 40 * 8 * 25}) for exam in one.exams))
+        for one in cells({"ours": 0.6, "random": 0.2})
+    ]
+    found = skill(outcomes, (FRESH, HARDER), by_chance(0.3))
+    means = {row["how"]: row for row in found["means"] if row["who"] == CHANCE and row["set"] == "fresh"}
+    assert means[SAME_TRIES]["mean"] == pytest.approx(0.3) and means[SAME_TRIES]["picked"] == "check"
+    # 25 tokens an attempt, 8 attempts, 10 tokens a derivation: 20 of them
+    assert means[SAME_TOKENS]["mean"] == pytest.approx(1 - 0.7 ** (20 / 8))
+    rows = {row["against"] for row in found["against"] if (row["set"], row["measure"]) == ("fresh", "within")}
+    assert rows == {*CONTROLS["check"], SAME_TRIES, SAME_TOKENS}
+    assert not any(row["against"] in (SAME_TRIES, SAME_TOKENS) for row in found["against"] if row["measure"] == "mean")
+    untold = skill(outcomes, (FRESH,), by_chance(0.3, None))
+    assert [row["how"] for row in untold["means"] if row["who"] == CHANCE] == [SAME_TRIES]
+
+
+def test_an_aim_is_reached_only_over_chance_and_over_the_variants() -> None:
+    arms = {"ours": 0.8, "random-tries": 0.2, "permuted-verdicts": 0.2}
+    reached = aimed(skill(cells(arms), (FRESH,), by_chance(0.1)), "within")
+    assert reached.endswith(": reached.")
+    assert aimed(skill(cells(arms), (FRESH,)), "within").count("not measured against random derivations") == 2
+    beaten = aimed(skill(cells(arms), (FRESH,), by_chance(0.7)), "within")
+    assert "not reached (the least lead is" in beaten
+    for name in ("random-tries", "permuted-verdicts"):
+        same = aimed(skill(cells({**arms, name: 0.8}), (FRESH,), by_chance(0.1)), "within")
+        assert f"not reached (not significantly better than {name})" in same
+        less = aimed(skill(cells({k: v for k, v in arms.items() if k != name}), (FRESH,), by_chance(0.1)), "within")
+        assert f"not reached (not measured against {name})" in less
+
+
+def test_the_page_begins_with_its_answer_in_at_most_five_lines() -> None:
+    outcomes = cells({"ours": 0.6, "random-tries": 0.6, "permuted-verdicts": 0.6, "right-as-written": 0.3})
+    made = {"written": 40, "corrected": 50, "placed": 10, "examples": 4, "other_tasks": 1}
+    outcomes = [replace(one, learned=made) for one in outcomes]
+    found = told(outcomes) | {"skill": skill(outcomes, (FRESH, replace(HARDER, name="outside")), by_chance(0.3))}
+    lines = page(found | {"notes": ["**Looks.** Three."]}, {}, "docs/learning.md").split("```")[0].splitlines()
+    answer = [line for line in lines if line.startswith("- ")]
+    assert 3 <= len(answer) <= 5 and "40 % is as the student wrote it" in answer[0]
+    assert "**outside, solved within 8" in answer[2] and "random-tries +0.0 (not significant" in answer[3]
+    assert answer[-1].count("not reached") == 2
+    text = page(found | {"notes": ["**Looks.** Three."]}, {}, "docs/learning.md")
+    assert "- **Looks.** Three." in text and "| ours | 0.400 | 0.500 | 0.100 | 12 | 0.250 |" in text
 
 
 def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:
@@ -202,7 +262,8 @@ def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> N
     assert all(how in drawn["fresh"] for held in CONTROLS.values() for how in held)
     assert all(f"| {one['arm']} | {one['seed']} | student-1 |" in text for one in found["skill"]["cells"])
     told_by = "agent0 experiment skill --arms ours,random --jobs 2 --write docs/learning.md"
-    assert "/somewhere" not in text and f"# Learning\n\nIs <it> so?\n\n```\n{told_by}\n```" in text
+    assert "/somewhere" not in text and text.count(f"\n```\n{told_by}\n```") == 1
+    assert "# Learning\n\nIs <it> so?\n\n- " in text
     shown = grid_page(found)
     assert "Is &lt;it&gt; so?" in shown and "longer &lt;tasks&gt;" in shown and "62.5 %" in shown
 
@@ -217,7 +278,9 @@ def test_what_a_cell_sat_is_read_back() -> None:
 def test_the_grid_asks_what_the_measures_read() -> None:
     entry = grids()["skill"]
     assert set(entry.exams) == {m.way.of(tasks) for tasks in entry.sets for m in MEASURES.values()}
-    assert len(entry.exams) == 6 and len(entry.base_exams) == 24 and entry.arms[0].name == "ours"
+    assert len(entry.exams) == 8 and len(entry.base_exams) == 32 and entry.arms[0].name == "ours"
+    assert entry.seeds == (0, 1) and {"random-tries", "permuted-verdicts"} < {arm.name for arm in entry.arms}
+    assert not {"frozen", "random-reward"} & {arm.name for arm in entry.arms} and "taught itself" not in entry.question
     asked = load(entry.profile, {f"run.{key}": text for key, text in entry.settings.items()}, {}).run.evaluation
     assert asked.test == 0 and entry.sets[0].seed != asked.seed != entry.sets[1].seed
     assert set(entry.sets[1].levels) > set() and not set(entry.sets[1].levels) & set(asked.levels)

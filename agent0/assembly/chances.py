@@ -37,10 +37,10 @@ def _tokens(held: Sequence[tuple[Family, Params]], base: Path | None) -> float |
     """Of one derivation in its box, as a student writes it: the mean over ``DRAWS`` of each task."""
     if base is None or not (base / "tokenizer.json").exists():
         return None
-    from tokenizers import Tokenizer
+    from infra.tiny.tokenizer import lengths
 
-    tokenizer, texts = Tokenizer.from_file(str(base / "tokenizer.json")), []
+    texts = []
     for place, (family, params) in enumerate(held):
         rng = random.Random(f"chance {place}")
         texts += [f"\\boxed{{{family.derive(params, rng)}}}" for _ in range(DRAWS) if family.derive]
-    return fmean(len(one.ids) for one in tokenizer.encode_batch(texts))
+    return fmean(lengths(base, texts))

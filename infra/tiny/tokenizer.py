@@ -3,6 +3,7 @@ capitals of strings one by one; the markup of a tool call is a handful of single
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -95,3 +96,8 @@ def _corpus(seed: int, taught: Sequence[str]) -> list[str]:
                 called = () if entry.check else entry.call(params)[1].values()
                 lines += [entry.render(params, rng), entry.solve(params), *map(str, called)]
     return lines
+
+
+def lengths(folder: Path, texts: Sequence[str]) -> list[int]:
+    """Tokens of each of ``texts`` by the tokenizer of the model in ``folder``."""
+    return [len(one.ids) for one in Tokenizer.from_file(str(folder / "tokenizer.json")).encode_batch(list(texts))]
