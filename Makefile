@@ -1,10 +1,11 @@
 # The words here are the jobs of CI. Everything lives in .venv; nothing is installed outside it but bubblewrap.
 #
-#   make run      set up, then the main job: a small model learns to use its tools, another one to search (ten minutes)
+#   make run      set up, then the main job: a small model learns to use its tools, another one is trained on
+#                 search traces (ten minutes)
 #   make test     set up, then ruff, mypy and the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
-#   make learning  what training is worth beside everything that needs none: eight arms over three seeds, the first of
-#                 them over five (writes docs/learning.md; goes on where it was stopped)
+#   make learning  what training on search traces is worth beside everything that needs none: four arms over two seeds
+#                 (writes docs/learning.md; goes on where it was stopped)
 #   make arms     what an adaptive curriculum, a trained teacher and schedules are worth, over three seeds (writes
 #                 docs/curriculum.md and docs/schedules.md; goes on where it was stopped)
 #   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
@@ -58,7 +59,8 @@ docs: linux .venv/.ready-dev
 	$(BIN)/python -m agent0.cli.pages
 
 learning: setup
-	$(BIN)/agent0 experiment skill --jobs 2 --write docs/learning.md
+	$(BIN)/agent0 experiment skill --arms ours,random-tries,permuted-verdicts,right-as-written --jobs 2 \
+		--write docs/learning.md
 
 arms: setup
 	$(BIN)/agent0 experiment curriculum --jobs 2 --write docs/curriculum.md

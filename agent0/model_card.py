@@ -9,6 +9,13 @@ from events.checkpoints import StudentExamined
 
 Row = Mapping[str, Any]
 _NOT_SHOWN = "not measured"
+_seeds = {
+    "own": "from the student's own tries",
+    "random": "from random derivations, not from anything that the student wrote",
+    "written": "of those tries alone that the student wrote without a mistake",
+    "permuted": "from the student's own tries, under permuted verdicts",
+    "wrong": "from the student's own tries, every verdict wrong",
+}
 
 
 def model_card(
@@ -32,6 +39,9 @@ def _head(held: Row, run: Row) -> Iterator[str]:
     yield ""
     kind = "All weights" if whole else "A LoRA adapter"
     yield f"{kind} of {_base(run, held['role'])}, trained on tasks that {_author(held, run)}."
+    if (held["recipe"] or {}).get("lessons") == "search":
+        yield "This is supervised training on synthetic search traces. Their source is a tool (`agent0.searching` with the"
+        yield f"family's `retrace`), which makes them {_seeds[held['recipe'].get('source', 'own')]}."
     yield f"It plays the {held['role']}. Its status in its run is *{held['status']}*{why}."
     yield ""
 
@@ -103,7 +113,7 @@ def _line(who: str, score: Row) -> str:
 def _making(held: Row, run: Row, families: Mapping[str, int]) -> Iterator[str]:
     yield "## Training data"
     yield ""
-    lessons = f", {held['lessons']} lessons made of its own attempts" if held["lessons"] else ""
+    lessons = f", {held['lessons']} lessons that a tool made" if held["lessons"] else ""
     own = f"{held['samples'] or 0} trajectories of its own, {held['replay'] or 0} replayed ones"
     yield f"No human-made data. {own}{lessons},"
     yield f"from run `{held['run']}` (seed {run['seed']}, configuration `{run['config_sha'][:12]}`)."

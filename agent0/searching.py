@@ -1,4 +1,4 @@
-"""Lessons from one's own search: several tries inside one attempt, the last of them right.
+"""Search traces as training examples, made by a tool from tries: several inside one attempt, the last of them right.
 
 A student that may write several answers one after the other can only profit where it sees that one is wrong. So its own
 tries are retraced by a tool that makes no mistakes (``Family.retrace``) and laid out anew: wrong ones first, then one

@@ -84,6 +84,11 @@ def test_a_persons_word_leaves_what_the_gate_found() -> None:
     card = model_card(shown, run, scores, {})
     assert "a gain over the best student before it is proven" in card and "made up" in card
     assert "No paired test judged it" in model_card({**shown, "test": None, "improved": None}, run, scores, {})
+    searched = model_card({**shown, "recipe": {"lessons": "search"}, "lessons": 9}, run, scores, {})
+    assert "supervised training on synthetic search traces. Their source is a tool" in searched
+    assert "from the student's own tries" in searched and "supervised" not in card
+    drawn = model_card({**shown, "recipe": {"lessons": "search", "source": "random"}}, run, scores, {})
+    assert "not from anything that the student wrote" in drawn
 
 
 @pytest.mark.parametrize("wanted", [trained(role="teacher"), trained(adapter=None), trained("student-0")])
