@@ -5,14 +5,14 @@ from agent0.exams import ExamSet
 from agent0.grids import Arm, Grid, grid
 from agent0.skill import asked_of_base, asked_of_student
 
-FRESH = ExamSet("fresh", "new tasks of three and four numbers, drawn and scored after training", 150, 20270505, (2, 3))
+FRESH = ExamSet("fresh", "new tasks of three and four numbers, drawn and scored after training", 150, 20270707, (2, 3))
 TAUGHT = ExamSet("taught", "tasks of two numbers, all kinds of which the base was taught", 60, 20270404, (1,))
 HARDER = ExamSet("harder", "tasks of five numbers, which neither base nor run were taught", 60, 20270202, (4,))
 OUTSIDE = ExamSet(
     "outside",
     "tasks of three and four numbers, each larger than any that training draws (13 to 24 and 10 to 18)",
     150,
-    20270606,
+    20270808,
     (2, 3),
     beyond=True,
 )
@@ -22,8 +22,8 @@ NOTES = (
     "**Fresh sets and looks.** This page's is the third. The first (seed 20270101) was scored after three seeds of the "
     "first arm; two seeds were then added, and a second set (seed 20270303) was scored for the page before this one; "
     "23 of its 150 tasks stood in the first. An audit scored that set again, with variants. The set of this page (seed "
-    "20270505) is scored once, when all cells are trained. `harder` and `taught` are the sets of the page before, so "
-    "this is the second look at them.",
+    "20270707) is scored once by each student and base, after arms, seeds and rules of the page were fixed. `harder` "
+    "and `taught` are the sets of the page before, so this is the second look at them; `outside` is new.",
     "**Seeds** are fixed beforehand, the same for every arm; none is added after a look.",
     "**Superseded.** The page before this one lacked the controls by chance and the arms `random-tries`, "
     "`permuted-verdicts` and `right-as-written`, so its aims do not count as reached ([log](log.md)).",
