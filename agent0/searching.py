@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent0.families import Family, Params, Retraced, families
-from agent0.heldout import split_of
+from agent0.heldout import split_key, split_of
 from agent0.ports import Lesson
 from agent0.prompts import prompt, render
 from agent0.settings import RunConfig
@@ -111,7 +111,8 @@ def _harvest(bank: _Bank, members: Sequence[Searched], config: RunConfig, rng: r
     if family is None or family.retrace is None or params is None:
         return
     own = family.canonical(params)
-    orders = [_retraced(family, params, own, one.text) for one in members]
+    rule = config.curriculum.split_rule
+    orders = [_retraced(family, params, own, one.text, rule) for one in members]
     known = {way.way: way for order in orders for way in order}
     level = f"{task.family}/{task.level}"
     if config.shuffle_rewards:
@@ -131,11 +132,15 @@ def _harvest(bank: _Bank, members: Sequence[Searched], config: RunConfig, rng: r
         bank.ways[level][way.pattern].append(_Item(members[0].event, family, task.domain, way.params, way, wrong))
 
 
-def _retraced(family: Family, params: Params, own: str, text: str) -> list[Retraced]:
+def _retraced(family: Family, params: Params, own: str, text: str, rule: int) -> list[Retraced]:
     """Every try in ``text``, carried out. What solves a task that is kept for held-out sets is never shown, not even as
     a wrong try for another."""
     found = [way for one in tries(text) if family.retrace and (way := family.retrace(params, one))]
-    return [way for way in found if (aim := family.canonical(way.params)) == own or split_of(aim) == "train"]
+    return [
+        way
+        for way in found
+        if family.canonical(way.params) == own or split_of(split_key(family, way.params, rule)) == "train"
+    ]
 
 
 def _wanted(

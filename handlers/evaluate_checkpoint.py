@@ -53,7 +53,9 @@ async def evaluate_checkpoint(
         web=web,
     )
     levels = run.config.evaluation.levels
-    held = heldout(event.split, event.n, event.seed, domains=plan.domains, names=plan.families, levels=levels)
+    held = heldout(
+        event.split, event.n, event.seed, plan.domains, names=plan.families, levels=levels, rule=plan.split_rule
+    )
     seeds = [[stream("checked", event.seed, event.split, n, k) for k in range(checked)] for n in range(len(held))]
     attempts = [_scored(task, replace(given, seed=n), seeds[n], verifier_sandbox) for n, task in enumerate(held)]
     items = await asyncio.gather(*attempts)

@@ -64,6 +64,10 @@ class Family:
     where there is; ``sample`` draws only what can be solved and is not trivial. ``retrace(params, answer)`` says what
     an answer, right or wrong, really comes to: one task that may be asked, the asked one where it is right; None where
     nothing can be made of it. Two answers come to the same task exactly where each solves what the other does.
+
+    ``operands(params)`` is what a task shares with those that ask for something else of the same material (other
+    targets of the same numbers): all of them are on one side of the split (``agent0.heldout.split_key``). ``retrace``
+    keeps it.
     """
 
     name: str
@@ -81,6 +85,7 @@ class Family:
     check: Callable[[Params, str], str] | None = None
     trivial: Callable[[Params], str] | None = None
     retrace: Callable[[Params, str], Retraced | None] | None = None
+    operands: Callable[[Params], str] | None = None
 
     def __post_init__(self) -> None:
         if self.check and self.steps:

@@ -206,6 +206,11 @@ def canonical(params: Params) -> str:
     return f"countdown {params['target']} from {_listed(sorted(params['numbers']))}"
 
 
+def operands(params: Params) -> str:
+    """The numbers in order of size, whatever is to be made of them."""
+    return f"countdown from {_listed(sorted(params['numbers']))}"
+
+
 def call(params: Params) -> tuple[str, dict[str, Any]]:
     """Python tries every pair with every sign."""
     code = (
@@ -224,5 +229,6 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
 
 
 ENTRY = family(
-    Family("countdown", "math", sample, render, parse, level, solve, canonical, call, check=check, retrace=retrace)
-)
+    Family("countdown", "math", sample, render, parse, level, solve, canonical, call,
+           check=check, retrace=retrace, operands=operands)
+)  # fmt: skip
