@@ -211,3 +211,7 @@ class StudentExamined(Event):
     wall_s: float = 0.0
     levels: tuple[int, ...] = ()
     """Of the tasks; empty: all that their families have."""
+    excluded: tuple[str, ...] = ()
+    """Sets of held-out tasks drawn earlier, none of whose tasks was drawn."""
+    answers: Artifact | None = None
+    """JSON lines, one a task in set order: the question, each attempt's answer with its verdict, and the majority's."""

@@ -1,7 +1,7 @@
 """Part of the rim: a checkpoint sits exams; what they come to is told as events of its run, once each where asked."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from agent0.assembly.curriculum import check_levels
 from agent0.assembly.lineage import check_stored
 from agent0.assembly.world import open_log, open_port, recorded
 from agent0.errors import ConfigError
-from agent0.exams import Exam
+from agent0.exams import Exam, ExamSet, earlier, forms, forms_of
 from agent0.folders import Scratch
 from agent0.heldout import heldout
 from agent0.settings import RunConfig, Settings, StudentConfig
@@ -84,9 +84,33 @@ def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
     asked = plan.curriculum
     check_levels("The exam's levels", exam.levels, asked)
     try:
-        return heldout(exam.split, exam.n, exam.seed, domains=asked.domains, names=asked.families, levels=exam.levels)
+        return heldout(
+            exam.split,
+            exam.n,
+            exam.seed,
+            asked.domains,
+            names=asked.families,
+            levels=exam.levels,
+            rule=asked.split_rule,
+            without=forms_of(exam.excluded),
+        )
     except ValueError as error:
         raise ConfigError("The exam's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
+
+
+def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
+    """No task of ``sets`` may stand in a set that was drawn before (``agent0.exams.DRAWN``), in whatever wording.
+
+    Raises:
+        ConfigError: one does.
+    """
+    for tasks in sets:
+        own = {task.canonical for task in tasks_of(tasks.exam(), plan)}
+        for name in earlier(tasks):
+            if both := own & forms(name):
+                what = f"{len(both)} of the {len(own)} tasks of the set {tasks.name} were drawn before, for {name}."
+                why = f"One of them is {min(both)}. A claim about new tasks needs tasks that are new."
+                raise ConfigError(what, why, "Draw it by another seed, without the earlier sets: agent0.exams.DRAWN.")
 
 
 async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
@@ -136,6 +160,7 @@ async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) 
         tokens=found.tokens,
         wall_s=round(time.monotonic() - began, 3),
         levels=exam.levels,
+        excluded=exam.excluded,
     )
     await log.append([recorded(who.run, event)])
     return event

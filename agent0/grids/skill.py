@@ -1,13 +1,13 @@
 """What a student that trains itself can do more than its base can be made to do without training, and what each part of
 the training is worth for that."""
 
-from agent0.exams import ExamSet
+from agent0.exams import DRAWN
 from agent0.grids import Arm, Grid, grid
 from agent0.skill import asked_of_base, asked_of_student
 
-FRESH = ExamSet("fresh", "new tasks of three and four numbers, drawn and scored after training", 150, 20270303, (2, 3))
-TAUGHT = ExamSet("taught", "tasks of two numbers, all kinds of which the base was taught", 60, 20270404, (1,))
-HARDER = ExamSet("harder", "tasks of five numbers, which neither base nor run were taught", 60, 20270202, (4,))
+FRESH = DRAWN["fresh 3"].set("fresh", "new tasks of three and four numbers, drawn and scored after training")
+TAUGHT = DRAWN["taught 2"].set("taught", "tasks of two numbers, all kinds of which the base was taught")
+HARDER = DRAWN["harder 2"].set("harder", "tasks of five numbers, which neither base nor run were taught")
 SETS = (FRESH, HARDER, TAUGHT)
 STUDENT = "training.student"
 
