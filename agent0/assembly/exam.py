@@ -1,5 +1,6 @@
 """Part of the rim: a checkpoint sits exams; what they come to is told as events of its run, once each where asked."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -14,8 +15,9 @@ from agent0.errors import ConfigError
 from agent0.exams import Exam, ExamSet, earlier, forms, forms_of
 from agent0.folders import Scratch
 from agent0.heldout import heldout
+from agent0.ports import Artifacts
 from agent0.settings import RunConfig, Settings, StudentConfig
-from agent0.sitting import sit
+from agent0.sitting import lines, sit
 from agent0.student import Conditions
 from events.checkpoints import StudentExamined
 from events.values import Task
@@ -31,11 +33,12 @@ _TOOLS = ("tools", "max_turns", "max_calls")
 
 @dataclass(frozen=True)
 class Sitting:
-    """Everything that exams of one student need: its conditions, and the sandbox of its verifiers."""
+    """Everything that exams of one student need: its conditions, the sandbox of its verifiers, where answers go."""
 
     player: Player
     given: Conditions
     verifier: Any
+    artifacts: Artifacts
 
 
 async def examine(
@@ -51,7 +54,7 @@ async def examine(
     """
     from infra.artifacts import FileArtifacts
 
-    out, ports = [], None
+    out, ports, store = [], None, FileArtifacts(settings.home)
     async with open_log(settings) as log, AsyncExitStack() as stack:
         for wanted, exams in asked.items():
             who = await player(log, wanted)
@@ -59,13 +62,13 @@ async def examine(
             known = {exam: one for exam in exams for one in sat if exam.is_that_of(one)}
             left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
             if left:
-                await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
+                await check_stored(log, store, who.name, who.held.adapter)
             ports = await _ports(settings, stack) if left and ports is None else ports
             for exam in exams:
                 if ports is None or exam not in left:
                     out.append(known[exam])
                     continue
-                out.append(await _sat(log, _seated(who, ports), exam, left[exam]))
+                out.append(await _sat(log, _seated(who, ports, store), exam, left[exam]))
                 tell(out[-1])
     return out
 
@@ -124,7 +127,7 @@ async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
     return ports
 
 
-def _seated(who: Player, ports: Mapping[str, Any]) -> Sitting:
+def _seated(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> Sitting:
     plan = who.state.config
     given = Conditions(
         ports["models"].open(plan.student),
@@ -138,7 +141,7 @@ def _seated(who: Player, ports: Mapping[str, Any]) -> Sitting:
         policy=plan.policy,
         web=ports["web"],
     )
-    return Sitting(who, given, ports["verifier_sandbox"])
+    return Sitting(who, given, ports["verifier_sandbox"], artifacts)
 
 
 async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) -> StudentExamined:
@@ -161,6 +164,7 @@ async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) 
         wall_s=round(time.monotonic() - began, 3),
         levels=exam.levels,
         excluded=exam.excluded,
+        answers=await asyncio.to_thread(sitting.artifacts.put, lines(found.answers), "application/jsonl"),
     )
     await log.append([recorded(who.run, event)])
     return event
