@@ -33,7 +33,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     pairs = [f"--set={key}={value}" for key, value in SIZES.items()]
     made = agent0("run", "start", "--profile", "scripted", *pairs, home=folder)
     assert made.code == 0, made.err
-    asyncio.run(_examined(folder))
+    exams = [Exam(6, 5, 4, 1.0), Exam(4, 6)]
+    asyncio.run(examine(held(folder), {f"{run_of(folder)}/base": exams}))
     yield folder
 
 
@@ -45,15 +46,12 @@ def run_of(home: Path) -> str:
     return str(agent0("run", "list", "--json", home=home).json[0]["run"])
 
 
-async def _examined(folder: Path) -> list[StudentExamined]:
-    exams = [Exam(6, 5, 4, 1.0), Exam(4, 6)]
-    return await examine(held(folder), {f"{run_of(folder)}/base": exams})
-
-
 def told(home: Path, kind: type) -> list[Any]:
+    run = run_of(home)
+
     async def read() -> list[Any]:
         async with open_log(held(home)) as log:
-            return [one.event async for one in log.read(run_of(home), (kind.__name__,))]
+            return [one.event async for one in log.read(run, (kind.__name__,))]
 
     return asyncio.run(read())
 
@@ -109,9 +107,11 @@ def test_a_verdict_that_was_another_is_named(home: Path) -> None:
     older = first.model_copy(update={"checkpoint": "student-old", "answers": forged})
     silent = first.model_copy(update={"checkpoint": "student-silent", "answers": None})
 
+    run = run_of(home)
+
     async def tell() -> None:
         async with open_log(held(home)) as log:
-            await log.append([recorded(run_of(home), event) for event in (older, silent)])
+            await log.append([recorded(run, event) for event in (older, silent)])
 
     asyncio.run(tell())
     said = agent0("model", "rejudge", "LAST/student-old", "--json", home=home)
