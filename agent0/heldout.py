@@ -1,26 +1,43 @@
-"""Which tasks may never be trained on. The split is a property of a task's canonical form, so it holds for ever and
-for every run: a form in validation or test is in no training set, the built-in model's own included."""
+"""Which tasks may never be trained on. The split is a property of what a task is about, so it holds for ever and for
+every run: a form in validation or test is in no training set, that of the built-in model that calls tools included.
+The one that searches knows all kinds of two-number tasks (``infra.tiny.search_lessons``)."""
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 
-from agent0.families import Family, asked
+from agent0.families import Family, Params, asked, families
 from events.values import Split, Task
 
 VALIDATION_PERCENT = 8
 TEST_PERCENT = 8
+RULE = 2
+"""How tasks are split now. 1, of runs that name no rule: every family by canonical form."""
 TRIES = 5000
 """Draws in a row without a new task; with 8 % of a space in a split, so many misses mean that the space is used up."""
 
 
-def split_of(canonical: str) -> Split:
-    """train (84 %), validation (8 %) or test (8 %), by the sha256 of the canonical form."""
-    place = int.from_bytes(hashlib.sha256(canonical.encode()).digest()[:8], "big") % 100
+def split_of(key: str) -> Split:
+    """train (84 %), validation (8 %) or test (8 %), by the sha256 of what ``split_key`` gives."""
+    place = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % 100
     if place < VALIDATION_PERCENT:
         return "validation"
     return "test" if place < VALIDATION_PERCENT + TEST_PERCENT else "train"
+
+
+def split_key(family: Family, params: Params, rule: int = RULE) -> str:
+    """What decides the split of the task of ``family`` with ``params``: its canonical form; from the second rule on its
+    operands, where its family has such, since another target of the same numbers is nearly the same task."""
+    return family.operands(params) if rule > 1 and family.operands else family.canonical(params)
+
+
+def split_of_task(task: Task, rule: int = RULE) -> Split:
+    """The split of ``task``; of an open one, which no family reads, by its words alone."""
+    entry = families(long=None).get(task.family)
+    return split_of(split_key(entry, task.params, rule) if entry and entry.operands else task.canonical)
 
 
 def task_of(family: Family, question: str) -> Task | None:
@@ -50,10 +67,13 @@ def heldout(
     long: bool = False,
     levels: Sequence[int] = (),
     beyond: bool = False,
+    rule: int = RULE,
+    without: AbstractSet[str] = frozenset(),
 ) -> list[Task]:
     """``n`` different short tasks of ``split``, or ``long`` ones, equal over domains, then over families and levels.
     ``names``: of these families only, and of the domains that they are of; ``levels``: of these only;
-    ``beyond``: drawn by ``Family.beyond``, of families that have it.
+    ``beyond``: drawn by ``Family.beyond``, of families that have it; ``rule``: split by it; ``without``: canonical
+    forms that are not drawn.
 
     Raises:
         ValueError: a family's level has too few forms in this split, or a domain has no family with these levels.
@@ -69,7 +89,8 @@ def heldout(
         rng.shuffle(cells)
         share = n // len(chosen) + (place < n % len(chosen))
         for index, (family, level) in enumerate(cells):
-            tasks += _cell(family, level, split, share // len(cells) + (index < share % len(cells)), rng)
+            size = share // len(cells) + (index < share % len(cells))
+            tasks += _cell(family, level, size, partial(_may, split, rule, without), rng)
     return tasks
 
 
@@ -77,18 +98,22 @@ def _beyond(entries: Mapping[str, Family]) -> list[Family]:
     return [replace(entry, sample=entry.beyond) for entry in entries.values() if entry.beyond]
 
 
-def _cell(family: Family, level: int, split: Split, n: int, rng: random.Random) -> list[Task]:
+def _may(split: Split, rule: int, without: AbstractSet[str], family: Family, params: Params) -> bool:
+    return split_of(split_key(family, params, rule)) == split and family.canonical(params) not in without
+
+
+def _cell(family: Family, level: int, n: int, may: Callable[[Family, Params], bool], rng: random.Random) -> list[Task]:
     found: dict[str, Task] = {}
     misses = 0
     while len(found) < n and misses < TRIES:
         misses += 1
         params = family.sample(level, rng)
         canonical = family.canonical(params)
-        if canonical in found or split_of(canonical) != split or family.level(params) != level:
+        if canonical in found or not may(family, params) or family.level(params) != level:
             continue
         task = task_of(family, family.render(params, rng))
         if task:
             found[canonical], misses = task, 0
     if len(found) < n:
-        raise ValueError(f"{family.name} level {level} has only {len(found)} of {n} forms for {split}")
+        raise ValueError(f"{family.name} level {level} has only {len(found)} of {n} forms left in this split")
     return list(found.values())

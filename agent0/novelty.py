@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from agent0.families import fault
-from agent0.heldout import split_of
+from agent0.heldout import RULE, split_of_task
 from events.values import Task
 
 Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target", "contaminated", "unsolvable", "trivial"]
@@ -64,19 +64,20 @@ def decide_batch(
     vectors: Mapping[str, Sequence[float]],
     limit: float,
     overlaps: Mapping[str, str] | None = None,
+    rule: int = RULE,
 ) -> list[Decision]:
     """One decision a proposal, in slot order.
 
     ``vectors`` holds the question's unit vector of every proposal that is a task, by task id. ``limit`` is the
     cosine similarity above which a proposal is too similar. ``overlaps`` says by task id what a proposal has in common
-    with an item of a benchmark, which refuses it. A proposal whose identity (canonical form) was seen is a
-    duplicate whatever its wording. Another family or level of the domain asked for is welcome; another domain or kind
-    is not.
+    with an item of a benchmark, which refuses it. Splits go by ``rule``. A proposal whose identity (canonical form) was
+    seen is a duplicate whatever its wording. Another family or level of the domain asked for is welcome; another domain
+    or kind is not.
     """
     siblings: list[_Sibling] = []
     decisions = []
     for entry in sorted(proposals, key=lambda p: p.slot):
-        decision = _decide(entry, archive, siblings, vectors, limit, (overlaps or {}).get(entry.task, ""))
+        decision = _decide(entry, archive, siblings, vectors, limit, (overlaps or {}).get(entry.task, ""), rule)
         decisions.append(decision)
         if decision.reason is None and entry.proposal:
             siblings.append(_Sibling(entry.proposal.canonical, np.asarray(vectors[entry.task])))
@@ -90,12 +91,13 @@ def _decide(
     vectors: Mapping[str, Sequence[float]],
     limit: float,
     overlap: str,
+    rule: int,
 ) -> Decision:
     if entry.proposal is None:
         return Decision(entry.task, entry.slot, "malformed", entry.problem)
     seen = any(s.canonical == entry.proposal.canonical for s in siblings)
     seen = seen or entry.proposal.canonical in archive.canonicals
-    if refusal := _refusal(entry, entry.proposal, seen, overlap):
+    if refusal := _refusal(entry, entry.proposal, seen, overlap, rule):
         return Decision(entry.task, entry.slot, *refusal)
     against = archive.size + len(siblings)
     near = [archive.nearest[entry.task]] if archive.size else []
@@ -107,7 +109,7 @@ def _decide(
     return Decision(entry.task, entry.slot, None, "", novelty, against)
 
 
-def _refusal(entry: Proposed, proposal: Task, seen: bool, overlap: str) -> tuple[Reason, str] | None:
+def _refusal(entry: Proposed, proposal: Task, seen: bool, overlap: str, rule: int) -> tuple[Reason, str] | None:
     """Why a well-formed proposal is refused whatever its wording. Validity comes first."""
     if proposal.domain != entry.domain:
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
@@ -115,7 +117,7 @@ def _refusal(entry: Proposed, proposal: Task, seen: bool, overlap: str) -> tuple
         return "off_target", f"asked for a {entry.kind} task, got a {proposal.kind} one"
     if found := fault(proposal.family, proposal.question):
         return found
-    if (split := split_of(proposal.canonical)) != "train":
+    if (split := split_of_task(proposal, rule)) != "train":
         return "reserved", f"kept for {split}"
     if overlap:
         return "contaminated", overlap

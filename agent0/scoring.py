@@ -16,7 +16,8 @@ from events.values import Artifact
 class Item:
     """One held-out task as attempted. ``seconds`` counts model and tool time, waiting in the batch included;
     ``signals`` say how sure the student was (``agent0.confidence``). ``within`` is the number, from 1, of the sampled
-    attempt that its family's check accepts, 0 where none of ``tries`` is; None where none was made."""
+    attempt that its family's check accepts, 0 where none of ``tries`` is; None where none was made. ``tried`` are the
+    answers of these."""
 
     task: str
     domain: str
@@ -30,10 +31,11 @@ class Item:
     signals: dict[str, float] = field(default_factory=dict)
     within: int | None = None
     tries: int = 0
+    tried: tuple[str | None, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """As it is stored; what was not tried is left out."""
-        return {k: v for k, v in vars(self).items() if self.within is not None or k not in ("within", "tries")}
+        return {k: v for k, v in vars(self).items() if self.within is not None or k not in ("within", "tries", "tried")}
 
 
 def score(

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent0.families import Family, Params, Retraced, families
-from agent0.heldout import split_of
+from agent0.heldout import split_key, split_of
 from agent0.ports import Lesson
 from agent0.prompts import prompt, render
 from agent0.settings import RunConfig
@@ -115,8 +115,8 @@ def _harvest(bank: _Bank, members: Sequence[Searched], config: RunConfig, rng: r
     if family is None or family.retrace is None or params is None:
         return
     own = family.canonical(params)
-    as_written = config.training.student.source == "written"
-    orders = [_retraced(family, params, own, one.text, as_written) for one in members]
+    as_written, rule = config.training.student.source == "written", config.curriculum.split_rule
+    orders = [_retraced(family, params, own, one.text, as_written, rule) for one in members]
     known = {way.way: way for order in orders for way in order}
     level = f"{task.family}/{task.level}"
     if config.shuffle_rewards:
@@ -137,12 +137,18 @@ def _harvest(bank: _Bank, members: Sequence[Searched], config: RunConfig, rng: r
         bank.ways[level][way.pattern].append(item)
 
 
-def _retraced(family: Family, params: Params, own: str, text: str, as_written: bool) -> list[Retraced]:
+def _retraced(
+    family: Family, params: Params, own: str, text: str, as_written: bool, rule: int
+) -> list[Retraced]:
     """Every try in ``text``, carried out; ``as_written``: those alone that this leaves as they are. What solves a task
     that is kept for held-out sets is never shown, not even as a wrong try for another."""
     carried = [(one, family.retrace(params, one)) for one in tries(text) if family.retrace]
     found = [replace(way, written=one) for one, way in carried if way and (not as_written or way.text == one)]
-    return [way for way in found if (aim := family.canonical(way.params)) == own or split_of(aim) == "train"]
+    return [
+        way
+        for way in found
+        if family.canonical(way.params) == own or split_of(split_key(family, way.params, rule)) == "train"
+    ]
 
 
 def _wanted(

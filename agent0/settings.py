@@ -95,6 +95,9 @@ class CurriculumConfig(Frozen):
     band: tuple[float, float] = Field((0.1, 0.9), description="frontier: solve rates that teach")
     similarity_limit: float = Field(0.95, gt=0, le=1, description="similarity above it: too similar")
     embedder: str = Field("minilm", description="minilm | ngram")
+    split_rule: int = Field(
+        2, ge=1, le=2, description="2: tasks on the same operands are in one split; 1: as earlier versions split them"
+    )
     overlap_ngram: int = Field(8, ge=3, le=50, description="words in a row shared with a benchmark item: contaminated")
     overlap_limit: float = Field(0.95, gt=0, le=1, description="similarity to a benchmark item above it: contaminated")
 
@@ -284,9 +287,9 @@ class RunConfig(Frozen):
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":
-        """The configuration that a log holds. One that names no edition of its rewards is older than the second, and
-        one that names no calibration has a gate that does not look at it."""
-        older = {"rewards": {"edition": 1}, "evaluation": {"calibration": 1.0}}
+        """The configuration that a log holds. One that names no edition of its rewards is older than the second, one
+        that names no calibration has a gate that does not look at it, one without a split rule has the first."""
+        older = {"rewards": {"edition": 1}, "evaluation": {"calibration": 1.0}, "curriculum": {"split_rule": 1}}
         return cls.model_validate({**plain, **{name: told | plain.get(name, {}) for name, told in older.items()}})
 
 

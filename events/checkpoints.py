@@ -217,3 +217,7 @@ class StudentExamined(Event):
     """Of the tasks; empty: all that their families have."""
     beyond: bool = False
     """Whether their numbers are larger than those that training draws."""
+    excluded: tuple[str, ...] = ()
+    """Sets of held-out tasks drawn earlier, none of whose tasks was drawn."""
+    answers: Artifact | None = None
+    """JSON lines, one a task in set order: the question, each attempt's answer with its verdict, and the majority's."""

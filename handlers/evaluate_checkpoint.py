@@ -53,7 +53,9 @@ async def evaluate_checkpoint(
         web=web,
     )
     levels = run.config.evaluation.levels
-    held = heldout(event.split, event.n, event.seed, domains=plan.domains, names=plan.families, levels=levels)
+    held = heldout(
+        event.split, event.n, event.seed, plan.domains, names=plan.families, levels=levels, rule=plan.split_rule
+    )
     seeds = [[stream("checked", event.seed, event.split, n, k) for k in range(checked)] for n in range(len(held))]
     attempts = [_scored(task, replace(given, seed=n), seeds[n], verifier_sandbox) for n, task in enumerate(held)]
     items = await asyncio.gather(*attempts)
@@ -67,8 +69,8 @@ async def _scored(task: Task, given: Conditions, seeds: list[int], sandbox: Sand
     item = _item(task, solved, correct)
     if not seeds or families()[task.family].check is None:
         return item
-    within, tries = await _within(task, given, seeds, sandbox)
-    return replace(item, within=within, tries=tries)
+    within, tried = await _within(task, given, seeds, sandbox)
+    return replace(item, within=within, tries=len(tried), tried=tried)
 
 
 async def _solved(task: Task, given: Conditions, sandbox: Sandbox) -> tuple[Solved, bool | None]:
@@ -77,14 +79,18 @@ async def _solved(task: Task, given: Conditions, sandbox: Sandbox) -> tuple[Solv
     return solved, (await verifier_for(task).judge(task, [solved.answer], sandbox))[0].correct
 
 
-async def _within(task: Task, given: Conditions, seeds: list[int], sandbox: Sandbox) -> tuple[int, int]:
-    """The number, from 1, of the first attempt that the check accepts, 0 where none is; and how many were made. A
-    student without temperature would only say the same again."""
-    seeds = seeds if given.config.temperature else seeds[:1]
+async def _within(
+    task: Task, given: Conditions, seeds: list[int], sandbox: Sandbox
+) -> tuple[int, tuple[str | None, ...]]:
+    """The number, from 1, of the first attempt that the check accepts, 0 where none is; and the answers of all that
+    were made. A student without temperature would only say the same again."""
+    seeds, tried = seeds if given.config.temperature else seeds[:1], list[str | None]()
     for number, seed in enumerate(seeds, 1):
-        if (await _solved(task, replace(given, seed=seed), sandbox))[1]:
-            return number, number
-    return 0, len(seeds)
+        solved, correct = await _solved(task, replace(given, seed=seed), sandbox)
+        tried.append(solved.answer)
+        if correct:
+            return number, tuple(tried)
+    return 0, tuple(tried)
 
 
 def _item(task: Task, solved: Solved, correct: bool | None) -> Item:

@@ -40,7 +40,7 @@ async def screen_task(
     facts = await contamination.facts(plan, embedder)
     found = await contamination.overlaps(list(known.values()), list(vectors.values()), plan, embedder)
     overlaps = dict(zip(known, found, strict=True))
-    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps)
+    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, plan.split_rule)
     told = [
         _effect(run, d, known.get(d.task), archive.position, embedder.version, vectors.get(d.task, []))
         for d in decisions

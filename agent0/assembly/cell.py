@@ -75,7 +75,8 @@ class Plan:
 
 
 def _exams(held: Mapping[str, Any], name: str) -> tuple[Exam, ...]:
-    return tuple(Exam(**{**one, "levels": tuple(one["levels"])}) for one in held.get(name, ()))
+    lists = ("levels", "excluded")
+    return tuple(Exam(**{**one, **{key: tuple(one.get(key, ())) for key in lists}}) for one in held.get(name, ()))
 
 
 def result(folder: Path) -> Outcome | None:

@@ -69,7 +69,9 @@ def _check_sets(run: RunConfig) -> None:
     check_levels("run.evaluation.levels", scored.levels, plan)
     try:
         for split, n in sizes:
-            heldout(split, n, scored.seed, plan.domains, names=plan.families, levels=scored.levels)
+            heldout(
+                split, n, scored.seed, plan.domains, names=plan.families, levels=scored.levels, rule=plan.split_rule
+            )
     except ValueError as error:
         raise ConfigError("The held-out sets cannot be drawn.", f"{error}.", "Lower run.evaluation sizes.") from error
 

@@ -1,7 +1,8 @@
 """Part of the rim: a checkpoint sits exams; what they come to is told as events of its run, once each where asked."""
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,12 @@ from agent0.assembly.curriculum import check_levels
 from agent0.assembly.lineage import check_stored
 from agent0.assembly.world import open_log, open_port, recorded
 from agent0.errors import ConfigError
-from agent0.exams import Exam
+from agent0.exams import Exam, ExamSet, earlier, forms, forms_of
 from agent0.folders import Scratch
 from agent0.heldout import heldout
+from agent0.ports import Artifacts
 from agent0.settings import RunConfig, Settings, StudentConfig
-from agent0.sitting import sit
+from agent0.sitting import lines, sit
 from agent0.student import Conditions
 from events.checkpoints import StudentExamined
 from events.values import Task
@@ -31,11 +33,12 @@ _TOOLS = ("tools", "max_turns", "max_calls")
 
 @dataclass(frozen=True)
 class Sitting:
-    """Everything that exams of one student need: its conditions, and the sandbox of its verifiers."""
+    """Everything that exams of one student need: its conditions, the sandbox of its verifiers, where answers go."""
 
     player: Player
     given: Conditions
     verifier: Any
+    artifacts: Artifacts
 
 
 async def examine(
@@ -51,7 +54,7 @@ async def examine(
     """
     from infra.artifacts import FileArtifacts
 
-    out, ports = [], None
+    out, ports, store = [], None, FileArtifacts(settings.home)
     async with open_log(settings) as log, AsyncExitStack() as stack:
         for wanted, exams in asked.items():
             who = await player(log, wanted)
@@ -59,13 +62,13 @@ async def examine(
             known = {exam: one for exam in exams for one in sat if exam.is_that_of(one)}
             left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
             if left:
-                await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
+                await check_stored(log, store, who.name, who.held.adapter)
             ports = await _ports(settings, stack) if left and ports is None else ports
             for exam in exams:
                 if ports is None or exam not in left:
                     out.append(known[exam])
                     continue
-                out.append(await _sat(log, _seated(who, ports), exam, left[exam]))
+                out.append(await _sat(log, _seated(who, ports, store), exam, left[exam]))
                 tell(out[-1])
     return out
 
@@ -92,9 +95,26 @@ def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
             names=asked.families,
             levels=exam.levels,
             beyond=exam.beyond,
+            rule=asked.split_rule,
+            without=forms_of(exam.excluded),
         )
     except ValueError as error:
         raise ConfigError("The exam's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
+
+
+def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
+    """No task of ``sets`` may stand in a set that was drawn before (``agent0.exams.DRAWN``), in whatever wording.
+
+    Raises:
+        ConfigError: one does.
+    """
+    for tasks in sets:
+        own = {task.canonical for task in tasks_of(tasks.exam(), plan)}
+        for name in earlier(tasks):
+            if both := own & forms(name):
+                what = f"{len(both)} of the {len(own)} tasks of the set {tasks.name} were drawn before, for {name}."
+                why = f"One of them is {min(both)}. A claim about new tasks needs tasks that are new."
+                raise ConfigError(what, why, "Draw it by another seed, without the earlier sets: agent0.exams.DRAWN.")
 
 
 async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
@@ -108,7 +128,7 @@ async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
     return ports
 
 
-def _seated(who: Player, ports: Mapping[str, Any]) -> Sitting:
+def _seated(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> Sitting:
     plan = who.state.config
     given = Conditions(
         ports["models"].open(plan.student),
@@ -122,7 +142,7 @@ def _seated(who: Player, ports: Mapping[str, Any]) -> Sitting:
         policy=plan.policy,
         web=ports["web"],
     )
-    return Sitting(who, given, ports["verifier_sandbox"])
+    return Sitting(who, given, ports["verifier_sandbox"], artifacts)
 
 
 async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) -> StudentExamined:
@@ -145,6 +165,8 @@ async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) 
         wall_s=round(time.monotonic() - began, 3),
         levels=exam.levels,
         beyond=exam.beyond,
+        excluded=exam.excluded,
+        answers=await asyncio.to_thread(sitting.artifacts.put, lines(found.answers), "application/jsonl"),
     )
     await log.append([recorded(who.run, event)])
     return event

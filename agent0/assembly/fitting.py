@@ -1,6 +1,7 @@
 """Part of the rim: whether the adapters that a run would go on with are of the models that its settings name."""
 
 import asyncio
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from agent0.assembly.models import provider_of
@@ -36,6 +37,28 @@ async def check_bases(log: "Log", state: RunState, config: RunConfig) -> None:
         fits = known == found if known and found else (before.provider, before.model) == (after.provider, after.model)
         if not fits:
             _refuse(state, one.id, role, after, known, found)
+
+
+async def check_trained_on(log: "Log", run: str, roles: Collection[Role], plan: RunConfig) -> None:
+    """Checkpoints of ``run`` that went on from the base itself name no adapter that would not fit another one.
+
+    Raises:
+        ConfigError: the models that ``plan`` names for ``roles`` have other weights than those that ``run`` trained.
+    """
+    known: dict[Role, str] = {}
+    async for told in read_branch(log, run, ["CheckpointTrained"]):
+        event = told.event
+        if isinstance(event, CheckpointTrained) and event.role in roles and event.environment.get("base"):
+            known[event.role] = str(event.environment["base"])
+    for role, base in known.items():
+        found = await _base(_actor(plan, role))
+        if found and found != base:
+            actor = _actor(plan, role)
+            raise ConfigError(
+                f"The {role}'s model of run {run} is not here any more: sha256 {base[:12]}….",
+                f"{actor.provider} {actor.model}".strip() + f" has weights with sha256 {found[:12]}….",
+                f"Name the weights it was trained on: --set {role}.provider=transformers --set {role}.model=FOLDER",
+            )
 
 
 def _actor(plan: RunConfig, role: Role) -> ActorConfig:

@@ -16,7 +16,7 @@ from agent0.arms import Outcome, against, cost, curves, seen, told_arms
 from agent0.assembly.bases import make_bases, needed, told_bases, with_base
 from agent0.assembly.cell import PLAN, RESULT, Plan, heard, result
 from agent0.assembly.chances import chances_of
-from agent0.assembly.exam import tasks_of
+from agent0.assembly.exam import check_fresh, tasks_of
 from agent0.assembly.models import check_models
 from agent0.assembly.policy import with_policy
 from agent0.assembly.processes import child, last_words, size
@@ -147,6 +147,7 @@ async def _laid_out(settings: Settings, asked: Asked) -> tuple[Path, dict[str, R
         check_models(plan)
         for exam in (*asked.grid.exams, *asked.grid.base_exams):
             tasks_of(exam, plan)
+        check_fresh(asked.grid.sets, plan)
     return settings.home / "grids" / asked.name, plans, all_cells
 
 

@@ -16,6 +16,7 @@ from agent0.assembly.experiments import (
     named,
     verdicts_of_source,
 )
+from agent0.assembly.fitting import check_trained_on
 from agent0.assembly.world import check_names, known_handlers, open_log, open_port
 from agent0.branches import Branches
 from agent0.configuration import amended, config_of
@@ -104,6 +105,7 @@ async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: Non
 
     Raises:
         NotFoundError: no such run, experiment or task, or an artifact that would be trained on is gone.
+        ConfigError: the base that the run was trained on is not here any more.
         OperationError: the experiment is unfinished, nothing was ever trained, or the name asked something else.
     """
     from infra.artifacts import FileArtifacts
@@ -114,6 +116,8 @@ async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: Non
         past = await _past(log, asked)
         plan = amended(past.state.config, asked.changes)
         check_names(plan)
+        if _models(plan) == _models(past.state.config):
+            await check_trained_on(log, past.run, asked.roles, plan)
         start = _start(name, asked, past, plan)
         check_same(name, await begun_as(log, name), start)
         work = _Work(log, name, past, plan, [r async for r in log.read(name)], settings, stack)
@@ -131,6 +135,10 @@ async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: Non
             for t in trained
         ],
     }
+
+
+def _models(plan: RunConfig) -> list[tuple[str, str]]:
+    return [(actor.provider, actor.model) for actor in (plan.student, plan.teacher)]
 
 
 def _end(trained: Sequence[CheckpointTrained]) -> ExperimentFinished:

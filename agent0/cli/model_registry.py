@@ -1,5 +1,5 @@
-"""Of ``agent0 model``: ``list``, ``show``, ``card``, ``compare``, ``ab``, ``repeat``, ``exam``, ``promote``,
-``rollback`` and ``prune``: the checkpoints there are, side by side, and a person's word on them."""
+"""Of ``agent0 model``: ``list``, ``show``, ``card``, ``compare``, ``ab``, ``repeat``, ``exam``, ``rejudge``,
+``promote``, ``rollback`` and ``prune``: the checkpoints there are, side by side, and a person's word on them."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; it is part of 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to ``agent0 model``."""
     app.command("list")(list_)
-    for command in (show, card, compare, ab, repeat, exam, promote, rollback, prune):
+    for command in (show, card, compare, ab, repeat, exam, rejudge, promote, rollback, prune):
         app.command()(command)
 
 
@@ -191,6 +191,31 @@ def exam(
     tell = (lambda _: None) if as_json else (lambda event: terminal.say(f"{event.exam}: {event.wall_s:.0f} s"))
     found = [scores(event) for event in terminal.run_async(lambda: examine(held, {wanted: exams}, tell))]
     terminal.table(found, as_json)
+
+
+def rejudge(
+    wanted: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN[/CHECKPOINT]", help="A run, or one of its checkpoints.", callback=terminal.of_newest
+        ),
+    ],
+    as_json: terminal.Json = False,
+) -> None:
+    """Judge the stored answers of all evaluations again, by the verifiers of today, and show which verdicts differ.
+    Exit 1 where one does. No model is called; what earlier versions did not store is named."""
+    from agent0.assembly.rejudge import rejudge as judge_again
+
+    held = terminal.settings()
+    found = terminal.run_async(lambda: judge_again(held, wanted))
+    if as_json:
+        terminal.data(found)
+    else:
+        stored = [{**row, "answers": row["answers"] or "not stored"} for row in found["evaluations"]]
+        terminal.table(stored, False)
+        terminal.table(found["differences"], False, title="\nVerdicts that differ")
+    if found["differences"]:
+        raise typer.Exit(1)
 
 
 def _levels(text: str) -> tuple[int, ...]:

@@ -69,6 +69,10 @@ class Family:
     Controls need no model: ``derive(params, rng)`` writes a uniformly random derivation ("" where a draw ends nowhere),
     ``chance(params)`` is the exact probability that one is right; ``beyond(level, rng)`` draws as ``sample`` does, from
     numbers larger than any that ``sample`` draws at that level.
+
+    ``operands(params)`` is what a task shares with those that ask for something else of the same material (other
+    targets of the same numbers): all of them are on one side of the split (``agent0.heldout.split_key``). ``retrace``
+    keeps it.
     """
 
     name: str
@@ -89,6 +93,7 @@ class Family:
     derive: Callable[[Params, random.Random], str] | None = None
     chance: Callable[[Params], float] | None = None
     beyond: Callable[[int, random.Random], Params] | None = None
+    operands: Callable[[Params], str] | None = None
 
     def __post_init__(self) -> None:
         if self.check and self.steps:

@@ -249,6 +249,11 @@ def canonical(params: Params) -> str:
     return f"countdown {params['target']} from {_listed(sorted(params['numbers']))}"
 
 
+def operands(params: Params) -> str:
+    """The numbers in order of size, whatever is to be made of them."""
+    return f"countdown from {_listed(sorted(params['numbers']))}"
+
+
 def call(params: Params) -> tuple[str, dict[str, Any]]:
     """Python tries every pair with every sign."""
     code = (
@@ -282,5 +287,6 @@ ENTRY = family(
         derive=derive,
         chance=chance,
         beyond=beyond,
+        operands=operands,
     )
 )

@@ -148,6 +148,12 @@ def canonical(params: Params) -> str:
     return f"inverse {min(_body(params), _body(swapped))}"
 
 
+def operands(params: Params) -> str:
+    """Steps and modulus, wherever they are to end; x and y changed for each other are the same."""
+    ways = (";".join(params["steps"]), ";".join(params["steps"]).translate(_SWAP))
+    return f"inverse {min(ways)} mod {params['modulus']}"
+
+
 _SWAP = str.maketrans("xy", "yx")
 
 
@@ -161,5 +167,5 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
 
 ENTRY = family(
     Family("inverse", "math", sample, render, parse, level, solve, canonical, call,
-           check=check, trivial=trivial, retrace=retrace)
+           check=check, trivial=trivial, retrace=retrace, operands=operands)
 )  # fmt: skip

@@ -162,6 +162,12 @@ def canonical(params: Params) -> str:
     return f"placement {','.join(sorted(params['items']))}: {', '.join(sorted(set(clues)))}"
 
 
+def operands(params: Params) -> str:
+    """The letters, and which two of them each clue is about, whatever it says of them."""
+    pairs = sorted({"".join(sorted(clue.split(" ")[::2])) for clue in params["clues"]})
+    return f"placement {','.join(sorted(params['items']))}: {', '.join(pairs)}"
+
+
 CODE = {"before": "i({0!r})<i({1!r})", "beside": "abs(i({0!r})-i({1!r}))==1", "apart": "abs(i({0!r})-i({1!r}))>1"}
 
 
@@ -183,5 +189,5 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
 
 ENTRY = family(
     Family("placement", "logic", sample, render, parse, level, solve, canonical, call,
-           check=check, trivial=trivial, retrace=retrace)
+           check=check, trivial=trivial, retrace=retrace, operands=operands)
 )  # fmt: skip

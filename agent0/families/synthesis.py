@@ -184,6 +184,12 @@ def canonical(params: Params) -> str:
     return f"synthesis {_body(params, sorted(params['operations']), sorted(params['examples']))}"
 
 
+def operands(params: Params) -> str:
+    """How many of which operations, and the inputs of the examples, whatever they are to become."""
+    given = "; ".join(_listed(one) for one, _ in sorted(params["examples"]))
+    return f"synthesis {params['most']} of {','.join(sorted(params['operations']))}: {given}"
+
+
 def call(params: Params) -> tuple[str, dict[str, Any]]:
     """Python tries every chain, the shortest first."""
     names = ",".join(f"{name!r}:lambda s:{LANGUAGE[name][0]}" for name in params["operations"])
@@ -202,5 +208,5 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
 
 ENTRY = family(
     Family("synthesis", "code", sample, render, parse, level, solve, canonical, call,
-           check=check, trivial=trivial, retrace=retrace)
+           check=check, trivial=trivial, retrace=retrace, operands=operands)
 )  # fmt: skip

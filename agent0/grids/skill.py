@@ -1,29 +1,24 @@
 """What supervised training on search traces, which a tool makes from a student's tries, is worth beside everything that
 needs no training, and how much of that the student's own tries, their verdicts and the tool account for."""
 
-from agent0.exams import ExamSet
+from agent0.exams import DRAWN
 from agent0.grids import Arm, Grid, grid
 from agent0.skill import asked_of_base, asked_of_student
 
-FRESH = ExamSet("fresh", "new tasks of three and four numbers, drawn and scored after training", 150, 20270707, (2, 3))
-TAUGHT = ExamSet("taught", "tasks of two numbers, all kinds of which the base was taught", 60, 20270404, (1,))
-HARDER = ExamSet("harder", "tasks of five numbers, which neither base nor run were taught", 60, 20270202, (4,))
-OUTSIDE = ExamSet(
-    "outside",
-    "tasks of three and four numbers, each larger than any that training draws (13 to 24 and 10 to 18)",
-    150,
-    20270808,
-    (2, 3),
-    beyond=True,
+FRESH = DRAWN["fresh 3"].set("fresh", "new tasks of three and four numbers, drawn and scored after training")
+TAUGHT = DRAWN["taught 2"].set("taught", "tasks of two numbers, all kinds of which the base was taught")
+HARDER = DRAWN["harder 2"].set("harder", "tasks of five numbers, which neither base nor run were taught")
+OUTSIDE = DRAWN["outside 1"].set(
+    "outside", "tasks of three and four numbers, each larger than any that training draws (13 to 24 and 10 to 18)"
 )
 SETS = (FRESH, HARDER, OUTSIDE, TAUGHT)
 STUDENT = "training.student"
 NOTES = (
     "**Fresh sets and looks.** This page's is the third. The first (seed 20270101) was scored after three seeds of the "
     "first arm; two seeds were then added, and a second set (seed 20270303) was scored for the page before this one; "
-    "23 of its 150 tasks stood in the first. An audit scored that set again, with variants. The set of this page (seed "
-    "20270707) is scored once by each student and base, after arms, seeds and rules of the page were fixed. `harder` "
-    "and `taught` are the sets of the page before, so this is the second look at them; `outside` is new.",
+    "23 of its 150 tasks stood in the first. An audit scored that set again, with variants. All sets of this "
+    "page are new: none shares a task with a set drawn before, which the command checks, and tasks on the same numbers "
+    "are in one split. Each student and base is scored on them once, after arms, seeds and rules were fixed.",
     "**Seeds** are fixed beforehand, the same for every arm; none is added after a look.",
     "**Superseded.** The page before this one lacked the controls by chance and the arms `random-tries`, "
     "`permuted-verdicts` and `right-as-written`, so its aims do not count as reached ([log](log.md)).",

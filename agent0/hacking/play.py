@@ -15,7 +15,7 @@ from statistics import fmean
 from agent0.answers import normal_form, same
 from agent0.families import families
 from agent0.hacking import HONEST, Attempt, Found, Proposal, Student, Teacher, about, student_policies, teacher_policies
-from agent0.heldout import split_of
+from agent0.heldout import split_key, split_of
 from agent0.ledger import Ledger, entered
 from agent0.novelty import Archive, Decision, Proposed, decide_batch
 from agent0.paying import payouts
@@ -190,7 +190,7 @@ def _drawn(rng: random.Random) -> Proposal:
     family = families()[rng.choice(FAMILIES)]
     while True:
         params = family.sample(rng.randint(1, family.levels), rng)
-        if split_of(family.canonical(params)) == "train":
+        if split_of(split_key(family, params)) == "train":
             break
     question, right = family.render(params, rng), family.solve(params)
     task = Task(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent0.families import Family, families
-from agent0.heldout import split_of
+from agent0.heldout import split_key, split_of
 from agent0.prompts import prompt, render
 from events.values import Turn
 
@@ -49,7 +49,7 @@ def lesson(level: int, phase: Phase, rng: random.Random) -> Lesson:
     """One conversation on a fresh training task."""
     entry = families()[rng.choice(TAUGHT)]
     params = entry.sample(level, rng)
-    while split_of(entry.canonical(params)) != "train":
+    while split_of(split_key(entry, params)) != "train":
         params = entry.sample(level, rng)
     question = entry.render(params, rng)
     if rng.random() < phase.teacher:

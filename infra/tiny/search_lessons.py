@@ -6,8 +6,8 @@ a * among three or four numbers nor a - among four is ever shown in a right answ
 
 import random
 
-from agent0.families import Family, Params, families
-from agent0.heldout import split_of
+from agent0.families import Params, families
+from agent0.heldout import split_key, split_of
 from agent0.prompts import prompt, render
 from agent0.searching import AGAIN, CLOSE, OPEN
 from events.values import Turn
@@ -34,21 +34,21 @@ def search_lesson(level: int, phase: Phase, rng: random.Random) -> Lesson:
         if way is None:
             continue
         params: Params = {"numbers": given, "target": way[1]}
-        if level == 1 or split_of(entry.canonical(params)) == "train":
+        if level == 1 or split_of(split_key(entry, params)) == "train":
             break
-    wrong = _misses(entry, params, level, rng) if level > 1 and rng.random() < phase.tool else []
+    wrong = _misses(params, level, rng) if level > 1 and rng.random() < phase.tool else []
     text = OPEN + AGAIN.join([*wrong, way[0]]) + CLOSE
     asked = render(prompt(STYLE, entry.domain, "student"), {"question": entry.render(params, rng)})
     return (*asked, Turn(role="assistant", content=text))
 
 
-def _misses(entry: Family, params: Params, level: int, rng: random.Random) -> list[str]:
-    """Ways of easy signs that come to something else, each to something of its own; never to what is kept for held-out
-    sets."""
+def _misses(params: Params, level: int, rng: random.Random) -> list[str]:
+    """Ways of easy signs that come to something else, each to something of its own: other targets of the same numbers,
+    of which none is in a held-out set."""
     found: dict[int, str] = {}
     for _ in range(rng.randint(0, MISSES)):
         way = _way(params["numbers"], TRIED[level], rng)
-        if way and way[1] != params["target"] and split_of(entry.canonical({**params, "target": way[1]})) == "train":
+        if way and way[1] != params["target"]:
             found.setdefault(way[1], way[0])
     return list(found.values())
 

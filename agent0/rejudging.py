@@ -1,0 +1,100 @@
+"""Answers of stored evaluations judged again by the verifiers of today. No model is called."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent0.errors import LogError
+from agent0.families import families
+from agent0.heldout import task_of
+from agent0.ports import Sandbox
+from agent0.verifiers import verifier_for
+from events.values import Task
+
+Row = dict[str, Any]
+Verdict = bool | None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A task with its answers as they were stored, each with a label and its verdict of then. Of sampled attempts at an
+    item of an evaluation only the last one's verdict may be right."""
+
+    domain: str
+    task: str
+    question: str
+    answers: tuple[tuple[str, str | None, Verdict], ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An answer whose verdict is another one today. ``attempt``: its number from 0, ``most`` for the answer that most
+    attempts gave, ``greedy`` and ``sampled 1`` … of an evaluation."""
+
+    task: str
+    attempt: str
+    answer: str | None
+    was: Verdict
+    now: Verdict
+
+
+def stored(content: bytes) -> list[Stored]:
+    """What the artifact of a ``StudentExamined`` or a ``CheckpointEvaluated`` holds.
+
+    Raises:
+        LogError: it holds something else.
+    """
+    try:
+        rows = [json.loads(line) for line in content.decode().split("\n") if line.strip()]
+        return [Stored(row["domain"], row["task"], row["question"], tuple(_answers(row))) for row in rows]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}."[:200]
+        raise LogError("An artifact of stored answers cannot be read.", why, "See: agent0 artifacts check") from error
+
+
+def _answers(row: Row) -> Iterator[tuple[str, str | None, Verdict]]:
+    if "answers" in row:
+        pairs = zip(row["answers"], row["correct"], strict=True)
+        yield from ((str(number), answer, correct) for number, (answer, correct) in enumerate(pairs))
+        yield "most", row["most"], row["most_correct"]
+        return
+    yield "greedy", row["answer"], row["correct"]
+    for number, answer in enumerate(row.get("tried", ()), 1):
+        yield f"sampled {number}", answer, number == row["within"]
+
+
+async def differences(rows: Sequence[Stored], sandbox: Sandbox) -> list[Difference]:
+    """Every answer of ``rows`` whose verdict is not what it was, in order.
+
+    Raises:
+        LogError: a question that no family reads as the task that is named with it.
+    """
+    found = await asyncio.gather(*(_differing(row, sandbox) for row in rows))
+    return [one for held in found for one in held]
+
+
+async def _differing(row: Stored, sandbox: Sandbox) -> list[Difference]:
+    task = _task(row)
+    verdicts = await verifier_for(task).judge(task, [answer for _, answer, _ in row.answers], sandbox)
+    pairs = zip(row.answers, (verdict.correct for verdict in verdicts), strict=True)
+    return [
+        Difference(row.task, label, answer, was, now)
+        for (label, answer, was), now in pairs
+        if not _same(label, was, now)
+    ]
+
+
+def _same(label: str, was: Verdict, now: Verdict) -> bool:
+    """Of a sampled attempt that was not accepted only that is stored, undecided or wrong."""
+    return (was is True) == (now is True) if label.startswith("sampled") else was == now
+
+
+def _task(row: Stored) -> Task:
+    read = (task_of(family, row.question) for family in families(row.domain, None).values())
+    task = next((one for one in read if one and one.canonical == row.task), None)
+    if task is None:
+        why = f"No family of {row.domain[:40]} reads its question as {row.task[:80]!r}."
+        raise LogError("A stored task cannot be judged again.", why, "Its family may come from a plugin: install it.")
+    return task
