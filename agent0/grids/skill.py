@@ -18,12 +18,15 @@ OUTSIDE = ExamSet(
 )
 SETS = (FRESH, HARDER, OUTSIDE, TAUGHT)
 STUDENT = "training.student"
+SCORED = (20270101, 20270202, 20270303, 20270404)
+"""Seeds of sets that students of this profile were scored on for an earlier page."""
+AGAIN = [one.name for one in SETS if one.seed in SCORED]
 NOTES = (
     "**Fresh sets and looks.** This page's is the third. The first (seed 20270101) was scored after three seeds of the "
     "first arm; two seeds were then added, and a second set (seed 20270303) was scored for the page before this one; "
     "23 of its 150 tasks stood in the first. An audit scored that set again, with variants. The set of this page (seed "
-    "20270707) is scored once by each student and base, after arms, seeds and rules of the page were fixed. `harder` "
-    "and `taught` are the sets of the page before, so this is the second look at them; `outside` is new.",
+    f"{FRESH.seed}) is scored once by each student and base, after arms, seeds and rules of the page were fixed. "
+    f"Scored for an earlier page, too: {', '.join(AGAIN) or 'none of the sets'}.",
     "**Seeds** are fixed beforehand, the same for every arm; none is added after a look.",
     "**Superseded.** The page before this one lacked the controls by chance and the arms `random-tries`, "
     "`permuted-verdicts` and `right-as-written`, so its aims do not count as reached ([log](log.md)).",
