@@ -45,7 +45,8 @@ def test_random_expressions_solve_what_the_set_of_the_page_holds_as_often_as_an_
     """41 % of an earlier fresh set and 17 % of the tasks of five numbers, within eight."""
     plan = load("search", env={}).run
     older = ExamSet("fresh", "an earlier set", 150, 20270303, (2, 3))
-    found = chances_of((older, grids()["skill"].sets[1]), plan, {0: packaged("search")})
+    five = ExamSet("harder", "five numbers", 60, 20270202, (4,))
+    found = chances_of((older, five), plan, {0: packaged("search")})
     fresh, harder = (fmean(one.within(8).values()) for one in found.values())
     assert (round(fresh, 2), round(harder, 2)) == (0.41, 0.17)
     assert all(one.tokens and 5 < one.tokens < 40 for one in found.values())
