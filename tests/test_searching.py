@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.families import Family, Params, Retraced, families
-from agent0.heldout import split_of, task_of
+from agent0.heldout import split_key, split_of, split_of_task, task_of
 from agent0.ports import Lesson
 from agent0.searching import AGAIN, OPEN, Searched, lessons, tries
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
@@ -28,7 +28,7 @@ def task(rng: random.Random, level: int = 2, entry: Family = COUNTDOWN) -> Task:
     while True:
         params = entry.sample(level, rng)
         found = task_of(entry, entry.render(params, rng))
-        if found and split_of(found.canonical) == "train":
+        if found and split_of_task(found) == "train":
             return found
 
 
@@ -185,11 +185,11 @@ def test_a_lesson_ends_right_and_its_wrong_tries_are_wrong(entry: Family) -> Non
     for lesson in lessons(attempts(1, entry=entry), 300, config(), 7):
         said = lesson.turns[-1].content
         params = read(entry, question(lesson))
-        assert split_of(entry.canonical(params)) == "train"
+        assert split_of(split_key(entry, params)) == "train"
         *wrong, last = tries(said) if lesson.closed else [*tries(said), ""]
         assert all(judge(entry, params, one) for one in wrong)
         reached = [retraced(entry, params, one) for one in wrong]
-        assert all(way and split_of(entry.canonical(way.params)) == "train" for way in reached)
+        assert all(way and split_of(split_key(entry, way.params)) == "train" for way in reached)
         assert not lesson.closed or judge(entry, params, last) == ""
         assert len({*wrong}) == len(wrong)
 
