@@ -212,7 +212,8 @@ class _Teller(TaskTeller):
         self.tell(
             checkpoints.StudentExamined(
                 exam="8 at T=1", checkpoint="student-0", split="test", seed=3, attempts=8, temperature=1.0,
-                right=(0, 3, 8), majority="0?1", tokens=900, wall_s=1.5, levels=(2, 3),
+                right=(0, 3, 8), majority="0?1", tokens=900, wall_s=1.5, levels=(2, 3), excluded=("fresh 1", "fresh 2"),
+                answers=Artifact(sha256=sha256("answers"), size=900, media="application/jsonl"),
             )
         )  # fmt: skip
         sha = sha256("student-0")

@@ -10,7 +10,7 @@ import pytest
 from agent0.assembly.world import open_log
 from agent0.configuration import config_of, load
 from events.base import Event, record
-from events.checkpoints import CheckpointPromoted, CheckpointTrained
+from events.checkpoints import CheckpointPromoted, CheckpointTrained, TrainingRequested
 from events.runs import RunStarted
 from events.values import Artifact, Role
 from infra.models.tiny import BASE
@@ -20,6 +20,17 @@ from tests.terminal import agent0
 NOON = datetime(2026, 1, 1, tzinfo=UTC)
 OTHER = "ab" * 32
 """Digest of a base that is not here."""
+ASKED = TrainingRequested(
+    checkpoint="student-5",
+    role="student",
+    iteration=0,
+    parent="base",
+    until=1,
+    after=0,
+    replay_after=0,
+    seed=0,
+    state_sha="",
+)
 
 
 def begun(profile: str) -> RunStarted:
@@ -45,6 +56,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "own": [begun("tiny"), *gone_on_with("student-1", digest(BASE))],
         "bare": [begun("tiny"), gone_on_with("student-2", digest(BASE))[0]],
         "old": [begun("scripted"), *gone_on_with("student-3", "")],
+        "bare-replaced": [begun("tiny"), ASKED, gone_on_with("student-5", OTHER)[0]],
         "replaced": [begun("tiny"), *gone_on_with("student-4", OTHER)],
     }
 
@@ -84,3 +96,12 @@ def test_a_run_whose_base_was_replaced_is_not_gone_on_with(home: Path) -> None:
     assert said.code == 2 and "trained on other weights" in said.err
     kinds = [one["type"] for one in agent0("events", "tail", "--run", "replaced", "--json", home=home).lines]
     assert sorted(kinds) == ["CheckpointPromoted", "CheckpointTrained", "RunStarted"]
+
+
+def test_a_run_whose_base_was_replaced_is_not_trained_again_on_the_other(home: Path) -> None:
+    """A first checkpoint goes on from the base itself: it has no adapter that would not fit."""
+    said = agent0("experiment", "retrain", "bare-replaced", "--name", "again", home=home)
+    assert said.code == 2, said.err
+    assert OTHER[:12] in said.err and digest(BASE)[:12] in said.err and "student.model=FOLDER" in said.err
+    kinds = [one["type"] for one in agent0("events", "tail", "--run", "bare-replaced", "--json", home=home).lines]
+    assert sorted(kinds) == ["CheckpointTrained", "RunStarted", "TrainingRequested"]

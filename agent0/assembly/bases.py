@@ -66,8 +66,11 @@ async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], tell:
 
 
 def _same(base: Path, seed: int, mix: dict[str, Any]) -> bool:
+    from infra.tiny.build import split_rule
+
     told = provenance(base)
-    return (told.get("seed"), told.get("mix")) == (seed, mix)
+    known = (told.get("seed"), told.get("mix"), told.get("split_rule", 1))
+    return known == (seed, mix, split_rule(mix["course"]))
 
 
 def provenance(base: Path) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from agent0.families import families
+from agent0.heldout import RULE
 from infra.models.engine_chat import Chat
 from infra.tiny.lessons import TAUGHT, Phase, lesson, lessons, weights
 from infra.tiny.search_lessons import SEARCH_MARKUP, SEARCHED, search_lesson
@@ -75,6 +77,12 @@ def read_mix(path: Path) -> Mix:
     if course not in COURSES:
         raise ValueError(f"there is no course {course!r}: {', '.join(COURSES)}")
     return Mix(phases, int(found.get("batch", Mix(()).batch)), course)
+
+
+def split_rule(course: str) -> int:
+    """The rule by which what ``course`` teaches is kept apart from held-out tasks; all rules are one to families whose
+    tasks share no operands."""
+    return RULE if any(families()[name].operands for name in COURSES[course][1]) else 1
 
 
 def make_model(vocabulary: int, stop: int, pad: int) -> Any:
@@ -185,7 +193,8 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     parameters = sum(p.numel() for p in model.parameters())
     steps = sum(phase.steps for phase in mix.phases)
     card = ModelCard(out, digest, parameters, steps, round(seconds, 1), round(loss, 4))
-    provenance = {**asdict(card), "path": None, "seed": seed, "mix": asdict(mix), "torch": torch.__version__}
+    made = {"seed": seed, "mix": asdict(mix), "split_rule": split_rule(mix.course), "torch": torch.__version__}
+    provenance = {**asdict(card), "path": None, **made}
     del provenance["path"]
     told = (Path(__file__).parent / f"{mix.course}_card.md").read_text(encoding="utf-8")
     (out / "README.md").write_text(told.format(**provenance), encoding="utf-8")
