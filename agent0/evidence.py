@@ -24,6 +24,7 @@ from agent0.usefulness import rests_on, useful
 from events.values import Role, Task
 
 _boxed = re.compile(r"\\boxed\{([^{}]*)\}")
+CLUSTERS = "cluster_share"
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,21 @@ def _well_formed(deed: Deed) -> bool:
     return deed.held.proposal is not None
 
 
-@fact("teacher", "cluster_share")
+@fact("teacher", CLUSTERS)
 def _cluster_share(deed: Deed) -> float:
     """Share of the iteration's batch in this question's cluster; texts that are no task are alike with nothing."""
-    batch = sorted(deed.run.tasks.values(), key=lambda task: task.slot)
-    texts = tuple(task.proposal.question if task.proposal else "" for task in batch)
+    batch = _by_slot(deed.run)
     places = [place for place, task in enumerate(batch) if task.slot == deed.held.slot]
-    return shares(texts)[places[0]] if places else 1 / max(1, len(texts))
+    return shares(questions_of(deed.run))[places[0]] if places else 1 / max(1, len(batch))
+
+
+def _by_slot(run: RunState) -> list[TaskState]:
+    return sorted(run.tasks.values(), key=lambda task: task.slot)
+
+
+def questions_of(run: RunState) -> tuple[str, ...]:
+    """The iteration's batch, by slot; empty for texts that are no task."""
+    return tuple(task.proposal.question if task.proposal else "" for task in _by_slot(run))
 
 
 @fact("teacher", "calls_run")
