@@ -9,11 +9,11 @@ choice. No answer key is read: the family's own check says what is right.
 """
 
 import random
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from agent0.chat_format import plain_boxes
 from agent0.families import Family, Params, Retraced, families
 from agent0.heldout import split_of
 from agent0.ports import Lesson
@@ -33,7 +33,6 @@ AT_ONCE = 0.25
 """Share of lessons without a wrong try."""
 HONEST = 0.3
 """Share of lessons that only say which of the student's tries were wrong, and how."""
-_boxes = re.compile(r"\\boxed\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class _Bank:
 
 def tries(text: str) -> list[str]:
     """Every answer that ``text`` puts in a box, in order."""
-    return [found.strip() for found in _boxes.findall(text)]
+    return [found.strip() for found in plain_boxes(text)]
 
 
 def lessons(

@@ -12,7 +12,6 @@ from events.base import Event
 from events.tasks import ResultVerified, TaskRejected
 from handlers import on
 
-
 _aside = ThreadPoolExecutor(1, "alike")
 """One thread: reactions that wait for the same batch find it compared."""
 

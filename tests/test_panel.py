@@ -132,7 +132,13 @@ async def test_a_transcript_that_moved_to_an_artifact_is_no_vote_against_its_ans
             end="answered", written=(Written(text=turns[-1].content),),
         )  # fmt: skip
         asked = tasks.AttemptRequested(
-            task="t", attempt=f"t-a{number}", iteration=0, number=number, student="base", proposal=OPEN, seed=0,
+            task="t",
+            attempt=f"t-a{number}",
+            iteration=0,
+            number=number,
+            student="base",
+            proposal=OPEN,
+            seed=0,
             state_sha="",
         )
         (*_, ended) = await told(asked, now, MemoryArtifacts())

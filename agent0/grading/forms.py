@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agent0.chat_format import COMMANDS
 from agent0.grading import algebra
 from agent0.grading.algebra import Quotient
 from agent0.grading.literals import enclosed, is_literal
@@ -76,7 +77,7 @@ NAME = (
 _VARIABLE = re.compile(NAME)
 _COMPUTED = re.compile(r"(?<=.)[-+*/^!]|\\(?:frac|cdot|times|div|sqrt|binom)")
 _MARKUP = re.compile(
-    r"\\(?:text)?color\{\w+\}|\\(?:underline|emph|fbox|boxed|large|Large|huge)(?![A-Za-z])"
+    rf"\\(?:text)?color\{{\w+\}}|\\(?:underline|emph|{COMMANDS}|large|Large|huge)(?![A-Za-z])"
     r"|\\(?:textsc|textup|textmd|mathtt|mathnormal|bf|it|rm|bfseries|itshape)(?![A-Za-z])"
     r"|[{}$]|\\(?![A-Za-z])"
 )

@@ -1,4 +1,4 @@
-"""Whether a text is written as a value, or as work that somebody still has to do: ``12`` and ``1.2e1`` against ``12+0``.
+"""Whether a text is written as a value, or as work that is still to be done: ``12`` and ``1.2e1`` against ``12+0``.
 
 Read from the text alone: two texts of one value may differ here.
 """

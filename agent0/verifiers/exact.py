@@ -15,9 +15,7 @@ def _known(task: Task) -> bool:
     return found is not None and found.check is None
 
 
-async def _grade(
-    task: Task, given: Sequence[str | None], sandbox: Sandbox, evidence: Evidence
-) -> list[bool | None]:
+async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox, evidence: Evidence) -> list[bool | None]:
     """Compare with the steps of the question as written."""
     family = families(long=None)[task.family]
     params = family.parse(task.question)

@@ -9,9 +9,7 @@ from agent0.verifiers import Verdict, compared, verifier
 from events.values import Task, ToolState
 
 
-async def _grade(
-    task: Task, given: Sequence[str | None], sandbox: Sandbox, evidence: Evidence
-) -> list[bool | None]:
+async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox, evidence: Evidence) -> list[bool | None]:
     """Run each step's own program; without programs nothing is decided."""
     if len(task.programs) != len(given) + 1:
         return [None for _ in given]
@@ -40,7 +38,5 @@ async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:
     return None, f"the checking program ended {result.state} and printed {len(printed)} characters"
 
 
-async def _compare(
-    task: Task, printed: str, answer: str | None, sandbox: Sandbox, evidence: Evidence
-) -> Verdict:
+async def _compare(task: Task, printed: str, answer: str | None, sandbox: Sandbox, evidence: Evidence) -> Verdict:
     return await compared(printed, answer, sandbox, evidence, str(task.params.get(ANSWER_KIND, "")))
