@@ -84,10 +84,10 @@ def left_undone(name: str, expected: str, given: str) -> bool:
     Raises:
         ConfigError: there is no such kind.
     """
-    if guard(expected, given):
+    if guard(expected, given) or guard(expected, expected):
         return False
     entry = named(name or kind_of(expected))
-    return entry.unevaluated(given) > entry.unevaluated(expected)
+    return (left := entry.unevaluated(given)) > 0 and left > entry.unevaluated(expected)
 
 
 def named(name: str) -> Kind:

@@ -4,7 +4,7 @@ missing, as people leave them out of what a program prints; intervals of mathema
 import re
 
 from agent0.grading import Grade
-from agent0.grading.kinds import grade_as, kind, kind_of, named, plain
+from agent0.grading.kinds import VALUE, grade_as, kind, kind_of, named, plain
 
 MOST = 200
 _OPEN, _CLOSE = "([{", ")]}"
@@ -50,8 +50,8 @@ def _items(text: str) -> tuple[list[str], bool] | None:
 
 
 def _unevaluated(text: str) -> int:
-    found = _items(text)
-    return sum(named(kind_of(item)).unevaluated(item) for item in found[0]) if found else 0
+    items, _ = _items(text) or ((), True)
+    return sum(one.unevaluated(item) for item in items if (one := named(kind_of(item) if item != text else VALUE)))
 
 
 @kind("listing", applies=lambda expected: bool(_LISTED.fullmatch(expected)), rank=6, unevaluated=_unevaluated)
