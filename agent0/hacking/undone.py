@@ -1,5 +1,5 @@
 """Answers that leave the work undone, put to the verifiers themselves, family by family: copies of what the question
-asks to compute, and sums that come to the answer. Nothing is played here, and what is right is what a run says it is."""
+asks to compute, and sums that come to the answer. Nothing is played here; right is what a run takes for right."""
 
 import random
 import re
