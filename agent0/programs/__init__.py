@@ -37,6 +37,9 @@ class Problem:
     reference: str = ""
 
 
+Opaque = Literal["", "result", "size", "argument"]
+
+
 @dataclass(frozen=True)
 class Outcome:
     """``passed`` None: it cannot be told (a value that is no plain data, trouble that is nobody's fault). ``opaque``:
@@ -45,7 +48,7 @@ class Outcome:
     passed: bool | None
     reason: str
     calls: int = 0
-    opaque: Literal["", "result", "size", "argument"] = ""
+    opaque: Opaque = ""
 
 
 async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
@@ -125,7 +128,7 @@ async def _judge(
         needs = [str(call) for call in verdict["needs"]]
         return needs or Outcome(None, "the tests call otherwise each time", len(known))
     if opaque := verdict.get("opaque"):
-        what = "argument" if verdict.get("argument") else "size" if opaque in values.SIZES else "result"
+        what: Opaque = "argument" if verdict.get("argument") else "size" if opaque in values.SIZES else "result"
         kind = f"a value that is {opaque}" if opaque in values.SIZES else f"a value of type {opaque}"
         return Outcome(None, f"{kind} cannot be compared", len(known), what)
     failure = verdict["failure"]

@@ -51,7 +51,7 @@ def _items(text: str) -> tuple[list[str], bool] | None:
 
 def _unevaluated(text: str) -> int:
     items, _ = _items(text) or ((), True)
-    return sum(one.unevaluated(item) for item in items if (one := named(kind_of(item) if item != text else VALUE)))
+    return sum(named(kind_of(item) if item != text else VALUE).unevaluated(item) for item in items)
 
 
 @kind("listing", applies=lambda expected: bool(_LISTED.fullmatch(expected)), rank=6, unevaluated=_unevaluated)
