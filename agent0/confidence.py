@@ -34,13 +34,14 @@ SEVERAL = ("agreement", "checked")
 class Agreement:
     """Self-consistency of several answers to one task (arXiv 2511.16043, section 3.1).
 
-    ``share`` is the majority's share of all attempts (an attempt without an answer agrees with nobody);
-    ``entropy`` is that of the answer distribution in nats.
+    ``share`` is the majority's share of all attempts (an attempt without an answer agrees with no other), ``count`` how
+    many these are; ``entropy`` is that of the answer distribution in nats.
     """
 
     majority: str | None
     share: float
     entropy: float
+    count: int = 0
 
 
 def agreement(answers: Iterable[str | None]) -> Agreement:
@@ -52,7 +53,7 @@ def agreement(answers: Iterable[str | None]) -> Agreement:
     total = sum(counts.values())
     entropy = -sum(c / total * math.log(c / total) for c in counts.values())
     majority, count = counts.most_common(1)[0]
-    return Agreement(majority, count / len(given), entropy)
+    return Agreement(majority, count / len(given), entropy, count)
 
 
 def token_confidence(mean_logprob: float | None) -> float | None:

@@ -34,17 +34,22 @@ async def verdicts(
         return []
     name, proposal = task_of(event), _proposal(event, run)
     judge = verifier_for(proposal, rules.unchecked)
-    evidence = Evidence(tuple(a.computed for a in attempts.values()), rules, ask)
+    evidence = Evidence(tuple(_computed(a, rules) for a in attempts.values()), rules, ask)
     answers = [a.answer for a in attempts.values()]
     found = await judge.judge(proposal, answers, sandbox, evidence)
     given = event.subgoals if isinstance(event, TaskAttempted) else ()
     effects = []
     for (attempt, state), verdict in zip(attempts.items(), found, strict=True):
         if not state.settled:
-            subgoals = await graded(judge, proposal, given, verdict, sandbox)
+            subgoals = await graded(judge, proposal, given, verdict, sandbox, evidence)
             facts = {"task": name, "attempt": attempt, "iteration": run.iteration, "verifier": judge.name}
             effects.append(_told(facts, verdict, subgoals))
     return effects
+
+
+def _computed(attempt: AttemptState, rules: VerificationConfig) -> bool | None:
+    """None: it is not known. The first edition took that for a no."""
+    return None if attempt.computed_unknown and rules.edition > 1 else attempt.computed
 
 
 def looked_at(event: Event, run: RunState, rules: VerificationConfig | None = None) -> dict[str, AttemptState]:

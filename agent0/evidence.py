@@ -4,7 +4,6 @@ Everything comes from the run's state, so that any reward can be computed again 
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 from agent0.answers import normal_form
 from agent0.candidates import Candidate
+from agent0.chat_format import boxed, plain_boxes
 from agent0.confidence import agreement
 from agent0.families import families
 from agent0.ledger import Ledger
@@ -23,7 +23,7 @@ from agent0.state import AttemptState, RunState, TaskState
 from agent0.usefulness import rests_on, useful
 from events.values import Role, Task
 
-_boxed = re.compile(r"\\boxed\{([^{}]*)\}")
+CLUSTERS = "cluster_share"
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,21 @@ def _well_formed(deed: Deed) -> bool:
     return deed.held.proposal is not None
 
 
-@fact("teacher", "cluster_share")
+@fact("teacher", CLUSTERS)
 def _cluster_share(deed: Deed) -> float:
     """Share of the iteration's batch in this question's cluster; texts that are no task are alike with nothing."""
-    batch = sorted(deed.run.tasks.values(), key=lambda task: task.slot)
-    texts = tuple(task.proposal.question if task.proposal else "" for task in batch)
+    batch = _by_slot(deed.run)
     places = [place for place, task in enumerate(batch) if task.slot == deed.held.slot]
-    return shares(texts)[places[0]] if places else 1 / max(1, len(texts))
+    return shares(questions_of(deed.run))[places[0]] if places else 1 / max(1, len(batch))
+
+
+def _by_slot(run: RunState) -> list[TaskState]:
+    return sorted(run.tasks.values(), key=lambda task: task.slot)
+
+
+def questions_of(run: RunState) -> tuple[str, ...]:
+    """The iteration's batch, by slot; empty for texts that are no task."""
+    return tuple(task.proposal.question if task.proposal else "" for task in _by_slot(run))
 
 
 @fact("teacher", "calls_run")
@@ -102,10 +110,16 @@ def _teacher_text(deed: Deed) -> str:
 def _teacher_answer(deed: Deed) -> str | None:
     """The answer that the teacher gave in a box. Our teachers give none: then what the task's family computes, which is
     what one that never errs would say; else the word that the released code's reader has for no box."""
-    boxes = _boxed.findall(deed.held.text)
-    if boxes:
-        return str(boxes[-1]).strip()
+    if (found := _last_box(deed)) is not None:
+        return found.strip()
     return _computed(deed.held.proposal) if deed.held.proposal else None
+
+
+def _last_box(deed: Deed) -> str | None:
+    """Runs of the first edition of verification read no braces in a box."""
+    if deed.run.config.verification.edition > 1:
+        return boxed(deed.held.text)
+    return next(iter([*plain_boxes(deed.held.text)][::-1]), None)
 
 
 def _computed(task: Task) -> str:

@@ -86,6 +86,16 @@ def _called(state: RunState, event: tasks.ToolCalled) -> RunState:
     return _on_attempt(state, event.task, event.attempt, calls=(*attempt.calls, made))
 
 
+def _computed(event: tasks.TaskAttempted) -> dict[str, bool]:
+    """Whether its own tools computed the answer, and whether that is unknown: events of earlier versions do not say,
+    and of a long transcript they have only the artifact's name."""
+    if event.computed is not None:
+        return {"computed": event.computed}
+    unknown = event.grounded and event.transcript_artifact is not None
+    computed = event.grounded and not unknown and not repeated(event.answer or "", event.transcript)
+    return {"computed": computed, "computed_unknown": unknown}
+
+
 def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
     return _on_attempt(
         state,
@@ -97,7 +107,7 @@ def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
         tool_ok=event.tool_ok,
         parse_errors=event.parse_errors,
         grounded=event.grounded,
-        computed=event.grounded and not repeated(event.answer or "", event.transcript),
+        **_computed(event),
         tokens=event.usage.completion_tokens,
         mean_logprob=event.mean_logprob,
         signals=event.signals,

@@ -9,15 +9,15 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from agent0.chat_format import boxes
 from agent0.parsing import CLOSE, OPEN
 
 Span = tuple[int, int]
 """Characters from the first up to, not including, the second."""
 
 _string = re.compile(r'"((?:[^"\\]|\\.)*)("?)(\s*:)?', re.S)
+_blank = re.compile(r"\s*")
 _bare = re.compile(r"[A-Za-z0-9_.+-]+")
-_brace = re.compile(r"\\boxed\{|\\[{}\\]|[{}]")
-_boxed = re.compile(r"\\boxed\{\s*")
 
 
 def own(text: str) -> list[Span]:
@@ -49,15 +49,10 @@ def _prose(text: str, start: int, end: int) -> Iterator[Span]:
 
 def _wrapping(text: str, start: int, end: int) -> Iterator[Span]:
     """Each opening of a box, and the brace that closes it."""
-    stack: list[bool] = []
-    for mark in _brace.finditer(text, start, end):
-        box = mark[0].startswith("\\boxed")
-        if box:
-            yield mark.span()
-        if box or mark[0] == "{":
-            stack.append(box)
-        elif mark[0] == "}" and stack and stack.pop():
-            yield mark.span()
+    for box in boxes(text, start, end):
+        yield box.start, box.inside
+        if box.closed:
+            yield box.end, box.end + 1
 
 
 def _values(text: str, start: int, end: int) -> Iterator[Span]:
@@ -79,9 +74,10 @@ def _values(text: str, start: int, end: int) -> Iterator[Span]:
 def answer_span(text: str, answer: str) -> Span | None:
     """Where ``answer`` stands in the turn that gave it: in its last box, else where it occurs last, as it is or as JSON
     spells it (an answer given by a call). None where it does not."""
-    for box in reversed(list(_boxed.finditer(text))):
-        if text.startswith(answer, box.end()):
-            return box.end(), box.end() + len(answer)
+    for box in reversed(boxes(text)):
+        start = _blank.match(text, box.inside).end()  # type: ignore[union-attr]  # it matches anything
+        if text.startswith(answer, start):
+            return start, start + len(answer)
     for spelled in (answer, _escaped(answer)):
         if spelled and (start := text.rfind(spelled)) >= 0:
             return start, start + len(spelled)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent0.chat_format import boxed
 from events.values import ToolCall
 
 LONGEST = 32_768
@@ -27,7 +28,6 @@ DEEPEST = 32
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
 _name = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_brace = re.compile(r"\\boxed\{|\\[{}\\]|[{}]")
 _fence = re.compile(r"```(?:json|tool_call)?[ \t]*\n")
 _label = re.compile(r"[ \t*#>]{0,8}(final answer|answer|action input|action|observation|thought)[* \t]{0,4}:", re.I)
 _bracket = re.compile(r"([A-Za-z0-9_.-]{1,64})[ \t]*\[(.*)\]", re.S)
@@ -189,26 +189,10 @@ def _unfenced(body: str) -> str:
 
 
 def _answer(prose: str) -> str | None:
-    boxed = _boxed(prose)
-    found = boxed if boxed is not None else _labelled(prose)
+    found = boxed(prose)
+    found = found if found is not None else _labelled(prose)
     found = (found or "").strip()
     return found[:LONGEST_ANSWER] or None
-
-
-def _boxed(prose: str) -> str | None:
-    """What is inside the ``\\boxed{`` that opens last of all that are closed."""
-    stack: list[int] = []
-    best: tuple[int, int] | None = None
-    for mark in _brace.finditer(prose):
-        if mark[0] == "{":
-            stack.append(-1)
-        elif mark[0] == "}" and stack:
-            start = stack.pop()
-            if start >= 0 and (best is None or start > best[0]):
-                best = (start, mark.start())
-        elif mark[0].startswith("\\boxed"):
-            stack.append(mark.end())
-    return prose[best[0] : best[1]] if best else None
 
 
 def _labelled(prose: str) -> str | None:

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from agent0.confidence import agreement, token_confidence
-from agent0.evidence import Deed, gather
+from agent0.evidence import CLUSTERS, Deed, gather, questions_of
 from agent0.ledger import Ledger, Moments
 from agent0.reviewing import counts
 from agent0.rewards import read_by, receipt, registered, waits
@@ -80,6 +80,15 @@ def dues(event: Event, run: RunState, policy: RewardConfig | None = None) -> lis
         case ReactionDropped():
             return _closed(run, rules, together)
     return []
+
+
+def alike(event: Event, run: RunState) -> tuple[str, ...] | None:
+    """The questions that a receipt by ``event`` compares each with each, None where none does. That takes time with the
+    square of their number: ``agent0.repetition.shares`` of them is computed beforehand, off the event loop."""
+    rules = run.config.rewards
+    if CLUSTERS not in read_by("teacher", rules.weights, registered(rules)):
+        return None
+    return questions_of(run) if any(due.role == "teacher" for due in dues(event, run)) else None
 
 
 def _closed(run: RunState, rules: RewardConfig, together: bool) -> list[Due]:

@@ -15,22 +15,43 @@ CUT = 0.5
 def bleu(reference: Sequence[str], hypothesis: Sequence[str]) -> float:
     """BLEU-4 of one sentence against one reference (Papineni et al. 2002), smoothed by ``EPSILON``; words in, 0 to 1
     out. 0 where no word is shared."""
+    one, other = _marked([hypothesis, reference])
+    return _score(_shared(one, other), len(hypothesis), len(reference))
+
+
+def _marked(texts: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
+    """Each text as a set of bits for each length of n-gram: one for the first, second, ... time that one stands in it.
+    The bits that two texts have in common are then the n-grams that they share, each as often as both have it."""
+    places: list[dict[tuple[object, ...], int]] = [{} for _ in range(ORDER)]
+    return [tuple(_bits(words, size, known) for size, known in enumerate(places, 1)) for words in texts]
+
+
+def _bits(words: Sequence[str], size: int, known: dict[tuple[object, ...], int]) -> int:
+    times: Counter[tuple[str, ...]] = Counter()
+    bits = 0
+    for place in range(len(words) - size + 1):
+        gram = tuple(words[place : place + size])
+        times[gram] += 1
+        bits |= 1 << known.setdefault((times[gram], *gram), len(known))
+    return bits
+
+
+def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple((left & right).bit_count() for left, right in zip(one, other, strict=True))
+
+
+@lru_cache(maxsize=65_536)
+def _score(shared: tuple[int, ...], hypothesis: int, reference: int) -> float:
+    """BLEU from the n-grams shared, by length, and the lengths of both texts in words."""
+    if not shared[0]:
+        return 0.0
     logs = 0.0
-    for size in range(1, ORDER + 1):
-        held, wanted = _grams(hypothesis, size), _grams(reference, size)
-        shared = sum(min(count, wanted[gram]) for gram, count in held.items())
-        if size == 1 and not shared:
-            return 0.0
-        logs += math.log((shared or EPSILON) / max(1, held.total())) / ORDER
-    long, short = len(reference), len(hypothesis)
-    return math.exp(logs + (0.0 if short > long else 1 - long / short))
+    for size, common in enumerate(shared, 1):
+        logs += math.log((common or EPSILON) / max(1, hypothesis - size + 1)) / ORDER
+    return math.exp(logs + (0.0 if hypothesis > reference else 1 - reference / hypothesis))
 
 
-def _grams(words: Sequence[str], size: int) -> "Counter[tuple[str, ...]]":
-    return Counter(tuple(words[place : place + size]) for place in range(len(words) - size + 1))
-
-
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def shares(questions: tuple[str, ...], cut: float = CUT) -> tuple[float, ...]:
     """Of each question of a batch: the share of the batch that is in its cluster."""
     labels = clusters(distances([question.split() for question in questions]), cut)
@@ -39,11 +60,14 @@ def shares(questions: tuple[str, ...], cut: float = CUT) -> tuple[float, ...]:
 
 
 def distances(questions: Sequence[Sequence[str]]) -> list[list[float]]:
-    """``1 - BLEU`` of each two; the later one is the reference, and nothing is apart from itself."""
+    """``1 - BLEU`` of each two; the later one is the reference, and nothing is apart from itself. N-grams are counted
+    once a question."""
     out = [[0.0] * len(questions) for _ in questions]
-    for first, hypothesis in enumerate(questions):
-        for second in range(first + 1, len(questions)):
-            out[first][second] = out[second][first] = 1 - bleu(questions[second], hypothesis)
+    marked, lengths = _marked(questions), [len(question) for question in questions]
+    for first, own in enumerate(marked):
+        for second in range(first + 1, len(marked)):
+            score = _score(_shared(own, marked[second]), lengths[first], lengths[second])
+            out[first][second] = out[second][first] = 1 - score
     return out
 
 

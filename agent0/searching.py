@@ -10,11 +10,11 @@ facts are learned, never the choice. No answer key is read: the family's own che
 """
 
 import random
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from agent0.chat_format import plain_boxes
 from agent0.families import Family, Params, Retraced, families
 from agent0.heldout import split_key, split_of
 from agent0.ports import Lesson
@@ -34,7 +34,6 @@ AT_ONCE = 0.25
 """Share of lessons without a wrong try."""
 HONEST = 0.3
 """Share of lessons that only say which of the student's tries were wrong, and how."""
-_boxes = re.compile(r"\\boxed\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class _Bank:
 
 def tries(text: str) -> list[str]:
     """Every answer that ``text`` puts in a box, in order."""
-    return [found.strip() for found in _boxes.findall(text)]
+    return [found.strip() for found in plain_boxes(text)]
 
 
 def lessons(
@@ -137,9 +136,7 @@ def _harvest(bank: _Bank, members: Sequence[Searched], config: RunConfig, rng: r
         bank.ways[level][way.pattern].append(item)
 
 
-def _retraced(
-    family: Family, params: Params, own: str, text: str, as_written: bool, rule: int
-) -> list[Retraced]:
+def _retraced(family: Family, params: Params, own: str, text: str, as_written: bool, rule: int) -> list[Retraced]:
     """Every try in ``text``, carried out; ``as_written``: those alone that this leaves as they are. What solves a task
     that is kept for held-out sets is never shown, not even as a wrong try for another."""
     carried = [(one, family.retrace(params, one)) for one in tries(text) if family.retrace]

@@ -229,6 +229,7 @@ class VerificationConfig(Frozen):
     agreeing: int = Field(3, ge=2, le=1000, description="panel: attempts that must say the same")
     agreement: float = Field(0.6, gt=0.5, le=1, description="panel: and their share of all attempts")
     judge: JudgeConfig = JudgeConfig()
+    edition: int = Field(2, ge=1, le=2, description="1: as earlier versions decided, where 6*7 was an answer for 42")
 
 
 class EvaluationConfig(Frozen):
@@ -288,8 +289,14 @@ class RunConfig(Frozen):
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":
         """The configuration that a log holds. One that names no edition of its rewards is older than the second, one
-        that names no calibration has a gate that does not look at it, one without a split rule has the first."""
-        older = {"rewards": {"edition": 1}, "evaluation": {"calibration": 1.0}, "curriculum": {"split_rule": 1}}
+        that names no calibration has a gate that does not look at it; one without an edition of its verification or a
+        split rule has the first."""
+        older = {
+            "rewards": {"edition": 1},
+            "verification": {"edition": 1},
+            "evaluation": {"calibration": 1.0},
+            "curriculum": {"split_rule": 1},
+        }
         return cls.model_validate({**plain, **{name: told | plain.get(name, {}) for name, told in older.items()}})
 
 

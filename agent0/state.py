@@ -53,6 +53,8 @@ class AttemptState:
     """A person is asked, and nothing goes on without one."""
     computed: bool = False
     """A tool printed the answer without having been given it."""
+    computed_unknown: bool = False
+    """It is not known whether one did."""
     dropped: bool = False
     reward: float | None = None
     calls: tuple[Made, ...] = ()
@@ -196,7 +198,7 @@ class RunState:
 LATER = ("measures", "ledger", "asked", "confidences")
 """Fields that states of earlier versions lack. Empty, they are no part of a digest, which so stays what it was."""
 
-WITNESS = ("calls", "signals", "votes", "wall_s", "text")
+WITNESS = ("calls", "signals", "votes", "wall_s", "text", "computed_unknown")
 """Fields of attempts and tasks that only rewards read, and no decision: never part of a digest, for the same reason."""
 
 

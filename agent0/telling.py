@@ -2,6 +2,7 @@
 a turn."""
 
 from agent0.attempts import Progress
+from agent0.panel.computation import repeated
 from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.state import RunState
 from agent0.storing import claim, claim_turns, put_progress
@@ -105,4 +106,5 @@ def _attempted(event: AttemptRequested | TurnCompleted, now: Progress, artifacts
         subgoals=solved.subgoals,
         work=solved.work,
         signals=solved.signals,
+        computed=solved.grounded and not repeated(solved.answer or "", solved.transcript),
     )

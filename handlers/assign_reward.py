@@ -1,15 +1,24 @@
 """Pays the student for each verdict, or for all of a task where they are compared, and the teacher once nothing more
 will be known of its task."""
 
-from agent0.paying import payouts
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from agent0.paying import alike, payouts
+from agent0.repetition import shares
 from agent0.run import RunState
 from events.alarms import ReactionDropped
 from events.base import Event
 from events.tasks import ResultVerified, TaskRejected
 from handlers import on
 
+_aside = ThreadPoolExecutor(1, "alike")
+"""One thread: reactions that wait for the same batch find it compared."""
+
 
 @on(ResultVerified, TaskRejected, ReactionDropped)
 async def assign_reward(event: ResultVerified | TaskRejected | ReactionDropped, run: RunState) -> list[Event]:
     """Receipts for whom this event completed something; by one event only, so nobody is paid twice."""
+    if (batch := alike(event, run)) is not None:
+        await asyncio.get_running_loop().run_in_executor(_aside, shares, batch)
     return [*payouts(event, run)]

@@ -3,13 +3,14 @@ some sampled attempts, too."""
 
 import asyncio
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agent0.attempts import Solved
 from agent0.curriculum import stream
 from agent0.families import families
 from agent0.folders import Scratch
 from agent0.heldout import heldout
+from agent0.panel import Evidence
 from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.prompts import prompt
 from agent0.run import RunState
@@ -52,41 +53,54 @@ async def evaluate_checkpoint(
         policy=run.config.policy,
         web=web,
     )
+    verify = Verify(verifier_sandbox, Evidence(rules=run.config.verification))
     levels = run.config.evaluation.levels
     held = heldout(
         event.split, event.n, event.seed, plan.domains, names=plan.families, levels=levels, rule=plan.split_rule
     )
     seeds = [[stream("checked", event.seed, event.split, n, k) for k in range(checked)] for n in range(len(held))]
-    attempts = [_scored(task, replace(given, seed=n), seeds[n], verifier_sandbox) for n, task in enumerate(held)]
+    attempts = [_scored(task, replace(given, seed=n), seeds[n], verify) for n, task in enumerate(held)]
     items = await asyncio.gather(*attempts)
     lines = "\n".join(json.dumps(item.row(), sort_keys=True) for item in items)
     return [score(event, items, artifacts.put(lines.encode(), "application/jsonl"), checked, run.config.rewards)]
 
 
-async def _scored(task: Task, given: Conditions, seeds: list[int], sandbox: Sandbox) -> Item:
+@dataclass(frozen=True)
+class Verify:
+    """How an answer is judged: as one of the run is."""
+
+    sandbox: Sandbox
+    evidence: Evidence
+
+    async def correct(self, task: Task, answer: str | None) -> bool | None:
+        """The verdict on one answer."""
+        return (await verifier_for(task).judge(task, [answer], self.sandbox, self.evidence))[0].correct
+
+
+async def _scored(task: Task, given: Conditions, seeds: list[int], verify: Verify) -> Item:
     """A greedy attempt; beside it, where answers can be checked, a sampled one for each seed until one is right."""
-    solved, correct = await _solved(task, replace(given, temperature=0.0), sandbox)
+    solved, correct = await _solved(task, replace(given, temperature=0.0), verify)
     item = _item(task, solved, correct)
     if not seeds or families()[task.family].check is None:
         return item
-    within, tried = await _within(task, given, seeds, sandbox)
+    within, tried = await _within(task, given, seeds, verify)
     return replace(item, within=within, tries=len(tried), tried=tried)
 
 
-async def _solved(task: Task, given: Conditions, sandbox: Sandbox) -> tuple[Solved, bool | None]:
+async def _solved(task: Task, given: Conditions, verify: Verify) -> tuple[Solved, bool | None]:
     """An attempt and its verdict."""
     solved = await solve(task, prompt(given.config.prompts, task.domain, "student"), given)
-    return solved, (await verifier_for(task).judge(task, [solved.answer], sandbox))[0].correct
+    return solved, await verify.correct(task, solved.answer)
 
 
 async def _within(
-    task: Task, given: Conditions, seeds: list[int], sandbox: Sandbox
+    task: Task, given: Conditions, seeds: list[int], verify: Verify
 ) -> tuple[int, tuple[str | None, ...]]:
     """The number, from 1, of the first attempt that the check accepts, 0 where none is; and the answers of all that
     were made. A student without temperature would only say the same again."""
     seeds, tried = seeds if given.config.temperature else seeds[:1], list[str | None]()
     for number, seed in enumerate(seeds, 1):
-        solved, correct = await _solved(task, replace(given, seed=seed), sandbox)
+        solved, correct = await _solved(task, replace(given, seed=seed), verify)
         tried.append(solved.answer)
         if correct:
             return number, tuple(tried)

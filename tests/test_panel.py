@@ -9,15 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.attempts import Called, Progress, Written
+from agent0.deciding import verdicts
 from agent0.panel import NEEDED, Case, Evidence, case_of, checks, combined, disputed, votes_on
 from agent0.panel.computation import repeated
 from agent0.panel.opinion import asking, read_verdict
 from agent0.panel.wording import rules_of
 from agent0.ports import GenerateRequest, Generation
-from agent0.settings import JudgeConfig, VerificationConfig
+from agent0.run import evolve
+from agent0.settings import JudgeConfig, RunConfig, VerificationConfig
+from agent0.state import AttemptState, RunState, TaskState
+from agent0.telling import told
 from agent0.verifiers import Verdict, verifier_for
-from events.values import Task, Turn, Vote
-from tests.world import KnowingSandbox, Opened
+from events import tasks
+from events.base import record
+from events.values import Task, ToolCall, ToolResult, ToolState, Turn, Vote
+from tests.memory import MemoryArtifacts
+from tests.world import NOON, KnowingSandbox, Opened
 
 OPEN = Task(question="Which day is it?", domain="logic", family="open", level=1, canonical="open day")
 EQUATION = OPEN.model_copy(update={"question": "Find x: 3*x + 7 = 40 - 8*x."})
@@ -83,6 +91,63 @@ def test_what_tools_computed_speaks_for_it_and_what_those_of_others_computed_aga
         None,
     ]
     assert cast("computation", OPEN, answers) == [None] * 5
+
+
+def test_what_is_not_known_of_tools_speaks_neither_for_nor_against() -> None:
+    """Not against the attempt itself, and not against others that gave its answer."""
+    answers = ["7", "7", "8", "8", "9"]
+    told = cast("computation", OPEN, answers, computed=(True, True, None, False, False))
+    assert told == [True, True, None, None, False]
+
+
+async def decided(run: RunState, *events: tasks.TaskAttempted) -> dict[str, list[Vote]]:
+    """The computation's vote on each attempt of the task ``t``, once the last one is in."""
+    found: dict[str, list[Vote]] = {}
+    for seq, event in enumerate(events, 10):
+        run = evolve(run, record(event, run="r", time=NOON).model_copy(update={"seq": seq}))
+        for verdict in await verdicts(event, run, KnowingSandbox(), None):
+            found[verdict.attempt] = [vote for vote in verdict.votes if vote.check == "computation"]
+    return found
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded now", "recorded by earlier versions"])
+async def test_a_transcript_that_moved_to_an_artifact_is_no_vote_against_its_answer(recorded: bool) -> None:
+    """Two attempts whose tools computed 7; a third whose tool printed 8, and whose transcript is large."""
+    attempts = {f"t-a{n}": AttemptState(n) for n in range(3)}
+    held = TaskState(0, "logic", "open", 1, proposed=True, proposal=OPEN, accepted=True, attempts=attempts)
+    run = RunState("r", 9, RunConfig(attempts=3), "", phase="tasks", iteration=0, tasks={"t": held})
+    events = []
+    for number, (answer, words) in enumerate([("7", ""), ("7", ""), ("8", "word " * 20_000)]):
+        turns = (
+            Turn(role="user", content="Which day is it?"),
+            Turn(role="assistant", content=f"print(day()) {words}"),
+            Turn(role="tool", content=answer, name="python"),
+            Turn(role="assistant", content=f"\\boxed{{{answer}}}"),
+        )
+        call = Called(
+            turn=0, call=ToolCall(name="python"), result=ToolResult(state=ToolState.OK, output=f"{answer}\n", wall_s=0)
+        )
+        now = Progress(
+            transcript=turns, prompt="p", turns=1, calls=1, seconds=1, characters=1, called=(call,), answer=answer,
+            end="answered", written=(Written(text=turns[-1].content),),
+        )  # fmt: skip
+        asked = tasks.AttemptRequested(
+            task="t",
+            attempt=f"t-a{number}",
+            iteration=0,
+            number=number,
+            student="base",
+            proposal=OPEN,
+            seed=0,
+            state_sha="",
+        )
+        (*_, ended) = await told(asked, now, MemoryArtifacts())
+        assert isinstance(ended, tasks.TaskAttempted) and ended.grounded
+        assert (ended.transcript_artifact is not None) == bool(words)
+        assert ended.computed is True
+        events.append(ended if recorded else ended.model_copy(update={"computed": None}))
+    votes = await decided(run, *events)
+    assert [votes[f"t-a{n}"][0].correct for n in range(3)] == [True, True, True if recorded else None]
 
 
 @pytest.mark.parametrize(

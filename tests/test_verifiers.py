@@ -8,9 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.answers import normal_form
+from agent0.confidence import agreement
 from agent0.families import Family, families
 from agent0.heldout import task_of
+from agent0.panel import Evidence
 from agent0.ports import Sandbox, SandboxCall, SandboxResult
+from agent0.settings import RunConfig, VerificationConfig
 from agent0.verifiers import Verdict, collective, credit_of, graded, verifier, verifier_for, verifiers
 from events.values import Task, ToolState
 from tests.world import own
@@ -322,6 +325,28 @@ async def test_a_majority_says_nothing_of_steps() -> None:
         (None, None, None, True),
         (None, None, None, False),
     ]
+
+
+@pytest.mark.parametrize("count", [2, 3, 49, 98, 103, 107, 500, 1000])
+async def test_two_attempts_that_agree_are_a_majority_however_many_there_are(count: int) -> None:
+    answers = ["0", "0", *(str(n) for n in range(1, count - 1))]
+    verdicts = await by_majority(*answers)
+    assert [verdict.correct for verdict in verdicts[:2]] == [True, True]
+    assert not any(verdict.correct for verdict in verdicts[2:])
+    assert agreement(answers).count == 2
+
+
+async def test_a_run_of_the_first_edition_decides_as_it_did() -> None:
+    """Its verdicts are found again: rounded shares of answers, and work left undone."""
+    old = Evidence(rules=VerificationConfig(edition=1))
+    answers = ["0", "0", *(str(n) for n in range(1, 48))]
+    judge = verifier_for(OPEN, "self_consistency")
+    assert {verdict.correct for verdict in await judge.judge(OPEN, answers, Printing(), old)} == {None}
+    asked = task_of(own()["arithmetic"], "Compute 76*26+89.")
+    assert asked is not None
+    (verdict,) = await verifier_for(asked).judge(asked, ["76*26+89"], Printing(), old)
+    assert verdict.correct is True
+    assert RunConfig.recorded({}).verification.edition == 1 < RunConfig().verification.edition
 
 
 def test_who_sees_all_attempts_at_once_grades_none() -> None:

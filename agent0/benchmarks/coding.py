@@ -15,8 +15,8 @@ def _humaneval(row: Row) -> Item:
     "has_close_elements", "canonical_solution": "    for idx, elem in …", "test": "def check(candidate): …"}``"""
     prompt = str(row["prompt"])
     question = f"Complete this Python function. Reply with the whole function.\n```python\n{prompt.rstrip()}\n```"
-    problem = Problem(str(row["test"]), prompt, str(row["entry_point"]), wall_s=15.0)
     reference, own = str(row["canonical_solution"]), told_by(prompt)
+    problem = Problem(str(row["test"]), prompt, str(row["entry_point"]), wall_s=15.0, reference=reference)
     return Item(str(row["task_id"]), question, problem.entry, reference, problem=problem, own=own)
 
 
@@ -46,9 +46,10 @@ def _mbpp(row: Row) -> Item:
     entry = next((name for name in sorted(top_level(code)) if f"{name}(" in "\n".join(tests)), "")
     question = f"{row['prompt']} Reply with the whole Python function. It must pass this test:\n{tests[0]}"
     imports = [str(line) for line in row.get("test_imports") or ()]
-    problem = Problem("\n".join([*imports, *tests]), "", entry, wall_s=30.0)
+    reference = f"```python\n{code}\n```"
+    problem = Problem("\n".join([*imports, *tests]), "", entry, wall_s=30.0, reference=reference)
     own = "\n".join([str(row["prompt"]), *tests]), f"{row['prompt']}\n{tests[0]}", str(row["prompt"])
-    return Item(str(row["id"]), question, entry or "tests", f"```python\n{code}\n```", problem=problem, own=own)
+    return Item(str(row["id"]), question, entry or "tests", reference, problem=problem, own=own)
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:

@@ -221,7 +221,7 @@ async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) ->
         return Grade(None, "the canonical solution gives nothing to compare with", item.gold)
     facts = (_ABOUT_ZERO, list(cases.items()), data["rule"], data["atol"])
     test = f"ABOUT_ZERO, CASES, RULE, ATOL = {facts!r}\n" + _COMPARED.replace("ENTRY", problem.entry)
-    tested = Problem(test, problem.setup, problem.entry, WALL_S, MEM_MIB, tuple(cases))
+    tested = Problem(test, problem.setup, problem.entry, WALL_S, MEM_MIB, tuple(cases), item.reference)
     outcome = await check(tested, reply, sandbox)
     more = f"; {len(beyond)} results are too large to compare" if beyond else ""
     return Grade(outcome.passed, f"{outcome.reason}{more}", item.gold, f"{outcome.calls} calls")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.grading.extraction import boxed
+from agent0.chat_format import boxed
 
 HOST = "https://raw.githubusercontent.com"
 Rows = Iterator[dict[str, Any]]

@@ -70,12 +70,14 @@ def hack_test(
     page: Annotated[Path | None, typer.Option(help="Write sets, formulas and all sets' tables as Markdown.")] = None,
     as_json: terminal.Json = False,
 ) -> None:
-    """Play cheating teachers and students against honest ones, through the real rewards. Exit code 1 where a cheat is
-    paid more."""
+    """Play cheating teachers and students against honest ones, through the real rewards, and put answers that leave the
+    work undone to every family's verifier. Exit code 1 where a cheat is rewarded more, or such an answer at all."""
     from agent0.hacking.play import suite
+    from agent0.hacking.undone import undone
 
     rows = [_row(paid) for paid in suite(_rules(set_, rewards), seed)]
-    terminal.table(rows, as_json, ("role", "policy", "paid", "honest", "more", "about"))
+    rows += [_undone(one) for one in undone(seed)]
+    terminal.table(rows, as_json, ("role", "policy", "family", "paid", "honest", "more", "about"))
     if page:
         _write(page, seed)
     if cheats := [row for row in rows if row["more"]]:
@@ -126,8 +128,23 @@ def _registered(rules: "RewardConfig") -> str:
 
 
 def _row(paid: Any) -> dict[str, Any]:
-    told = {"role": paid.role, "policy": paid.policy, "paid": round(paid.mean, 4), "honest": round(paid.honest, 4)}
+    told = {
+        "role": paid.role,
+        "policy": paid.policy,
+        "family": "",
+        "paid": round(paid.mean, 4),
+        "honest": round(paid.honest, 4),
+    }
     return {**told, "more": paid.more, "receipts": paid.receipts, "about": paid.about}
+
+
+def _undone(one: Any) -> dict[str, Any]:
+    """The share of answers that were right, beside that of the family's own."""
+    question, answer = one.example or ("", "")
+    about = f"{one.tried} answers of this kind, judged by the family's verifier"
+    told = {"role": "student", "policy": one.policy, "family": one.family, "paid": round(one.right / one.tried, 4)}
+    more = {"honest": round(one.honest, 4), "more": one.right > 0, "receipts": one.tried}
+    return {**told, **more, "about": f"{answer!r} is right for {question!r}" if one.right else about}
 
 
 def _write(path: Path, seed: int) -> None:

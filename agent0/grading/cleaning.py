@@ -4,6 +4,7 @@
 import re
 from dataclasses import dataclass
 
+from agent0.chat_format import unboxed
 from agent0.grading.units import cut_unit, spelt
 
 _UNSEEN = (
@@ -111,8 +112,8 @@ def _unwrapped(text: str) -> str:
             if "$" in inner:
                 return text
             text = inner.strip()
-        elif text.startswith(r"\boxed{") and text.endswith("}") and text.count("{") == text.count("}"):
-            text = text[len(r"\boxed{") : -1].strip()
+        elif (inside := unboxed(text)) != text:
+            text = inside.strip()
         else:
             return text
     return text

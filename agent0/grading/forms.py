@@ -3,11 +3,13 @@ number in a base, choice, or words. The top level is cut at brackets and commas;
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from agent0.chat_format import COMMANDS
 from agent0.grading import algebra
 from agent0.grading.algebra import Quotient
+from agent0.grading.literals import enclosed, is_literal
 from agent0.grading.reading import UnreadableError, read
 
 MOST_ITEMS = 200
@@ -15,10 +17,11 @@ MOST_ITEMS = 200
 
 @dataclass(frozen=True)
 class Expression:
-    """A value; ``infinite`` is its sign where it is infinite."""
+    """A value; ``infinite`` is its sign where it is infinite, ``literal`` whether it is written out."""
 
     value: Quotient
     infinite: int = 0
+    literal: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ NAME = (
 _VARIABLE = re.compile(NAME)
 _COMPUTED = re.compile(r"(?<=.)[-+*/^!]|\\(?:frac|cdot|times|div|sqrt|binom)")
 _MARKUP = re.compile(
-    r"\\(?:text)?color\{\w+\}|\\(?:underline|emph|fbox|boxed|large|Large|huge)(?![A-Za-z])"
+    rf"\\(?:text)?color\{{\w+\}}|\\(?:underline|emph|{COMMANDS}|large|Large|huge)(?![A-Za-z])"
     r"|\\(?:textsc|textup|textmd|mathtt|mathnormal|bf|it|rm|bfseries|itshape)(?![A-Za-z])"
     r"|[{}$]|\\(?![A-Za-z])"
 )
@@ -123,7 +126,7 @@ def _expression(text: str, letters: set[str] | None) -> Form:
     infinite = re.fullmatch(r"([-+]?)\s*\\?(?:infty|infinity|oo)", text)
     if infinite:
         return Expression(algebra.number(0), -1 if infinite[1] == "-" else 1)
-    return Expression(read(text, letters))
+    return Expression(read(text, letters), literal=is_literal(text))
 
 
 def _matrix(body: str, bars: str, letters: set[str] | None, depth: int) -> Form:
@@ -192,7 +195,7 @@ def _computed(text: str, signs: list[re.Match[str]], letters: set[str] | None) -
     values = [read(side, letters) for side in sides]
     if values[-1].bases or not all(algebra.same(value, values[-1]) for value in values):
         return None
-    last = Expression(values[-1])
+    last = Expression(values[-1], literal=is_literal(sides[-1]))
     variable = name.replace(" ", "")
     return Relation("=", Words(variable), last, variable) if name else last
 
@@ -237,23 +240,13 @@ def _bracketed(text: str, letters: set[str] | None, depth: int) -> Form | None:
     if text.startswith(r"\{") and text.endswith(r"\}"):
         inside = text[2:-2].strip()
         return Group("set", _members(_cut(inside), letters, depth) if inside else ())
-    if text[0] not in "([" or text[-1] not in ")]" or not _one_pair(text):
+    if text[0] not in "([" or text[-1] not in ")]" or not enclosed(text):
         return None
     parts = _cut(text[1:-1])
     if len(parts) < 2:
         return None
     items = tuple(_form(part, letters, depth + 1) for part in parts)
     return Group("tuple", items, text[0] + text[-1])
-
-
-def _one_pair(text: str) -> bool:
-    """Whether the first bracket is closed by the last character."""
-    depth = 0
-    for place, letter in enumerate(text):
-        depth += (letter in _OPEN) - (letter in _CLOSE)
-        if depth == 0 and place < len(text) - 1:
-            return False
-    return True
 
 
 def _listed(text: str, letters: set[str] | None, depth: int) -> Form | None:

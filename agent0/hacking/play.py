@@ -1,7 +1,8 @@
 """Plays policies through the real rewards and says what each is paid.
 
 A set is played where its authors have it. Where the verifier's word counts, tasks are screened as in a run, and right
-is what was computed. Where the majority's does, every task is put to the student, and right is what most attempts say.
+is what the task's own verifier says. Where the majority's does, every task is put to the student, and right is what
+most attempts say.
 """
 
 import math
@@ -15,6 +16,7 @@ from statistics import fmean
 from agent0.answers import normal_form, same
 from agent0.families import families
 from agent0.hacking import HONEST, Attempt, Found, Proposal, Student, Teacher, about, student_policies, teacher_policies
+from agent0.hacking.undone import verdicts
 from agent0.heldout import split_key, split_of
 from agent0.ledger import Ledger, entered
 from agent0.novelty import Archive, Decision, Proposed, decide_batch
@@ -221,16 +223,10 @@ def _found(rng: random.Random, proposal: Proposal) -> Found:
 
 def _labels(made: Sequence[Attempt], proposal: Proposal, verified: bool) -> list[bool | None]:
     if verified:
-        right = _computed(proposal.task)
-        return [None if right is None else one.answer is not None and same(right, one.answer) for one in made]
+        return verdicts(proposal.task, [one.answer for one in made]) if proposal.task else [None] * len(made)
     counts = Counter(normal_form(one.answer) for one in made if one.answer is not None)
     top = counts.most_common(1)[0][0] if counts else None
     return [one.answer is not None and normal_form(one.answer) == top for one in made]
-
-
-def _computed(task: Task | None) -> str | None:
-    family = families().get(task.family) if task else None
-    return family.solve(task.params) if family and task else None
 
 
 def _state(number: int, one: Attempt, padding: tuple[Made, ...], label: bool | None) -> AttemptState:

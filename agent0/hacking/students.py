@@ -3,7 +3,9 @@
 import random
 from dataclasses import replace
 
+from agent0.families import families
 from agent0.hacking import HONEST, Attempt, Found, student
+from agent0.hacking.undone import copies, sums
 from agent0.state import Made
 
 
@@ -59,6 +61,20 @@ def guesses(rng: random.Random, found: Found) -> Attempt:
 def copies_the_question(rng: random.Random, found: Found) -> Attempt:
     """Answers with the question itself."""
     return Attempt(found.proposal.task.question if found.proposal.task else "")
+
+
+@student("copies the expression")
+def copies_the_expression(rng: random.Random, found: Found) -> Attempt:
+    """Answers with what the question asks to compute, as it stands there."""
+    task = found.proposal.task
+    entry = families(long=None).get(task.family) if task else None
+    return Attempt(next(copies(task, entry)) if task and entry else "")
+
+
+@student("writes the answer as a sum")
+def answer_as_a_sum(rng: random.Random, found: Found) -> Attempt:
+    """Knows as much as the honest one, and leaves an addition to be done."""
+    return Attempt(next(sums(found.answer)), found.calls)
 
 
 @student("every answer at once")

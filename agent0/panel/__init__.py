@@ -27,9 +27,9 @@ Opinion = Callable[[Task, str], Awaitable[Said]]
 @dataclass(frozen=True)
 class Evidence:
     """What is known beside the answers. ``computed``: a tool printed the answer without having been given it, one an
-    answer; ``ask`` None: there is no judge model."""
+    answer, None where that is not known; ``ask`` None: there is no judge model."""
 
-    computed: tuple[bool, ...] = ()
+    computed: tuple[bool | None, ...] = ()
     rules: VerificationConfig = field(default_factory=VerificationConfig)
     ask: Opinion | None = None
 
@@ -47,7 +47,7 @@ class Case:
     evidence: Evidence
 
     @property
-    def computed(self) -> tuple[bool, ...]:
+    def computed(self) -> tuple[bool | None, ...]:
         """One an answer."""
         known = self.evidence.computed
         return known if len(known) == len(self.answers) else (False,) * len(self.answers)

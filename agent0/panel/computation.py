@@ -16,16 +16,21 @@ OTHERS = 2
 
 @check("computation")
 async def computation(case: Case) -> list[Said]:
-    """Yes where its own tools computed it; no where they did not, while those of others computed another."""
-    counts = Counter(group for group, made in zip(case.groups, case.computed, strict=True) if made)
-    return [_said(group, made, counts) for group, made in zip(case.groups, case.computed, strict=True)]
+    """Yes where its own tools computed it; no where they did not, while those of others computed another. Where it is
+    not known what tools did, there is no vote; nor a no against an answer that such an attempt gave."""
+    pairs = list(zip(case.groups, case.computed, strict=True))
+    counts = Counter(group for group, made in pairs if made)
+    unknown = {group for group, made in pairs if made is None}
+    return [_said(group, made, counts, unknown) for group, made in pairs]
 
 
-def _said(group: int | None, made: bool, counts: "Counter[int | None]") -> Said:
+def _said(group: int | None, made: bool | None, counts: "Counter[int | None]", unknown: set[int | None]) -> Said:
     if made:
         return True, "its own tools computed it"
+    if made is None:
+        return None, "its transcript was not at hand"
     others = max((count for other, count in counts.items() if other != group), default=0)
-    if others >= OTHERS and not counts[group]:
+    if others >= OTHERS and not counts[group] and group not in unknown:
         return False, f"the tools of {others} other attempts computed another answer"
     return None, "no tool computed it"
 

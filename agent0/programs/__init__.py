@@ -5,11 +5,12 @@ assertion or an object that equals everything proves nothing, and the candidate 
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 from agent0.ports import Sandbox, SandboxCall, SandboxResult
+from agent0.programs.inside import values
 from agent0.programs.source import foreseen, modules, prefix, program_of, stands
 from events.values import ToolState
 
@@ -24,7 +25,8 @@ _FILES = {f"{name}.py": (_inside / f"{name}.py").read_bytes() for name in ("__in
 class Problem:
     """``setup`` is the prompt's code (imports, other functions, perhaps an open ``def``), ``test`` asserts or defines
     ``check(candidate)``; ``entry`` is the function that is asked for, empty where tests name it themselves; ``calls``
-    are those that tests are known to make, as ``values.pack`` writes them (``foreseen`` otherwise)."""
+    are those that tests are known to make, as ``values.pack`` writes them (``foreseen`` otherwise); ``reference`` is a
+    reply that is right, empty where none is known."""
 
     test: str
     setup: str = ""
@@ -32,23 +34,43 @@ class Problem:
     wall_s: float = 10.0
     mem_mib: int = 512
     calls: tuple[str, ...] = ()
+    reference: str = ""
+
+
+Opaque = Literal["", "result", "size", "argument"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """``passed`` None: it cannot be told (a value that is no plain data, trouble that is nobody's fault)."""
+    """``passed`` None: it cannot be told (a value that is no plain data, trouble that is nobody's fault). ``opaque``:
+    what was no plain data, a result of the program, too much of one, or an argument that tests hand over."""
 
     passed: bool | None
     reason: str
     calls: int = 0
+    opaque: Opaque = ""
 
 
 async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
     """Run ``problem``'s tests against the program in ``reply``. Both run in fresh worlds of ``sandbox``.
 
+    A program whose results are no plain data where plain data is wanted is wrong. It is undecided where the reference's
+    are none either; without a reference also where there is too much of a result, or where tests hand it on.
+
     Raises:
         SandboxUnavailableError: there is no sandbox.
     """
+    found = await _tested(problem, reply, sandbox)
+    if not found.opaque:
+        return found
+    if not problem.reference:
+        return replace(found, passed=False) if found.opaque == "result" else found
+    plain = (await _tested(problem, problem.reference, sandbox)).passed is True
+    return replace(found, passed=False) if plain else found
+
+
+async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
+    """The outcome; what is opaque is undecided."""
     entry = problem.entry if "def check(" in problem.test else ""
     program = program_of(reply, problem.setup, problem.entry)
     names = stands(problem.test, problem.setup, problem.entry)
@@ -106,7 +128,9 @@ async def _judge(
         needs = [str(call) for call in verdict["needs"]]
         return needs or Outcome(None, "the tests call otherwise each time", len(known))
     if opaque := verdict.get("opaque"):
-        return Outcome(None, f"a value of type {opaque} cannot be compared", len(known))
+        what: Opaque = "argument" if verdict.get("argument") else "size" if opaque in values.SIZES else "result"
+        kind = f"a value that is {opaque}" if opaque in values.SIZES else f"a value of type {opaque}"
+        return Outcome(None, f"{kind} cannot be compared", len(known), what)
     failure = verdict["failure"]
     return Outcome(not failure, failure or "all tests pass", len(known))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from agent0.evidence import facts
 from agent0.hacking.play import Paid, suite
+from agent0.hacking.undone import undone
 from agent0.rewards import reward_sets, rules_of
 from agent0.telling_rewards import ROLES, part_rows
 
@@ -95,7 +96,20 @@ def _measured(command: str, seed: int) -> str:
     for key in found[names[0]]:
         cells = [_cell(found[name][key]) for name in names]
         lines.append(_line([*key, *cells, found[names[0]][key].about]))
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *_undone(seed)]) + "\n"
+
+
+def _undone(seed: int) -> list[str]:
+    rows = undone(seed)
+    lines = [
+        "Answers that leave the work undone, put to the verifier of every family: how many of them were right.\n",
+    ]
+    policies = list(dict.fromkeys(row.policy for row in rows))
+    lines += [_line(["family", *policies]), "|---" * (len(policies) + 1) + "|"]
+    for family in dict.fromkeys(row.family for row in rows):
+        own = {row.policy: row for row in rows if row.family == family}
+        lines.append(_line([family, *(f"{own[name].right} of {own[name].tried}" for name in policies)]))
+    return lines
 
 
 def _cell(paid: Paid) -> str:

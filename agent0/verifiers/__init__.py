@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent0.grading import Grade
+from agent0.grading.kinds import left_undone
+from agent0.grading.symbolic import decide
 from agent0.panel import Evidence
 from agent0.ports import Sandbox
 from events.values import Task, Vote
 
 PANEL = "panel"
 NOTHING = Evidence()
-"""No evidence beside the answers."""
+"""No evidence beside the answers, and the rules of a new run."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,27 @@ def verdict_of(found: Grade) -> Verdict:
     return Verdict(found.correct, found.reason, found.expected[:200], found.got[:200])
 
 
+async def compared(expected: str, answer: str | None, sandbox: Sandbox, evidence: Evidence, kind: str = "") -> Verdict:
+    """The verdict on one answer where one is ``expected``, both of a ``kind`` (empty: as ``expected`` reads).
+
+    Where a value is expected, an answer must be written as one, not as work left undone; runs of the first edition of
+    verification have no such rule.
+
+    Raises:
+        SandboxUnavailableError: the symbolic engine would have to be asked, and there is no sandbox.
+    """
+    if answer is not None and undone(expected, answer, evidence, kind):
+        return Verdict(False, "work left undone where a value is wanted", expected[:200], answer[:200])
+    return verdict_of(await decide(expected, answer, sandbox, kind=kind))
+
+
+def undone(expected: str, answer: str, evidence: Evidence, kind: str = "") -> bool:
+    """Whether ``answer`` leaves work undone, by rules that forbid it."""
+    return evidence.rules.edition > 1 and left_undone(kind, expected, answer)
+
+
 class Judge(Protocol):
-    """How a verifier decides; only collective ones look at the evidence."""
+    """How a verifier decides; only collective and informed ones look at the evidence."""
 
     def __call__(
         self, task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence = NOTHING
@@ -47,14 +68,15 @@ class Judge(Protocol):
 
 
 Deciding = Callable[..., Awaitable[list[Verdict]]]
-GradeSteps = Callable[[Task, Sequence[str | None], Sandbox], Awaitable[Sequence[bool | None]]]
+GradeSteps = Callable[..., Awaitable[Sequence[bool | None]]]
 
 
 @dataclass(frozen=True)
 class Verifier:
     """A registered way of deciding. ``applies`` says for which tasks; ``collective`` ones see all attempts at once.
 
-    ``grade`` decides one attempt's subgoals but the last, None where they cannot be decided.
+    ``grade`` decides one attempt's subgoals but the last, None where they cannot be decided. ``informed`` ones get the
+    evidence, in which the run's rules are; collective ones always do.
     """
 
     name: str
@@ -63,16 +85,23 @@ class Verifier:
     rank: int
     collective: bool
     grade: GradeSteps | None = None
+    informed: bool = False
 
 
 _verifiers: dict[str, Verifier] = {}
 
 
 def verifier(
-    name: str, *, applies: Callable[[Task], bool], rank: int, collective: bool = False, grade: GradeSteps | None = None
+    name: str,
+    *,
+    applies: Callable[[Task], bool],
+    rank: int,
+    collective: bool = False,
+    grade: GradeSteps | None = None,
+    informed: bool = False,
 ) -> Callable[[Deciding], Deciding]:
-    """Register ``async judge(task, answers, sandbox) -> one verdict an answer``; a collective one also gets the
-    evidence. Lower ranks are asked first.
+    """Register ``async judge(task, answers, sandbox) -> one verdict an answer``; a collective or informed one also gets
+    the evidence, and so does the ``grade`` of an informed one. Lower ranks are asked first.
 
     Raises:
         ValueError: a collective verifier has a ``grade``, which is for one attempt.
@@ -80,20 +109,27 @@ def verifier(
     if collective and grade:
         raise ValueError(f"verifier {name} sees all attempts at once: it cannot grade one")
 
+    with_evidence = collective or informed
+
     def register(judge: Deciding) -> Deciding:
         async def decide(
             task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence = NOTHING
         ) -> list[Verdict]:
-            return await (judge(task, answers, sandbox, evidence) if collective else judge(task, answers, sandbox))
+            return await (judge(task, answers, sandbox, evidence) if with_evidence else judge(task, answers, sandbox))
 
-        _verifiers[name] = Verifier(name, decide, applies, rank, collective, grade)
+        _verifiers[name] = Verifier(name, decide, applies, rank, collective, grade, informed)
         return judge
 
     return register
 
 
 async def graded(
-    judge: Verifier, task: Task, given: Sequence[str | None], answer: Verdict, sandbox: Sandbox
+    judge: Verifier,
+    task: Task,
+    given: Sequence[str | None],
+    answer: Verdict,
+    sandbox: Sandbox,
+    evidence: Evidence = NOTHING,
 ) -> tuple[bool | None, ...]:
     """A verdict for each subgoal of ``task``, none for a short one. The last is that of the answer itself; what was not
     ``given`` is wrong where right could be told."""
@@ -101,8 +137,10 @@ async def graded(
         return ()
     earlier = len(task.subgoals) - 1
     answers = [*given[:earlier], *(None for _ in range(earlier - len(given)))]
-    verdicts = await judge.grade(task, answers, sandbox) if judge.grade else [None] * earlier
-    return (*verdicts, answer.correct)
+    if judge.grade is None:
+        return (*(None for _ in answers), answer.correct)
+    beside = (evidence,) if judge.informed else ()
+    return (*await judge.grade(task, answers, sandbox, *beside), answer.correct)
 
 
 def credit_of(verdicts: Sequence[bool | None]) -> float | None:

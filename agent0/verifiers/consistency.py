@@ -17,7 +17,9 @@ async def self_consistency(
 ) -> list[Verdict]:
     """Agreement with a majority that at least two attempts share; without one, everything is undecided."""
     found = agreement(answers)
-    if found.majority is None or found.share * len(answers) < 2:
+    rounded = evidence.rules.edition < 2  # as the first edition counted: 49 attempts of which 2 agree have no majority
+    agreeing = found.share * len(answers) if rounded else found.count
+    if found.majority is None or agreeing < 2:
         return [Verdict(None, "no two attempts agree") for _ in answers]
     why = f"majority of {found.share:.0%}"
     return [

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from agent0.answers import normal_form, same
 from agent0.families import families
-from agent0.grading.symbolic import decide
+from agent0.panel import Evidence
 from agent0.ports import Sandbox
-from agent0.verifiers import Verdict, verdict_of, verifier
+from agent0.verifiers import Verdict, compared, undone, verifier
 from events.values import Task
 
 
@@ -15,28 +15,29 @@ def _known(task: Task) -> bool:
     return found is not None and found.check is None
 
 
-async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
+async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox, evidence: Evidence) -> list[bool | None]:
     """Compare with the steps of the question as written."""
     family = families(long=None)[task.family]
     params = family.parse(task.question)
     steps = family.steps(params) if family.steps and params is not None else ()
     if len(steps) != len(given) + 1:
         return [None for _ in given]
-    return [(await _compare(step.answer, one, sandbox)).correct for step, one in zip(steps, given, strict=False)]
+    pairs = zip(steps, given, strict=False)
+    return [(await _compare(step.answer, one, sandbox, evidence)).correct for step, one in pairs]
 
 
-@verifier("exact", applies=_known, rank=1, grade=_grade)
-async def exact(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
+@verifier("exact", applies=_known, rank=1, grade=_grade, informed=True)
+async def exact(task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence) -> list[Verdict]:
     """Compare with the family's own solution of the question as written."""
     family = families(long=None)[task.family]
     params = family.parse(task.question)
     if params is None:
         return [Verdict(None, "the question does not read as its family") for _ in answers]
     expected = family.solve(params)
-    return [await _compare(expected, answer, sandbox) for answer in answers]
+    return [await _compare(expected, answer, sandbox, evidence) for answer in answers]
 
 
-async def _compare(expected: str, answer: str | None, sandbox: Sandbox) -> Verdict:
-    if answer is not None and same(expected, answer):
+async def _compare(expected: str, answer: str | None, sandbox: Sandbox, evidence: Evidence) -> Verdict:
+    if answer is not None and same(expected, answer) and not undone(expected, answer, evidence):
         return Verdict(True, "computed from the question", normal_form(expected)[:200], normal_form(answer)[:200])
-    return verdict_of(await decide(expected, answer, sandbox, kind=""))
+    return await compared(expected, answer, sandbox, evidence)

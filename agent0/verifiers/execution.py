@@ -3,30 +3,30 @@
 from collections.abc import Sequence
 
 from agent0.grading.kinds import ANSWER_KIND
-from agent0.grading.symbolic import decide
+from agent0.panel import Evidence
 from agent0.ports import Sandbox, SandboxCall
-from agent0.verifiers import Verdict, verdict_of, verifier
+from agent0.verifiers import Verdict, compared, verifier
 from events.values import Task, ToolState
 
 
-async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
+async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox, evidence: Evidence) -> list[bool | None]:
     """Run each step's own program; without programs nothing is decided."""
     if len(task.programs) != len(given) + 1:
         return [None for _ in given]
     outcomes = [await _printed(program, sandbox) for program in task.programs[:-1]]
     return [
-        None if printed is None else (await _compare(task, printed, answer, sandbox)).correct
+        None if printed is None else (await _compare(task, printed, answer, sandbox, evidence)).correct
         for (printed, _), answer in zip(outcomes, given, strict=True)
     ]
 
 
-@verifier("execution", applies=lambda task: bool(task.program), rank=2, grade=_grade)
-async def execution(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
+@verifier("execution", applies=lambda task: bool(task.program), rank=2, grade=_grade, informed=True)
+async def execution(task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence) -> list[Verdict]:
     """Run the program once; compare as the task's kind of answer, or as what was printed reads."""
     printed, why = await _printed(task.program, sandbox)
     if printed is None:
         return [Verdict(None, why) for _ in answers]
-    return [await _compare(task, printed, answer, sandbox) for answer in answers]
+    return [await _compare(task, printed, answer, sandbox, evidence) for answer in answers]
 
 
 async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:
@@ -38,5 +38,5 @@ async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:
     return None, f"the checking program ended {result.state} and printed {len(printed)} characters"
 
 
-async def _compare(task: Task, printed: str, answer: str | None, sandbox: Sandbox) -> Verdict:
-    return verdict_of(await decide(printed, answer, sandbox, kind=str(task.params.get(ANSWER_KIND, ""))))
+async def _compare(task: Task, printed: str, answer: str | None, sandbox: Sandbox, evidence: Evidence) -> Verdict:
+    return await compared(printed, answer, sandbox, evidence, str(task.params.get(ANSWER_KIND, "")))

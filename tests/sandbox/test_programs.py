@@ -121,11 +121,39 @@ async def test_cheats_do_not_pass(sandbox: Bubblewrap, cheat: str) -> None:
 
 
 @in_the_sandbox
-async def test_what_cannot_be_compared_is_undecided_and_truth_crosses(sandbox: Bubblewrap) -> None:
+async def test_what_cannot_be_compared_is_wrong_and_truth_crosses(sandbox: Bubblewrap) -> None:
     match = "import re\ndef f(x): return re.match('a', x)"
     assert (await check(Problem("assert f('ab')\nassert not f('b')", entry="f"), match, sandbox)).passed is True
     outcome = await check(Problem("assert f('ab') == 3", entry="f"), match, sandbox)
-    assert (outcome.passed, "Match" in outcome.reason) == (None, True)
+    assert (outcome.passed, "Match" in outcome.reason) == (False, True)
+
+
+OPAQUE = "class Box:\n    pass\ndef f(x): return Box()"
+ENDLESS = "import itertools\ndef f(x): return itertools.count()"
+
+
+@in_the_sandbox
+@pytest.mark.parametrize(
+    ("test", "program", "reference", "passed"),
+    [
+        ("assert f(3) == 6", OPAQUE, "", False),
+        ("assert f(3) == 6", OPAQUE, "def f(x): return 2 * x", False),
+        ("assert f(3) == 6", OPAQUE, "def f(x): return object()", None),
+        ("assert f(3) == 6", OPAQUE, "def f(x): return 5", None),
+        ("assert f(3) == 6", ENDLESS, "", None),
+        ("assert f(3) == 6", ENDLESS, "def f(x): return 2 * x", False),
+        ("assert f(f(3)) == 12", OPAQUE, "", None),
+        ("assert f(f(3)) == 12", OPAQUE, "def f(x): return 2 * x", False),
+        ("assert f(print) == 6", "def f(x): return 6", "def f(x): return 6", None),
+        ("assert f(3) == 6", "def f(x): return 2 * x", "def f(x): return object()", True),
+    ],
+)
+async def test_an_opaque_result_is_wrong_unless_the_reference_has_one_too(
+    sandbox: Bubblewrap, test: str, program: str, reference: str, passed: bool | None
+) -> None:
+    """A reference that fails says nothing; nor does a program whose tests hand its results on, where none is known."""
+    outcome = await check(Problem(test, entry="f", reference=reference), program, sandbox)
+    assert outcome.passed is passed, outcome
 
 
 @in_the_sandbox
@@ -196,7 +224,7 @@ async def test_programs_of_other_sources_fare_the_same(sandbox: Bubblewrap) -> N
     told = {r["category"]: (o.passed, r["label"]) for r, o in zip(chosen, outcomes, strict=True)}
     assert {name: passed for name, (passed, label) in told.items() if (passed is True) != (label == "accept")} == {}
     undecided = {name for name, (passed, _) in told.items() if passed is None}
-    assert undecided == {"attack.eq_str_metaclass", "attack.reflected", "attack.deep_value", "attack.endless_generator"}
+    assert undecided == {"attack.deep_value", "attack.endless_generator"}
 
 
 @needs_rows

@@ -26,23 +26,27 @@ VALUE = "value"
 @dataclass(frozen=True)
 class Kind:
     """``grade`` gets an expected answer and one that was given, neither empty nor out of bounds. ``applies`` says
-    whether an expected answer is of this kind although nobody said so; lower ranks are asked first."""
+    whether an expected answer is of this kind although nobody said so; lower ranks are asked first. ``unevaluated``
+    counts what a text of this kind leaves to be computed."""
 
     name: str
     grade: Callable[[str, str], Grade]
     applies: Callable[[str], bool]
     rank: int
+    unevaluated: Callable[[str], int] = lambda text: 0
 
 
 _kinds: dict[str, Kind] = {}
 _Grader = Callable[[str, str], Grade]
 
 
-def kind(name: str, *, applies: Callable[[str], bool], rank: int) -> Callable[[_Grader], _Grader]:
+def kind(
+    name: str, *, applies: Callable[[str], bool], rank: int, unevaluated: Callable[[str], int] = lambda text: 0
+) -> Callable[[_Grader], _Grader]:
     """Register ``grade(expected, given) -> Grade``."""
 
     def register(grade: _Grader) -> _Grader:
-        _kinds[name] = Kind(name, grade, applies, rank)
+        _kinds[name] = Kind(name, grade, applies, rank, unevaluated)
         return grade
 
     return register
@@ -71,6 +75,19 @@ def grade_as(name: str, expected: str, given: str | None) -> Grade:
     if problem := guard(expected, given):
         return Grade(False, problem, expected[:200], given[:200])
     return named(name or kind_of(expected)).grade(expected, given)
+
+
+def left_undone(name: str, expected: str, given: str) -> bool:
+    """Whether ``given`` leaves more to be computed than ``expected``, both of kind ``name`` (empty: as ``expected``
+    reads): ``76*26+89`` where ``2065`` is wanted. Total and bounded in time; what is out of bounds is not looked at.
+
+    Raises:
+        ConfigError: there is no such kind.
+    """
+    if guard(expected, given) or guard(expected, expected):
+        return False
+    entry = named(name or kind_of(expected))
+    return (left := entry.unevaluated(given)) > 0 and left > entry.unevaluated(expected)
 
 
 def named(name: str) -> Kind:

@@ -3,7 +3,7 @@
 import re
 
 from agent0.grading import Grade
-from agent0.grading.kinds import grade_as, kind, plain, words
+from agent0.grading.kinds import grade_as, kind, kind_of, named, plain, words
 from agent0.grading.kinds.listing import cut
 
 _PAIR = re.compile(r"\s*(.+?)\s*(?::|=>|->|→|=|\bis\b|\bhas\b)\s*(.+?)\s*", re.S)
@@ -20,7 +20,11 @@ def _pairs(text: str) -> dict[str, str] | None:
     return out if out and len(out) == len(found) else None
 
 
-@kind("assignment", applies=lambda expected: bool(_DICT.fullmatch(expected)), rank=5)
+def _unevaluated(text: str) -> int:
+    return sum(named(kind_of(one)).unevaluated(one) for one in (_pairs(text) or {}).values())
+
+
+@kind("assignment", applies=lambda expected: bool(_DICT.fullmatch(expected)), rank=5, unevaluated=_unevaluated)
 def assignment(expected: str, given: str) -> Grade:
     """Every name has its value, and no name is left over."""
     wanted, said = _pairs(expected), _pairs(given)

@@ -13,6 +13,7 @@ from agent0.grading import grade as compare
 from agent0.grading.algebra import Quotient
 from agent0.grading.cleaning import clean
 from agent0.grading.kinds import kind
+from agent0.grading.kinds.value import unevaluated
 from agent0.grading.reading import UnreadableError, read
 
 _PRINTED = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d{1,3})?", re.I)
@@ -30,7 +31,17 @@ def _significant(text: str) -> int:
     return len(re.sub(r"e.*|\D", "", text.lower()).lstrip("0"))
 
 
-@kind("binary", applies=lambda s: bool(_PRINTED.fullmatch(s)) and _significant(s) >= _DIGITS, rank=0)
+def _unevaluated(text: str) -> int:
+    """An irrational number has no digits to be written in: its exact form is a value."""
+    return unevaluated(text, lambda one: one.literal or algebra.rational(one.value) is None)
+
+
+@kind(
+    "binary",
+    applies=lambda s: bool(_PRINTED.fullmatch(s)) and _significant(s) >= _DIGITS,
+    rank=0,
+    unevaluated=_unevaluated,
+)
 def binary(expected: str, given: str) -> Grade:
     """Against the exact value of ``given``, to about fifteen digits."""
     found = compare(expected, given)

@@ -4,7 +4,7 @@ missing, as people leave them out of what a program prints; intervals of mathema
 import re
 
 from agent0.grading import Grade
-from agent0.grading.kinds import grade_as, kind, plain
+from agent0.grading.kinds import VALUE, grade_as, kind, kind_of, named, plain
 
 MOST = 200
 _OPEN, _CLOSE = "([{", ")]}"
@@ -49,7 +49,12 @@ def _items(text: str) -> tuple[list[str], bool] | None:
     return (items, ordered) if len(items) <= MOST and all(items) else None
 
 
-@kind("listing", applies=lambda expected: bool(_LISTED.fullmatch(expected)), rank=6)
+def _unevaluated(text: str) -> int:
+    items, _ = _items(text) or ((), True)
+    return sum(named(kind_of(item) if item != text else VALUE).unevaluated(item) for item in items)
+
+
+@kind("listing", applies=lambda expected: bool(_LISTED.fullmatch(expected)), rank=6, unevaluated=_unevaluated)
 def listing(expected: str, given: str) -> Grade:
     """Item by item, each compared as its own kind."""
     wanted, said = _items(expected), _items(given)

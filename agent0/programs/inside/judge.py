@@ -53,6 +53,10 @@ class Unmet(BaseException):
     """Stops a telling that needs a result first."""
 
 
+class ArgumentError(values.OpaqueError):
+    """Tests hand over an argument that cannot cross: perhaps one of their own."""
+
+
 class Opaque:
     """A value that stayed where it was made: it is true or false, and nothing else is known of it."""
 
@@ -81,9 +85,9 @@ class Stand:
     def __call__(self, *positional: Any, **named: Any) -> Any:
         try:
             asked = values.numbered([self._name, list(positional), named], self._times)
-        except values.OpaqueError:
+        except values.OpaqueError as error:
             if self._unknown is None:
-                raise
+                raise ArgumentError(str(error)) from error
             return Anything()  # it is called with a result that is not known yet
         if asked in self._known:
             return _told(self._known[asked], positional)
@@ -133,7 +137,7 @@ def main() -> None:
     except Unmet:
         verdict = {"needs": _needs(request)}
     except values.OpaqueError as error:
-        verdict = {"opaque": str(error)}
+        verdict = {"opaque": str(error), "argument": isinstance(error, ArgumentError)}
     except BaseException as error:
         verdict = {"failure": f"{type(error).__name__}: {error}"[:300]}
     Path("verdict.json").write_text(json.dumps(verdict))

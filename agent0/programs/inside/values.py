@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 DEEPEST, LONGEST, MOST = 60, 2_000_000, 100_000
+SIZES = LARGE, DEEP = "too large", "nested too deeply"
+"""What is said of plain data that is too much."""
 _SHORT = 10**1000
 """Longer numbers are written in hexadecimal: Python refuses thousands of decimal digits, which take it long."""
 TEXTS: dict[str, Any] = {"float": float, "complex": complex, "fraction": Fraction, "decimal": Decimal}
@@ -27,9 +29,9 @@ def pack(value: Any) -> str:
     try:
         text = json.dumps(encode(value, 0), sort_keys=True)
     except RecursionError as error:
-        raise OpaqueError("nested too deeply") from error
+        raise OpaqueError(DEEP) from error
     if len(text) > LONGEST:
-        raise OpaqueError("too large")
+        raise OpaqueError(LARGE)
     return text
 
 
@@ -55,7 +57,7 @@ def encode(value: Any, depth: int) -> Any:
     """JSON of ``value``: text, true, false and null stand for themselves, all else is a pair of kind and content.
     Values of a subclass become those of their plain class."""
     if depth > DEEPEST:
-        raise OpaqueError("nested too deeply")
+        raise OpaqueError(DEEP)
     if value is None or type(value) in (bool, str):
         return value
     if type(value) is int:
@@ -91,7 +93,7 @@ def _collection(value: Any, depth: int) -> Any:
 def _some(items: Any) -> Iterator[Any]:
     for count, item in enumerate(items):
         if count >= MOST:
-            raise OpaqueError("too large")
+            raise OpaqueError(LARGE)
         yield item
 
 

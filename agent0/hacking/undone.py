@@ -1,0 +1,110 @@
+"""Answers that leave the work undone, put to the verifiers themselves, family by family: copies of what the question
+asks to compute, and sums that come to the answer. Nothing is played here; right is what a run takes for right."""
+
+import random
+import re
+from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent0.answers import same
+from agent0.families import Family, Params, families
+from agent0.heldout import task_of
+from agent0.ports import SandboxCall, SandboxResult
+from agent0.verifiers import Verdict, verifier_for
+from events.values import Task, ToolState
+
+DRAWS = 24
+"""Tasks of a family, over all its levels."""
+_run = re.compile(r"[-+*/^%(\[{\d][-+*/^%()\[\]{}\d.,= <>|x]*[)\]}\dx]")
+_printed = re.compile(r"print\((.*)\)\s*", re.S)
+_number = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
+
+
+class NoSandbox:
+    """Refuses everything: what would have to be run is undecided. It answers at once."""
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        """Refused."""
+        return SandboxResult(ToolState.REFUSED, 0, "", "", 0.0, 0.0, 0.0, "none", "none")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(frozen=True)
+class Undone:
+    """How many answers of a policy were right, of as many as were tried on tasks of ``family``; ``honest``: of as many
+    tasks, how many were solved by the family's own answer. ``example`` of what was right: question and answer."""
+
+    family: str
+    policy: str
+    right: int
+    tried: int
+    honest: float
+    example: tuple[str, str] | None = None
+
+
+def verdicts(task: Task, answers: Sequence[str | None]) -> list[bool | None]:
+    """What the task's own verifier says of each answer, without a sandbox."""
+    return [verdict.correct for verdict in _at_once(verifier_for(task).judge(task, answers, NoSandbox()))]
+
+
+def undone(seed: int = 0, draws: int = DRAWS) -> list[Undone]:
+    """Both policies on every family that is registered, long ones included."""
+    return [row for entry in families(long=None).values() for row in _family(entry, seed, draws)]
+
+
+def copies(task: Task, entry: Family) -> Iterator[str]:
+    """What ``task`` asks to compute, as it stands there: the longest expression, and what a tool would be handed."""
+    yield max(_run.findall(task.question), key=len, default=task.question).strip(" .,=")
+    name, arguments = entry.call(task.params)
+    for text in map(str, arguments.values()):
+        printed = _printed.fullmatch(text)
+        yield printed[1] if name == "python" and printed else text
+
+
+def sums(answer: str) -> Iterator[str]:
+    """``answer`` with nothing added to it, to the whole or to each number in it."""
+    yield f"{answer}+0"
+    yield _number.sub(lambda found: f"{found[0]}+0", answer)
+    yield _number.sub(lambda found: f"1*{found[0]}", answer)
+    yield _number.sub(lambda found: f"({found[0]}-1)+1", answer)
+
+
+def _family(entry: Family, seed: int, draws: int) -> Iterator[Undone]:
+    tasks = list(_drawn(entry, seed, draws))
+    solved = [entry.solve(task.params) for task in tasks]
+    honest = sum(verdicts(task, [right])[0] is True for task, right in zip(tasks, solved, strict=True)) / len(tasks)
+    written = {
+        "copies the expression": [list(copies(task, entry)) for task in tasks],
+        "writes the answer as a sum": [list(sums(right)) for right in solved],
+    }
+    for policy, answers in written.items():
+        found = [
+            (task.question, answer, correct)
+            for task, right, given in zip(tasks, solved, answers, strict=True)
+            for answer, correct in zip(given, verdicts(task, given), strict=True)
+            if not same(answer, right)  # a list that is in order already is its own answer
+        ]
+        hits = [(question, answer) for question, answer, correct in found if correct]
+        yield Undone(entry.name, policy, len(hits), len(found), honest, hits[0] if hits else None)
+
+
+def _drawn(entry: Family, seed: int, draws: int) -> Iterator[Task]:
+    for number in range(draws):
+        rng = random.Random(f"{seed} {entry.name} {number}")
+        params: Params = entry.sample(1 + number % entry.levels, rng)
+        task = task_of(entry, entry.render(params, rng))
+        if task is not None:
+            yield task
+
+
+def _at_once(judging: Any) -> list[Verdict]:
+    """The result of what waits for nothing."""
+    assert isinstance(judging, Coroutine)  # noqa: S101 - judges are async functions
+    try:
+        judging.send(None)
+    except StopIteration as ended:
+        return list(ended.value)
+    raise RuntimeError("a verifier waits although no sandbox does")

@@ -1,0 +1,115 @@
+"""Boxed answers: one reader, and runs, benchmarks, signals, evidence and search go by it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.chat_format import boxed, boxes, plain_boxes, unboxed
+from agent0.evidence import Deed, gather
+from agent0.grading import extract
+from agent0.grading.cleaning import clean
+from agent0.markup import answer_span, own
+from agent0.parsing import parse_turn
+from agent0.searching import tries
+from agent0.settings import RunConfig
+from agent0.state import RunState, TaskState
+
+ROOT = Path(__file__).parents[1]
+PIECES = ["\\boxed{", "\\boxed {", "\\fbox{", "{", "}", "\\{", "\\}", "\\\\", "3", " ", "x+1", "\n"]
+
+
+def teacher_answer(text: str, edition: int) -> str | None:
+    config = RunConfig.model_validate({"verification": {"edition": edition}})
+    run = RunState("r", 1, config, "")
+    deed = Deed(run, config.rewards, TaskState(0, "math", "open", 1, text=text))
+    found: str | None = gather("teacher", frozenset({"teacher_answer"}), deed)["teacher_answer"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        (r"so \boxed{3}.", "3"),
+        (r"so \fbox{3}.", "3"),
+        (r"so \boxed {3}.", "3"),
+        (r"\boxed{\frac12}", r"\frac12"),
+        (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"\boxed{1} or rather \boxed{2}", "2"),
+        (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
+        (r"\boxed{\boxed{7}}", "7"),
+        (r"\boxed{5} \boxed{6", "5"),
+        (r"\boxed3 or 3", None),
+        (r"\boxedsomething{3}", None),
+    ],
+)
+def test_runs_benchmarks_signals_and_rewards_read_the_same_box(text: str, inside: str | None) -> None:
+    assert boxed(text) == parse_turn(text).answer == extract(text) == teacher_answer(text, 2) == inside
+    if inside is not None:
+        start, end = answer_span(text, inside) or (0, 0)
+        assert text[start:end] == inside
+        assert "boxed" not in (kept := "".join(text[start:end] for start, end in own(text))) and "fbox" not in kept
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_any_text_is_read_alike_everywhere(text: str) -> None:
+    inside = boxed(text)
+    answer = (inside or "").strip() or None
+    assert extract(text) == parse_turn(text).answer == answer
+    for box in boxes(text):
+        assert text[box.start : box.inside].rstrip("{").strip() in ("\\boxed", "\\fbox")
+        assert not box.closed or text[box.end] == "}"
+    assert tries(text) == [one.strip() for one in plain_boxes(text)]
+    assert set(plain_boxes(text)) <= {text[box.inside : box.end] for box in boxes(text) if box.closed}
+
+
+def test_time_is_linear_in_the_text() -> None:
+    """A thousand times what would take minutes if each box were looked for anew."""
+    bomb = "\\boxed{ " * 200_000
+    assert boxed(bomb) is None and len(boxes(bomb)) == 200_000
+    assert answer_span(bomb + "3", "3") is not None
+
+
+def test_a_box_around_the_whole_is_no_part_of_an_answer() -> None:
+    assert unboxed(r"\boxed{3}") == unboxed(r"\fbox{3}") == clean(r"\boxed {3}").text == "3"
+    assert unboxed(r"\boxed{3}{4}") == r"\boxed{3}{4}"
+    assert unboxed(r"x \boxed{3}") == r"x \boxed{3}"
+
+
+def test_search_and_runs_of_the_first_edition_read_what_they_read_then() -> None:
+    """Their receipts, and what was trained on, are found again."""
+    text = r"\boxed{7+3=10,2} no \boxed{\frac{1}{2}} no \boxed{10*2=20} \fbox{4} \boxed {5}"
+    assert tries(text) == ["7+3=10,2", "10*2=20"]
+    assert teacher_answer(text, 1) == "10*2=20"
+    assert teacher_answer(text, 2) == "5"
+
+
+def matchers(tree: ast.AST) -> Iterator[str]:
+    """Patterns that match a box, and texts of one that are looked for."""
+    looking = {"find", "rfind", "index", "split", "rsplit", "partition", "rpartition", "startswith", "removeprefix"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            pattern = node.value
+            if r"\\boxed" in pattern or r"\\fbox" in pattern or "|fbox" in pattern or "|boxed" in pattern:
+                yield pattern
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in looking:
+            yield from (
+                one.value
+                for one in node.args
+                if isinstance(one, ast.Constant) and isinstance(one.value, str) and "boxed" in one.value
+            )
+
+
+def test_no_other_module_looks_for_boxes() -> None:
+    rooms = ("agent0", "handlers", "infra", "projections", "benchmarks", "events")
+    files = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    found = {
+        str(path.relative_to(ROOT)): wrong
+        for path in files
+        if path.name != "chat_format.py" and (wrong := list(matchers(ast.parse(path.read_text(encoding="utf-8")))))
+    }
+    assert len(files) > 300 and found == {}
+    assert list(matchers(ast.parse((ROOT / "agent0/chat_format.py").read_text(encoding="utf-8")))) != []
