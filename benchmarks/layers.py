@@ -22,8 +22,8 @@ kernel.mount = _mount_less
 """
 NO_LIMITS = "_LIMITS.clear()\n_LIMITS[resource.RLIMIT_NPROC] = 256  # the machine must stand\n"
 NO_TIMER = (
-    "_timed = _watch\ndef _watch(memory, child, start, wall_s, host):\n"
-    "    return _timed(memory, child, start, wall_s + 45, host)\n"
+    "_timed = _watch\ndef _watch(memory, child, start, wall_s, *rest):\n"
+    "    return _timed(memory, child, start, wall_s + 45, *rest)\n"
 )
 NO_SYSTEM = "_covered = _cover\ndef _cover(path):\n    if not path.startswith('/opt'):\n        _covered(path)\n"
 NO_NNP = (
