@@ -3,6 +3,7 @@ some sampled attempts, too."""
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 from agent0.attempts import Solved
@@ -15,6 +16,7 @@ from agent0.prompts import prompt
 from agent0.run import RunState
 from agent0.scoring import Item, score
 from agent0.student import Conditions, solve
+from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
 from agent0.verifiers import verifier_for
 from events.base import Event
@@ -36,6 +38,7 @@ async def evaluate_checkpoint(
     tool_cache: ToolCache,
     artifacts: Artifacts,
     web: Web,
+    tools: Mapping[str, Tool],
 ) -> list[Event]:
     """All items at once, so that the model batches them. The items themselves become an artifact."""
     actor, checked, plan = run.config.student, run.config.evaluation.checked, run.config.curriculum
@@ -51,6 +54,7 @@ async def evaluate_checkpoint(
         cache=tool_cache,
         policy=run.config.policy,
         web=web,
+        tools=tools,
     )
     levels = run.config.evaluation.levels
     held = heldout(event.split, event.n, event.seed, domains=plan.domains, names=plan.families, levels=levels)

@@ -44,8 +44,11 @@ class Asked:
 class Bench:
     """Every tool, ready to be called; nothing of one call is left for the next. Make one with ``open_bench``."""
 
-    def __init__(self, settings: Settings, sandbox: Sandbox, web: Web | None, artifacts: Artifacts) -> None:
+    def __init__(
+        self, settings: Settings, sandbox: Sandbox, web: Web | None, artifacts: Artifacts, known: Mapping[str, Tool]
+    ) -> None:
         self._settings, self._sandbox, self._web, self._artifacts = settings, sandbox, web, artifacts
+        self._tools = known
 
     @property
     def room(self) -> int:
@@ -59,7 +62,7 @@ class Bench:
         Raises:
             ConfigError: there is no such tool, or it takes no code.
         """
-        known_tool(asked.tool)
+        known_tool(asked.tool, self._tools)
         if asked.code is not None and asked.tool not in RAW:
             raise ConfigError(f"{asked.tool} takes no code.", f"Only {' and '.join(RAW)} do.", "Give it arguments.")
         if reason := _misfit(asked.files):
@@ -80,7 +83,8 @@ class Bench:
         seconds = asked.wall or (limits.wall_s if asked.code is not None else student.tool_seconds)
         return Workspace(
             sandbox=sandbox,
-            allowed=tuple(tools()),
+            allowed=tuple(self._tools),
+            tools=self._tools,
             policy=self._settings.run.policy,
             web=self._web,
             seconds=seconds,
@@ -89,7 +93,7 @@ class Bench:
         )
 
     async def _raw(self, asked: Asked, code: str, work: Workspace) -> tuple[SandboxResult, None]:
-        if reason := known_tool(asked.tool).denial(work.policy):
+        if reason := known_tool(asked.tool, self._tools).denial(work.policy):
             return nothing(ToolState.REFUSED, reason), None
         run = work.python if asked.tool == "python" else work.shell
         return await run(code, wall_s=work.seconds), None
@@ -139,13 +143,13 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[B
         held = held.model_copy(update={"sandbox": held.sandbox.model_copy(update={"workers": workers})})
     artifacts = FileArtifacts(held.home)
     async with AsyncExitStack() as stack:
-        sandbox = await _sandbox(held, artifacts)
+        known, sandbox = tools(), await _sandbox(held, artifacts)
         stack.push_async_callback(sandbox.close)
         if not isinstance(sandbox, Refusing):
-            await stack.enter_async_context(mcp_tools(held, sandbox))
+            known |= await mcp_tools(held, sandbox)
         web = await open_port("web", held, artifacts)
         stack.push_async_callback(web.close)
-        yield Bench(held, sandbox, web, artifacts)
+        yield Bench(held, sandbox, web, artifacts, known)
 
 
 async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
@@ -158,13 +162,12 @@ async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
     return opened
 
 
-def known_tool(name: str) -> Tool:
-    """The tool of that name.
+def known_tool(name: str, known: Mapping[str, Tool]) -> Tool:
+    """The tool of that name among those ``known``.
 
     Raises:
         ConfigError: there is none; the known ones and the nearest are named.
     """
-    known = tools()
     if name not in known:
         why = f"The tools are: {', '.join(known)}."
         raise ConfigError(f"There is no tool {name[:80]!r}.", why, nearest(name, list(known)))

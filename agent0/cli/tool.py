@@ -70,10 +70,11 @@ def call(
     control characters."""
     from agent0.assembly.folders import content, find, read
     from agent0.assembly.sandbox import Asked, known_tool
+    from agent0.tools import tools
 
     held = terminal.settings(profile, pairs)
     if not held.mcp.servers:  # they are asked for their tools only once there is a sandbox
-        known_tool(name)
+        known_tool(name, tools())
     text, given = _code(code, code_file), _arguments(arguments)
     _either(name, text, given)
     _say_limits(held, wall, mem)
