@@ -90,11 +90,13 @@ def test_a_terminal_gets_no_control_characters(home: Path, tmp_path: Path) -> No
     assert told.code == 0
     assert "owned" in told.out and "[stdout]" in told.out and "[stderr]" in told.out
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(told.out + told.err)
+    assert told.out.count(r"\u202e") == 3, "they are shown"
     escaped = agent0("tool", "call", "python", "--code-file", "-", "--json", home=home, stdin=code)
     assert escaped.out.isascii() and "\x1b" not in escaped.out
     told = escaped.json
     for text in (told["stdout"], told["stderr"], *told["files"]):
-        assert "owned" in text and not [sign for sign in text if sign != "\n" and unicodedata.category(sign) == "Cc"]
+        assert "owned" in text and r"\u202e" in text
+        assert not [sign for sign in text if sign != "\n" and unicodedata.category(sign) in ("Cc", "Cf")]
 
 
 def test_other_tools_take_arguments_and_say_what_a_model_would_read(home: Path) -> None:

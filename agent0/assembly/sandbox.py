@@ -11,6 +11,7 @@ from agent0.assembly.policy import with_policy
 from agent0.assembly.world import open_port
 from agent0.configuration import nearest
 from agent0.errors import ConfigError, SandboxUnavailableError
+from agent0.escapes import escaped
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult, Web
 from agent0.settings import Settings
 from agent0.snapshots import is_inside, kept, save
@@ -183,13 +184,13 @@ def told(
     tool: str, result: SandboxResult, output: str | None = None, manifest: Artifact | None = None
 ) -> dict[str, Any]:
     """One object that says all of a call: every key of it is always there but ``output``, which is what a model reads
-    and raw calls have none of. Texts and names of files are without control characters."""
+    and raw calls have none of. Control and format characters of texts and names of files are escapes."""
     said: dict[str, Any] = {"tool": tool, "state": result.state.value}
     said |= {name: getattr(result, name) for name in ("rc", "stdout", "stderr")}
     said |= {"output": output} if output is not None else {}
     said |= {name: getattr(result, name) for name in MEASURED}
     return {
-        **{name: clean(value) if isinstance(value, str) else value for name, value in said.items()},
+        **{name: escaped(clean(value)) if isinstance(value, str) else value for name, value in said.items()},
         "files": {printable(name): len(data) for name, data in result.files.items()},
         "manifest": manifest.sha256 if manifest else None,
     }

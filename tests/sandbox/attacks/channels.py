@@ -56,7 +56,7 @@ def swap():
 done = []
 threading.Thread(target=swap).start()
 seen = 0
-for i in range(2000):
+for i in range(300):
     try:
         fcntl.flock(target, fcntl.LOCK_SH | fcntl.LOCK_NB)
         seen += 1
