@@ -10,6 +10,7 @@ from agent0.assembly.folders import content, find
 from agent0.assembly.sandbox import Asked, Bench
 from agent0.configuration import load
 from agent0.settings import Settings
+from agent0.tools import tools
 from infra.artifacts import FileArtifacts
 from infra.sandbox import Refusing
 from tests.terminal import Said, agent0
@@ -164,7 +165,7 @@ def test_what_a_profile_denies_is_gone_for_its_calls(home: Path) -> None:
 async def test_a_tool_without_what_it_needs_is_refused_and_says_by_what(home: Path) -> None:
     policy = {"run__policy__modules": '["numpy"]', "run__policy__executables": '["cat"]'}
     args = {"operation": "solve", "expression": "x = 2"}
-    bench = Bench(held(home, **policy), Refusing("nothing is run"), None, FileArtifacts(home))
+    bench = Bench(held(home, **policy), Refusing("nothing is run"), None, FileArtifacts(home), tools())
     symbolic = await bench.answer(Asked("sympy", args=args))
     raw = await bench.answer(Asked("shell", "echo 1", files={"a": b"x"}))
     assert (symbolic["state"], symbolic["output"]) == ("refused", f"[refused: {symbolic['reason']}]")
