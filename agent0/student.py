@@ -5,7 +5,7 @@ Nothing here touches the world except through the model, the tools and the store
 known here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent0.answers import same
@@ -18,7 +18,7 @@ from agent0.parsing import ParsedTurn, parse_turn
 from agent0.ports import Artifacts, GenerateRequest, Model, Sampling, Sandbox, ToolSpec, Web
 from agent0.prompts import Prompt, render
 from agent0.settings import PolicyConfig, StudentConfig
-from agent0.tools import call_tool, tools
+from agent0.tools import Tool, call_tool, control_names, tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.workspace import Done, Workspace
 from agent0.trajectories import assemble, mean_logprob, total_usage
@@ -27,15 +27,12 @@ from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Turn
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
 """States that say nothing of the student's code: the attempt is made again rather than scored."""
 
-_FRAMES = ("check", "plan", "submit_answer")
-"""Tools that do no work themselves: a plan's steps are counted, and to give or try an answer proves nothing."""
-
 
 @dataclass(frozen=True)
 class Conditions:
     """What stays the same throughout an attempt. ``artifacts`` hold its work folders, ``start`` is the manifest of the
     one it begins with (None: an empty one), ``prefill`` begins its first turn only, ``temperature`` None is the
-    configured one."""
+    configured one, ``tools`` None are the registered ones."""
 
     model: Model
     config: StudentConfig
@@ -49,6 +46,7 @@ class Conditions:
     cache: ToolCache | None = None
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     web: Web | None = None
+    tools: Mapping[str, Tool] | None = None
     start: Artifact | None = None
 
 
@@ -86,7 +84,7 @@ async def step(now: Progress, given: Conditions) -> Progress:
         TransientError: the sandbox failed through no fault of the code.
     """
     config, turn = given.config, len(now.written)
-    specs = specs_of(config.tools) if config.max_calls else ()
+    specs = specs_of(config.tools, given.tools) if config.max_calls else ()
     heat = config.temperature if given.temperature is None else given.temperature
     sampling = Sampling(heat, config.top_p, config.max_tokens, stream(given.seed, "turn", turn))
     forced = "" if turn else given.prefill
@@ -99,13 +97,13 @@ async def step(now: Progress, given: Conditions) -> Progress:
     return now if now.end or now.turns else now.but(end="turn_limit")
 
 
-def specs_of(names: Sequence[str]) -> tuple[ToolSpec, ...]:
-    """What a model is told of the tools it may call.
+def specs_of(names: Sequence[str], known: Mapping[str, Tool] | None = None) -> tuple[ToolSpec, ...]:
+    """What a model is told of the tools it may call, out of those ``known`` (None: the registered ones).
 
     Raises:
         ConfigError: there is no such tool.
     """
-    known = tools()
+    known = tools() if known is None else known
     if unknown := [name for name in names if name not in known]:
         raise ConfigError(
             f"There is no tool named {unknown[0]}.", f"The tools are: {', '.join(known)}.", "Set run.student.tools."
@@ -181,6 +179,7 @@ async def _workspace(now: Progress, given: Conditions) -> Workspace:
         given.sandbox,
         given.config.tools,
         given.policy,
+        tools=given.tools,
         web=given.web,
         cache=given.cache,
         seconds=now.seconds,
@@ -238,7 +237,8 @@ def conclude(now: Progress) -> Solved:
     """What came of an attempt that has ended."""
     assert now.end is not None  # noqa: S101 - the callers' loop
     written = generations(now)
-    work = [c for c in now.called if c.call.name not in _FRAMES]
+    control = control_names()  # a plan's steps are counted, and to give or try an answer proves nothing
+    work = [c for c in now.called if c.call.name not in control]
     good = [c for c in work if c.result.state is ToolState.OK]
     grounded = any(same(now.answer, plain_output(c.result.output)) for c in good) if now.answer else False
     trajectory, problem = assemble(written)

@@ -1,12 +1,15 @@
 """Between events and attempts: the conditions that a request and its run set, and the events that tell what came of
 a turn."""
 
+from collections.abc import Mapping
+
 from agent0.attempts import Progress
 from agent0.panel.computation import repeated
 from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.state import RunState
 from agent0.storing import claim, claim_turns, put_progress
 from agent0.student import Conditions, conclude
+from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
 from events.base import Event
 from events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
@@ -20,6 +23,7 @@ def conditions(
     cache: ToolCache,
     artifacts: Artifacts,
     web: Web,
+    tools: Mapping[str, Tool],
 ) -> Conditions:
     """What holds for every turn of the attempt that ``event`` is about."""
     return Conditions(
@@ -33,6 +37,7 @@ def conditions(
         cache=cache,
         policy=run.config.policy,
         web=web,
+        tools=tools,
     )
 
 

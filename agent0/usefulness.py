@@ -10,9 +10,7 @@ from functools import lru_cache
 from agent0.answers import normal_form, same
 from agent0.state import Made
 from agent0.student import plain_output
-
-FRAMES = ("check", "plan", "submit_answer")
-"""Tools that do no work themselves."""
+from agent0.tools import control_names
 
 LONGEST = 20_000
 """Characters of an argument that are looked at; what is longer counts as work."""
@@ -26,10 +24,10 @@ _word = re.compile(r"[A-Za-z0-9_.]+")
 def useful(calls: Sequence[Made]) -> list[Made]:
     """Those of ``calls``, in order, that ran, printed something, computed something and are no repetition."""
     seen: set[str] = set()
-    out = []
+    control, out = control_names(), []
     for call in calls:
         words = f"{call.name} {sorted(call.arguments.items(), key=str)}"
-        if call.ok and call.name not in FRAMES and call.output.strip() and words not in seen and _computes(call):
+        if call.ok and call.name not in control and call.output.strip() and words not in seen and _computes(call):
             out.append(call)
         seen.add(words)
     return out

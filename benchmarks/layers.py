@@ -22,8 +22,8 @@ kernel.mount = _mount_less
 """
 NO_LIMITS = "_LIMITS.clear()\n_LIMITS[resource.RLIMIT_NPROC] = 256  # the machine must stand\n"
 NO_TIMER = (
-    "_timed = _watch\ndef _watch(memory, child, start, wall_s, host):\n"
-    "    return _timed(memory, child, start, wall_s + 45, host)\n"
+    "_timed = _watch\ndef _watch(memory, child, start, wall_s, *rest):\n"
+    "    return _timed(memory, child, start, wall_s + 45, *rest)\n"
 )
 NO_SYSTEM = "_covered = _cover\ndef _cover(path):\n    if not path.startswith('/opt'):\n        _covered(path)\n"
 NO_NNP = (
@@ -55,7 +55,7 @@ CALLING = "infra.sandbox.inside.calling"
 HANGING = ("R10-sleep-past", "R11-ignore-sigterm", "X12-stop-self")
 LAYERS = (
     Layer("nothing (control)"),
-    Layer("system call filter", (("seccomp.py", "def install() -> None: ..."),)),
+    Layer("system call filter", (("seccomp.py", "def install(**_): return -1"),)),
     Layer("capabilities", (("kernel.py", "def drop_capabilities() -> None: ..."),)),
     Layer("no new privileges", (("kernel.py", NO_NNP),), kept="bubblewrap, which sets it for all below itself"),
     Layer("resource limits", (("payload.py", NO_LIMITS), ("shim.py", "resource.prlimit = lambda *_: None"))),

@@ -1,10 +1,13 @@
 """The student tries a task with its tools: one in one go, the first turn of a long one."""
 
+from collections.abc import Mapping
+
 from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.prompts import prompt
 from agent0.run import RunState
 from agent0.student import begin, step
 from agent0.telling import conditions, told
+from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
 from events.base import Event
 from events.tasks import AttemptRequested
@@ -20,9 +23,10 @@ async def attempt_task(
     tool_cache: ToolCache,
     artifacts: Artifacts,
     web: Web,
+    tools: Mapping[str, Tool],
 ) -> list[Event]:
     """Every tool call, then the attempt or its first turn: they land together or not at all."""
-    given = conditions(event, run, models, sandbox, tool_cache, artifacts, web)
+    given = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
     long = event.proposal.kind == "long"
     words = prompt(run.config.student.prompts, event.proposal.domain, "student", long=long)
     now = await step(begin(event.proposal, words, run.config.student), given)

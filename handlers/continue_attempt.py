@@ -1,10 +1,13 @@
 """The student takes the next turn of a long task, wherever the last one was taken."""
 
+from collections.abc import Mapping
+
 from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.run import RunState
 from agent0.storing import get_progress
 from agent0.student import step
 from agent0.telling import conditions, told
+from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
 from events.base import Event
 from events.tasks import TurnCompleted
@@ -20,8 +23,9 @@ async def continue_attempt(
     tool_cache: ToolCache,
     artifacts: Artifacts,
     web: Web,
+    tools: Mapping[str, Tool],
 ) -> list[Event]:
     """The turn's tool calls, then that it is complete or that the attempt ended."""
-    given = conditions(event, run, models, sandbox, tool_cache, artifacts, web)
+    given = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
     before = await get_progress(event.progress, artifacts)
     return await told(event, await step(before, given), artifacts, already=len(before.called))

@@ -3,6 +3,7 @@ some sampled attempts, too."""
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agent0.attempts import Solved
@@ -16,6 +17,7 @@ from agent0.prompts import prompt
 from agent0.run import RunState
 from agent0.scoring import Item, score
 from agent0.student import Conditions, solve
+from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
 from agent0.verifiers import verifier_for
 from events.base import Event
@@ -37,6 +39,7 @@ async def evaluate_checkpoint(
     tool_cache: ToolCache,
     artifacts: Artifacts,
     web: Web,
+    tools: Mapping[str, Tool],
 ) -> list[Event]:
     """All items at once, so that the model batches them. The items themselves become an artifact."""
     actor, checked, plan = run.config.student, run.config.evaluation.checked, run.config.curriculum
@@ -52,6 +55,7 @@ async def evaluate_checkpoint(
         cache=tool_cache,
         policy=run.config.policy,
         web=web,
+        tools=tools,
     )
     verify = Verify(verifier_sandbox, Evidence(rules=run.config.verification))
     levels = run.config.evaluation.levels

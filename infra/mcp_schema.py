@@ -1,5 +1,6 @@
 """JSON schemas of strangers, made harmless: no references, no regular expressions, bounded in size and depth, texts cut
-and cleaned. What is left out here the server checks itself."""
+and cleaned. Values and names that a call must repeat (enum, const, required) cannot be cleaned: a schema with some that
+nobody could see and write is refused. What is left out here the server checks itself."""
 
 import itertools
 import json
@@ -32,7 +33,11 @@ def harmless(schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     if schema.get("type") != "object":
         raise SchemaRefused("a tool's arguments must be an object")
-    if len(json.dumps(schema)) > MOST_BYTES:
+    try:
+        size = len(json.dumps(schema))
+    except RecursionError:
+        raise SchemaRefused("a schema is nested too deep") from None
+    if size > MOST_BYTES:
         raise SchemaRefused(f"a schema is longer than {MOST_BYTES} characters")
     out = _Copier(schema).copy(schema, 0)
     try:
@@ -57,6 +62,10 @@ def _told(error: Any) -> str:
     return f"{'.'.join(str(part)[:LONGEST_NAME] for part in error.absolute_path) or 'arguments'}: {error.message}"
 
 
+def _writable(text: str) -> bool:
+    return visible(text) == text and "\n" not in text
+
+
 class _Copier:
     """Copies with references put in place, until there are too many parts: behind them everything is allowed."""
 
@@ -75,7 +84,7 @@ class _Copier:
         return out
 
     def _kept(self, part: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
-        yield from ((name, part[name]) for name in _VALUES if name in part)
+        yield from self._values(part)
         if isinstance(part.get("description"), str):
             yield "description", visible(part["description"])[:LONGEST_WORDS]
         if isinstance(part.get("properties"), Mapping):
@@ -87,9 +96,25 @@ class _Copier:
             if isinstance(part.get(name), list) and part[name]:
                 yield name, [self.copy(one, depth + 1) for one in part[name]]
 
+    def _values(self, part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        for name in _VALUES:
+            if name in part:
+                self._check(name, part[name], 0)
+                yield name, part[name]
+
+    def _check(self, name: str, value: Any, depth: int) -> None:
+        """Every text of a value is one that a model can see as it is and write."""
+        self._left -= isinstance(value, list | dict)
+        if depth > DEEPEST or self._left < 0:
+            raise SchemaRefused(f"{name} has too many values")
+        for one in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
+            self._check(name, one, depth + 1)
+        if isinstance(value, str) and not (_writable(value) and len(value) <= LONGEST_WORDS):
+            raise SchemaRefused(f"{name} has a value that nobody could write")
+
     def _properties(self, given: Mapping[str, Any], depth: int) -> dict[str, Any]:
         for name in given:
-            if not 0 < len(name) <= LONGEST_NAME or visible(name) != name or "\n" in name:
+            if not (0 < len(name) <= LONGEST_NAME and _writable(name)):
                 raise SchemaRefused("an argument has a name that nobody could write")
         return {name: self.copy(part, depth + 1) for name, part in given.items()}
 

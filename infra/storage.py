@@ -1,13 +1,17 @@
 """SQLite: how databases are opened, and how a stranger's query is let in without a way to write, wait or flood."""
 
+import pickle
+import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
 
 _REBUILD = "`agent0 projections rebuild` makes the tables anew from the log; nothing is lost."
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
@@ -21,6 +25,8 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
 }
 _LARGEST_RESULT = 64 << 20
+_SLACK_S = 0.5
+"""Beyond its time, for a query that SQLite itself interrupts."""
 
 
 def connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
@@ -69,14 +75,51 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: float = 5.0) -> list[dict[str, Any]]:
-    """Run one reading statement that a person or program typed.
+    """Run one reading statement that a person or program typed, in a process of its own: one call of instr, replace or
+    LIKE on long text can take hours, and nothing inside SQLite looks at a clock meanwhile.
 
     It can only read: the file is opened read-only and every action but reading is refused before it runs.
 
     Raises:
+        NotFoundError: there is no such file.
         ConfigError: it is no single reading statement.
         OperationError: too slow, too large, or the file is damaged.
     """
+    given = pickle.dumps((path, sql, max_rows, timeout_s))
+    command = [sys.executable, "-sPBc", "from infra.storage import answer_query; answer_query()"]
+    found = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=False)  # noqa: S603 - our own words
+    if found.returncode == -signal.SIGALRM:
+        raise _slow(timeout_s)
+    if found.returncode:
+        why = f"Its process ended with status {found.returncode}."
+        raise OperationError("The query was not answered.", why, "Ask for fewer columns or rows.")
+    answer = pickle.loads(found.stdout)  # noqa: S301 - written by our own process
+    if isinstance(answer, tuple):
+        kind, *words = answer
+        raise kind(*words)
+    rows: list[dict[str, Any]] = answer
+    return rows
+
+
+def answer_query() -> None:
+    """The process of one query: reads it from standard input, writes rows or the error, and is killed by the kernel
+    where it takes longer than it may."""
+    path, sql, max_rows, timeout_s = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own process
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s + _SLACK_S)
+    try:
+        answer: object = _query(path, sql, max_rows, timeout_s)
+    except Agent0Error as error:
+        answer = (type(error), error.what, error.why, error.fix)  # what pickle makes of the error itself lacks these
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    sys.stdout.buffer.write(pickle.dumps(answer))
+
+
+def _slow(timeout_s: float) -> OperationError:
+    return OperationError(f"The query took longer than {timeout_s:g} s.", fix="Narrow it down.")
+
+
+def _query(path: Path, sql: str, max_rows: int, timeout_s: float) -> list[dict[str, Any]]:
     with closing(connect(path, read_only=True)) as db:
         _guard(db, time.monotonic() + timeout_s)
         try:
@@ -86,7 +129,7 @@ def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: floa
             return list(_limited(cursor, max_rows))
         except sqlite3.OperationalError as error:
             if "interrupted" in str(error):
-                raise OperationError(f"The query took longer than {timeout_s:g} s.", fix="Narrow it down.") from error
+                raise _slow(timeout_s) from error
             raise ConfigError("The query cannot be run.", f"SQLite says: {error}.") from error
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):

@@ -242,6 +242,20 @@ def test_nothing_a_model_writes_can_drive_a_terminal(text):
     assert "\n" not in terminal.one_line(text, 20)
 
 
+MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\x1b\x07\x9b\x7f\u200b"
+
+
+def test_marks_that_turn_text_around_are_shown_where_they_are(capsys):
+    shown = "".join(f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in MARKS)
+    terminal.text(f"a{MARKS}b\r\nc\td")
+    terminal.table([{"answer": MARKS}], as_json=False)
+    terminal.record({"answer": MARKS}, as_json=False)
+    terminal.say(MARKS)
+    told = capsys.readouterr()
+    assert told.out.startswith(f"a{shown}b\nc\td\n") and (told.out.count(shown), told.err.count(shown)) == (3, 1)
+    assert not set(MARKS) & set(told.out + told.err)
+
+
 def test_tables_show_hostile_text_as_text(capsys):
     terminal.table([{"answer": "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold]", "n": 1}], as_json=False)
     out = capsys.readouterr().out

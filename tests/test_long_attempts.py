@@ -21,6 +21,7 @@ from agent0.run import RunState, evolve
 from agent0.snapshots import load
 from agent0.student import Conditions, begin, solve, step
 from agent0.telling import told
+from agent0.tools import tools
 from agent0.tools.cache import ToolCache
 from events import tasks
 from events.base import Event, record
@@ -89,6 +90,7 @@ class World:
             "tool_cache": ToolCache(),
             "models": Opened(Playback(self.texts)),
             "web": None,
+            "tools": tools(),
         }
 
     async def react(self, event: Event, **ports: Any) -> list[Event]:

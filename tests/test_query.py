@@ -11,6 +11,7 @@ from projections import Views, tables
 from tests.story import bodies, whole_run
 
 ENDLESS = "WITH RECURSIVE n(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n)"
+LONG = "replace(hex(zeroblob(2000000)), '0', 'a')"
 
 HOSTILE = {
     "attach": "ATTACH DATABASE '{other}' AS other",
@@ -60,6 +61,8 @@ HOSTILE = {
     "wide answer": ENDLESS + " SELECT replace(hex(zeroblob(4000000)), '00', 'xx') FROM n LIMIT 90",
     "endless format": "SELECT printf('%.*c', 900000000, 'x')",
     "endless format, second name": "SELECT format('%.*c', 900000000, 'x')",
+    "endless instr": f"SELECT instr({LONG}, substr({LONG}, 1, 2000000) || 'b')",
+    "endless replace": f"SELECT length(replace({LONG}, substr({LONG}, 1, 2000000) || 'b', ''))",
     "deep expression": "SELECT " + "(" * 5000 + "1" + ")" * 5000,
     "long pattern": "SELECT 'a' LIKE '" + "%a" * 5000 + "'",
 }

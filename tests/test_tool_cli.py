@@ -10,6 +10,7 @@ from agent0.assembly.folders import content, find
 from agent0.assembly.sandbox import Asked, Bench
 from agent0.configuration import load
 from agent0.settings import Settings
+from agent0.tools import tools
 from infra.artifacts import FileArtifacts
 from infra.sandbox import Refusing
 from tests.terminal import Said, agent0
@@ -90,11 +91,13 @@ def test_a_terminal_gets_no_control_characters(home: Path, tmp_path: Path) -> No
     assert told.code == 0
     assert "owned" in told.out and "[stdout]" in told.out and "[stderr]" in told.out
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(told.out + told.err)
+    assert told.out.count(r"\u202e") == 3, "they are shown"
     escaped = agent0("tool", "call", "python", "--code-file", "-", "--json", home=home, stdin=code)
     assert escaped.out.isascii() and "\x1b" not in escaped.out
     told = escaped.json
     for text in (told["stdout"], told["stderr"], *told["files"]):
-        assert "owned" in text and not [sign for sign in text if sign != "\n" and unicodedata.category(sign) == "Cc"]
+        assert "owned" in text and r"\u202e" in text
+        assert not [sign for sign in text if sign != "\n" and unicodedata.category(sign) in ("Cc", "Cf")]
 
 
 def test_other_tools_take_arguments_and_say_what_a_model_would_read(home: Path) -> None:
@@ -162,7 +165,7 @@ def test_what_a_profile_denies_is_gone_for_its_calls(home: Path) -> None:
 async def test_a_tool_without_what_it_needs_is_refused_and_says_by_what(home: Path) -> None:
     policy = {"run__policy__modules": '["numpy"]', "run__policy__executables": '["cat"]'}
     args = {"operation": "solve", "expression": "x = 2"}
-    bench = Bench(held(home, **policy), Refusing("nothing is run"), None, FileArtifacts(home))
+    bench = Bench(held(home, **policy), Refusing("nothing is run"), None, FileArtifacts(home), tools())
     symbolic = await bench.answer(Asked("sympy", args=args))
     raw = await bench.answer(Asked("shell", "echo 1", files={"a": b"x"}))
     assert (symbolic["state"], symbolic["output"]) == ("refused", f"[refused: {symbolic['reason']}]")

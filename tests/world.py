@@ -137,6 +137,7 @@ def ports() -> dict[str, Any]:
         "verifier_sandbox": KnowingSandbox(),
         "tool_cache": ToolCache(),
         "web": None,
+        "tools": tools(),
         "models": Opened(TellingModel(Scripted(artifacts), sandbox)),
         "trainers": Opened(ScriptedTrainer(artifacts)),
         "embedders": Opened(Ngram()),

@@ -11,6 +11,7 @@ from agent0.assembly.policy import with_policy
 from agent0.assembly.world import open_port
 from agent0.configuration import nearest
 from agent0.errors import ConfigError, SandboxUnavailableError
+from agent0.escapes import escaped
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult, Web
 from agent0.settings import Settings
 from agent0.snapshots import is_inside, kept, save
@@ -44,8 +45,11 @@ class Asked:
 class Bench:
     """Every tool, ready to be called; nothing of one call is left for the next. Make one with ``open_bench``."""
 
-    def __init__(self, settings: Settings, sandbox: Sandbox, web: Web | None, artifacts: Artifacts) -> None:
+    def __init__(
+        self, settings: Settings, sandbox: Sandbox, web: Web | None, artifacts: Artifacts, known: Mapping[str, Tool]
+    ) -> None:
         self._settings, self._sandbox, self._web, self._artifacts = settings, sandbox, web, artifacts
+        self._tools = known
 
     @property
     def room(self) -> int:
@@ -59,7 +63,7 @@ class Bench:
         Raises:
             ConfigError: there is no such tool, or it takes no code.
         """
-        known_tool(asked.tool)
+        known_tool(asked.tool, self._tools)
         if asked.code is not None and asked.tool not in RAW:
             raise ConfigError(f"{asked.tool} takes no code.", f"Only {' and '.join(RAW)} do.", "Give it arguments.")
         if reason := _misfit(asked.files):
@@ -80,7 +84,8 @@ class Bench:
         seconds = asked.wall or (limits.wall_s if asked.code is not None else student.tool_seconds)
         return Workspace(
             sandbox=sandbox,
-            allowed=tuple(tools()),
+            allowed=tuple(self._tools),
+            tools=self._tools,
             policy=self._settings.run.policy,
             web=self._web,
             seconds=seconds,
@@ -89,7 +94,7 @@ class Bench:
         )
 
     async def _raw(self, asked: Asked, code: str, work: Workspace) -> tuple[SandboxResult, None]:
-        if reason := known_tool(asked.tool).denial(work.policy):
+        if reason := known_tool(asked.tool, self._tools).denial(work.policy):
             return nothing(ToolState.REFUSED, reason), None
         run = work.python if asked.tool == "python" else work.shell
         return await run(code, wall_s=work.seconds), None
@@ -139,13 +144,13 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[B
         held = held.model_copy(update={"sandbox": held.sandbox.model_copy(update={"workers": workers})})
     artifacts = FileArtifacts(held.home)
     async with AsyncExitStack() as stack:
-        sandbox = await _sandbox(held, artifacts)
+        known, sandbox = tools(), await _sandbox(held, artifacts)
         stack.push_async_callback(sandbox.close)
         if not isinstance(sandbox, Refusing):
-            await stack.enter_async_context(mcp_tools(held, sandbox))
+            known |= await mcp_tools(held, sandbox)
         web = await open_port("web", held, artifacts)
         stack.push_async_callback(web.close)
-        yield Bench(held, sandbox, web, artifacts)
+        yield Bench(held, sandbox, web, artifacts, known)
 
 
 async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
@@ -158,13 +163,12 @@ async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
     return opened
 
 
-def known_tool(name: str) -> Tool:
-    """The tool of that name.
+def known_tool(name: str, known: Mapping[str, Tool]) -> Tool:
+    """The tool of that name among those ``known``.
 
     Raises:
         ConfigError: there is none; the known ones and the nearest are named.
     """
-    known = tools()
     if name not in known:
         why = f"The tools are: {', '.join(known)}."
         raise ConfigError(f"There is no tool {name[:80]!r}.", why, nearest(name, list(known)))
@@ -180,13 +184,13 @@ def told(
     tool: str, result: SandboxResult, output: str | None = None, manifest: Artifact | None = None
 ) -> dict[str, Any]:
     """One object that says all of a call: every key of it is always there but ``output``, which is what a model reads
-    and raw calls have none of. Texts and names of files are without control characters."""
+    and raw calls have none of. Control and format characters of texts and names of files are escapes."""
     said: dict[str, Any] = {"tool": tool, "state": result.state.value}
     said |= {name: getattr(result, name) for name in ("rc", "stdout", "stderr")}
     said |= {"output": output} if output is not None else {}
     said |= {name: getattr(result, name) for name in MEASURED}
     return {
-        **{name: clean(value) if isinstance(value, str) else value for name, value in said.items()},
+        **{name: escaped(clean(value)) if isinstance(value, str) else value for name, value in said.items()},
         "files": {printable(name): len(data) for name, data in result.files.items()},
         "manifest": manifest.sha256 if manifest else None,
     }

@@ -1,8 +1,6 @@
 """MCP servers become tools, part of the rim: what settings name is listed, compared with what a person trusts, and
-offered to students for as long as a world is open."""
+given to the world that asked, beside the registered tools."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +8,7 @@ from agent0.configuration import nearest
 from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.ports import Sandbox
 from agent0.settings import McpServer, Settings
-from agent0.tools import offer, withdraw
+from agent0.tools import Tool, tools
 
 MCP = "mcp_"
 """How the names of all their tools begin."""
@@ -19,27 +17,26 @@ if TYPE_CHECKING:
     from infra.mcp_wire import Listing
 
 
-@asynccontextmanager
-async def mcp_tools(settings: Settings, sandbox: Sandbox) -> AsyncIterator[list[str]]:
-    """Names of the tools that all configured servers offer, until the end. Without servers nothing happens; a tool that
-    the profile's student wants must be among them.
+async def mcp_tools(settings: Settings, sandbox: Sandbox) -> dict[str, Tool]:
+    """The tools that all configured servers offer, by name; none without servers. A tool that the profile's student
+    wants must be among them.
 
     Raises:
-        ConfigError: a server that is not configured well, or whose tools are not the trusted ones.
+        ConfigError: a server that is not configured well, whose tools are not the trusted ones, or have a name twice.
         DependencyError: one that does not answer, or the package mcp is not installed.
     """
-    async with AsyncExitStack() as stack:
-        names: list[str] = []
-        for name, server in settings.mcp.servers.items():
-            for entry in await _trusted_tools(settings, name, server, sandbox):
-                offer(entry)
-                stack.callback(withdraw, entry.name)
-                names.append(entry.name)
-        missing = [name for name in settings.run.student.tools if name.startswith(MCP) and name not in names]
-        if missing:
-            why = f"MCP servers offer: {', '.join(names) or 'nothing'}."
-            raise ConfigError(f"run.student.tools: there is no {missing[0][:80]!r}.", why, nearest(missing[0], names))
-        yield names
+    found: dict[str, Tool] = {}
+    for name, server in settings.mcp.servers.items():
+        for entry in await _trusted_tools(settings, name, server, sandbox):
+            if entry.name in found or entry.name in tools():
+                why = f"One of them is offered by MCP server {name}."
+                raise ConfigError(f"Two tools are named {entry.name}.", why, "Give the server another name.")
+            found[entry.name] = entry
+    missing = [name for name in settings.run.student.tools if name.startswith(MCP) and name not in found]
+    if missing:
+        why = f"MCP servers offer: {', '.join(found) or 'nothing'}."
+        raise ConfigError(f"run.student.tools: there is no {missing[0][:80]!r}.", why, nearest(missing[0], list(found)))
+    return found
 
 
 async def _trusted_tools(settings: Settings, name: str, server: McpServer, sandbox: Sandbox) -> list[Any]:

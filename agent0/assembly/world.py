@@ -21,6 +21,7 @@ from agent0.configuration import config_of, nearest
 from agent0.errors import ConfigError
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import RecipeConfig, RunConfig, SandboxSettings, Settings, VerificationConfig
+from agent0.tools import tools
 from events.base import Event, Recorded, record
 from events.runs import RunStarted
 
@@ -154,8 +155,8 @@ async def open_world(settings: Settings, names: Sequence[str] = ()) -> AsyncIter
                 ports[name] = await open_port(name, settings, artifacts)
                 if close := getattr(ports[name], "close", None):
                     stack.push_async_callback(close)
-        if "sandbox" in ports:
-            await stack.enter_async_context(mcp_tools(settings, ports["sandbox"]))
+        if "tools" in ports:
+            ports["tools"] |= await mcp_tools(settings, ports["sandbox"])
         yield World(settings, log, artifacts, chosen, ports)
 
 
@@ -244,7 +245,6 @@ def check_names(run: RunConfig) -> None:
         ConfigError: the first that does not.
     """
     from agent0.prompts import styles
-    from agent0.tools import tools
 
     for role, actor, recipe in (
         ("teacher", run.teacher, run.training.teacher),
@@ -310,6 +310,7 @@ async def open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
         "contamination": lambda: _contamination(settings),
         "tool_cache": _tool_cache,
         "web": lambda: _web(settings),
+        "tools": tools,
     }
     if name in openers:
         return await openers[name]()

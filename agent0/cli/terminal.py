@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import traceback
-import unicodedata
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from agent0.errors import Agent0Error, ConfigError, OperationError
+from agent0.escapes import escaped
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
@@ -65,8 +65,9 @@ def overrides(pairs: Sequence[str] | None, **named: object) -> dict[str, str]:
 
 
 def clean(text: object) -> str:
-    """``text`` without control, format and private characters (newline and tab stay): a terminal obeys those."""
-    return "".join(c for c in str(text) if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+    """``text`` with control, format and private characters as escapes (newline and tab stay): a terminal obeys those,
+    and a reader should see that they are there."""
+    return escaped(str(text))
 
 
 def one_line(text: object, width: int = 72) -> str:

@@ -66,14 +66,15 @@ def call(
 ) -> None:
     """Call one tool in a fresh sandbox. Exit 0 whatever the code did: `state` tells, also when it was refused. The JSON
     object always has tool, state, rc, stdout, stderr, wall_s, cpu_s, peak_mem_mib, tier, backend, reason, output_bytes,
-    files (name and size) and manifest; with --args also output, which is what a model reads. All text is cleaned of
-    control characters."""
+    files (name and size) and manifest; with --args also output, which is what a model reads. All text is without
+    terminal sequences; other control characters and direction marks in it are escapes."""
     from agent0.assembly.folders import content, find, read
     from agent0.assembly.sandbox import Asked, known_tool
+    from agent0.tools import tools
 
     held = terminal.settings(profile, pairs)
     if not held.mcp.servers:  # they are asked for their tools only once there is a sandbox
-        known_tool(name)
+        known_tool(name, tools())
     text, given = _code(code, code_file), _arguments(arguments)
     _either(name, text, given)
     _say_limits(held, wall, mem)

@@ -67,8 +67,9 @@ class Foreign:
 class Tool:
     """A registered tool. ``pure``: same arguments, same work folder, same policy: same result and same folder after it,
     whatever was called before, so results may be cached by content. ``states``: how it can end.
-    ``untrusted``: what it says is text of strangers. ``needs``: what the policy must allow (a name, or ``*`` for any of
-    that kind), or every call is refused."""
+    ``untrusted``: what it says is text of strangers. ``control``: it does no work itself, but gives or tries an answer
+    or makes other calls, and never counts as use of a tool. ``needs``: what the policy must allow (a name, or ``*`` for
+    any of that kind), or every call is refused."""
 
     name: str
     run: Run
@@ -77,6 +78,7 @@ class Tool:
     examples: tuple[Example, ...] = ()
     states: tuple[ToolState, ...] = SANDBOXED
     untrusted: bool = False
+    control: bool = False
     foreign: Foreign | None = None
     needs: tuple[Need, ...] = ()
 
@@ -117,6 +119,7 @@ def tool(
     examples: Sequence[Example | Mapping[str, Any]] = (),
     states: Sequence[ToolState] = SANDBOXED,
     untrusted: bool = False,
+    control: bool = False,
     needs: Sequence[Need] = (),
 ) -> Callable[[Run], Run]:
     """Register the decorated ``async def name(work, *arguments) -> ToolResult`` under its own name.
@@ -135,29 +138,16 @@ def tool(
         if not inspect.getdoc(run):
             raise TypeError(f"tool {name} has no docstring for the model to read")
         shown = tuple(one if isinstance(one, Example) else Example(one) for one in examples)
-        _tools[name] = Tool(name, run, _arguments(run), pure, shown, tuple(states), untrusted, needs=tuple(needs))
+        _tools[name] = Tool(
+            name, run, arguments_of(run), pure, shown, tuple(states), untrusted, control, needs=tuple(needs)
+        )
         return run
 
     return register
 
 
-def offer(entry: Tool) -> None:
-    """Register a tool that is no function of ours, until ``withdraw``.
-
-    Raises:
-        ValueError: the name is taken.
-    """
-    if entry.name in tools():
-        raise ValueError(f"two tools are named {entry.name}")
-    _tools[entry.name] = entry
-
-
-def withdraw(name: str) -> None:
-    """Forget a tool that was offered."""
-    _tools.pop(name, None)
-
-
-def _arguments(run: Run) -> type[BaseModel]:
+def arguments_of(run: Run) -> type[BaseModel]:
+    """What ``run`` takes beside its workspace, as a model that checks it."""
     fields: dict[str, Any] = {}
     for parameter in list(inspect.signature(run, eval_str=True).parameters.values())[1:]:
         if parameter.annotation is inspect.Parameter.empty:
@@ -169,9 +159,19 @@ def _arguments(run: Run) -> type[BaseModel]:
 
 
 def tools() -> dict[str, Tool]:
-    """All tools by name, sorted."""
+    """All registered tools by name, sorted. An open world may have more (``Workspace.tools``)."""
     _import_all()
     return {name: _tools[name] for name in sorted(_tools)}
+
+
+def offered(work: Workspace) -> Mapping[str, Tool]:
+    """The tools of the world that ``work`` belongs to, by name."""
+    return tools() if work.tools is None else work.tools
+
+
+def control_names() -> frozenset[str]:
+    """Names of the tools that do no work themselves."""
+    return frozenset(name for name, entry in tools().items() if entry.control)
 
 
 @functools.cache
@@ -199,7 +199,7 @@ async def call_tool(call: ToolCall, work: Workspace, *, inner: bool = False) -> 
 async def _answer(call: ToolCall, work: Workspace) -> ToolResult:
     if call.error:
         return _mistake(f"The call could not be read: {call.error}")
-    known = {name: entry for name, entry in tools().items() if name in work.allowed}
+    known = {name: entry for name, entry in offered(work).items() if name in work.allowed}
     chosen = known.get(call.name)
     if chosen is None:
         return _mistake(_unknown(call.name, sorted(known)))

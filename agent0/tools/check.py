@@ -13,7 +13,7 @@ RIGHT, WRONG = "right", "wrong: "
 """What it says; why follows what is wrong."""
 
 
-@tool(pure=False, examples=[Example({"answer": "7+3=10;10*2=20"})], states=(*VALUES, ToolState.REFUSED))
+@tool(pure=False, control=True, examples=[Example({"answer": "7+3=10;10*2=20"})], states=(*VALUES, ToolState.REFUSED))
 async def check(
     work: Workspace, answer: Annotated[str | int | float, "the answer to try, as you would give it"]
 ) -> ToolResult:

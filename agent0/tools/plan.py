@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent0.tools import VALUES, Example, call_tool, problems, tool, tools
+from agent0.tools import VALUES, Example, Tool, call_tool, offered, problems, tool
 from agent0.tools.answer import LIMIT, shorten
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
@@ -34,6 +34,7 @@ class PlanStep(BaseModel):
 
 @tool(
     pure=False,
+    control=True,
     states=VALUES,
     examples=[
         Example(
@@ -70,7 +71,7 @@ async def plan(
     {"tool": "python", "args": {"code": "print({{n}} + 1)"}}]}
     """
     wanted = [PlanStep.model_validate(one) for one in steps]
-    if problem := _problem(wanted, work.allowed):
+    if problem := _problem(wanted, {name: entry for name, entry in offered(work).items() if name in work.allowed}):
         return ToolResult(state=ToolState.ERROR, output=f"{problem} Nothing was run.")
     told: list[str] = []
     saved: dict[str, str] = {}
@@ -107,7 +108,7 @@ def _summed(state: ToolState, told: Sequence[str], made: Sequence[ToolResult]) -
 
 async def _make(one: PlanStep, saved: Mapping[str, str], work: Workspace) -> ToolResult:
     """One step, its references filled in."""
-    arguments = _filled(one.args, saved, tools()[one.tool].spec.parameters)
+    arguments = _filled(one.args, saved, offered(work)[one.tool].spec.parameters)
     size = len(json.dumps(arguments, ensure_ascii=False))
     error = f"with its references filled in it has {size} characters, more than {_LONGEST}" if size > _LONGEST else ""
     call = ToolCall(name=one.tool, arguments=one.args if error else arguments, error=error)
@@ -161,21 +162,21 @@ def _texts(value: Any) -> list[str]:
     return [text for one in inner for text in _texts(one)]
 
 
-def _problem(steps: Sequence[PlanStep], allowed: Sequence[str]) -> str:
+def _problem(steps: Sequence[PlanStep], usable: Mapping[str, Tool]) -> str:
     """The first thing that is wrong with a plan, empty where nothing is."""
     known: list[str] = []
     for number, one in enumerate(steps, 1):
-        if problem := _misfit(one, known, allowed):
+        if problem := _misfit(one, known, usable):
             return f"Step {number}: {problem}"
         if one.save_as:
             known.append(one.save_as)
     return ""
 
 
-def _misfit(one: PlanStep, known: Sequence[str], allowed: Sequence[str]) -> str:
+def _misfit(one: PlanStep, known: Sequence[str], allowed: Mapping[str, Tool]) -> str:
     if one.tool == plan.__name__:
         return "a plan cannot hold a plan; make its steps steps of this one."
-    usable = sorted(name for name in tools() if name in allowed and name != plan.__name__)
+    usable = sorted(name for name in allowed if name != plan.__name__)
     if one.tool not in usable:
         near = difflib.get_close_matches(one.tool[:64], usable, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
@@ -185,12 +186,11 @@ def _misfit(one: PlanStep, known: Sequence[str], allowed: Sequence[str]) -> str:
     referred = [name for text in _texts(one.args) for name in _reference.findall(text)]
     if unknown := next((name for name in referred if name not in known), ""):
         return f"{{{{{unknown}}}}} is saved by no step before it. Saved before it: {', '.join(known) or 'nothing'}."
-    return _wrong_arguments(one, bool(referred))
+    return _wrong_arguments(one, allowed[one.tool], bool(referred))
 
 
-def _wrong_arguments(one: PlanStep, refers: bool) -> str:
+def _wrong_arguments(one: PlanStep, entry: Tool, refers: bool) -> str:
     """Told before anything is run; of values that references stand for, when they are filled in."""
-    entry = tools()[one.tool]
     try:
         entry.arguments.model_validate(one.args)
     except ValidationError as error:

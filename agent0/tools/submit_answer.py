@@ -8,7 +8,7 @@ from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 
 
-@tool(pure=False, examples=[Example({"answer": "42"}, "The answer is recorded.")], states=VALUES)
+@tool(pure=False, control=True, examples=[Example({"answer": "42"}, "The answer is recorded.")], states=VALUES)
 async def submit_answer(
     work: Workspace,
     answer: Annotated[str | int | float, "the answer alone, exactly"],

@@ -1,4 +1,5 @@
-"""Exact algebra. The expression is text of a model: it is parsed inside the sandbox and nowhere else."""
+"""Exact algebra. The expression is text of a model: it is parsed inside the sandbox and nowhere else, and there it is
+numbers, letters, operators and the functions of ``_FUNCTIONS``, never Python."""
 
 import json
 from typing import Annotated, Literal
@@ -10,10 +11,24 @@ from events.values import ToolResult, ToolState
 
 Operation = Literal["solve", "simplify", "integrate", "diff", "factor", "expand", "equal", "evaluate"]
 
+_FUNCTIONS = """
+    Abs Add And Derivative Eq Ge Gt Integral Le Lt Limit Matrix Max Min Mod Mul N Ne Not Or Piecewise Pow Product
+    Rational Sum acos acosh acot acoth acsc apart arg asec asin asinh atan atan2 atanh bell bernoulli beta binomial
+    cancel catalan cbrt ceiling collect conjugate cos cosh cot coth csc csch degree det diff discriminant div
+    divisor_count divisor_sigma divisors erf erfc euler exp expand expand_log expand_trig factor factorial
+    factorial2 factorint fibonacci floor frac gamma gcd harmonic igcd ilcm im integer_nthroot integrate isprime lcm
+    limit log logcombine loggamma lucas mod_inverse nextprime nsimplify powsimp prevprime prime primefactors primepi
+    product radsimp ratsimp re real_root refine residue resultant root roots sec sech series sign simplify sin sinc
+    sinh solve solveset sqrt subfactorial summation tan tanh together totient transpose trigsimp zeta E EulerGamma
+    GoldenRatio I Catalan nan oo pi zoo
+"""
+"""What of sympy an expression may name. Nothing here reads text as code; what is not listed is a variable, or refused
+where it is called."""
+
 _PROGRAM = r"""
-import json, re, sys
+import ast, json, re, sys
 import sympy as sp
-from sympy.parsing.sympy_parser import convert_xor, implicit_multiplication, parse_expr, standard_transformations
+from sympy.parsing.sympy_parser import convert_xor, implicit_multiplication, standard_transformations, stringify_expr
 
 def stop(message):
     print(message)
@@ -41,8 +56,44 @@ def read(text):
     except Exception as error:
         stop('cannot be read: %s (%s)' % (text[:80], type(error).__name__))
 
+MADE = {name: getattr(sp, name) for name in ('Symbol', 'Integer', 'Float', 'Function', 'Rational')}
+KNOWN = {**MADE, **{name: getattr(sp, name) for name in FUNCTIONS.split()}, 'pow': pow, 'round': round, 'sum': sum}
+KNOWN |= {'abs': sp.Abs, 'ceil': sp.ceiling, 'len': len, 'ln': sp.log, 'max': sp.Max, 'min': sp.Min}
+PLAIN = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple, ast.List, ast.operator, ast.unaryop, ast.cmpop,
+         ast.expr_context)
+
 def parse(text):
-    return parse_expr(text, transformations=(*standard_transformations, convert_xor, implicit_multiplication))
+    for name in re.findall(r'[A-Za-z_]\w+(?=\s*\()', text):
+        if name not in KNOWN:
+            stop('there is no function named %s here' % name[:40])
+    # the transformations put Integer(2) and Symbol('x') for 2 and x; only what they can have made is evaluated
+    steps = (*standard_transformations, convert_xor, implicit_multiplication)
+    tree = ast.parse(stringify_expr(text, {}, KNOWN, steps).strip(), mode='eval')
+    check(tree)
+    return eval(compile(tree, 'expression', 'eval'), {'__builtins__': {}, **KNOWN})
+
+def check(node):
+    if isinstance(node, ast.Call):
+        if node.keywords:
+            stop('an expression has no named arguments')
+        if not check_called(node.func, node.args):
+            return
+    elif isinstance(node, ast.Constant):
+        if not isinstance(node.value, bool):
+            stop('text and bare numbers are no mathematical expression')
+    elif isinstance(node, ast.Name):
+        if node.id not in KNOWN or node.id in MADE and node.id != 'Rational':
+            stop('not a mathematical expression: ' + node.id[:40])
+    elif not isinstance(node, PLAIN):
+        stop('not a mathematical expression: %s is no part of one' % type(node).__name__)
+    for part in ast.iter_child_nodes(node):
+        check(part)
+
+def check_called(function, values):
+    # whether there is more to check in the call
+    if not isinstance(function, ast.Name):
+        stop('not a mathematical expression: only functions can be called')
+    return function.id not in MADE or not values or not all(isinstance(one, ast.Constant) for one in values)
 
 def unknowns(expression, wanted):
     free = sorted(expression.free_symbols, key=str)
@@ -136,4 +187,4 @@ async def sympy(
     Example: {"operation": "solve", "expression": "x^2 = 9"} gives -3, 3
     """
     given = json.dumps({"operation": operation, "expression": expression, "variable": variable, "other": other})
-    return answer(await work.aside(f"GIVEN = {given!r}\n{_PROGRAM}"))
+    return answer(await work.aside(f"GIVEN = {given!r}\nFUNCTIONS = {_FUNCTIONS!r}\n{_PROGRAM}"))

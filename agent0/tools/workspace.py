@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from agent0.ports import Root, Sandbox, SandboxCall, SandboxResult, Web
 from agent0.settings import PolicyConfig
 from agent0.snapshots import Files, fingerprint, kept
 from agent0.tools.cache import ToolCache
 from events.values import ToolCall, ToolResult, ToolState
+
+if TYPE_CHECKING:
+    from agent0.tools import Tool
 
 
 @dataclass(frozen=True)
@@ -24,15 +28,16 @@ class Done:
 class Workspace:
     """What a tool's first parameter is. Folders are values: they are replaced, never changed in place.
 
-    ``allowed`` are the tools that may be called; ``seconds`` and ``characters`` what is left of the attempt's budget of
-    tool time and output; ``start`` the work folder before the first call, what ``files`` was at first unless given;
-    ``journal`` every call so far; ``answer`` and ``subgoals`` what ``submit_answer`` was given; ``question`` is the
-    attempt's own, empty where there is none.
+    ``allowed`` are the tools that may be called, ``tools`` those there are in its world (None: the registered ones);
+    ``seconds`` and ``characters`` what is left of the attempt's budget of tool time and output; ``start`` the work
+    folder before the first call, what ``files`` was at first unless given; ``journal`` every call so far; ``answer``
+    and ``subgoals`` what ``submit_answer`` was given; ``question`` is the attempt's own, empty where there is none.
     """
 
     sandbox: Sandbox
     allowed: Sequence[str] = ()
     policy: PolicyConfig = field(default_factory=PolicyConfig)
+    tools: "Mapping[str, Tool] | None" = None
     web: Web | None = None
     cache: ToolCache | None = None
     seconds: float = 60.0

@@ -34,7 +34,7 @@ _ENGINE = (
     *("accept4", "bind", "capset", "chown", "clone3", "connect", "fchown", "fchownat", "landlock_add_rule"),
     *("landlock_create_ruleset", "landlock_restrict_self", "lchown", "listen", "mount", "openat2", "seccomp"),
     *("sethostname", "setgid", "setgroups", "setregid", "setresgid", "setresuid", "setreuid", "setuid", "socket"),
-    *("umount2", "unshare"),
+    *("sysinfo", "umount2", "unshare"),
 )
 """Beside what a payload may do: what the engine, the broker and the zygote need to make worlds."""
 _PASSED_ON = (

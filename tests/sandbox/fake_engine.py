@@ -32,7 +32,7 @@ SERVICES = {
     **{"fchownat": 260, "landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446},
     **{"lchown": 94, "listen": 50, "mount": 165, "openat2": 437, "seccomp": 317, "sethostname": 170, "setgid": 106},
     **{"setgroups": 116, "setregid": 114, "setresgid": 119, "setresuid": 117, "setreuid": 113, "setuid": 105},
-    **{"socket": 41, "umount2": 166, "unshare": 272},
+    **{"socket": 41, "sysinfo": 99, "umount2": 166, "unshare": 272},
 }
 """Numbers of what an engine lets a container do beyond what a payload may."""
 

@@ -1,6 +1,7 @@
 """The engine: what a call sees and gives back, what each limit does, and that trouble is refused or survived."""
 
 import asyncio
+import errno
 import shutil
 import struct
 from pathlib import Path
@@ -175,7 +176,7 @@ async def test_a_probe_that_misses_refuses(monkeypatch: pytest.MonkeyPatch, more
 
 
 LAYERS = [
-    ("payload.py", "    seccomp.install()\n", "seccomp_filter"),
+    ("payload.py", "    return seccomp.install(times=not closed)\n", "seccomp_filter"),
     ("payload.py", "    kernel.drop_capabilities()\n", "no_capabilities"),
     ("payload.py", "        resource.setrlimit(kind, (value, value))\n", "process_limit"),
     ("shim.py", '            outcome.ended = "memory"\n            _kill_all(signal.SIGKILL)\n', "memory_limit"),
@@ -191,7 +192,8 @@ async def test_a_missing_layer_is_noticed(
     text = (inside / file).read_text()
     assert text.count(layer) == 1
     indent = layer[: len(layer) - len(layer.lstrip())]
-    (inside / file).write_text(text.replace(layer, f"{indent}pass\n"))
+    nothing = "return -1" if "return" in layer else "pass"
+    (inside / file).write_text(text.replace(layer, f"{indent}{nothing}\n"))
     monkeypatch.setattr(rootfs, "INSIDE", inside)
     if missed:  # without control groups: they bound processes, too
         with pytest.raises(SandboxUnavailableError, match=missed):
@@ -214,10 +216,10 @@ async def test_a_refusing_sandbox_says_why() -> None:
         require([Probe("no_network", False, "a socket was made")])
 
 
-def _filter(number: int, *arguments: int, arch: int = 0xC000003E) -> int:
+def _filter(number: int, *arguments: int, arch: int = 0xC000003E, **how: bool) -> int:
     """What the program answers: a classic BPF machine of the five instructions it uses."""
     data = struct.pack("iIQ6Q", number, arch, 0, *(*arguments, *[0] * 6)[:6])
-    at, word, code = 0, 0, seccomp.program()
+    at, word, code = 0, 0, seccomp.program(**how)
     while True:
         kind, true, false, value = code[at]
         if kind == 0x06:
@@ -230,16 +232,16 @@ def _filter(number: int, *arguments: int, arch: int = 0xC000003E) -> int:
         at += 1 + (true if holds else false)
 
 
-ALLOW, KILL = 0x7FFF0000, 0x80000000
+ALLOW, KILL, ASK = 0x7FFF0000, 0x80000000, 0x7FC00000
 
 
 @given(number=st.integers(0, 600), first=st.integers(0, 2**32 - 1))
 async def test_the_filter_allows_what_is_listed_and_nothing_else(number: int, first: int) -> None:
     listed = {int(entry.partition("=")[2]) for entry in seccomp._ALLOWED.split()}
-    guarded = {56, *(rule[0] for rule in seccomp._ONLY_WITH)}
+    guarded = {56, *seccomp._TIMES, *(rule[0] for rule in seccomp._ONLY_WITH)}
     answer = _filter(number, first)
     assert (answer == ALLOW) == (number in listed) or number in guarded
-    assert answer == ALLOW or answer >> 16 == 5, "an errno"
+    assert answer == ALLOW or answer >> 16 == 5 or (answer == ASK) == (number == 73), "an errno, or flock"
     assert _filter(number | 0x40000000, first) == KILL
     assert _filter(number, first, arch=0xC00000B7) == KILL
 
@@ -255,3 +257,22 @@ async def test_the_filter_is_the_right_way_round() -> None:
     assert all(_filter(n) != ALLOW for n in (41, 101, 165, 272, 308, 317, 319, 321, 435, 437)), "socket ptrace mount …"
     assert (_filter(53, 1), _filter(53, 2) == ALLOW) == (ALLOW, False)
     assert (_filter(16, 0, 0x5401), _filter(16, 0, 0x5412) == ALLOW) == (ALLOW, False), "TCGETS, not TIOCSTI"
+
+
+async def test_every_lock_is_asked_about_or_fails() -> None:
+    locks = [(73, 3, 2), *((72, 3, command) for command in (5, 6, 7, 36, 37, 38))]
+    assert {_filter(*one) for one in locks} == {ASK}
+    assert {_filter(*one, asks=False) for one in locks} == {0x50000 | errno.ENOLCK}
+    assert all(_filter(72, 3, command) >> 16 == 5 for command in (1024, 1025, 1026, 1033, 1035, 1036)), "leases, hints"
+    assert {_filter(72, 3, command) for command in (0, 1, 2, 3, 4, 1030)} == {ALLOW}
+
+
+async def test_where_nothing_can_be_mounted_times_stay() -> None:
+    assert {_filter(number, times=False) for number in (132, 235, 280)} == {0x50000}, "they succeed and do nothing"
+    assert {_filter(number) for number in (132, 235, 280)} == {ALLOW}
+    assert all(_filter(number) >> 16 == 5 for number in (99, 261)), "sysinfo futimesat"
+
+
+async def test_only_threads_share_descriptors() -> None:
+    assert _filter(56, 0x400 | 17) != ALLOW
+    assert (_filter(56, 0x3D0F00), _filter(56, 0x4100 | 17)) == (ALLOW, ALLOW), "a thread, a vfork"

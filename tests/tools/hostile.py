@@ -68,6 +68,35 @@ SHELL = [
     Hostile("shell", {"command": "(setsid sleep 100 &); sleep 100"}, (S.TIMEOUT,), seconds=0.5),
 ]
 
+NO_PYTHON = [
+    ("exec(chr(112)+chr(114)+chr(105)+chr(110)+chr(116))", "no function named"),
+    ("exec(chr(49))", "no function named"),
+    ("eval(input())", "no function named"),
+    ("open(chr(47))", "no function named open"),
+    ("getattr(x, y)", "no function named getattr"),
+    ("globals()", "no function named globals"),
+    ("print(7)", "no function named print"),
+    ("__import__(os)", "not a mathematical expression"),
+    ("().__class__.__bases__", "not a mathematical expression"),
+    ("S('__import__(chr(111))')", "not a mathematical expression"),
+    ("sympify(x)", "no function named sympify"),
+    ("parse_expr(x)", "no function named parse_expr"),
+    ("lambdify(x, x)", "no function named lambdify"),
+    ("Function(exec)(1)", "not a mathematical expression"),
+    ("Symbol(exec)", "not a mathematical expression"),
+    ("Symbol('x').func", "not a mathematical expression"),
+    ("(sin)(exec)(chr(1))", "no function named chr"),
+    ("[exec][0](1)", "only functions can be called"),
+    ("[x for x in [1]]", "cannot be read"),
+    ("x if y else z", "cannot be read"),
+    ("lambda", "cannot be read"),
+    ("(yield)", "is no part of one"),
+    ("(x := exec)", "not a mathematical expression"),
+    ("exec.x", "not a mathematical expression"),
+    ("sqrt(x, evaluate=exec)", "cannot be read"),
+]
+"""None of it is an expression, and none of it is run."""
+
 SYMPY = [
     Hostile("sympy", {"operation": "evaluate", "expression": text}, states, says)
     for text, states, says in [
@@ -78,6 +107,7 @@ SYMPY = [
         ("x\0y", (S.ERROR,), "not a mathematical expression"),
         ("\ud800", (S.ERROR,), "not a mathematical expression"),
         ("eval", CODE, ""),
+        *((text, (S.ERROR,), said) for text, said in NO_PYTHON),
         ("", (S.ERROR,), "not a mathematical expression"),
         ("x = = 2", (S.ERROR,), "one = sign; this has 2"),
         ("x = y = 2", (S.ERROR,), "one = sign; this has 2"),

@@ -13,10 +13,12 @@ from agent0.errors import SandboxUnavailableError
 from agent0.policy import FIELDS, resolve
 from agent0.ports import SandboxCall, SandboxResult
 from agent0.settings import PolicyConfig
-from agent0.tools import Example, Tool, call_tool, tools
+from agent0.state import Made
+from agent0.tools import Example, Tool, call_tool, control_names, tools
 from agent0.tools.answer import LIMIT
 from agent0.tools.cache import ToolCache
 from agent0.tools.workspace import Workspace
+from agent0.usefulness import useful
 from events.policies import PolicyChanged, PolicyKind
 from events.values import ToolCall, ToolResult, ToolState
 from infra.sandbox import Bubblewrap, Refusing
@@ -154,6 +156,12 @@ async def test_wrong_arguments_are_told_so_that_they_can_be_corrected(entry: Too
         assert f"{wrong}: " in result.output or f"{wrong}." in result.output, arguments
         assert all(name in result.output.partition("It takes: ")[2] for name in entry.arguments.model_fields)
         assert len(result.output) < 1500
+
+
+def test_which_tools_do_no_work_themselves_is_said_where_they_are_made() -> None:
+    assert sorted(control_names()) == ["check", "plan", "submit_answer"]
+    made = [Made(name, {"answer": "6*7"}, True, "42") for name in tools()]
+    assert {call.name for call in useful(made)} == set(tools()) - control_names()
 
 
 WITHOUT = [(entry, kind, name) for entry in tools().values() for kind, name in entry.needs]

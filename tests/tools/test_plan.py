@@ -2,15 +2,14 @@
 fails keeps what was done."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.ports import SandboxCall, SandboxResult
-from agent0.tools import call_tool, tool, tools, withdraw
+from agent0.tools import Tool, arguments_of, call_tool, tools
 from agent0.tools.answer import clean, shorten
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
@@ -116,9 +115,8 @@ AS_IT_IS = st.recursive(
 )
 
 
-@pytest.fixture
-def heard() -> Iterator[list[Any]]:
-    """A tool that takes anything, a number, or text, and what it was given."""
+def listening() -> tuple[Workspace, list[Any]]:
+    """A world with one more tool, which takes anything, a number, or text; and what it was given."""
     given: list[Any] = []
 
     async def listen(
@@ -128,19 +126,19 @@ def heard() -> Iterator[list[Any]]:
         given.append((anything, number, text, deep))
         return ToolResult(state=ToolState.OK)
 
-    tool(pure=False)(listen)
-    yield given
-    withdraw("listen")
+    there = {**tools(), "listen": Tool("listen", listen, arguments_of(listen), pure=False)}
+    return Workspace(Echo(), sorted(there), tools=there), given
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None)
 @given(value=AS_IT_IS)
-async def test_a_reference_that_is_a_whole_argument_is_the_value_itself(value: Any, heard: list[Any]) -> None:
+async def test_a_reference_that_is_a_whole_argument_is_the_value_itself(value: Any) -> None:
+    work, heard = listening()
     text, whole = (
         json.dumps(value, indent=0),
         {"anything": "{{a}}", "text": "{{a}}", "deep": {"x": ["{{a}}", "<{{a}}>"]}},
     )
-    result, _ = await planned(python(text, "a"), {"tool": "listen", "args": whole})
+    result, _ = await planned(python(text, "a"), {"tool": "listen", "args": whole}, work=work)
     assert result.state is ToolState.OK
     assert heard.pop() == (value, 0, text, {"x": [value, f"<{text}>"]})
 
@@ -148,15 +146,17 @@ async def test_a_reference_that_is_a_whole_argument_is_the_value_itself(value: A
 @pytest.mark.parametrize(
     "text", ["-3, 3", "NaN", "1e999", "[1e999]", '"x"', '["\\ud800"]', "[ " * 1500 + "[", "9" * 5000, "01"]
 )
-async def test_what_is_no_value_of_json_stays_text(text: str, heard: list[Any]) -> None:
-    result, _ = await planned(python(text, "a"), {"tool": "listen", "args": {"anything": "{{a}}"}})
+async def test_what_is_no_value_of_json_stays_text(text: str) -> None:
+    work, heard = listening()
+    result, _ = await planned(python(text, "a"), {"tool": "listen", "args": {"anything": "{{a}}"}}, work=work)
     assert heard == [(shorten(text), 0, "", {})]
     assert ToolResult.model_validate_json(result.model_dump_json()) == result
 
 
-async def test_a_value_of_the_wrong_kind_is_told_as_ever(heard: list[Any]) -> None:
+async def test_a_value_of_the_wrong_kind_is_told_as_ever() -> None:
+    work, heard = listening()
     for text, state in [("7", ToolState.OK), ("[7]", ToolState.ERROR), ("seven", ToolState.ERROR)]:
-        result, _ = await planned(python(text, "a"), {"tool": "listen", "args": {"number": "{{a}}"}})
+        result, _ = await planned(python(text, "a"), {"tool": "listen", "args": {"number": "{{a}}"}}, work=work)
         assert result.state is state
         assert (state is ToolState.OK) or "number: Input should be a valid integer" in result.output
     assert [number for _, number, _, _ in heard] == [7]

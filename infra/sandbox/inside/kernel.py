@@ -2,12 +2,14 @@
 
 import ctypes
 import os
+import socket
 import struct
 
 _libc = ctypes.PyDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 1 << 14, 1 << 18
+_MS_NOEXEC, _MS_NOATIME, _MS_NODIRATIME, _MS_RELATIME = 8, 1 << 10, 1 << 11, 1 << 21
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
 PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 38, 47
 NEW_MOUNT, NEW_USER = 0x20000, 0x10000000
@@ -31,6 +33,17 @@ def syscall(doing: str, number: int, *args: object) -> int:
     return result
 
 
+def send_descriptor(sock: int, word: bytes, fd: int) -> None:
+    """``word`` on a socket, with ``fd`` where it is one, which is closed here."""
+    said = socket.socket(fileno=sock)
+    try:
+        socket.send_fds(said, [word], [fd] if fd >= 0 else [])
+    finally:
+        said.detach()
+        if fd >= 0:
+            os.close(fd)
+
+
 def prctl(option: int, *args: int) -> None:
     """prctl(2), unused arguments zero."""
     padded = [ctypes.c_ulong(a) for a in (*args, 0, 0, 0, 0)[:4]]
@@ -45,6 +58,14 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
     if _libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]) < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"mount {kind or source} on {target}: {os.strerror(code)}")
+
+
+def keep_times(path: str) -> None:
+    """Mount the device at ``path`` over itself, read-only: it can be used as before, and its times cannot be set."""
+    mount(path, path, None, MS_BIND)
+    held = os.statvfs(path).f_flag
+    locked = held & (MS_NOSUID | _MS_NOEXEC | _MS_NOATIME | _MS_NODIRATIME) | (_MS_RELATIME if held & 4096 else 0)
+    mount(None, path, None, MS_REMOUNT | MS_BIND | MS_RDONLY | locked)
 
 
 def hide(path: str) -> None:

@@ -47,21 +47,22 @@ _LIMITS = {
 _STAYS_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-def confine(closed: tuple[str, ...] = ()) -> None:
-    """Limits, no new privileges, no capabilities, Landlock, seccomp: in this order, for good."""
+def confine(closed: tuple[str, ...] = ()) -> int:
+    """Limits, no new privileges, no capabilities, Landlock, seccomp: in this order, for good. Returns the listener of
+    the filter. Where paths are ``closed`` nothing could be mounted, devices of the host neither: their times stay."""
     for kind, value in _LIMITS.items():
         resource.setrlimit(kind, (value, value))
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.drop_capabilities()
     landlock.restrict((WORK, "/tmp"), closed)  # noqa: S108
-    seccomp.install()
+    return seccomp.install(times=not closed)
 
 
 def run(
     proc: int, stdin: int, stdout: int, stderr: int, code: int, ready: int, closed: tuple[str, ...] = ()
 ) -> NoReturn:
-    """Never returns: exits as the code does. Silence on ``ready`` means that confinement failed. ``proc`` is a
-    descriptor of a /proc that can be written."""
+    """Never returns: exits as the code does. ``ready`` is a socket: silence on it means that confinement failed.
+    ``proc`` is a descriptor of a /proc that can be written."""
     os.setsid()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the shim may then measure it; its own kind may not trace it: seccomp
     with open(os.open("self/oom_score_adj", os.O_WRONLY, dir_fd=proc), "w") as score:  # noqa: PTH123
@@ -75,8 +76,8 @@ def run(
     os.closerange(READY_FD + 1, os.sysconf("SC_OPEN_MAX"))
     os.chdir(WORK)
     try:
-        confine(closed)
-        os.write(READY_FD, b"R")
+        listener = confine(closed)
+        kernel.send_descriptor(READY_FD, b"R", listener)
     except BaseException as error:
         os.write(READY_FD, f"{type(error).__name__}: {error}".encode()[:400])
         os._exit(1)

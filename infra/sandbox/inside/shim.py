@@ -6,6 +6,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +14,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from . import frames, kernel, payload
+from .locking import Locks
 from .memory import Group, Watchdog
 
 TICK_S = 0.025
 GRACE_S = 0.2
 MAX_FILES, MAX_BYTES, LONGEST_NAME = 2048, 64 << 20, 1000
 ID = 65534
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HIDDEN = kernel.MS_NOSUID | kernel.MS_NODEV
 _OOM_SCORE = "500"
@@ -60,7 +63,8 @@ def _work(
 ) -> None:
     try:
         proc = build()
-        child, code = _fork_payload(proc, stdout, stderr, closed)
+        child, code, listener = _fork_payload(proc, stdout, stderr, closed)
+        locks = Locks(listener, proc, (payload.WORK, "/tmp")) if listener >= 0 else None  # noqa: S108
         for fd in (stdout, stderr):
             os.close(fd)
     except BaseException as error:
@@ -74,7 +78,7 @@ def _work(
             frames.write(sock, frames.pack({"refused": f"its files cannot be laid out: {error}"[:400]}))
             return
         memory = _bound(header["mem_mib"] << 20, proc, group)
-        _serve(sock, header, text, memory, child, code)
+        _serve(sock, header, text, (memory, locks), child, code)
 
 
 def _bound(limit: int, proc: int, group: Sequence[int]) -> Group | Watchdog:
@@ -105,6 +109,9 @@ def _build(uid: int, gid: int) -> int:
     kernel.mount("tmpfs", "/tmp", "tmpfs", _HIDDEN, "size=16m,nr_inodes=512,mode=0700")  # noqa: S108
     if os.path.isdir("/dev/shm"):  # noqa: S108, PTH112
         _cover("/dev/shm")  # noqa: S108
+    for name in DEVICES:
+        if os.path.exists(f"/dev/{name}"):  # noqa: PTH110
+            kernel.keep_times(f"/dev/{name}")
     try:
         kernel.mount("proc", "/proc", "proc", _HIDDEN | kernel.MS_RDONLY, "subset=pid,hidepid=invisible")
     except OSError:
@@ -125,10 +132,11 @@ def _write(path: str, text: str) -> None:
         os.close(fd)
 
 
-def _fork_payload(proc: int, stdout: int, stderr: int, closed: tuple[str, ...]) -> tuple[int, int]:
-    """(pid, descriptor to write the code to) of a payload that is confined and waits for code."""
+def _fork_payload(proc: int, stdout: int, stderr: int, closed: tuple[str, ...]) -> tuple[int, int, int]:
+    """(pid, descriptor to write the code to, listener of its filter or -1) of a payload that is confined and waits for
+    code."""
     code_out, code_in = os.pipe()
-    ready_out, ready_in = os.pipe()
+    ready_out, ready_in = (side.detach() for side in socket.socketpair())
     pid = os.fork()
     if pid == 0:
         try:
@@ -137,11 +145,11 @@ def _fork_payload(proc: int, stdout: int, stderr: int, closed: tuple[str, ...]) 
             os._exit(1)
     os.close(code_out)
     os.close(ready_in)
-    said = os.read(ready_out, 512)
-    os.close(ready_out)
+    with socket.socket(fileno=ready_out) as ready:
+        said, fds, _, _ = socket.recv_fds(ready, 512, 1)
     if said != b"R":
         raise RuntimeError(f"the payload could not confine itself: {said.decode(errors='replace')}")
-    return pid, code_in
+    return pid, code_in, fds[0] if fds else -1
 
 
 def _receive(sock: int, *, may_mount: bool) -> tuple[dict[str, Any], bytes]:
@@ -155,14 +163,17 @@ def _receive(sock: int, *, may_mount: bool) -> tuple[dict[str, Any], bytes]:
     return header, blobs[0]
 
 
-def _serve(sock: int, header: dict[str, Any], text: bytes, memory: Group | Watchdog, child: int, code: int) -> None:
+def _serve(
+    sock: int, header: dict[str, Any], text: bytes, watch: tuple[Group | Watchdog, Locks | None], child: int, code: int
+) -> None:
+    memory, locks = watch
     resource.prlimit(child, resource.RLIMIT_AS, ((header["mem_mib"] << 20) + (1 << 30),) * 2)
     resource.prlimit(child, resource.RLIMIT_CPU, (int(header["wall_s"]) + 2,) * 2)
     start = time.monotonic()
     with contextlib.suppress(BrokenPipeError):  # it may be dead already
         frames.write(code, frames.pack({"kind": header["kind"]}, [text]))
     os.close(code)
-    outcome = _watch(memory, child, start, header["wall_s"], sock)
+    outcome = _watch(memory, child, start, header["wall_s"], sock, locks)
     said = {**_report(outcome, memory), "tier": memory.tier}
     found = _Harvest()
     frames.write(sock, frames.pack({**said, "files": found.names, "lost": found.lost}, found.contents))
@@ -192,16 +203,20 @@ def _stage(name: str, data: bytes) -> None:
         os.close(fd)
 
 
-def _watch(memory: Group | Watchdog, child: int, start: float, wall_s: float, host: int) -> Outcome:
+def _watch(
+    memory: Group | Watchdog, child: int, start: float, wall_s: float, host: int, locks: Locks | None
+) -> Outcome:
     """Wait for the payload's end or bring it about; then end all it left behind. The ``host``, who reads its output,
-    has one thing to say: that it is too much."""
+    has one thing to say: that it is too much. Questions about ``locks`` are answered meanwhile."""
     outcome, deadline = Outcome(), start + wall_s
     poll = select.poll()
     for fd in (os.pidfd_open(child), host):
         poll.register(fd, select.POLLIN)
+    if locks:
+        poll.register(locks.listener, select.POLLIN)
     while not _reap(child, outcome):
         left = deadline - time.monotonic()
-        told = dict(poll.poll(max(1, int(min(TICK_S, max(left, 0)) * 1000))))
+        told = _wait(poll, min(TICK_S, max(left, 0)), locks)
         if outcome.ended != "memory" and memory.broken():
             outcome.ended = "memory"
             _kill_all(signal.SIGKILL)
@@ -217,6 +232,21 @@ def _watch(memory: Group | Watchdog, child: int, start: float, wall_s: float, ho
     if memory.broke():
         outcome.ended = "memory"
     return outcome
+
+
+def _wait(poll: select.poll, seconds: float, locks: Locks | None) -> dict[int, int]:
+    """What happened within that time beside questions about ``locks``, which are answered. Where no process is left
+    there will be none."""
+    end = time.monotonic() + seconds
+    while True:
+        told = dict(poll.poll(max(1, int((end - time.monotonic()) * 1000))))
+        asked = told.pop(locks.listener, 0) if locks else 0
+        if locks and asked & select.POLLIN:
+            locks.answer()
+        elif locks and asked:
+            poll.unregister(locks.listener)
+        if told or not asked or time.monotonic() >= end:
+            return told
 
 
 def _reap(child: int, outcome: Outcome) -> bool:
