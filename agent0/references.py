@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any
 
 from agent0.snapshots import MEDIA
@@ -20,8 +19,8 @@ def named(value: Any) -> Iterator[Artifact]:
         one = stack.pop()
         if isinstance(one, dict):
             if isinstance(one.get("sha256"), str) and isinstance(one.get("size"), int) and "media" in one:
-                with suppress(ValueError, RecursionError):  # text that is no Unicode names nothing
-                    yield Artifact(sha256=one["sha256"], size=one["size"], media=str(one["media"]))
+                media = one["media"] if isinstance(one["media"], str) else ""
+                yield Artifact(sha256=one["sha256"], size=one["size"], media=media)
             else:
                 stack.extend(one.values())
         elif isinstance(one, list):

@@ -64,7 +64,7 @@ def digest_of(body: bytes, kind: str = "") -> bytes:
 def segment_digest(previous: str, first: int, digests: Iterable[bytes | None]) -> str:
     """What a seal says of the events from ``first`` on: a digest over the previous seal's, then each sequence (8 bytes,
     highest first) with the digest of its body."""
-    rolling = sha256(previous.encode())
+    rolling = sha256(previous.encode(errors="surrogatepass"))  # a stranger's may be no Unicode
     for seq, digest in enumerate(digests, first):
         rolling.update(seq.to_bytes(8, "big") + (digest or b""))
     return rolling.hexdigest()

@@ -1,5 +1,5 @@
-"""Archives that a stranger made to fill memory or disk, to hang who reads them, or to reach other files: each is refused
-by name, within bounds that the kernel holds, and leaves nothing behind."""
+"""Archives made to fill memory or disk, to hang their reader, or to reach other files: each is refused by name, within
+bounds that the kernel holds, and leaves nothing behind."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from agent0.assembly.importing import _require_room, bring
-from agent0.errors import DependencyError, LogError, OperationError
+from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
 from agent0.references import named, named_within
 from agent0.seals import Chain
 from agent0.snapshots import MEDIA
@@ -26,6 +26,7 @@ from infra import archive as archives
 from infra.archive import manifest_of
 from infra.archive_check import examine
 from infra.archive_place import open_archive
+from infra.artifacts import FileArtifacts
 from infra.log_restore import place_of
 from tests.archive.logs import settings_of
 from tests.archive.test_round_trip import retold
@@ -153,7 +154,7 @@ def bomb(path: Path) -> Path:
 def lying(path: Path) -> Path:
     """The same, and it says that it unpacks to less."""
     bomb(path)
-    return restated(path, bytes=1000)
+    return restated(path, bytes=1 << 20)
 
 
 def restated(path: Path, **changes: Any) -> Path:
@@ -286,7 +287,7 @@ async def test_what_does_not_fit_is_refused_before_anything_is_written(exported:
     shutil.copytree(exported, path)
     free = shutil.disk_usage(tmp_path).free
     held = manifest(path)["artifacts"]
-    more = [{**held[0], "sha256": f"{n:064x}", "size": 4 << 30} for n in range((free >> 32) + 1)]
+    more = [{**held[0], "sha256": f"{n:064x}", "size": 4 << 30, "media": "x/y"} for n in range((free >> 32) + 1)]
     retold(path, artifacts=[*held, *more])
     with pytest.raises(DependencyError, match=r"The archive holds [\d,]+ bytes, and [\d,]+ are free"):
         _require_room(settings_of(tmp_path / "new"), manifest_of(open_archive(path)))
@@ -336,10 +337,23 @@ def test_what_continues_a_log_from_no_digest_continues_nothing(value: object) ->
 
 
 @pytest.mark.parametrize("size", ["x", None, [], 1e400, {}])
-def test_an_artifact_that_is_badly_named_names_nothing(size: object) -> None:
+def test_an_artifact_that_is_badly_named_names_nothing(tmp_path: Path, size: object) -> None:
     folder = Artifact(sha256="a" * 64, size=1, media=MEDIA)
     assert [*named_within(folder, json.dumps({"file": ["b" * 64, size]}).encode())] == []
-    assert [*named([{"sha256": "\ud800", "size": 1, "media": "x"}, {"sha256": "a", "size": size, "media": "x"}])] == []
+    assert [*named([{"sha256": "a", "size": size, "media": "x"}])] == []
+    [odd] = named({"sha256": "\ud800", "size": 1, "media": size})
+    with pytest.raises(NotFoundError, match="is no sha256 digest"):
+        FileArtifacts(tmp_path).get(odd)
+
+
+@pytest.mark.parametrize("name", ["previous", "sha256", "created"])
+def test_a_seal_of_text_that_is_no_unicode_differs(name: str) -> None:
+    data = {"first": 1, "last": 1, "sha256": "0" * 64, "previous": "", name: "\ud800"}
+    raw = {"id": "i", "type": "LogSealed", "version": 1, "run": "log", "data": data}
+    chain = Chain()
+    assert chain.feed(1, b"{}") == []
+    assert {one.problem for one in chain.feed(2, json.dumps(raw, separators=(",", ":")).encode())} >= {"changed"}
+    assert len(chain.close()) == 64
 
 
 def test_a_seal_beyond_many_missing_segments_is_not_waited_for(exported: Path, tmp_path: Path) -> None:
