@@ -97,13 +97,13 @@ class _Tar:
 
     def _next(self, file: IO[bytes]) -> tarfile.TarInfo | None:
         """The member whose header comes next; None at the end."""
-        begin = file.tell()
-        try:
-            return tarfile.TarInfo.frombuf(file.read(_BLOCK), tarfile.ENCODING, "surrogateescape")
-        except (tarfile.EOFHeaderError, tarfile.EmptyHeaderError):
+        begin, block = file.tell(), file.read(_BLOCK)
+        if not block.strip(b"\0"):
             if not begin:
-                raise DamagedError(self.path, ["it holds no file"]) from None
+                raise DamagedError(self.path, ["it holds no file"])
             return None
+        try:
+            return tarfile.TarInfo.frombuf(block, tarfile.ENCODING, "surrogateescape")
         except (tarfile.TarError, ValueError) as error:
             why = f"no member begins at byte {begin:,}" if begin else "it cannot be read as a tar"
             raise DamagedError(self.path, [why]) from error
