@@ -19,7 +19,8 @@ def named(value: Any) -> Iterator[Artifact]:
         one = stack.pop()
         if isinstance(one, dict):
             if isinstance(one.get("sha256"), str) and isinstance(one.get("size"), int) and "media" in one:
-                yield Artifact(sha256=one["sha256"], size=one["size"], media=str(one["media"]))
+                media = one["media"] if isinstance(one["media"], str) else ""
+                yield Artifact(sha256=one["sha256"], size=one["size"], media=media)
             else:
                 stack.extend(one.values())
         elif isinstance(one, list):
@@ -55,5 +56,6 @@ def _is_lines(artifact: Artifact) -> bool:
 def _files(entries: Iterable[Any]) -> Iterator[Artifact]:
     """Of a work folder's manifest: digest and size of each file."""
     for entry in entries:
-        if isinstance(entry, list) and len(entry) == 2 and _DIGEST.fullmatch(str(entry[0])):
-            yield Artifact(sha256=entry[0], size=int(entry[1]))
+        digest, size = entry if isinstance(entry, list) and len(entry) == 2 else ("", 0)
+        if isinstance(digest, str) and isinstance(size, int) and _DIGEST.fullmatch(digest):
+            yield Artifact(sha256=digest, size=size)

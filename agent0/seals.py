@@ -57,14 +57,14 @@ def kind_of(body: bytes) -> str:
 def digest_of(body: bytes, kind: str = "") -> bytes:
     """sha256 of a stored body (32 bytes); of one that was taken out, the digest that stands in its place."""
     if (kind or kind_of(body)) == "EventRedacted" and (kept := _data(body).get("sha256")):
-        return bytes.fromhex(kept) if re.fullmatch("[0-9a-f]{64}", str(kept)) else bytes(32)
+        return bytes.fromhex(_digest(kept)) or bytes(32)
     return sha256(body).digest()
 
 
 def segment_digest(previous: str, first: int, digests: Iterable[bytes | None]) -> str:
     """What a seal says of the events from ``first`` on: a digest over the previous seal's, then each sequence (8 bytes,
     highest first) with the digest of its body."""
-    rolling = sha256(previous.encode())
+    rolling = sha256(previous.encode(errors="surrogatepass"))  # a stranger's may be no Unicode
     for seq, digest in enumerate(digests, first):
         rolling.update(seq.to_bytes(8, "big") + (digest or b""))
     return rolling.hexdigest()
@@ -78,7 +78,7 @@ def seal_of(seq: int, body: bytes) -> Seal | None:
     if raw.get("run") != LOG:
         return None
     try:
-        told = LogSealed.model_validate(raw["data"])
+        told = LogSealed.model_validate(raw.get("data"))
     except ValueError:
         return None
     return Seal(seq, told.first, told.last, told.sha256, told.previous, told.created)
@@ -125,7 +125,7 @@ class Chain:
         found = self.skip(seq - 1, "missing", "not in the log") if seq > self.last + 1 else []
         kind = kind_of(body)
         if kind == "LogContinued" and not self.open:
-            found += self._go_on(seq, str(_data(body).get("seal", "")))
+            found += self._go_on(seq, _digest(_data(body).get("seal")))
         self.open.append(digest_of(body, kind))
         self._meant.append(kind != "LogSealed")
         self.fresh += self._meant[-1]
@@ -240,6 +240,11 @@ def compare_seals(kept: Sequence[Seal], found: Mapping[int, Seal], first: int, l
     return out
 
 
+def _digest(value: Any) -> str:
+    """``value`` where it is a sha256 as hex digits; empty otherwise."""
+    return value if isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) else ""
+
+
 def _data(body: bytes) -> dict[str, Any]:
     data = _raw(body).get("data")
     return data if isinstance(data, dict) else {}
@@ -248,6 +253,6 @@ def _data(body: bytes) -> dict[str, Any]:
 def _raw(body: bytes) -> dict[str, Any]:
     try:
         raw = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return raw if isinstance(raw, dict) else {}

@@ -10,26 +10,31 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 import zstandard
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from agent0.errors import ConfigError, DependencyError, LogError, NotFoundError
+from agent0.references import may_name
 from agent0.seals import Seal
 from events.base import sha256
 from events.values import Artifact
+from infra.archive_place import MANIFEST, DamagedError, Place, read
 from infra.seal_file import sync_folder
 
 FORMAT = "agent0-archive/1"
 EVENTS, BYTES = 5000, 16 << 20
 """Of a segment, uncompressed, at most (one event may be larger)."""
-MOST = 1 << 20
-"""Of events in a segment that anybody wrote."""
-_LARGEST = 64 << 20
+MOST = 1 << 16
+"""Events of a segment that are read; more than were ever written into one."""
+LARGEST_SEGMENT, LARGEST_MANIFEST = 64 << 20, 64 << 20
+"""Bytes that are read: of a segment uncompressed, of a manifest."""
+LARGEST_ARTIFACT, LARGEST_JSON = 4 << 30, 256 << 20
+"""Bytes of an artifact; of one that may name others, which is parsed."""
+_LAST = 10**12 - 1
 _LINE = re.compile(rb'\{"seq":(\d{1,18}),"body":')
-_SEGMENT = re.compile(r"segments/\d{12}-\d{12}\.jsonl\.zst")
 Bodies = list[tuple[int, bytes]]
 
 
@@ -82,73 +87,6 @@ class Manifest:
 _FORM = TypeAdapter(Manifest)
 
 
-class DamagedError(LogError):
-    """An archive is not what it was. ``found`` says everything that is wrong, with its place."""
-
-    def __init__(self, path: Path, found: list[str]) -> None:
-        self.found = tuple(found)
-        more = f" And {len(found) - 1} more." if len(found) > 1 else ""
-        super().__init__(
-            f"The archive {path} is damaged.", f"{found[0]}.{more}", "Nothing was changed. Use a whole copy."
-        )
-
-
-class Place(Protocol):
-    """Where an archive lies."""
-
-    path: Path
-
-    def read(self, name: str) -> bytes:
-        """One file of it.
-
-        Raises:
-            FileNotFoundError: there is none.
-        """
-        ...
-
-
-class _Folder:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def read(self, name: str) -> bytes:
-        return (self.path / name).read_bytes()
-
-
-class _Tar:
-    """Members are read where they are; nothing is ever unpacked."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            with tarfile.open(path, "r:") as tar:
-                self._members = {member.name: member for member in tar if member.isreg()}
-        except tarfile.TarError as error:
-            raise DamagedError(path, ["it cannot be read as a tar"]) from error
-
-    def read(self, name: str) -> bytes:
-        if name not in self._members:
-            raise FileNotFoundError(name)
-        try:
-            with tarfile.open(self.path, "r:") as tar, tar.extractfile(self._members[name]) as file:  # type: ignore[union-attr]
-                return file.read()
-        except tarfile.TarError as error:
-            raise DamagedError(self.path, [f"{name} is cut off"]) from error
-
-
-def open_archive(path: Path) -> Place:
-    """The archive at ``path``.
-
-    Raises:
-        NotFoundError: there is none. DamagedError: it cannot be read.
-    """
-    if path.is_dir():
-        return _Folder(path)
-    if not path.is_file():
-        raise NotFoundError(f"There is no archive {path}.")
-    return _Tar(path)
-
-
 def manifest_of(place: Place) -> Manifest:
     """What ``place`` says it holds.
 
@@ -156,37 +94,69 @@ def manifest_of(place: Place) -> Manifest:
         NotFoundError: it is no archive. DamagedError: the manifest does not vouch for itself.
     """
     try:
-        raw = json.loads(place.read("manifest.json"))
-        told = raw.pop("sha256")
+        raw = json.loads(read(place, MANIFEST, LARGEST_MANIFEST))
+        stated = raw.pop("sha256")
         if raw.get("format") != FORMAT:
             why = f"It is of format {str(raw.get('format'))[:40]!r}; this Agent0 reads {FORMAT}."
             raise LogError(
                 f"The archive {place.path} cannot be read.", why, "Use the Agent0 that wrote it, or a newer one."
             )
-        if told != _digest(raw):
+        if stated != _digest(raw):
             raise DamagedError(place.path, ["manifest.json does not have the digest that it states"])
         return _possible(_FORM.validate_json(json.dumps(raw), strict=True))
     except FileNotFoundError:
         raise NotFoundError(f"{place.path} is no archive.", "It has no manifest.json.") from None
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join(str(part) for part in first["loc"])[:200]
         raise DamagedError(place.path, [f"manifest.json cannot be read: {where}: {first['msg']}"]) from error
+    except RecursionError as error:
+        raise DamagedError(place.path, ["manifest.json cannot be read: it is nested too deeply"]) from error
     except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise DamagedError(place.path, [f"manifest.json cannot be read: {error}"]) from error
+        raise DamagedError(place.path, [f"manifest.json cannot be read: {str(error)[:300]}"]) from error
 
 
 def _possible(told: Manifest) -> Manifest:
     """Raises ValueError where its numbers are those of no archive."""
-    if not 1 <= told.first <= told.last + 1 <= told.first + MOST * len(told.segments):
+    if not 1 <= told.first <= told.last + 1 <= min(_LAST, told.first + MOST * len(told.segments)):
         raise ValueError(f"it cannot hold events {told.first} to {told.last}")
-    for one in told.segments:
-        if not told.first <= one.first <= one.last <= told.last:
-            raise ValueError(f"no segment holds events {one.first} to {one.last}")
+    _require_segments(told)
+    _require_artifacts(told.artifacts)
     for seqs in (told.redacted, told.elsewhere):
         if len(seqs) % 2 or list(seqs) != sorted(seqs) or (seqs and not told.first <= seqs[0] <= seqs[-1] <= told.last):
             raise ValueError("what was left out are no stretches of events")
     return told
+
+
+def _require_segments(held: Manifest) -> None:
+    due = held.first
+    for one in held.segments:
+        if not due <= one.first <= one.last <= min(held.last, one.first + MOST - 1):
+            raise ValueError(f"no segment holds events {one.first} to {one.last}")
+        if not 0 < one.bytes <= LARGEST_SEGMENT:
+            raise ValueError(f"events {one.first} to {one.last} cannot take {one.bytes} bytes")
+        if one.file != _segment_name(one.first, one.last):
+            raise ValueError(f"{one.file[:80]!r} is no name of events {one.first} to {one.last}")
+        due = one.last + 1
+
+
+def _require_artifacts(held: tuple[Artifact, ...]) -> None:
+    seen: set[str] = set()
+    for one in held:
+        if one.sha256 in seen:
+            raise ValueError(f"artifact {one.sha256[:12]!r} is listed twice")
+        if not 0 <= one.size <= most_of(one):
+            raise ValueError(f"artifact {one.sha256[:12]!r} of {one.size} bytes; at most {most_of(one)} are read")
+        seen.add(one.sha256)
+
+
+def most_of(artifact: Artifact) -> int:
+    """Bytes that an artifact in an archive may have."""
+    return LARGEST_JSON if may_name(artifact) else LARGEST_ARTIFACT
+
+
+def _segment_name(first: int, last: int) -> str:
+    return f"segments/{first:012}-{last:012}.jsonl.zst"
 
 
 def _digest(plain: Mapping[str, Any]) -> str:
@@ -210,15 +180,15 @@ def stretches(seqs: list[int]) -> tuple[int, ...]:
 def bodies_of(place: Place, segment: Segment) -> tuple[Bodies, list[str]]:
     """The events of ``segment``, and what is wrong with it: they are what could be read of it."""
     where = f"{segment.file} (events {segment.first} to {segment.last})"
-    if not _SEGMENT.fullmatch(segment.file):
-        return [], [f"{segment.file!r} is no name of a segment"]
     try:
-        packed = place.read(segment.file)
+        packed = read(place, segment.file, segment.bytes + (segment.bytes >> 7) + 1024)
     except FileNotFoundError:
         return [], [f"{where} is missing"]
+    except DamagedError as error:
+        return [], [*error.found]
     wrong = [] if hashlib.sha256(packed).hexdigest() == segment.sha256 else [f"{where} does not have its digest"]
     try:
-        if zstandard.frame_content_size(packed) != segment.bytes or segment.bytes > _LARGEST:
+        if zstandard.frame_content_size(packed) != segment.bytes:
             return [], [*wrong, f"{where} is not as large as the manifest says"]
         data = zstandard.ZstdDecompressor().decompress(packed)
     except zstandard.ZstdError as error:
@@ -297,7 +267,12 @@ class Writer:
         self._size += len(body)
 
     def add_artifact(self, artifact: Artifact, data: bytes) -> None:
-        """The content of an artifact."""
+        """The content of an artifact.
+
+        Raises:
+            LogError: it is larger than what is read of an archive.
+        """
+        _require_readable(f"Artifact {artifact.sha256[:12]}", len(data), most_of(artifact))
         _write(self._made / artifact_name(artifact), data)
 
     def close(self) -> tuple[Segment, ...]:
@@ -308,20 +283,21 @@ class Writer:
 
     def finish(self, manifest: Manifest) -> bytes:
         """Give the archive its name; the manifest as written."""
-        told = manifest.to_json()
-        _write(self._made / "manifest.json", told)
+        text = manifest.to_json()
+        _require_readable("Its manifest", len(text), LARGEST_MANIFEST)
+        _write(self._made / MANIFEST, text)
         if self.path.suffix == ".tar":
             self._pack()
         else:
             self._made.rename(self.path)
         sync_folder(self.path.absolute().parent)
-        return told
+        return text
 
     def _cut(self) -> None:
         first, last = self._held[0][0], self._held[-1][0]
         data = b"".join(b'{"seq":%d,"body":%b}\n' % one for one in self._held)
         packed = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(data)
-        name = f"segments/{first:012}-{last:012}.jsonl.zst"
+        name = _segment_name(first, last)
         _write(self._made / name, packed)
         self.segments.append(Segment(name, first, last, len(data), hashlib.sha256(packed).hexdigest()))
         self._held, self._size = [], 0
@@ -335,6 +311,12 @@ class Writer:
             file.flush()
             os.fsync(file.fileno())
         packed.rename(self.path)
+
+
+def _require_readable(what: str, size: int, most: int) -> None:
+    if size > most:
+        why = f"{what} has {size:,} bytes, and at most {most:,} are read of an archive."
+        raise LogError("The archive could not be read again.", why, "Export one run at a time: --run RUN")
 
 
 def _write(path: Path, data: bytes) -> None:

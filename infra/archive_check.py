@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from agent0.references import may_name, named, named_within
 from agent0.seals import Chain
 from events.values import Artifact
-from infra.archive import Bodies, Manifest, Place, artifact_name, bodies_of, stretches
+from infra.archive import Bodies, Manifest, artifact_name, bodies_of, stretches
+from infra.archive_place import DamagedError, Place
+
+MOST_WRONG = 100
+"""Segments after which the rest is not read."""
 
 
 @dataclass
@@ -34,11 +38,16 @@ def examine(place: Place, manifest: Manifest) -> list[str]:
 
 
 def _events(found: _Found, place: Place, manifest: Manifest) -> None:
+    failed = 0
     for segment in manifest.segments:
+        if failed == MOST_WRONG:
+            found.wrong.append(f"{failed} segments cannot be read; those after event {found.due - 1} were not tried")
+            return
         if segment.first != found.due:
             found.wrong.append(f"events {found.due} to {segment.first - 1} are in no segment")
         held, wrong = bodies_of(place, segment)
         found.wrong += wrong or [str(one) for seq, body in held for one in found.chain.feed(seq, body)]
+        failed += bool(wrong)
         if wrong:
             found.chain.skip(max(segment.last, found.chain.last), "unreadable", "")
         found.named |= _named(held)
@@ -76,15 +85,22 @@ def _artifact(found: _Found, place: Place, artifact: Artifact) -> None:
     if not re.fullmatch("[0-9a-f]{64}", artifact.sha256):
         found.wrong.append(f"{artifact.sha256[:64]!r} is no digest of an artifact")
         return
+    name, rolling, kept = artifact_name(artifact), hashlib.sha256(), bytearray()
     try:
-        data = place.read(artifact_name(artifact))
+        for part in place.parts(name, artifact.size):
+            rolling.update(part)
+            if may_name(artifact):
+                kept += part
     except FileNotFoundError:
         found.wrong.append(f"artifact {artifact.sha256[:12]} is missing")
         return
-    if hashlib.sha256(data).hexdigest() != artifact.sha256:
+    except DamagedError as error:
+        found.wrong += error.found
+        return
+    if rolling.hexdigest() != artifact.sha256:
         found.wrong.append(f"artifact {artifact.sha256[:12]} does not have its digest")
     elif may_name(artifact):
-        found.named |= {other.sha256 for other in named_within(artifact, data)}
+        found.named |= {other.sha256 for other in named_within(artifact, bytes(kept))}
 
 
 def _unaccounted(named: set[str], manifest: Manifest) -> list[str]:

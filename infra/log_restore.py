@@ -3,6 +3,7 @@ the one that goes on from it."""
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,8 @@ from infra.topology import EVENTS, Reactor, Topology, init
 
 EVENTS_AT_ONCE, BYTES_AT_ONCE = 1000, 8 << 20
 _DUPLICATE = 10201
+_ID = re.compile(r"[!-~]{1,200}")
+"""It goes into a header, which must stay one line."""
 Bodies = list[tuple[int, bytes]]
 
 
@@ -37,8 +40,10 @@ def place_of(seq: int, body: bytes) -> tuple[str, str]:
             raise LogError(f"This Agent0 does not know event {seq}.", why[:200], fix)
         if not all(TOKEN.fullmatch(token) for token in tokens):
             raise ValueError("an id that is none")
-        return f"a0.ev.{'.'.join(tokens)}.{kind}", str(raw["id"])
-    except (ValueError, TypeError, LookupError) as error:
+        if not _ID.fullmatch(raw["id"]):
+            raise ValueError("an id that is none")
+        return f"a0.ev.{'.'.join(tokens)}.{kind}", raw["id"]
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise LogError(f"Event {seq} cannot be read.", f"{error!r}."[:300]) from error
 
 

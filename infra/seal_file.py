@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from agent0.errors import LogError
 from agent0.seals import Seal
 
@@ -31,6 +33,10 @@ class Stream:
     """What was left out of the archive it was imported from: first and last sequence of each stretch in turn."""
     last: int = 0
     """How far it reached when it was noted, sealed or not; 0: nobody looked."""
+
+    def __post_init__(self) -> None:
+        if len(self.redacted) % 2:
+            raise ValueError("what was left out are no stretches of events")
 
     def admits(self, seq: int) -> bool:
         """Whether ``seq`` was left out of that archive."""
@@ -88,6 +94,7 @@ class Known:
 
 
 _KINDS: dict[str, type[Any]] = {"stream": Stream, "seal": Seal, "archived": Archived}
+_FORMS: dict[str, TypeAdapter[Any]] = {name: TypeAdapter(kind) for name, kind in _KINDS.items()}
 
 
 @dataclass(frozen=True)
@@ -141,11 +148,11 @@ class SealFile:
     def _fact(self, number: int, line: bytes) -> Stream | Seal | Archived:
         try:
             raw = json.loads(line)
-            kind = _KINDS[raw.pop("what")]
-            lists = {name: tuple(value) for name, value in raw.items() if isinstance(value, list)}
-            return kind(**(raw | lists))  # type: ignore[no-any-return]
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            why = f"Line {number} of {self.path} is damaged: {error!r}."
+            what = raw.pop("what")
+            _KINDS[what](**raw)  # which refuses names that it does not have
+            return _FORMS[what].validate_json(json.dumps(raw), strict=True)  # type: ignore[no-any-return]
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            why = f"Line {number} of {self.path} is damaged: {str(error)[:300]!r}."
             fix = (
                 "Check the log with `agent0 events verify` against a copy of that file, then put the copy in its place."
             )

@@ -215,7 +215,7 @@ def _carried(
             taken.spent |= by
             withheld.add(one.sha256)
             continue
-        carried[one.sha256] = one
+        carried[one.sha256] = one.model_copy(update={"size": len(data)})
         add(one, data)
         waiting += named_within(one, data) if may_name(one) else ()
     return tuple(carried[key] for key in sorted(carried)), tuple(sorted(absent)), len(withheld)
@@ -223,8 +223,9 @@ def _carried(
 
 def look_into(path: Path) -> dict[str, Any]:
     """An archive, and everything that is wrong with it."""
-    from infra.archive import manifest_of, open_archive
+    from infra.archive import manifest_of
     from infra.archive_check import examine
+    from infra.archive_place import open_archive
 
     place = open_archive(path)
     manifest = manifest_of(place)

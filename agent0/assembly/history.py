@@ -40,7 +40,8 @@ def history(settings: Settings, log: "Log") -> Callable[[int, int], AsyncIterato
 
 
 def _archived(one: "Archived", after: int, until: int) -> Iterator[Bodies]:
-    from infra.archive import events_of, manifest_of, open_archive
+    from infra.archive import events_of, manifest_of
+    from infra.archive_place import open_archive
 
     try:
         place = open_archive(Path(one.path))

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.archive import told
 from agent0.assembly.seals import seal_file
 from agent0.assembly.world import known_handlers, open_log
-from agent0.errors import LogError, OperationError
+from agent0.errors import DependencyError, LogError, OperationError
 from agent0.settings import Settings
 from events.base import sha256
 
 if TYPE_CHECKING:
-    from infra.archive import Manifest, Place
+    from infra.archive import Manifest
+    from infra.archive_place import Place
 
 
 async def bring(settings: Settings, path: Path) -> dict[str, Any]:
@@ -24,7 +25,8 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
     Raises:
         DamagedError: the archive is not what it was. OperationError: the data folder is not empty.
     """
-    from infra.archive import manifest_of, open_archive
+    from infra.archive import manifest_of
+    from infra.archive_place import open_archive
     from infra.seal_file import IMPORTING
 
     place = open_archive(path)
@@ -33,13 +35,18 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
     if settings.nats.url:
         why = "An archive comes into the log of a data folder of its own."
         raise OperationError("An external server's log cannot be imported into.", why, "Unset AGENT0_NATS_URL.")
+    _require_room(settings, manifest)
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _alone(settings.home):
         made = settings.home / IMPORTING
         await _clear(settings, made)
         await _require_empty(settings)
-        await _restore(settings, made, place, manifest)
-        _bring_artifacts(settings, place, manifest)
+        try:
+            await _restore(settings, made, place, manifest)
+            _bring_artifacts(settings, place, manifest)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
         if (settings.home / "nats").exists():
             shutil.rmtree(settings.home / "nats")  # it holds no event
         (made / "nats").rename(settings.home / "nats")  # from here on it is done; what follows is done by any reader
@@ -49,11 +56,24 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
 
 
 def require_whole(place: "Place", manifest: "Manifest") -> None:
-    from infra.archive import DamagedError
     from infra.archive_check import examine
+    from infra.archive_place import DamagedError
 
     if wrong := examine(place, manifest):
         raise DamagedError(place.path, wrong)
+
+
+def _require_room(settings: Settings, manifest: "Manifest") -> None:
+    """Raises before anything is written where the stream or the disk is too small."""
+    events = sum(one.bytes for one in manifest.segments)
+    if events > settings.nats.max_bytes:
+        why = f"Its events take {events:,} bytes, and nats.max_bytes is {settings.nats.max_bytes:,}."
+        raise OperationError("The archive is larger than the log may be.", why, "Raise nats.max_bytes, then try again.")
+    needed = events + sum(one.size for one in manifest.artifacts)
+    folder = next(one for one in (settings.home, *settings.home.absolute().parents) if one.is_dir())
+    if needed > (free := shutil.disk_usage(folder).free):
+        why = f"The archive holds {needed:,} bytes, and {free:,} are free in {folder}."
+        raise DependencyError("disk space", why, "Free some space, or name another data folder: AGENT0_HOME=…")
 
 
 @contextmanager
@@ -125,11 +145,12 @@ async def _restore(settings: Settings, made: Path, place: "Place", manifest: "Ma
 
 def _bring_artifacts(settings: Settings, place: "Place", manifest: "Manifest") -> None:
     from infra.archive import artifact_name
+    from infra.archive_place import read
     from infra.artifacts import FileArtifacts
 
     store = FileArtifacts(settings.home)
     for artifact in manifest.artifacts:
-        data = place.read(artifact_name(artifact))
+        data = read(place, artifact_name(artifact), artifact.size)
         if sha256(data) != artifact.sha256:
             raise LogError(f"Artifact {artifact.sha256[:12]} changed while it was read.", fix="Use a whole copy.")
         store.put(data, artifact.media)

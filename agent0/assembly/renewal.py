@@ -61,7 +61,7 @@ async def _require_over(settings: Settings, log: "Log") -> None:
 
 async def _put_away(settings: Settings, log: "Log", path: Path) -> "Manifest":
     """Write the archive, read it back, and note that it is the truth up to its end."""
-    from infra.archive import open_archive
+    from infra.archive_place import open_archive
     from infra.artifacts import FileArtifacts
     from infra.seal_file import Archived
 

@@ -1,8 +1,8 @@
 """Part of the rim: tables as of any moment in a file of their own, from the log or from an archive of it. A pure read:
 nothing but that file is written."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -123,30 +123,17 @@ async def _past(settings: Settings, archive: Path | None) -> AsyncIterator[_Past
 
 
 def _archived(path: Path) -> _Past:
-    from infra.archive import events_of, manifest_of, open_archive
+    from infra.archive import events_of, manifest_of
+    from infra.archive_place import open_archive
 
-    with _readable(path):
-        place = open_archive(path)
-        held = manifest_of(place)
+    place = open_archive(path)
+    held = manifest_of(place)
 
     async def read(after: int, until: int) -> AsyncIterator[Bodies]:
-        chunks = events_of(place, held, after, until)
-        while True:
-            with _readable(path):
-                chunk = next(chunks, None)
-            if chunk is None:
-                return
+        for chunk in events_of(place, held, after, until):
             yield chunk
 
     return _Past(held.created, held.first, held.last, read)
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ConfigError(f"The archive {path} cannot be read.", f"{error.strerror}.") from error
 
 
 def _until(past: _Past, seq: int) -> int:

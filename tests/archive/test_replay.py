@@ -18,7 +18,7 @@ from agent0.assembly.world import open_log
 from agent0.errors import LogError, NotFoundError
 from agent0.settings import Settings
 from events.base import decode
-from infra.archive import DamagedError
+from infra.archive_place import DamagedError
 from infra.storage import connect
 from projections import Position, Projector, tables
 from projections import build as build_file

@@ -1,0 +1,55 @@
+"""Files that others may have put there, opened without waiting and without reading more than was asked for."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+PART = 1 << 20
+"""Bytes read at once."""
+_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFDIR: "a folder"}
+
+
+class IrregularError(OSError):
+    """A pipe, a device or a folder stands where a regular file is needed."""
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a regular file; a pipe or a device is refused, and neither is waited for.
+
+    Raises:
+        IrregularError: it is no regular file. OSError: it cannot be opened.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        kind = _KINDS.get(stat.S_IFMT(mode), "a special file")
+        raise IrregularError(errno.EINVAL, f"it is {kind}, and a regular file is needed", str(path))
+    return os.fdopen(handle, "rb")
+
+
+def size_of(file: IO[bytes]) -> int:
+    """Bytes of an open file."""
+    return os.fstat(file.fileno()).st_size
+
+
+def parts_of(file: IO[bytes], size: int) -> Iterator[bytes]:
+    """The next ``size`` bytes of ``file``, fewer where it ends, in parts."""
+    while size > 0 and (data := file.read(min(size, PART))):
+        yield data
+        size -= len(data)
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The whole content of a regular file of at most ``most`` bytes.
+
+    Raises:
+        OSError: it is no regular file, is larger, or cannot be opened.
+    """
+    with open_regular(path) as file:
+        if (size := size_of(file)) > most:
+            raise OSError(errno.EFBIG, f"it has {size:,} bytes, and at most {most:,} are read", str(path))
+        return b"".join(parts_of(file, size))
