@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from agent0.analysis.improvement import FELL, IMPROVED, UNSHOWN
-from agent0.comparison import LEVEL, compare, holm
+from agent0.comparison import claimed, compare, holm
 from agent0.seeds import mean_of, tested
 from agent0.statistics import wilson
 from events.base import Recorded
@@ -192,6 +191,8 @@ def paired(before: Seeded, after: Seeded) -> dict[str, Any] | None:
     return {
         "seeds": len(seeds),
         "items": over_items.items,
+        "gained": over_items.gained,
+        "lost": over_items.lost,
         "mean": fmean(by_seed),
         "low": None if low is None else min(low, over_items.lower95),
         "high": None if high is None else max(high, over_items.upper95),
@@ -207,11 +208,7 @@ def _word(row: Mapping[str, Any]) -> str:
     """The most that may be said."""
     if row["adjusted_p"] is None:
         return ONE_SEED
-    if row["adjusted_p"] >= LEVEL:
-        return UNSHOWN
-    if row["low"] > 0:
-        return IMPROVED
-    return FELL if row["high"] < 0 else UNSHOWN
+    return claimed(row["adjusted_p"], row["gained"] - row["lost"], row["low"], row["high"])
 
 
 def curves(outcomes: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:

@@ -7,8 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 from agent0 import skill_page
-from agent0.analysis.improvement import FELL, IMPROVED
 from agent0.arms import CONTROLS, MEASURES, TESTED
+from agent0.comparison import FELL, IMPROVED
 from agent0.grids import grids
 from agent0.markdown import claim, picture, points, shares, span, table
 

@@ -9,8 +9,14 @@ if TYPE_CHECKING:
 else:
 
     def changed(held: Any, /, **fields: Any) -> Any:
-        """``dataclasses.replace`` in a sixth of its time, for dataclasses that check and derive nothing when they are
-        made. Field names are checked by mypy only."""
+        """``dataclasses.replace`` in a fraction of its time, for dataclasses that check and derive nothing.
+
+        Raises:
+            TypeError: a name that is no field.
+        """
+        if not fields.keys() <= type(held).__dataclass_fields__.keys():
+            unknown = ", ".join(sorted(fields.keys() - type(held).__dataclass_fields__.keys()))
+            raise TypeError(f"{type(held).__name__} has no field {unknown}")
         new = object.__new__(type(held))
         vars(new).update(vars(held), **fields)
         return new

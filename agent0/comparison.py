@@ -10,6 +10,8 @@ import numpy as np
 
 LEVEL = 0.05
 """Two-sided level of every test here."""
+IMPROVED, FELL, UNSHOWN = "improved", "fell", "no difference shown"
+"""What may be said of a difference (``claimed``)."""
 _CELLS = 1 << 21
 """Random numbers drawn at once."""
 _TOGETHER = 20
@@ -33,15 +35,34 @@ class Difference:
     lost: int
     detectable: float
 
+    def claimed(self, adjusted: float) -> str:
+        """What may be said of it, with ``adjusted`` as its p after correction for what was tested beside it."""
+        return claimed(adjusted, self.gained - self.lost, self.lower95, self.upper95)
+
     @property
     def improved(self) -> bool:
-        """Whether "improved" may be said: the paired test and the interval both say so."""
-        return self.p < LEVEL and self.gained > self.lost and self.lower95 > 0
+        """Whether "improved" may be said of it alone."""
+        return self.claimed(self.p) == IMPROVED
 
     @property
     def worsened(self) -> bool:
-        """Whether a loss is proven: the paired test says so, and the mean fell with it."""
+        """Whether a loss is proven, as the gate asks: the paired test says so, and the mean fell with it. "Fell" asks
+        for the interval, too."""
         return self.p < LEVEL and self.lost > self.gained and self.mean < 0
+
+
+def claimed(p: float, leaning: float, low: float, high: float) -> str:
+    """The word for a difference: ``IMPROVED`` or ``FELL`` where its test and its 95 % interval agree on the side, else
+    ``UNSHOWN``. Everything that says "improved" asks here.
+
+    ``p`` is two-sided and corrected for all that is claimed beside it; ``leaning`` has the sign of the side on which
+    the test found more (items gained less items lost); ``low`` and ``high`` are the interval of the mean.
+    """
+    if p >= LEVEL:
+        return UNSHOWN
+    if leaning > 0 and low > 0:
+        return IMPROVED
+    return FELL if leaning < 0 and high < 0 else UNSHOWN
 
 
 def mcnemar(gained: int, lost: int) -> float:

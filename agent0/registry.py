@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent0.comparison import compare, outcomes
+from agent0.comparison import FELL, IMPROVED, UNSHOWN, compare, outcomes
 from agent0.errors import NotFoundError, OperationError
 from agent0.state import Checkpoint, RunState
 from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
@@ -59,6 +59,7 @@ def kept(state: RunState) -> tuple[Checkpoint, ...]:
 
 
 Row = Mapping[str, Any]
+_WORDS = {IMPROVED: "the second is better", FELL: "the second is worse", UNSHOWN: UNSHOWN}
 _SET = ("validation", "seed", "levels")
 """Settings of an evaluation that decide which items validation is made of."""
 
@@ -78,9 +79,7 @@ def side_by_side(held: Sequence[Row], scores: Sequence[Sequence[Row]], plans: Se
     if not first or not second or not same or len(first["outcomes"]) != len(second["outcomes"]):
         return {**found, "word": "They were not scored on the same items, so nothing can be tested: agent0 model ab."}
     test = compare(outcomes(first["outcomes"]), outcomes(second["outcomes"]))
-    word = (
-        "the second is better" if test.improved else "the second is worse" if test.worsened else "no difference shown"
-    )
+    word = _WORDS[test.claimed(test.p)]
     span = f"{100 * test.mean:+.1f} points ({100 * test.lower95:+.1f} to {100 * test.upper95:+.1f}), p {test.p:.2g}"
     return {**found, "test": asdict(test), "word": f"{word}: {span}, {test.gained} gained, {test.lost} lost"}
 

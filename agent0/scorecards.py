@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent0.comparison import LEVEL, Difference, compare, holm, pass_at_k
+from agent0.comparison import FELL, IMPROVED, UNSHOWN, Difference, compare, holm, pass_at_k
 from agent0.statistics import quantile, wilson
 from events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 
@@ -29,9 +29,10 @@ class Compared:
     @property
     def verdict(self) -> str:
         """What may be said: where items gained and mean disagree, nothing."""
-        if self.adjusted < LEVEL and self.difference.improved:
-            return "better"
-        return "worse" if self.adjusted < LEVEL and self.difference.worsened else "no difference shown"
+        return _VERDICTS[self.difference.claimed(self.adjusted)]
+
+
+_VERDICTS = {IMPROVED: "better", FELL: "worse", UNSHOWN: UNSHOWN}
 
 
 def grouped(items: Iterable[ItemScored]) -> dict[Key, list[ItemScored]]:

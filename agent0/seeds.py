@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-LEVEL = 0.05
+from agent0.comparison import LEVEL
+
 POWER = 0.8
 ROUNDING = 1e-12
 """An error of a mean below it is that of the arithmetic: shares of the same items differ by their last bits."""

@@ -149,6 +149,9 @@ class RecipeConfig(Frozen):
         0.16, ge=0, description="adpo: added to the upper clip, all of it at solve rates up to 0.3 (released code: 0.1)"
     )
     kl: float = Field(0.0, ge=0, description="penalty for leaving the parent (KL, estimated); not for sft and dpo")
+    importance: Literal["sequence", "token"] = Field(
+        "sequence", description="rloo: ratio to the sampling policy of a whole attempt, or of each token (older runs)"
+    )
     beta: float = Field(0.1, gt=0, description="dpo: how dear it is to leave the parent")
     replay_steps: int = Field(
         8, ge=0, le=1_000_000, description="likelihood steps on own verified successes and lessons, an iteration"
@@ -189,6 +192,8 @@ class RecipeConfig(Frozen):
         """As manifests and adapters name it. What later versions added is named only where it is not the default, so
         that the same training has the same digest under every version."""
         added = {name for name in LATER if getattr(self, name) == type(self).model_fields[name].default}
+        if self.objective != "rloo" or self.importance == "token":
+            added.add("importance")
         return self.model_dump(exclude=added)
 
 
@@ -196,7 +201,8 @@ LATER = (
     "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
     "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source",
 )  # fmt: skip
-"""Settings of a recipe that earlier versions lack; their defaults are what those versions did."""
+"""Settings of a recipe that earlier versions lack; their defaults are what those versions did. ``importance``, which
+they lack too, was ``token`` then."""
 
 
 class TrainingConfig(Frozen):
@@ -290,14 +296,17 @@ class RunConfig(Frozen):
     def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":
         """The configuration that a log holds. One that names no edition of its rewards is older than the second, one
         that names no calibration has a gate that does not look at it; one without an edition of its verification or a
-        split rule has the first."""
+        split rule has the first, and a recipe that names no importance weighs token by token."""
+        training = dict(plain.get("training", {}))
+        recipes = {role: {"importance": "token"} | training.get(role, {}) for role in ("student", "teacher")}
         older = {
             "rewards": {"edition": 1},
             "verification": {"edition": 1},
             "evaluation": {"calibration": 1.0},
             "curriculum": {"split_rule": 1},
         }
-        return cls.model_validate({**plain, **{name: told | plain.get(name, {}) for name, told in older.items()}})
+        known = {name: old | plain.get(name, {}) for name, old in older.items()}
+        return cls.model_validate({**plain, **known, "training": training | recipes})
 
 
 class NatsSettings(Frozen):

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agent0.analysis.improvement import FELL, IMPROVED
 from agent0.arms import ONE_SEED, TESTED
-from agent0.comparison import LEVEL
+from agent0.comparison import FELL, IMPROVED, LEVEL
 from agent0.markdown import claim, picture, points, shares, span, table
 from agent0.skill import BASE, CHANCE, MEASURES, SAME_TOKENS, SAME_TRIES
 

@@ -1,15 +1,14 @@
 """The state of a run as a fold over its events: immutable, so that any past state can be kept and compared."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from agent0.changing import changed
 from agent0.ledger import Ledger
 from agent0.settings import RunConfig
 from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
+from events.digest import NEVER, UNLESS_EMPTY, InDigest, always, digest_of
 from events.values import Artifact, Task, Vote
 
 Phase = Literal["baseline", "tasks", "training", "evaluating", "judging", "final", "done"]
@@ -31,7 +30,10 @@ class Made:
 
 @dataclass(frozen=True)
 class AttemptState:
-    """What later decisions need of an attempt. ``settled``: it has a verdict, or was given up."""
+    """What later decisions need of an attempt. ``settled``: it has a verdict, or was given up.
+
+    What only rewards read, and no decision, is left out of the digest.
+    """
 
     number: int
     answer: str | None = None
@@ -49,19 +51,19 @@ class AttemptState:
     """Whose verdict counts: the first verifier that settled it, or ``person``."""
     disputed: bool = False
     """Checks contradicted one another."""
-    asked: bool = False
+    asked: Annotated[bool, UNLESS_EMPTY] = False
     """A person is asked, and nothing goes on without one."""
     computed: bool = False
     """A tool printed the answer without having been given it."""
-    computed_unknown: bool = False
+    computed_unknown: Annotated[bool, NEVER] = False
     """It is not known whether one did."""
     dropped: bool = False
     reward: float | None = None
-    calls: tuple[Made, ...] = ()
-    signals: Mapping[str, float] = field(default_factory=dict)
-    votes: tuple[Vote, ...] = ()
+    calls: Annotated[tuple[Made, ...], NEVER] = ()
+    signals: Annotated[Mapping[str, float], NEVER] = field(default_factory=dict)
+    votes: Annotated[tuple[Vote, ...], NEVER] = ()
     """Those of the verdict that counts."""
-    wall_s: float = 0.0
+    wall_s: Annotated[float, NEVER] = 0.0
 
     @property
     def settled(self) -> bool:
@@ -88,7 +90,7 @@ class TaskState:
     paid: bool = False
     """The teacher has its reward."""
     attempts: dict[str, AttemptState] = field(default_factory=dict)
-    text: str = ""
+    text: Annotated[str, NEVER] = ""
     """What the teacher wrote."""
 
     @property
@@ -111,7 +113,7 @@ class Arm:
     closed: float = 0.0
     value: float = 0.0
     solved: float = 0.0
-    asked: int = 0
+    asked: Annotated[int, UNLESS_EMPTY] = 0
     """Number of the last iteration that asked for it, from 1; 0: not kept (``curriculum.patience`` is 0)."""
 
 
@@ -122,7 +124,7 @@ class Score:
 
     accuracy: float
     outcomes: str = ""
-    confidences: str = ""
+    confidences: Annotated[str, UNLESS_EMPTY] = ""
 
 
 @dataclass(frozen=True)
@@ -136,16 +138,19 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class RunState:
-    """Everything decisions need. ``seq`` is the last event folded in; it is no part of the state's digest."""
+    """Everything decisions need. ``seq`` is the last event folded in.
 
-    run: str
-    seq: int
-    config: RunConfig
+    The run's name, its settings and sequences are no part of the digest: equal states have one digest anywhere.
+    """
+
+    run: Annotated[str, always("")]
+    seq: Annotated[int, always(0)]
+    config: Annotated[RunConfig, always(None)]
     config_sha: str
     status: Status = "running"
     phase: Phase = "baseline"
     iteration: int = -1
-    starts: tuple[int, ...] = ()
+    starts: Annotated[tuple[int, ...], InDigest(lambda starts: [0] * len(starts))] = ()
     """Stream sequence at which each iteration began."""
     tasks: dict[str, TaskState] = field(default_factory=dict)
     arms: dict[str, Arm] = field(default_factory=dict)
@@ -159,14 +164,15 @@ class RunState:
     """Evaluations or trainings that the phase waits for."""
     task_count: int = 0
     attempt_count: int = 0
-    measures: tuple[Mapping[str, float], ...] = ()
-    """What each iteration came to (``IterationMeasured``), oldest first."""
-    ledger: Ledger | None = None
+    measures: Annotated[tuple[Mapping[str, float], ...], NEVER] = ()
+    """What each iteration came to (``IterationMeasured``), oldest first. It is recorded beside the training that it
+    comes before, so either may land first: no part of the digest."""
+    ledger: Annotated[Ledger | None, UNLESS_EMPTY] = None
     """What earlier receipts leave for later ones; None where no reward in use looks back."""
     failures: frozenset[str] = frozenset()
     just_settled: str = ""
     """The task whose last attempt was settled by the last event itself."""
-    entered: int = 0
+    entered: Annotated[int, always(0)] = 0
     """Stream sequence of the event that began the present phase."""
 
     @property
@@ -187,27 +193,8 @@ class RunState:
 
     @property
     def digest(self) -> str:
-        """sha256 of the canonical state without the run's name and sequences: equal states have one digest anywhere.
-
-        Nor is ``measures`` in it: they are told beside the training they come before, so either may land first.
-        """
-        still = changed(self, run="", seq=0, entered=0, starts=(0,) * len(self.starts), config=None, measures=())  # type: ignore[arg-type]
-        return sha256(json.dumps(still, sort_keys=True, default=_plain, separators=(",", ":")))
-
-
-LATER = ("measures", "ledger", "asked", "confidences")
-"""Fields that states of earlier versions lack. Empty, they are no part of a digest, which so stays what it was."""
-
-WITNESS = ("calls", "signals", "votes", "wall_s", "text", "computed_unknown")
-"""Fields of attempts and tasks that only rewards read, and no decision: never part of a digest, for the same reason."""
-
-
-def _plain(value: object) -> object:
-    """One level of a state for JSON; ``asdict`` would copy everything deeply first (10 times slower)."""
-    if isinstance(value, frozenset):
-        return sorted(value)
-    left_out = (*LATER, *WITNESS)
-    return {name: held for name, held in vars(value).items() if name not in left_out or (held and name in LATER)}
+        """sha256 of the canonical state, but for what its fields leave out."""
+        return digest_of(self)
 
 
 def index_digest(facts: BenchmarksIndexed | None) -> str:

@@ -19,6 +19,8 @@ def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
 
 
 def quantile(values: list[float], q: float) -> float:
-    """Nearest-rank quantile, 0.0 for an empty list."""
+    """Nearest-rank quantile: the smallest value that at least the share ``q`` of all values does not exceed, the one
+    with rank ceil(q n), from 1; 0.0 for an empty list."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(q * len(ordered)))] if ordered else 0.0
+    rank = math.ceil(round(q * len(ordered), 9))  # 0.55 * 100 is a little more than 55
+    return ordered[max(rank, 1) - 1] if ordered else 0.0

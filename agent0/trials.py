@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.analysis.improvement import FELL, IMPROVED, UNSHOWN
 from agent0.comparison import Difference, compare, holm, outcomes
 from agent0.errors import ConfigError
 from agent0.settings import RecipeConfig
@@ -145,19 +144,11 @@ def _row(one: Tried, change: Difference | None, adjusted: float | None) -> dict[
         "difference_low": change.lower95 if change else None,
         "difference_high": change.upper95 if change else None,
         "adjusted_p": adjusted,
-        "word": _word(change, adjusted),
+        "word": change.claimed(adjusted) if change and adjusted is not None else "",
         "steps": _steps(one, last.iteration),
         "training_s": round(sum(each.wall_s for each in one.trained), 1),
         "by_checkpoint": [{"checkpoint": each.checkpoint, "validation": each.accuracy} for each in one.scored],
     }
-
-
-def _word(change: Difference | None, adjusted: float | None) -> str:
-    if change is None or adjusted is None:
-        return ""
-    if adjusted < 0.05 and change.improved:
-        return IMPROVED
-    return FELL if adjusted < 0.05 and change.upper95 < 0 else UNSHOWN
 
 
 def best_by_budget(own: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:

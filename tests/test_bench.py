@@ -139,11 +139,11 @@ def test_what_a_run_costs_and_takes_is_in_its_results() -> None:
     items = [item(str(n), True).model_copy(update={"usage": usage, "wall_s": float(n)}) for n in range(20)]
     found = tally(items, (2.0, 8.0))
     assert found.metrics["cost"] == pytest.approx(20 * (1000 * 2 + 500 * 8) / 1e6)
-    assert (found.metrics["latency_p50_s"], found.metrics["latency_p95_s"]) == pytest.approx((10.0, 19.0))
+    assert (found.metrics["latency_p50_s"], found.metrics["latency_p95_s"]) == pytest.approx((9.0, 18.0))
     entry = results(BEGAN, [found], "bench-1", "2026-01-01")["results"]["gsm8k"]
-    assert (entry["cost,tools"], entry["latency_p95_s,tools"]) == pytest.approx((0.12, 19.0))
+    assert (entry["cost,tools"], entry["latency_p95_s,tools"]) == pytest.approx((0.12, 18.0))
     now = Progress("gsm8k", "tools", 20, 40, 20, items, (2.0, 8.0))
-    assert (now.cost, now.latency_s(0.5)) == pytest.approx((0.12, 10.0))
+    assert (now.cost, now.latency_s(0.5)) == pytest.approx((0.12, 9.0))
     assert Progress("gsm8k", "tools", 0, 40, 0).latency_s(0.5) == 0.0
 
 

@@ -29,3 +29,12 @@ def test_it_is_as_frozen_as_before() -> None:
     assert task.settled and task.attempts == {}
     with pytest.raises(FrozenInstanceError):
         task.accepted = False  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["corect", "settled", "__class__"])
+def test_a_name_that_is_no_field_is_an_error(name: str) -> None:
+    """A misspelt one and a property's: either would be kept beside the fields and enter the state's digest."""
+    before = AttemptState(0)
+    with pytest.raises(TypeError, match=f"AttemptState has no field {name}"):
+        changed(before, **{name: True})  # type: ignore[arg-type]
+    assert "corect" not in vars(before)

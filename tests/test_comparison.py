@@ -2,6 +2,7 @@
 
 import random
 from itertools import combinations
+from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -10,10 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agent0.comparison import bootstrap, compare, detectable, holm, mcnemar, pass_at_k
-from agent0.statistics import wilson
+from agent0.comparison import bootstrap, claimed, compare, detectable, holm, mcnemar, pass_at_k
+from agent0.statistics import quantile, wilson
 
 COUNTS = st.integers(0, 400)
+PERCENT = st.sampled_from([0, 10, 25, 50, 75, 90, 95, 100])
+
+
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=120), PERCENT)
+def test_a_quantile_is_the_smallest_value_that_so_many_do_not_exceed(values: list[int], percent: int) -> None:
+    found = quantile([float(value) for value in values], percent / 100)
+    assert 100 * sum(value <= found for value in values) >= percent * len(values)
+    smaller = [value for value in values if value < found]
+    assert not smaller or 100 * len(smaller) < percent * len(values)
+
+
+def test_the_median_of_an_even_number_is_the_lower_of_the_middle_two() -> None:
+    assert [quantile([1.0, 2.0, 3.0, 4.0], q) for q in (0.0, 0.25, 0.5, 0.75, 1.0)] == [1.0, 1.0, 2.0, 3.0, 4.0]
+    assert (quantile([1.0, 2.0], 0.5), quantile([], 0.5)) == (1.0, 0.0)
+    assert quantile([float(n) for n in range(1, 101)], 0.55) == 55.0
 
 
 @given(COUNTS, COUNTS)
@@ -212,6 +228,21 @@ def test_nothing_is_claimed_where_items_and_their_mean_disagree() -> None:
     turned = compare(after, before)
     assert turned.p < 0.05 and turned.mean < 0
     assert not turned.improved and not turned.worsened
+
+
+@given(st.floats(0, 1), st.integers(-9, 9), st.floats(-1, 1), st.floats(0, 1))
+def test_a_word_needs_its_test_and_its_interval_on_one_side(p: float, leaning: int, low: float, width: float) -> None:
+    word = claimed(p, leaning, low, low + width)
+    assert (word == "improved") == (p < 0.05 and leaning > 0 and low > 0)
+    assert (word == "fell") == (p < 0.05 and leaning < 0 and low + width < 0)
+    assert word in ("improved", "fell", "no difference shown")
+
+
+def test_one_module_says_what_may_be_said() -> None:
+    """The words stand in it alone, so nothing else can choose them by a rule of its own."""
+    files = (Path(__file__).parents[1] / "agent0").rglob("*.py")
+    saying = [path.name for path in files if '"no difference shown"' in path.read_text("utf-8")]
+    assert saying == ["comparison.py"]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))

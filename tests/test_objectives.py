@@ -22,7 +22,7 @@ from agent0.settings import RecipeConfig
 from events.values import Trajectory
 
 Array = np.ndarray[Any, Any]
-KNOBS = {"clip_low": 0.2, "beta": 0.7, "kl": 0.3}
+KNOBS: dict[str, Any] = {"clip_low": 0.2, "beta": 0.7, "kl": 0.3, "importance": "sequence"}
 WAY = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -0.5, -0.25))
 
 
@@ -71,7 +71,8 @@ def outer_clipped(x: dict[str, Array]) -> Array:
 
 
 def outer_rloo(x: dict[str, Array]) -> Array:
-    ratio = np.exp(np.where(x["mask"], x["new"] - x["old"], 0.0))
+    """The ratio of a whole attempt is the product of those of its tokens."""
+    ratio = np.exp(np.where(x["mask"], x["new"] - x["old"], 0.0)).prod(1)[:, None]
     cut = np.minimum(ratio, 1 + x["high"][:, None])
     return np.where(x["mask"], -cut * (x["advantage"] * x["weight"])[:, None], 0.0)
 

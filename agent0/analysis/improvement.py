@@ -6,8 +6,6 @@ from itertools import pairwise
 
 from agent0.comparison import Difference, compare, holm
 
-IMPROVED, FELL, UNSHOWN = "improved", "fell", "no difference shown"
-
 
 @dataclass(frozen=True)
 class Scored:
@@ -29,9 +27,7 @@ class Claim:
     @property
     def word(self) -> str:
         """The most that may be said."""
-        if self.adjusted < 0.05 and self.difference.improved:
-            return IMPROVED
-        return FELL if self.adjusted < 0.05 and self.difference.upper95 < 0 else UNSHOWN
+        return self.difference.claimed(self.adjusted)
 
 
 def claims(pairs: Sequence[tuple[Scored, Scored]]) -> list[Claim | None]:

@@ -28,7 +28,7 @@ def with_contrast(groups: Sequence[Sequence[Deed]], skipped: Counter[str]) -> li
 
 
 def relative(members: Sequence[Deed], *, divided: bool) -> list[float]:
-    """(reward - mean) / (deviation + 1e-4) inside a group (GRPO, arXiv 2402.03300, section 4.1.2); not ``divided``:
+    """(reward - mean) / (population deviation + 1e-4) inside a group (GRPO, arXiv 2402.03300, 4.1.2); not ``divided``:
     the difference alone (arXiv 2503.20783)."""
     values = rewards_of(members)
     centre = statistics.fmean(values)

@@ -1,4 +1,13 @@
-"""GRPO: each deed against the mean of its group, in units of the group's deviation (arXiv 2402.03300)."""
+"""GRPO: each deed against the mean of its group, in units of the group's deviation (arXiv 2402.03300).
+
+Deviation: the population's, plus 1e-4; TRL's and verl's are the sample's (plus 1e-4 and 1e-6), so advantages here are
+sqrt(n / (n - 1)) of theirs. ``advantage = "centered"`` divides by none, as TRL's ``scale_rewards="none"`` and verl's
+``norm_adv_by_std_in_grpo=False``. Length: a step's sum is divided by its tokens (TRL's ``bnpo``, and ``dapo`` within
+one step; verl's ``token-mean``), not attempt by attempt as in the paper (TRL's ``grpo``, verl's
+``seq-mean-token-mean``). Groups of equal rewards are left out; elsewhere their tokens still count in the divisor. KL:
+k3 in the loss, as in both, but against the parent checkpoint; theirs is against the model before training. verl
+bounds the loss of negative advantages at a ratio of 3, too.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

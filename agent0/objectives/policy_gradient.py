@@ -58,16 +58,19 @@ def weighted_likelihood(
     weight: "Tensor",
     *,
     clip_high: "Tensor",
+    sequence: bool,
 ) -> Loss:
-    """REINFORCE on stored samples, token by token, with a truncated importance weight that gets no gradient (Ionides
-    2008; for language models arXiv:2506.13585).
+    """REINFORCE on stored samples with a truncated importance weight that gets no gradient (Ionides 2008).
 
-    loss = - sum_i weight_i sum_t mask_it min(r_it, 1 + high_i) A_i new_it,  r = exp(new - behaviour) held fixed
+    loss = - sum_i weight_i sum_t mask_it min(r_it, 1 + high_i) A_i new_it,  r held fixed
 
-    Shapes as for ``clipped_surrogate``. On the first step r is 1 and this is REINFORCE itself.
+    ``sequence``: r_it = exp(sum_s mask_is (new_is - behaviour_is)) for all t, the ratio of whole attempts, each being
+    one action (arXiv:2402.14740). Else r_it = exp(new_it - behaviour_it) (arXiv:2506.13585), which leaves out how the
+    chance of the other tokens changed. Shapes as for ``clipped_surrogate``. On the first step r is 1 and this is
+    REINFORCE itself.
     """
     own = mask.bool()
-    ratio = _ratio(logprobs.detach(), behaviour, own)
+    ratio = _ratio(logprobs.detach(), behaviour, own, sequence)
     bound = 1 + clip_high[:, None]
     gain = ratio.minimum(bound) * advantage[:, None] * logprobs
     kept = (gain * weight[:, None]).masked_fill(~own, 0.0)
@@ -86,5 +89,7 @@ def likelihood(logprobs: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor"
     return -(logprobs.masked_fill(~mask.bool(), 0.0) * weight[:, None]).sum()
 
 
-def _ratio(logprobs: "Tensor", behaviour: "Tensor", own: "Tensor") -> "Tensor":
-    return (logprobs - behaviour).masked_fill(~own, 0.0).exp()
+def _ratio(logprobs: "Tensor", behaviour: "Tensor", own: "Tensor", sequence: bool = False) -> "Tensor":
+    """[rows, T]. A sequence's is cut at exp(20), far beyond every bound, so that none is infinite."""
+    gap = (logprobs - behaviour).masked_fill(~own, 0.0)
+    return gap.sum(-1, keepdim=True).clamp(max=20.0).expand_as(gap).exp() if sequence else gap.exp()

@@ -1,5 +1,12 @@
 """REINFORCE++ with a baseline (arXiv 2501.03262): what a deed is above the mean of its group, in units of the deviation
-of the whole batch, so that a group of nearly equal rewards is not blown up."""
+of the whole batch, so that a group of nearly equal rewards is not blown up.
+
+Deviation: the population's over attempts, plus 1e-4. verl's
+``compute_reinforce_plus_plus_baseline_outcome_advantage`` takes mean and sample variance (plus 1e-8, under the root)
+over tokens, so that long attempts weigh more; its ``compute_reinforce_plus_plus_outcome_advantage`` has no group's
+mean. TRL's ``scale_rewards="batch"`` takes the sample's deviation of the rewards themselves. Length and KL are
+GRPO's; the loss is clipped, as there.
+"""
 
 import statistics
 from collections import Counter

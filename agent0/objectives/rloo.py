@@ -1,4 +1,12 @@
-"""RLOO: REINFORCE with the mean of the others of its group as each deed's baseline (arXiv 2402.14740)."""
+"""RLOO: REINFORCE with the mean of the others of its group as each deed's baseline (arXiv 2402.14740).
+
+No deviation divides: the advantages are those of TRL's ``RLOOTrainer`` and verl's ``compute_rloo_outcome_advantage``.
+An attempt is one action, so off policy its weight is the ratio of whole attempts, cut off above 1 + ``clip_high``;
+TRL clips the same ratio on both sides, verl clips token by token. Length: a step's sum is divided by its tokens,
+TRL's by its attempts (a constant factor of a step, never one of an attempt). KL: k3 against the parent, in the loss;
+TRL takes k1 off the reward, against the model before training. ``importance = "token"`` is what runs of earlier
+versions did: a weight for each token, an estimator of CISPO's kind (arXiv 2506.13585) on RLOO's advantages.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,7 +33,13 @@ def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Count
 def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
     """Log-likelihood weighted by the advantage and, once the model has moved, by the importance ratio."""
     return weighted_likelihood(
-        rows.logprobs, rows.behaviour, rows.mask, rows.advantage, rows.weight, clip_high=rows.clip_high
+        rows.logprobs,
+        rows.behaviour,
+        rows.mask,
+        rows.advantage,
+        rows.weight,
+        clip_high=rows.clip_high,
+        sequence=recipe["importance"] == "sequence",
     )
 
 

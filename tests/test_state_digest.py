@@ -1,0 +1,64 @@
+"""The digest of a state: what it always was for runs of earlier versions, and what it leaves out only where a field
+says so."""
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from agent0.run import RunState, evolve
+from events.base import Recorded, Value, decode
+from events.digest import NEVER, UNLESS_EMPTY, digest_of
+
+LOG = Path(__file__).parent / "golden" / "states.jsonl.gz"
+"""A whole run of an earlier version, without token ids and parts of rewards."""
+
+
+def _told() -> list[Recorded]:
+    return [decode(line, seq) for seq, line in enumerate(gzip.decompress(LOG.read_bytes()).splitlines(), 1)]
+
+
+def test_every_digest_that_an_earlier_version_recorded_comes_out_again() -> None:
+    state: RunState | None = None
+    digests, recorded, found = dict[str, str](), [], []
+    for told in _told():
+        state = evolve(state, told)
+        assert state is not None
+        digests[told.id] = state.digest
+        if stored := getattr(told.event, "state_sha", ""):
+            recorded.append(stored)
+            found.append(digests[told.cause])
+    assert len(recorded) == 103 and found == recorded
+
+
+# --- what is left out
+
+
+class Told(Value):
+    text: str = ""
+    asked: int = 0
+    votes: tuple[str, ...] = ()
+
+
+class Quiet(Value):
+    text: Annotated[str, NEVER] = ""
+    added: Annotated[int, UNLESS_EMPTY] = 0
+
+
+@dataclass(frozen=True)
+class Holder:
+    held: Told | Quiet
+    calls: tuple[int, ...] = ()
+
+
+def test_a_field_of_a_nested_value_counts_whatever_its_name_is() -> None:
+    """Names that fields of a state use to stay out of its digest mean nothing elsewhere."""
+    seen = [Told(), Told(text="a"), Told(asked=1), Told(votes=("a",))]
+    held = [*map(Holder, seen), Holder(Told(), calls=(1,))]
+    assert len({digest_of(one) for one in held}) == len(held)
+    assert '"text"' in Told().model_dump_json() and digest_of(Told()) != digest_of({"asked": 0, "votes": ()})
+
+
+def test_a_field_that_says_so_is_left_out_always_or_where_it_is_empty() -> None:
+    assert digest_of(Holder(Quiet(text="a"))) == digest_of(Holder(Quiet())) == digest_of({"calls": (), "held": {}})
+    assert digest_of(Quiet(added=1)) == digest_of({"added": 1})
