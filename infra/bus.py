@@ -15,6 +15,7 @@ from typing import Any
 from faststream import AckPolicy
 from faststream.nats import JStream, NatsBroker, NatsMessage, PullSub
 from faststream.nats.security import NatsCredentials, NatsSecurity, NatsUserPassword
+from nats.aio.client import Client
 from nats.errors import Error
 from nats.js.api import ConsumerConfig
 
@@ -62,7 +63,7 @@ class Bus:
         self._views = Views(log, evolve)
         self.committer = Committer(log, settings.handlers.commit_ms / 1000)
         self._reactions = Reactions(log, self._views, self.committer, ports, settings, code_rev, clock, fatal)
-        self._link = Link()
+        self._link = Link(log.server)
         self._broker: NatsBroker | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._watch: list[asyncio.Task[None]] = []
@@ -131,8 +132,8 @@ class Bus:
 
     def _subscribers(self) -> NatsBroker:
         options = self._log.server.options(self._log.role)
-        self._link = Link()
-        broker = NatsBroker(
+        broker = _Broker(
+            self._link.client,
             options["servers"],
             security=_security(options),
             **reconnecting(self._link),
@@ -194,6 +195,19 @@ class Bus:
                 return
             except DependencyError:
                 continue  # the server is away; the client reconnects
+
+
+class _Broker(NatsBroker):
+    """FastStream's, over a client of ours: it asks who answers before it sends the password."""
+
+    def __init__(self, client: Client, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._client = client
+
+    async def _connect(self) -> Client:
+        await self._client.connect(**self._connection_kwargs)
+        self.config.connect(self._client)
+        return self._client
 
 
 class _Delivery:

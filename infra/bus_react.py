@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Protocol, Self
 
+from agent0.addresses import bare_url
 from agent0.errors import Agent0Error, DependencyError
 from agent0.settings import Settings
 from events.alarms import ReactionFailed, ReactionRetried
@@ -285,9 +286,11 @@ class Reactions:
     # --- dead letters ---------------------------------------------------------------------------------------------
 
     def _failure(self, work: _Work, error: Exception) -> Recorded:
-        trace = "".join(traceback.format_exception(error))[-TRACE_CHARS:]
-        what = (type(error).__name__, str(error)[:TRACE_CHARS])
-        return self._failed(work.handler.name, work.cause, work.trigger, work.delivery.deliveries, what, trace)
+        trace = bare_url("".join(traceback.format_exception(error)))[-TRACE_CHARS:]
+        what = (type(error).__name__, bare_url(str(error))[:TRACE_CHARS])
+        return self._failed(
+            work.handler.name, work.cause, work.trigger, work.delivery.deliveries, what, bare_url(trace)
+        )
 
     def _failed(
         self, handler: str, cause: Recorded, trigger: Recorded, deliveries: int, what: tuple[str, str], trace: str

@@ -107,7 +107,7 @@ async def test_a_folder_whose_server_does_not_answer_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = await open_server(tmp_path, NatsSettings()), Server(NatsSettings(), tmp_path / "nats")
-    monkeypatch.setattr(server_module, "_asked_name", lambda port: "")
+    monkeypatch.setattr(server_module, "asked_name", lambda folder, port: "")
     monkeypatch.setattr(Server._answers, "__defaults__", (0.1,))
     with pytest.raises(OperationError, match=f"Process {first.pid} has .* does not answer"):
         await second.start()
