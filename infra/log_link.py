@@ -47,8 +47,10 @@ class TrustingClient(Client):
 class Link:
     """A client that remembers what the server refused and wakes those who must know of a reconnection."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, role: Role = "app") -> None:
         self.client, self._url = TrustingClient(server), server.url
+        self.sent_only = role == "reader" and server.folder is not None
+        """Whether it may only be sent messages, and ask for none. An external server knows no roles of ours."""
         self.denied = ""
         self.generation = 0
         """How often the connection was made anew: consumers of an earlier one may be gone."""
@@ -151,7 +153,7 @@ async def connect(server: Server, role: Role, name: str = "agent0") -> Link:
         DependencyError: nobody answers within 10 s.
         AuthError: the credentials are refused.
     """
-    link = Link(server)
+    link = Link(server, role)
     connecting = asyncio.ensure_future(link.client.connect(**server.options(role), **reconnecting(link), name=name))
     refused = asyncio.ensure_future(link.refused.wait())
     await asyncio.wait({connecting, refused}, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)

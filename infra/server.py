@@ -33,8 +33,9 @@ ROLES: tuple[Role, ...] = ("admin", "app", "reader")
 
 _READ = """"$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST",
       "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.CREATE.*", "$JS.API.CONSUMER.INFO.>",
-      "$JS.API.CONSUMER.NAMES.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.CONSUMER.MSG.NEXT.>\""""
-# CREATE with nothing after the stream makes ephemeral consumers only: durables belong to provisioning.
+      "$JS.API.CONSUMER.NAMES.*", "$JS.API.CONSUMER.LIST.*\""""
+# CREATE with nothing after the stream makes ephemeral consumers only: durables belong to provisioning. Who may ask for
+# the next message of one consumer may ask for that of any, and takes it from a handler: readers are sent theirs.
 
 _CONFIG = """\
 server_name: {name}
@@ -59,11 +60,11 @@ jetstream {{
 accounts {{ A0 {{ jetstream: enabled, users: [
   {{ user: admin, password: "{admin}" }}
   {{ user: app, password: "{app}", permissions: {{
-    publish: {{ allow: ["a0.>", "$JS.ACK.>", "_INBOX.>",
+    publish: {{ allow: ["a0.>", "$JS.ACK.>", "_INBOX.>", "$JS.API.CONSUMER.MSG.NEXT.>",
       {read}] }}
     subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
   {{ user: reader, password: "{reader}", permissions: {{
-    publish: {{ allow: [{read}] }}
+    publish: {{ allow: ["$JS.FC.>", {read}] }}
     subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
 ] }} }}
 """
