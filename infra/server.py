@@ -40,8 +40,8 @@ _READ = """"$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.NAMES", "$JS
 _CONFIG = """\
 server_name: {name}
 listen: "127.0.0.1:{port}"
-pid_file: "{folder}/server.pid"
-log_file: "{folder}/server.log"
+pid_file: {pid}
+log_file: {log}
 logfile_size_limit: 8MB
 logfile_max_num: 3
 max_payload: 1MB
@@ -50,7 +50,7 @@ write_deadline: "10s"
 lame_duck_duration: "30s"
 lame_duck_grace_period: "5s"
 jetstream {{
-  store_dir: "{folder}/data"
+  store_dir: {data}
   max_memory_store: 256MB
   max_file_store: {store}
   sync_interval: always
@@ -345,7 +345,9 @@ def _write_config(folder: Path, place: _Place, nats: NatsSettings) -> None:
 
     hashes = {role: hashed(role) for role in ROLES}
     store = nats.max_bytes + (1 << 30)
-    text = _CONFIG.format(name=place.name, port=place.port, folder=folder, store=store, read=_READ, **hashes)
+    files = {"pid": "server.pid", "log": "server.log", "data": "data"}
+    quoted = {key: json.dumps(str(folder / name), ensure_ascii=False) for key, name in files.items()}
+    text = _CONFIG.format(name=place.name, port=place.port, store=store, read=_READ, **quoted, **hashes)
     write(folder / "server.conf", text)
 
 
