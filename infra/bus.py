@@ -26,6 +26,7 @@ from infra.bus_commit import Committer
 from infra.bus_react import Advisory, Reaction, Reactions
 from infra.bus_view import Evolve, Views
 from infra.log import Log
+from infra.log_aside import advice, seen
 from infra.log_link import Link, die, reconnecting
 from infra.topology import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 
@@ -165,8 +166,11 @@ class Bus:
             try:
                 recorded = decode(message.body, message.raw_message.metadata.sequence.stream)
             except ValueError as error:
-                subject = message.raw_message.subject
-                self._fatal(f"{subject} cannot be read ({error}); use the Agent0 version that wrote it, or a newer one")
+                seq = message.raw_message.metadata.sequence.stream
+                if seen(self._log.asides, seq, message.body) != message.body:
+                    await message.ack()
+                    return
+                self._fatal(f"{message.raw_message.subject} cannot be read ({error}). {advice(seq)}")
                 return
             task = asyncio.create_task(self._reactions.handle(handler, _Delivery(recorded, message, self._ack_wait_s)))
             self._tasks.add(task)

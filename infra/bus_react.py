@@ -18,7 +18,7 @@ from typing import Any, Protocol, Self
 from agent0.addresses import bare_url
 from agent0.errors import Agent0Error, DependencyError
 from agent0.settings import Settings
-from events.alarms import ReactionFailed, ReactionRetried
+from events.alarms import EventRedacted, ReactionFailed, ReactionRetried
 from events.base import Event, Recorded, effect_id, record
 from events.runs import RunCancelled, RunFinished, RunPaused, RunResumed
 from infra.bus_commit import Committer
@@ -155,6 +155,8 @@ class Reactions:
     async def give_up(self, advisory: Advisory) -> None:
         """The server gave a message up, which happens when it ended every process that took it: a dead letter."""
         cause = await self._log.message(advisory.event_seq)
+        if isinstance(cause.event, EventRedacted):
+            return
         view = await self._views.get(cause.run)
         await view.reach_end()
         if view.over or (cause.id, advisory.consumer) in view.done:
