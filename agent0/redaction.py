@@ -81,7 +81,7 @@ def tombstone(raw: Mapping[str, Any], body: bytes, seq: int, why: Literal["forgo
 
 
 def set_aside(seq: int, body: bytes, said: Recorded) -> bytes:
-    """The tombstone of ``body``, which is no event, as ``said`` (an ``EventSetAside``) wants it; empty where ``said``
+    """The tombstone of ``body``, which is no event, as ``said`` (an ``MessageExcluded``) wants it; empty where ``said``
     is about another body."""
     digest = sha256(body)
     if getattr(said.event, "sha256", "") != digest:

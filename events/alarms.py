@@ -113,10 +113,10 @@ class EventRedacted(Event):
     was: str = ""
     """Its type."""
     why: Literal["forgotten", "elsewhere", "aside"] = "forgotten"
-    """``elsewhere``: of a run that the archive is not about. ``aside``: it was no event, see ``EventSetAside``."""
+    """``elsewhere``: of a run that the archive is not about. ``aside``: it was no event, see ``MessageExcluded``."""
 
 
-class EventSetAside(Event):
+class MessageExcluded(Event):
     """A person set a message of the log aside that is no event: from then on a tombstone is read in its place."""
 
     at: int

@@ -8,14 +8,14 @@ from contextlib import aclosing
 
 from agent0.errors import LogError
 from agent0.redaction import set_aside
-from events.alarms import LOG, EventSetAside
+from events.alarms import LOG, MessageExcluded
 from events.base import Recorded, decode
 from infra.log_link import Link
 from infra.log_read import Query, Stored, pull
 
-SUBJECT = f"a0.ev.{LOG}.-.-.{EventSetAside.__name__}"
+SUBJECT = f"a0.ev.{LOG}.-.-.{MessageExcluded.__name__}"
 Asides = Mapping[int, Recorded]
-"""The ``EventSetAside`` of each sequence that has one."""
+"""The ``MessageExcluded`` of each sequence that has one."""
 
 
 async def read_asides(link: Link) -> Asides:
@@ -25,7 +25,7 @@ async def read_asides(link: Link) -> Asides:
         async for chunk in chunks:
             for stored in chunk:
                 said = decoded(stored, {})
-                if isinstance(said.event, EventSetAside):
+                if isinstance(said.event, MessageExcluded):
                     found.setdefault(said.event.at, said)
     return found
 

@@ -50,7 +50,7 @@ class Link:
     def __init__(self, server: Server, role: Role = "app") -> None:
         self.client, self._url = TrustingClient(server), server.url
         self.sent_only = role == "reader" and server.folder is not None
-        """Whether it may only be sent messages, and ask for none. An external server knows no roles of ours."""
+        """Whether it may only be sent messages, and ask for none. Of an external server its first refusal says so."""
         self.denied = ""
         self.generation = 0
         """How often the connection was made anew: consumers of an earlier one may be gone."""
@@ -123,7 +123,10 @@ class Link:
     async def on_error(self, error: Exception) -> None:
         """Callback of the client: refusals arrive here only."""
         text = str(error).lower()
-        if "permissions violation" in text:
+        if "permissions violation" in text and "$js.api.consumer.msg.next" in text:
+            self.sent_only = True  # an external server that keeps readers from asking: read otherwise
+            await self.on_reconnect()
+        elif "permissions violation" in text:
             self.denied = str(error)
             self._lost.set()
         elif "authorization violation" in text:

@@ -1,4 +1,4 @@
-"""Messages on the log's subjects that are no events: named, stopped at with an instruction, set aside, gone on behind."""
+"""Messages on the log's subjects that are no events: named, stopped at with an instruction, set aside, gone past."""
 
 import asyncio
 import json
@@ -14,12 +14,14 @@ from infra.server import open_server
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
 
+UNFIT = b'{"id":"x","type":"TaskAccepted","run":"r","time":"2026-01-01T00:00:00Z","data":{"no":1}}'
+
 JUNK = {
     "no JSON": b"\x00\xff not an event",
     "nothing": b"",
     "no object": b"[1, 2]",
     "a type that there is not": b'{"id":"x","type":"NoSuchEvent","run":"r","data":{}}',
-    "fields that do not fit": b'{"id":"x","type":"TaskAccepted","run":"r","time":"2026-01-01T00:00:00Z","data":{"no":1}}',
+    "fields that do not fit": UNFIT,
 }
 
 
@@ -94,15 +96,15 @@ def test_junk_of_every_kind_is_named_and_set_aside_and_everything_goes_on(finish
 async def test_who_says_that_an_event_was_set_aside_hides_nothing(finished: Path) -> None:
     """Only what cannot be read is replaced, and only where the digest is that of what is stored."""
     from agent0.assembly.world import recorded
-    from events.alarms import LOG, EventSetAside
+    from events.alarms import LOG, MessageExcluded
     from events.base import sha256
 
     settings = load("scripted", {"home": str(finished)}, {})
     async with open_log(settings) as log:
         body = await log.body(1)
-        await log.append([recorded(LOG, EventSetAside(at=1, sha256=sha256(body)))])
+        await log.append([recorded(LOG, MessageExcluded(at=1, sha256=sha256(body)))])
         junk = await log.client.jetstream().publish("a0.ev.stray", b"more")
-        await log.append([recorded(LOG, EventSetAside(at=junk.seq, sha256=sha256("another")))])
+        await log.append([recorded(LOG, MessageExcluded(at=junk.seq, sha256=sha256("another")))])
     async with open_log(settings, "reader") as log:
         assert set(log.asides) >= {1, junk.seq}
         assert await log.body(1) == body and await log.body(junk.seq) == b"more"

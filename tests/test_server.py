@@ -241,6 +241,17 @@ async def test_a_reader_that_is_slow_is_sent_no_more_than_it_takes_and_misses_no
         await following.aclose()  # type: ignore[attr-defined]
 
 
+async def test_a_reader_of_an_external_server_that_may_not_ask_reads_all_the_same(
+    log: Log, nats_server: Server
+) -> None:
+    ids = [r.id for r in (event := [an_event(n) for n in range(300)])]
+    await log.append(event)
+    access = {"url": nats_server.url, "user": "reader", "password": nats_server.password("reader")}
+    async with await Log.connect(Server(NatsSettings(**access)), "reader") as reader:  # type: ignore[arg-type]
+        assert [r.id async for r in reader.read()] == ids
+        assert [r.id async for r in reader.read("r1")] == ids
+
+
 async def test_the_reader_reads_and_is_told_that_it_may_not_write(log: Log, nats_server: Server) -> None:
     [seq] = await log.append([an_event(1)])
     async with await Log.connect(nats_server, "reader") as reader:

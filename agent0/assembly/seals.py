@@ -108,7 +108,7 @@ async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, Any]
         NotFoundError: there is none. OperationError: it can be read, or was set aside before.
     """
     from agent0.assembly.world import open_log, recorded
-    from events.alarms import LOG, EventSetAside
+    from events.alarms import LOG, MessageExcluded
     from events.base import sha256
     from infra.log_aside import unreadable
 
@@ -117,7 +117,7 @@ async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, Any]
         if not (why := unreadable(body)):
             fix = "To leave an event out for good: agent0 events export PATH --redact TASK"
             raise OperationError(f"Event {seq} is not set aside.", "It can be read, or was set aside before.", fix)
-        event = EventSetAside(at=seq, sha256=sha256(body), reason=reason)
+        event = MessageExcluded(at=seq, sha256=sha256(body), reason=reason)
         await log.append([recorded(LOG, event)])
     return {"at": seq, "sha256": event.sha256, "bytes": len(body), "why": why, "reason": reason}
 

@@ -50,8 +50,6 @@ _STAYS_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 def confine(closed: tuple[str, ...] = ()) -> None:
     """Limits, no new privileges, no capabilities, Landlock, seccomp: in this order, for good."""
     for kind, value in _LIMITS.items():
-        most = resource.getrlimit(kind)[1]  # what the surroundings set lower cannot be raised
-        value = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.setrlimit(kind, (value, value))
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.drop_capabilities()
