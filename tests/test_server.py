@@ -244,8 +244,9 @@ async def test_a_reader_that_is_slow_is_sent_no_more_than_it_takes_and_misses_no
 async def test_a_reader_of_an_external_server_that_may_not_ask_reads_all_the_same(
     log: Log, nats_server: Server
 ) -> None:
-    ids = [r.id for r in (event := [an_event(n) for n in range(300)])]
-    await log.append(event)
+    events = [an_event(n) for n in range(300)]
+    ids = [event.id for event in events]
+    await log.append(events)
     access = {"url": nats_server.url, "user": "reader", "password": nats_server.password("reader")}
     async with await Log.connect(Server(NatsSettings(**access)), "reader") as reader:  # type: ignore[arg-type]
         assert [r.id async for r in reader.read()] == ids
