@@ -77,7 +77,7 @@ class DependencyError(Agent0Error):
     kind = Kind.DEPENDENCY
 
     def __init__(self, dependency: str, why: str = "", fix: str = "") -> None:
-        self.dependency = dependency
+        self.dependency = bare_url(dependency)
         super().__init__(f"{dependency} is not available.", why, fix)
 
 

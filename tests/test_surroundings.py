@@ -62,3 +62,25 @@ def test_few_open_files_are_enough_or_are_named(tmp_path: Path, limit: int) -> N
     done = shell(tmp_path, f"ulimit -n {limit}; $A run start {' '.join(SMALL)}")
     if done.returncode:
         assert done.returncode == 5 and "ulimit -n" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "config show",
+        "config show --json",
+        "doctor --json",
+        "log check",
+        "log init",
+        "run list",
+        "run start -p scripted",
+    ],
+)
+def test_a_password_in_an_address_is_in_no_output(tmp_path: Path, unused_tcp_port: int, line: str) -> None:
+    url = f"nats://canary-user:canary-word@127.0.0.1:{unused_tcp_port}"
+    done = shell(
+        tmp_path, f"AGENT0_NATS_URL={url} AGENT0_MODELS__OLLAMA_URL=http://u:canary-word@127.0.0.1:9 $A {line}"
+    )
+    assert "canary" not in done.stdout + done.stderr
+    assert str(unused_tcp_port) in done.stdout + done.stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"canary" in path.read_bytes()]
