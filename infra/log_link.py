@@ -35,11 +35,12 @@ class TrustingClient(Client):
 
     def _connect_command(self) -> bytes:
         """What is sent first. The greeting has come, so the other end is held by whoever sent it."""
-        writer = self._transport._io_writer
+        transport: Any = self._transport
+        writer = transport._io_writer
         ours, theirs = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
         self.stranger = self._log_server.stranger(ours, theirs)
         if self.stranger:
-            self._transport.close()
+            transport.close()
             raise _StrangerError(f"{self.stranger} answers on port {theirs[1]}")
         return super()._connect_command()
 
