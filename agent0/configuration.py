@@ -4,18 +4,17 @@ profile > defaults. Each value knows where it came from; anything unknown or of 
 import difflib
 import json
 import os
-import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
-from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from agent0 import sources
+from agent0.addresses import bare_url
 from agent0.errors import ConfigError
 from agent0.settings import RunConfig, Settings
 from agent0.sources import Entry
@@ -109,11 +108,6 @@ def public(settings: Settings) -> dict[str, Any]:
     plain["nats"]["url"] = bare_url(settings.nats.url)
     plain["models"]["ollama_url"] = bare_url(settings.models.ollama_url)
     return plain
-
-
-def bare_url(url: str) -> str:
-    """``url`` without user and password."""
-    return ",".join(_bare_one(one) for one in url.split(","))
 
 
 def config_of(run: RunConfig) -> tuple[dict[str, Any], str]:
@@ -280,11 +274,6 @@ def _reason(key: str, kind: str, said: str) -> str:
 
 def _refusal(entry: Entry, why: str) -> ConfigError:
     secret = _annotation(entry.key) is SecretStr
-    shown = re.sub("//.*@", "//", entry.value) if isinstance(entry.value, str) else entry.value
+    shown = bare_url(entry.value) if isinstance(entry.value, str) else entry.value
     value = "" if secret else f" = {repr(shown)[:SHOWN]}"
     return ConfigError(f"{entry.key}{value} ({entry.origin}) is not valid.", why, "Meaning: agent0 config docs.")
-
-
-def _bare_one(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else url

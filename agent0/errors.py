@@ -14,6 +14,8 @@ Agent0Error
 
 from enum import Enum
 
+from agent0.addresses import bare_url
+
 
 class Kind(Enum):
     """slug, exit code, whether a retry can help."""
@@ -32,12 +34,12 @@ class Kind(Enum):
 
 
 class Agent0Error(Exception):
-    """One paragraph for a person: what happened, why, and what to do next."""
+    """One paragraph for a person: what happened, why, and what to do next. Addresses lose user and password."""
 
     kind = Kind.OPERATION
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
-        self.what, self.why, self.fix = what, why, fix
+        self.what, self.why, self.fix = what, why, fix = bare_url(what), bare_url(why), bare_url(fix)
         super().__init__(" ".join(part.strip() for part in (what, why, fix) if part.strip()))
 
 
@@ -75,7 +77,7 @@ class DependencyError(Agent0Error):
     kind = Kind.DEPENDENCY
 
     def __init__(self, dependency: str, why: str = "", fix: str = "") -> None:
-        self.dependency = dependency
+        self.dependency = bare_url(dependency)
         super().__init__(f"{dependency} is not available.", why, fix)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from agent0.errors import ConfigError
 from events.alarms import LOG, EventRedacted
-from events.base import effect_id, sha256
+from events.base import Recorded, effect_id, record, sha256
 
 _KEPT = ("LogSealed", "LogContinued", "EventRedacted")
 _ENVELOPE = ("run", "task", "attempt", "time", "cause", "handler", "code_rev")
@@ -78,6 +78,16 @@ def tombstone(raw: Mapping[str, Any], body: bytes, seq: int, why: Literal["forgo
         id = effect_id(digest, "elsewhere", seq)
     head = {"id": id, "type": EventRedacted.__name__, "version": 1, **envelope}
     return json.dumps({**head, "data": event.model_dump()}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def set_aside(seq: int, body: bytes, said: Recorded) -> bytes:
+    """The tombstone of ``body``, which is no event, as ``said`` (an ``MessageExcluded``) wants it; empty where ``said``
+    is about another body."""
+    digest = sha256(body)
+    if getattr(said.event, "sha256", "") != digest:
+        return b""
+    event = EventRedacted(sha256=digest, why="aside")
+    return record(event, run=LOG, time=said.time, id=effect_id(said.id, "aside", seq)).to_json()
 
 
 def _strings(value: Any) -> list[str]:

@@ -11,7 +11,9 @@ from typing import Any, Literal
 from events.alarms import LOG, LogSealed
 from events.base import effect_id
 
-Problem = Literal["changed", "swapped", "missing", "unreadable", "truncated", "seal", "replaced", "gone", "hidden"]
+Problem = Literal[
+    "changed", "swapped", "missing", "unreadable", "truncated", "seal", "replaced", "gone", "hidden", "foreign"
+]
 
 _ENDS = ("RunFinished", "RunCancelled", "RunPaused", "ExperimentFinished")
 """After these nothing more may come for long, so they are sealed at once."""

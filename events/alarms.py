@@ -112,5 +112,15 @@ class EventRedacted(Event):
     """Of the body that stood here."""
     was: str = ""
     """Its type."""
-    why: Literal["forgotten", "elsewhere"] = "forgotten"
-    """``elsewhere``: of a run that the archive is not about."""
+    why: Literal["forgotten", "elsewhere", "aside"] = "forgotten"
+    """``elsewhere``: of a run that the archive is not about. ``aside``: it was no event, see ``MessageExcluded``."""
+
+
+class MessageExcluded(Event):
+    """A person set a message of the log aside that is no event: from then on a tombstone is read in its place."""
+
+    at: int
+    """Its sequence."""
+    sha256: str
+    """Of its body."""
+    reason: str = ""

@@ -15,6 +15,7 @@ from typing import Any
 from faststream import AckPolicy
 from faststream.nats import JStream, NatsBroker, NatsMessage, PullSub
 from faststream.nats.security import NatsCredentials, NatsSecurity, NatsUserPassword
+from nats.aio.client import Client
 from nats.errors import Error
 from nats.js.api import ConsumerConfig
 
@@ -25,6 +26,7 @@ from infra.bus_commit import Committer
 from infra.bus_react import Advisory, Reaction, Reactions
 from infra.bus_view import Evolve, Views
 from infra.log import Log
+from infra.log_aside import advice, seen
 from infra.log_link import Link, die, reconnecting
 from infra.topology import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 
@@ -62,7 +64,7 @@ class Bus:
         self._views = Views(log, evolve)
         self.committer = Committer(log, settings.handlers.commit_ms / 1000)
         self._reactions = Reactions(log, self._views, self.committer, ports, settings, code_rev, clock, fatal)
-        self._link = Link()
+        self._link = Link(log.server)
         self._broker: NatsBroker | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._watch: list[asyncio.Task[None]] = []
@@ -131,8 +133,8 @@ class Bus:
 
     def _subscribers(self) -> NatsBroker:
         options = self._log.server.options(self._log.role)
-        self._link = Link()
-        broker = NatsBroker(
+        broker = _Broker(
+            self._link.client,
             options["servers"],
             security=_security(options),
             **reconnecting(self._link),
@@ -164,8 +166,11 @@ class Bus:
             try:
                 recorded = decode(message.body, message.raw_message.metadata.sequence.stream)
             except ValueError as error:
-                subject = message.raw_message.subject
-                self._fatal(f"{subject} cannot be read ({error}); use the Agent0 version that wrote it, or a newer one")
+                seq = message.raw_message.metadata.sequence.stream
+                if seen(self._log.asides, seq, message.body) != message.body:
+                    await message.ack()
+                    return
+                self._fatal(f"{message.raw_message.subject} cannot be read ({error}). {advice(seq)}")
                 return
             task = asyncio.create_task(self._reactions.handle(handler, _Delivery(recorded, message, self._ack_wait_s)))
             self._tasks.add(task)
@@ -194,6 +199,19 @@ class Bus:
                 return
             except DependencyError:
                 continue  # the server is away; the client reconnects
+
+
+class _Broker(NatsBroker):
+    """FastStream's, over a client of ours: it asks who answers before it sends the password."""
+
+    def __init__(self, client: Client, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._client = client
+
+    async def _connect(self) -> Client:
+        await self._client.connect(**self._connection_kwargs)
+        self.config.connect(self._client)
+        return self._client
 
 
 class _Delivery:

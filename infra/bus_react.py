@@ -15,9 +15,10 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Protocol, Self
 
+from agent0.addresses import bare_url
 from agent0.errors import Agent0Error, DependencyError
 from agent0.settings import Settings
-from events.alarms import ReactionFailed, ReactionRetried
+from events.alarms import EventRedacted, ReactionFailed, ReactionRetried
 from events.base import Event, Recorded, effect_id, record
 from events.runs import RunCancelled, RunFinished, RunPaused, RunResumed
 from infra.bus_commit import Committer
@@ -154,6 +155,8 @@ class Reactions:
     async def give_up(self, advisory: Advisory) -> None:
         """The server gave a message up, which happens when it ended every process that took it: a dead letter."""
         cause = await self._log.message(advisory.event_seq)
+        if isinstance(cause.event, EventRedacted):
+            return
         view = await self._views.get(cause.run)
         await view.reach_end()
         if view.over or (cause.id, advisory.consumer) in view.done:
@@ -285,9 +288,11 @@ class Reactions:
     # --- dead letters ---------------------------------------------------------------------------------------------
 
     def _failure(self, work: _Work, error: Exception) -> Recorded:
-        trace = "".join(traceback.format_exception(error))[-TRACE_CHARS:]
-        what = (type(error).__name__, str(error)[:TRACE_CHARS])
-        return self._failed(work.handler.name, work.cause, work.trigger, work.delivery.deliveries, what, trace)
+        trace = bare_url("".join(traceback.format_exception(error)))[-TRACE_CHARS:]
+        what = (type(error).__name__, bare_url(str(error))[:TRACE_CHARS])
+        return self._failed(
+            work.handler.name, work.cause, work.trigger, work.delivery.deliveries, what, bare_url(trace)
+        )
 
     def _failed(
         self, handler: str, cause: Recorded, trigger: Recorded, deliveries: int, what: tuple[str, str], trace: str

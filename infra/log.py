@@ -17,7 +17,9 @@ from nats.errors import Error
 from nats.js.errors import NotFoundError as NoSuchMessageError
 
 from agent0.errors import DependencyError, LogError, NotFoundError
-from events.base import TOKEN, Recorded, decode
+from events.base import TOKEN, Recorded
+from infra.log_aside import SUBJECT as ASIDES
+from infra.log_aside import Asides, decoded, decoded_body, read_asides, seen
 from infra.log_link import ANSWER_S, Link, connect
 from infra.log_read import Query, Stored, pull
 from infra.server import Role, Server
@@ -77,6 +79,7 @@ class Log:
         """Whether anything but a seal was appended."""
         self.patience_s = PATIENCE_S
         self._answer_s = ANSWER_S if server.folder else CLUSTER_ANSWER_S
+        self.asides: Asides = {}
         self.archived: Mapping[str, str] = {}
         """Runs whose events are no longer here, and where they are."""
 
@@ -92,6 +95,8 @@ class Log:
         log = cls(await connect(server, role), server, role)
         try:
             log._floor = await log.last_seq()
+            if (await log.newest(ASIDES))[0]:
+                log.asides = await read_asides(log._link)
         except BaseException:
             await log.close()
             raise
@@ -225,12 +230,12 @@ class Log:
             DependencyError: the log does not answer.
         """
         async for stored in self._messages(Query(self._here(run, types), after, until)):
-            yield _decoded(stored)
+            yield decoded(stored, self.asides)
 
     async def tail(self, after: int, run: str = "", types: Sequence[str] = ()) -> AsyncIterator[Recorded]:
         """The same without an end: waits for what comes, through reconnections and restarts of the server."""
         async for stored in self._messages(Query(self._here(run, types), after, follow=True)):
-            yield _decoded(stored)
+            yield decoded(stored, self.asides)
 
     async def read_bodies(
         self, after: int = 0, until: int = 0, *, follow: bool = False
@@ -243,15 +248,15 @@ class Log:
         """
         async with aclosing(pull(self._link, Query((), after, until, follow))) as chunks:
             async for chunk in chunks:
-                yield [(s.seq, s.message.data) for s in chunk]
+                yield [(s.seq, seen(self.asides, s.seq, s.message.data)) for s in chunk]
 
     async def message(self, seq: int) -> Recorded:
         """The event at ``seq``.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is none. LogError: it cannot be read.
         """
-        return decode(await self.body(seq), seq)
+        return decoded_body(await self.body(seq), seq, self.asides)
 
     async def body(self, seq: int) -> bytes:
         """The stored body at ``seq``.
@@ -266,7 +271,7 @@ class Log:
             raise NotFoundError(f"The log has no event {seq}.", fix=fix) from error
         except (Error, TimeoutError) as error:
             raise self._link.away("read an event") from error
-        return raw.data or b""
+        return seen(self.asides, seq, raw.data or b"")
 
     async def newest(self, subject: str) -> tuple[int, bytes]:
         """Sequence and body of the newest event of ``subject``; (0, nothing) where there is none."""
@@ -372,14 +377,6 @@ def _stored_at(answer: dict[str, Any]) -> int:
             raise DependencyError("log", f"It refuses to store: {said}.", fix)
         raise LogError("The log refused an append.", f"{said} ({code}).", "Run `agent0 doctor`.")
     return int(answer["seq"])
-
-
-def _decoded(stored: Stored) -> Recorded:
-    try:
-        return decode(stored.message.data, stored.seq)
-    except ValueError as error:
-        fix = "Use the Agent0 version that wrote it, or a newer one."
-        raise LogError(f"Event {stored.seq} cannot be read.", str(error)[:500], fix) from error
 
 
 def _subjects(run: str, types: Iterable[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from nats.aio.client import Client
 from nats.errors import Error
 
+from agent0.addresses import bare_url
 from agent0.errors import AuthError, DependencyError
 from infra.server import Role, Server
 
@@ -18,11 +19,39 @@ CONNECT_S = 10.0
 ANSWER_S = 5.0
 
 
+class _StrangerError(Error):
+    """Something else than the log's server answers."""
+
+
+class TrustingClient(Client):
+    """A client that asks, at every connection, whether it is the log's server that answers, before it sends anything:
+    another program may have taken the port meanwhile, and would be given the password."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__()
+        self._log_server = server
+        self.stranger = ""
+        """What answered instead, at the newest try."""
+
+    def _connect_command(self) -> bytes:
+        """What is sent first. The greeting has come, so the other end is held by whoever sent it."""
+        transport: Any = self._transport
+        writer = transport._io_writer
+        ours, theirs = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
+        self.stranger = self._log_server.stranger(ours, theirs)
+        if self.stranger:
+            transport.close()
+            raise _StrangerError(f"{self.stranger} answers on port {theirs[1]}")
+        return super()._connect_command()
+
+
 class Link:
     """A client that remembers what the server refused and wakes those who must know of a reconnection."""
 
-    def __init__(self) -> None:
-        self.client = Client()
+    def __init__(self, server: Server, role: Role = "app") -> None:
+        self.client, self._url = TrustingClient(server), server.url
+        self.sent_only = role == "reader" and server.folder is not None
+        """Whether it may only be sent messages, and ask for none. Of an external server its first refusal says so."""
         self.denied = ""
         self.generation = 0
         """How often the connection was made anew: consumers of an earlier one may be gone."""
@@ -82,18 +111,28 @@ class Link:
             fix = "Use a role that may do this; only `agent0 log init` works as administrator."
             denied, self.denied = self.denied, ""
             return AuthError(f"The log refused to {what}.", denied, fix)
+        if self.client.stranger:
+            return self.usurped()
         why = f"No answer while trying to {what}."
         return DependencyError("log", why, "Check that nats-server runs (`agent0 doctor`); nothing is lost.")
+
+    def usurped(self) -> DependencyError:
+        """The error to raise where another program has the port."""
+        why = f"Another program answers at {self._url}: {self.client.stranger}. Nothing was sent to it."
+        return DependencyError("log", why, "End that program; the log's server is then started again by itself.")
 
     async def on_error(self, error: Exception) -> None:
         """Callback of the client: refusals arrive here only."""
         text = str(error).lower()
-        if "permissions violation" in text:
+        if "permissions violation" in text and "$js.api.consumer.msg.next" in text:
+            self.sent_only = True  # an external server that keeps readers from asking: read otherwise
+            await self.on_reconnect()
+        elif "permissions violation" in text:
             self.denied = str(error)
             self._lost.set()
         elif "authorization violation" in text:
             self.refused.set()
-        logging.getLogger(__name__).info("log connection: %s", error)
+        logging.getLogger(__name__).info("log connection: %s", bare_url(str(error)))
 
     async def on_disconnect(self) -> None:
         """Callback of the client: answers under way will not come."""
@@ -118,7 +157,7 @@ async def connect(server: Server, role: Role, name: str = "agent0") -> Link:
         DependencyError: nobody answers within 10 s.
         AuthError: the credentials are refused.
     """
-    link = Link()
+    link = Link(server, role)
     connecting = asyncio.ensure_future(link.client.connect(**server.options(role), **reconnecting(link), name=name))
     refused = asyncio.ensure_future(link.refused.wait())
     await asyncio.wait({connecting, refused}, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
@@ -132,6 +171,8 @@ async def connect(server: Server, role: Role, name: str = "agent0") -> Link:
     if link.refused.is_set():
         fix = "Check user and password (AGENT0_NATS_USER, AGENT0_NATS_PASSWORD) or the files in the data folder."
         raise AuthError(f"The log refused the credentials of {role}.", "", fix)
+    if link.client.stranger:
+        raise link.usurped()
     raise DependencyError("log", f"{server.url} does not answer.", "Start the server, or correct AGENT0_NATS_URL.")
 
 

@@ -98,13 +98,14 @@ class _Consumer:
         self._count = 0
         self._quota = self._last = 0
         self._silent = 0
-        self._next = self._inbox = ""
+        self._next, self._inbox = "", link.client.new_inbox()
+        self._pace: list[str] = []
+        """Where to answer that what came before has been taken: only then the server sends more."""
 
     async def chunks(self) -> AsyncGenerator[list[Stored], None]:
         client, generation = self._link.client, self._link.generation
         if not await self._create():
             return
-        self._inbox = client.new_inbox()
         subscription = await client.subscribe(
             self._inbox, cb=self._receive, pending_msgs_limit=-1, pending_bytes_limit=-1
         )
@@ -145,6 +146,8 @@ class _Consumer:
             num_replicas=1,
             inactive_threshold=IDLE_S,
         )
+        if self._link.sent_only:
+            config.deliver_subject, config.flow_control, config.idle_heartbeat = self._inbox, True, HEARTBEAT_S
         body = json.dumps({"stream_name": query.stream, "config": config.as_dict()}).encode()
         made = json.loads(await self._link.request(f"$JS.API.CONSUMER.CREATE.{query.stream}", body))
         if "error" in made:
@@ -193,8 +196,11 @@ class _Consumer:
         raise LogError("The log lost events.", why, fix)
 
     async def _ask(self) -> None:
-        """Keep two requests open, so that the server never waits for us."""
-        while self._asked + len(self._arrived) <= BATCH:
+        """Keep two requests open, so that the server never waits for us; or tell it that it may send on."""
+        pace, self._pace = self._pace, []
+        for reply in pace:
+            await self._link.client.publish(reply)
+        while not self._link.sent_only and self._asked + len(self._arrived) <= BATCH:
             body = {"batch": BATCH, "expires": EXPIRES_S * 10**9, "idle_heartbeat": int(HEARTBEAT_S * 10**9)}
             await self._link.client.publish(self._next, json.dumps(body).encode(), reply=self._inbox)
             self._asked += BATCH
@@ -261,11 +267,12 @@ class _Consumer:
         return taken
 
     def _status(self, message: Msg) -> None:
-        """Heartbeats say nothing; an expired request is asked again; everything else ends this consumer."""
+        """Heartbeats may ask for an answer; an expired request is asked again; everything else ends this consumer."""
         headers: dict[str, Any] = message.headers or {}
         match headers.get("Status", ""):
             case "100":
-                return
+                if reply := message.reply or headers.get("Nats-Consumer-Stalled", ""):
+                    self._pace.append(reply)
             case "408":
                 self._asked -= int(headers.get("Nats-Pending-Messages", BATCH))
             case status:

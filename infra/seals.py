@@ -194,7 +194,11 @@ async def verify(
         found += await _localised(log, one, copy) if one.problem == "changed" else [one]
     if known.stream is not None:
         told = "it was taken out, and no archive that was imported here says so"
-        found += [Difference("hidden", s, s, told) for s in chain.redacted if not known.stream.admits(s)]
+        found += [
+            Difference("hidden", s, s, told)
+            for s in chain.redacted
+            if not known.stream.admits(s) and s not in log.asides
+        ]
     met, begins = {seal.seq: seal for seal in chain.met}, max(1, info.first_seq)
     for seals in (known.seals, kept):
         new = compare_seals(seals, met, begins, info.last_seq)

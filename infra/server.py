@@ -26,20 +26,22 @@ from pydantic import SecretStr
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.settings import NatsSettings
 from infra.server_folder import life, lives, locked, note_start, note_stop, prepare, write
+from infra.server_proof import Address, alive, asked_name, running_pid, stranger
 
 Role = Literal["admin", "app", "reader"]
 ROLES: tuple[Role, ...] = ("admin", "app", "reader")
 
 _READ = """"$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST",
       "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.CREATE.*", "$JS.API.CONSUMER.INFO.>",
-      "$JS.API.CONSUMER.NAMES.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.CONSUMER.MSG.NEXT.>\""""
-# CREATE with nothing after the stream makes ephemeral consumers only: durables belong to provisioning.
+      "$JS.API.CONSUMER.NAMES.*", "$JS.API.CONSUMER.LIST.*\""""
+# CREATE with nothing after the stream makes ephemeral consumers only: durables belong to provisioning. Who may ask for
+# the next message of one consumer may ask for that of any, and takes it from a handler: readers are sent theirs.
 
 _CONFIG = """\
 server_name: {name}
 listen: "127.0.0.1:{port}"
-pid_file: "{folder}/server.pid"
-log_file: "{folder}/server.log"
+pid_file: {pid}
+log_file: {log}
 logfile_size_limit: 8MB
 logfile_max_num: 3
 max_payload: 1MB
@@ -48,7 +50,7 @@ write_deadline: "10s"
 lame_duck_duration: "30s"
 lame_duck_grace_period: "5s"
 jetstream {{
-  store_dir: "{folder}/data"
+  store_dir: {data}
   max_memory_store: 256MB
   max_file_store: {store}
   sync_interval: always
@@ -58,11 +60,11 @@ jetstream {{
 accounts {{ A0 {{ jetstream: enabled, users: [
   {{ user: admin, password: "{admin}" }}
   {{ user: app, password: "{app}", permissions: {{
-    publish: {{ allow: ["a0.>", "$JS.ACK.>", "_INBOX.>",
+    publish: {{ allow: ["a0.>", "$JS.ACK.>", "_INBOX.>", "$JS.API.CONSUMER.MSG.NEXT.>",
       {read}] }}
     subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
   {{ user: reader, password: "{reader}", permissions: {{
-    publish: {{ allow: [{read}] }}
+    publish: {{ allow: ["$JS.FC.>", {read}] }}
     subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
 ] }} }}
 """
@@ -110,6 +112,11 @@ class Server:
             what = f"The log's password for {role} cannot be read."
             raise AuthError(what, f"{path}: {error.strerror}.", fix) from error
 
+    def stranger(self, ours: Address, theirs: Address) -> str:
+        """What answers on that connection, where it is not the embedded server; see ``server_proof``. Empty where it
+        is, and for an external server, which proves itself by TLS."""
+        return stranger(self.folder, ours, theirs) if self.folder else ""
+
     def _external_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"servers": [url.strip() for url in self._nats.url.split(",")]}
         if self._nats.user:
@@ -148,7 +155,7 @@ class Server:
     @property
     def pid(self) -> int:
         """Process id of the embedded server; 0 where it does not run or is external."""
-        return 0 if self.folder is None else _running_pid(self.folder)
+        return 0 if self.folder is None else running_pid(self.folder)
 
     async def alone(self) -> bool:
         """Whether nobody else uses the embedded server now; of an external one that cannot be known: False."""
@@ -175,6 +182,15 @@ class Server:
                 return
             self._end()
 
+    def _has_users(self) -> bool:
+        assert self.folder is not None  # noqa: S101 - embedded only
+        with (self.folder / "users.lock").open("ab") as users:
+            try:
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
     def _is_alone(self) -> bool:
         assert self.folder is not None and self._users is not None  # noqa: S101 - entered
         with locked(self.folder):  # nobody comes or goes while the lock changes hands
@@ -196,8 +212,8 @@ class Server:
         assert self.folder is not None  # noqa: S101 - embedded only
         place, spawned = _read_place(self.folder), False
         self.name = place.name
-        while not spawned and _asked_name(place.port) != place.name:
-            lock = None if _running_pid(self.folder) else life(self.folder)
+        while not spawned and asked_name(self.folder, place.port) != place.name:
+            lock = None if running_pid(self.folder) else life(self.folder)
             if lock is not None:
                 place, spawned = self._spawn(place, lock), True
             elif self._answers(place):  # if not, it was on its way out
@@ -209,7 +225,7 @@ class Server:
         assert self.folder is not None  # noqa: S101 - embedded only
         with lock:
             if _taken(place.port):
-                if self._users is not None:
+                if self._users is not None or self._has_users():
                     why = f"Port {place.port}, where others look for the log, is taken by another program."
                     raise DependencyError("log", why, "Stop that program; the server is started again by itself.")
                 place = _new_place(self.folder, place.name)
@@ -226,22 +242,22 @@ class Server:
         assert self.folder is not None  # noqa: S101 - embedded only
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
-            if _asked_name(place.port) == place.name:
+            if asked_name(self.folder, place.port) == place.name:
                 return True
-            if not lives(self.folder) and not _running_pid(self.folder):
+            if not lives(self.folder) and not running_pid(self.folder):
                 return False
             time.sleep(0.01)
-        pid = _running_pid(self.folder)
+        pid = running_pid(self.folder)
         why = f"Process {pid} has {self.folder} but does not answer on port {place.port} as {place.name}."
         raise OperationError("The log's server does not answer.", why, "End that process, then start again.")
 
     def _end(self) -> None:
         assert self.folder is not None  # noqa: S101 - embedded only
-        pid, deadline = _running_pid(self.folder), time.monotonic() + 30
+        pid, deadline = running_pid(self.folder), time.monotonic() + 30
         if not pid:
             return
         os.kill(pid, signal.SIGTERM)
-        while _alive(pid):
+        while alive(pid):
             time.sleep(0.01)
             if time.monotonic() > deadline:
                 os.kill(pid, signal.SIGKILL)
@@ -252,6 +268,7 @@ class Server:
 
     async def _supervise(self) -> None:
         """Start the server again where it died, on the same port: clients reconnect by themselves."""
+        said = ""
         while True:
             await asyncio.sleep(LOOK_S)
             if self.pid:
@@ -260,7 +277,8 @@ class Server:
                 if await asyncio.to_thread(self._revive):
                     logging.getLogger(__name__).warning("nats-server had died and was started again")
             except (DependencyError, OperationError) as error:
-                logging.getLogger(__name__).error("%s", error)
+                if said != str(error):
+                    logging.getLogger(__name__).error("%s", said := str(error))
 
 
 async def open_server(home: Path, nats: NatsSettings) -> Server:
@@ -327,18 +345,10 @@ def _write_config(folder: Path, place: _Place, nats: NatsSettings) -> None:
 
     hashes = {role: hashed(role) for role in ROLES}
     store = nats.max_bytes + (1 << 30)
-    text = _CONFIG.format(name=place.name, port=place.port, folder=folder, store=store, read=_READ, **hashes)
+    files = {"pid": "server.pid", "log": "server.log", "data": "data"}
+    quoted = {key: json.dumps(str(folder / name), ensure_ascii=False) for key, name in files.items()}
+    text = _CONFIG.format(name=place.name, port=place.port, store=store, read=_READ, **quoted, **hashes)
     write(folder / "server.conf", text)
-
-
-def _asked_name(port: int) -> str:
-    """The name that a server on ``port`` gives in its greeting; empty where none answers."""
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=2) as link, link.makefile("rb") as lines:
-            greeting = lines.readline(65536)
-        return str(json.loads(greeting.removeprefix(b"INFO "))["server_name"])
-    except (OSError, ValueError, KeyError):
-        return ""
 
 
 def _taken(port: int) -> bool:
@@ -362,28 +372,6 @@ def _launch(folder: Path, lock: IO[bytes]) -> None:
         (os.POSIX_SPAWN_DUP2, lock.fileno(), 4 if lock.fileno() == 3 else 3),  # onto itself it would be closed
     ]
     os.posix_spawn(program, [program, "-c", str(folder / "server.conf")], {}, file_actions=files, setsid=True)
-
-
-def _running_pid(folder: Path) -> int:
-    """The pid in the pid file if that process lives, else 0."""
-    try:
-        pid = int((folder / "server.pid").read_text())
-    except (OSError, ValueError):
-        return 0
-    return pid if _alive(pid) else 0
-
-
-def _alive(pid: int) -> bool:
-    """Whether ``pid`` is a live nats-server (a number may be used again). A dead child of ours is reaped."""
-    try:
-        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
-    except OSError:
-        return False
-    if rest.split()[0] != "Z":
-        return name.startswith("nats-server")
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
-    return False
 
 
 def _tail(path: Path) -> str:

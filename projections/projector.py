@@ -41,7 +41,7 @@ class StoppedError(LogError):
             f"Event {seq} of the log cannot be read into the tables.",
             f"{_title(body)} does not fit: {type(error).__name__}: {str(error)[:500].rstrip('.')}.",
             "The log is whole and the tables hold everything before it. Use the Agent0 version that wrote it, or a "
-            "newer one, and run `agent0 projections rebuild`; to begin anew, point AGENT0_HOME at another folder.",
+            f"newer one, and run `agent0 projections rebuild`. Where no Agent0 wrote it: agent0 events set-aside {seq}",
         )
 
 

@@ -322,6 +322,7 @@ def experiment(after: int = 0, run: str = "r1") -> list[Recorded]:
         )
     )
     told.tell(alarms.EventRedacted(sha256=sha256("forgotten"), was="TaskProposed"))
+    told.tell(alarms.MessageExcluded(at=7, sha256=sha256("junk"), reason="written by another program"))
     told.tell(alarms.LogContinued(before=100, seal=sha256("sealed"), archive=manifest))
     whole = _Teller(alarms.LOG, 1, 1, 1, 0)
     whole.tell(alarms.LogSealed(first=1, last=90, sha256=sha256("sealed"), events=90, created="2026-01-01T00:00:00Z"))

@@ -63,7 +63,7 @@ def agent0(*arguments: str, home: Path | None = None, stdin: str = "") -> Said:
 
 @contextlib.contextmanager
 def _signals_kept() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     try:
         yield
     finally:

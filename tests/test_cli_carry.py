@@ -1,10 +1,12 @@
 """Who carries a run through the command line: stops, second stops, failed starts, runs that nobody carries."""
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -45,7 +47,8 @@ async def test_a_stop_while_starting_is_obeyed(tmp_path, monkeypatch):
             begun.clear()
 
 
-def test_ctrl_c_stops_cleanly_and_resume_finishes(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_cleanly_and_resume_finishes(tmp_path, number):
     slow = [*SMALL, "-s", "run.student.model=latency=0.2", "--name", "slow"]
     command = [sys.executable, "-m", "agent0", "run", "start", *slow]
     environment = {**os.environ, "AGENT0_HOME": str(tmp_path)}
@@ -55,9 +58,9 @@ def test_ctrl_c_stops_cleanly_and_resume_finishes(tmp_path):
     ) as process:
         assert process.stderr is not None
         _wait_for("untrained", process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=90)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert "nothing is lost" in err
     run = err.rpartition("agent0 run resume ")[2].strip()
     assert call("run", "show", run, "--json", home=tmp_path).json["status"] == "paused"
@@ -94,6 +97,51 @@ def test_a_second_ctrl_c_leaves_at_once_and_says_so():
             process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=90)
     assert (process.returncode, err) == (130, "last words\n")
+
+
+DRAINS = """
+import asyncio, pathlib, sys
+import typer
+from agent0 import cli
+from agent0.cli.terminal import run_async, say
+
+async def work():
+    print("at work", flush=True)
+    try:
+        await asyncio.sleep(600)
+    finally:
+        say("words that no terminal takes")
+        pathlib.Path(path).touch()
+
+app = typer.Typer()
+app.command()(lambda: run_async(work, "stopping"))
+cli.build, path = lambda: app, sys.argv.pop()
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_terminal_that_is_closed_ends_work_cleanly_unless_it_is_not_to_hear_of_it(tmp_path, ignored):
+    """As the kernel does it: a signal, and from then on an error for each byte written."""
+    ours, theirs = os.openpty()
+
+    def attach() -> None:
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+
+    command = [sys.executable, "-c", DRAINS, str(tmp_path / "drained")]
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, preexec_fn=attach
+    )
+    os.close(theirs)
+    told = b""
+    while b"\n" not in told:
+        told += os.read(ours, 4096)
+    os.close(ours)
+    if ignored:
+        process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + (signal.SIGTERM if ignored else signal.SIGHUP)
+    assert (tmp_path / "drained").exists()
 
 
 @pytest.mark.parametrize("look", ["run show", "events tail", "projections lag", "projections rebuild"])

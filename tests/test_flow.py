@@ -124,7 +124,7 @@ def test_what_is_large_lies_in_artifacts() -> None:
 def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
     unhealthy = (
         "Reaction Dependency RunPaused RunResumed RunCancelled CheckpointRolledBack AlarmResolved Log ModelCalled "
-        "Experiment RecomputeFailed EventRedacted CheckpointPruned CheckpointRepeated ModelsCompared "
+        "Experiment RecomputeFailed EventRedacted MessageExcluded CheckpointPruned CheckpointRepeated ModelsCompared "
         "StudentExamined"
     )
     other = ("TurnCompleted", "PolicyChanged", "Benchmark", "ItemScored", "CalibratorFitted", "TaskReviewed")

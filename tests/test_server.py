@@ -107,7 +107,7 @@ async def test_a_folder_whose_server_does_not_answer_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = await open_server(tmp_path, NatsSettings()), Server(NatsSettings(), tmp_path / "nats")
-    monkeypatch.setattr(server_module, "_asked_name", lambda port: "")
+    monkeypatch.setattr(server_module, "asked_name", lambda folder, port: "")
     monkeypatch.setattr(Server._answers, "__defaults__", (0.1,))
     with pytest.raises(OperationError, match=f"Process {first.pid} has .* does not answer"):
         await second.start()
@@ -188,6 +188,69 @@ async def test_only_the_administrator_can_take_away(log: Log, nats_server: Serve
                 await asyncio.sleep(0.01)
     assert (await log.info()).last_seq == 1
     await check(log.client, Topology(NatsSettings(), HandlerSettings()), [Toy()])
+
+
+async def test_a_reader_cannot_take_deliveries(log: Log, nats_server: Server) -> None:
+    """Neither by asking for a handler's next message, nor by acknowledging one, nor by a name for that consumer."""
+    await init(nats_server, Topology(NatsSettings(), HandlerSettings()), [Toy()])
+    await log.append([an_event(1)])
+    asked = {
+        "$JS.API.CONSUMER.MSG.NEXT.A0_EV.toy": b'{"batch":1,"no_wait":true}',
+        "$JS.API.CONSUMER.MSG.NEXT.A0_EV.": b"1",
+        "$JS.ACK.A0_EV.toy.1.1.1.1.0": b"+ACK",
+        "$JS.API.CONSUMER.UNPIN.A0_EV.toy": b"{}",
+        "$JS.API.CONSUMER.PAUSE.A0_EV.toy": b'{"pause_until":"2099-01-01T00:00:00Z"}',
+        "$JS.API.CONSUMER.MSG.NEXT.A0_ADV.given_up": b"1",
+    }
+    refusals: list[str] = []
+
+    async def note(error: Exception) -> None:
+        refusals.append(str(error))
+
+    async with await nats.connect(**nats_server.options("reader"), error_cb=note) as client:  # type: ignore[arg-type]
+        for subject, body in asked.items():
+            await client.publish(subject, body, reply=client.new_inbox())
+        async with asyncio.timeout(10):
+            while len(refusals) < len(asked):
+                await asyncio.sleep(0.01)
+    info = await log.client.jsm().consumer_info("A0_EV", "toy")
+    assert (info.delivered.consumer_seq, info.num_ack_pending, info.num_pending) == (0, 0, 1)
+
+
+async def test_a_reader_that_is_slow_is_sent_no_more_than_it_takes_and_misses_nothing(
+    log: Log, nats_server: Server
+) -> None:
+    """Far more than the server sends before it wants to hear that it may go on."""
+    events = [
+        record(AlarmRaised(alarm=f"a{n}", severity="info", message="x" * 900_000), run="r1", time=an_event(0).time)
+        for n in range(24)
+    ]
+    for event in events:
+        await log.append([event])
+    async with await Log.connect(nats_server, "reader") as reader:
+        seen = []
+        async for recorded in reader.read("r1"):
+            seen.append(recorded.id)
+            await reader.client.flush()  # turns of the event loop: what the server sends arrives meanwhile
+        assert seen == [event.id for event in events]
+        assert [r.id async for r in reader.read()] == seen
+        following = reader.tail(0)
+        assert [(await anext(following)).id for _ in events] == seen
+        [seq] = await log.append([an_event(99)])
+        assert (await anext(following)).seq == seq
+        await following.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_reader_of_an_external_server_that_may_not_ask_reads_all_the_same(
+    log: Log, nats_server: Server
+) -> None:
+    events = [an_event(n) for n in range(300)]
+    ids = [event.id for event in events]
+    await log.append(events)
+    access = {"url": nats_server.url, "user": "reader", "password": nats_server.password("reader")}
+    async with await Log.connect(Server(NatsSettings(**access)), "reader") as reader:  # type: ignore[arg-type]
+        assert [r.id async for r in reader.read()] == ids
+        assert [r.id async for r in reader.read("r1")] == ids
 
 
 async def test_the_reader_reads_and_is_told_that_it_may_not_write(log: Log, nats_server: Server) -> None:

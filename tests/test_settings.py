@@ -9,10 +9,10 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
+from agent0.addresses import bare_url
 from agent0.assembly.world import check_names
 from agent0.configuration import (
     DEFAULT_PROFILE,
-    bare_url,
     config_of,
     fields,
     leaves,
@@ -21,7 +21,7 @@ from agent0.configuration import (
     public,
     resolve,
 )
-from agent0.errors import ConfigError
+from agent0.errors import ConfigError, DependencyError
 from agent0.settings import RunConfig, Settings
 
 LAYERS = ("flag", "environment", ".env", "agent0.toml [profile]", "agent0.toml", "user", "profile")
@@ -215,6 +215,21 @@ def test_a_refused_address_does_not_tell_its_password():
     with pytest.raises(ConfigError) as told:
         load("scripted", env={"AGENT0_NATS_URL": "http://user:hunter2@host"})
     assert "hunter2" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("nats://u:hunter2@a:1,nats://b:2, tls://v:hunter2@c/", "nats://a:1,nats://b:2, tls://c/"),
+        ("at http://u:hunter2,#/x@y@h:1/p it said no", "at http://h:1/p it said no"),
+        ("ws://hunter2@h", "ws://h"),
+        ("write to a@b.c about http://h/x", "write to a@b.c about http://h/x"),
+    ],
+)
+def test_an_address_is_shown_without_user_and_password(text, shown):
+    assert bare_url(text) == shown
+    error = DependencyError(text, text, text)
+    assert "hunter2" not in str(error) + error.what + error.why + error.fix + error.dependency and shown in str(error)
 
 
 def test_a_home_that_cannot_be_a_folder_is_refused(place):

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from agent0.addresses import bare_url
 from agent0.assembly.world import check_log, known_handlers, open_log
 from agent0.errors import Agent0Error, DependencyError, LogError, TransientError
 from agent0.settings import Settings
@@ -111,7 +112,7 @@ async def _log(settings: Settings) -> list[Check]:
     server = await open_server(settings.home, settings.nats)
     try:
         where = "embedded" if server.folder else "external"
-        reached = Check("log server", "ok", f"{where}, {server.name or settings.nats.url.rpartition('@')[2]} answers")
+        reached = Check("log server", "ok", f"{where}, {server.name or bare_url(settings.nats.url)} answers")
         return [reached, _fsync(server.folder), *await _provisioned(settings)]
     finally:
         await server.stop()

@@ -179,7 +179,7 @@ async def _recompute(
 def _take(found: _Found, fold: Rescoring, told: Recorded, run: str) -> None:
     """A fork's past was paid in its parent: it is folded, and not told again."""
     paid = fold.take(told)
-    if isinstance(told.event, EventRedacted):
+    if isinstance(told.event, EventRedacted) and told.event.why != "aside":
         found.redacted += 1
         found.after.pop(told.id, None)  # a receipt that was forgotten is not told again
     if told.run != run:

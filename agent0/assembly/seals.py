@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agent0.errors import Agent0Error
+from agent0.errors import Agent0Error, OperationError
 from agent0.seals import Difference, Seal, digest_of
 from agent0.settings import Settings
 
@@ -70,6 +70,7 @@ async def verify(settings: Settings, log: "Log") -> "Verified":
 async def compare(settings: Settings, log: "Log") -> dict[str, Any]:
     """The same, plainly told."""
     found = await verify(settings, log)
+    found = replace(found, differences=(*found.differences, *await _foreign(log, found)))
     known = seal_file(settings).read()
     return {
         "state": "broken" if found.differences else "whole",
@@ -79,9 +80,46 @@ async def compare(settings: Settings, log: "Log") -> dict[str, Any]:
         "seals": found.seals,
         "sealed": found.sealed,
         "redacted": found.redacted,
+        "set_aside": len(log.asides),
         "archives": [one.path for one in known.archives],
         "differences": [{**vars(one), "where": one.where} for one in found.differences],
     }
+
+
+async def _foreign(log: "Log", found: "Verified") -> list[Difference]:
+    """Messages that are no events, as far as the log can be read."""
+    from infra.log_aside import unreadable
+    from infra.log_read import GapError
+
+    out = []
+    with suppress(GapError):
+        async for chunk in log.read_bodies(found.first - 1, found.last):
+            for seq, why in ((seq, unreadable(body)) for seq, body in chunk):
+                if why:
+                    fix = f"where no Agent0 wrote it, go on without: agent0 events set-aside {seq}"
+                    out.append(Difference("foreign", seq, seq, f"it is no event that can be read ({why}); {fix}"))
+    return out
+
+
+async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, Any]:
+    """Go on without the message at ``seq``, which is no event; what was noted of it.
+
+    Raises:
+        NotFoundError: there is none. OperationError: it can be read, or was set aside before.
+    """
+    from agent0.assembly.world import open_log, recorded
+    from events.alarms import LOG, MessageExcluded
+    from events.base import sha256
+    from infra.log_aside import unreadable
+
+    async with open_log(settings) as log:
+        body = await log.body(seq)
+        if not (why := unreadable(body)):
+            fix = "To leave an event out for good: agent0 events export PATH --redact TASK"
+            raise OperationError(f"Event {seq} is not set aside.", "It can be read, or was set aside before.", fix)
+        event = MessageExcluded(at=seq, sha256=sha256(body), reason=reason)
+        await log.append([recorded(LOG, event)])
+    return {"at": seq, "sha256": event.sha256, "bytes": len(body), "why": why, "reason": reason}
 
 
 def sealer(settings: Settings, log: "Log") -> "Sealer":

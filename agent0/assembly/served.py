@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent0.addresses import bare_url
 from agent0.assembly.serving import Source
 from agent0.errors import ConfigError
 from agent0.parity import PROBES, TOKENS, Parity, Step, parity, probes
@@ -32,7 +33,7 @@ async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tole
         base = [await _written(server, source, one, False) for one in plain]
         found = {
             "checkpoint": source.name,
-            "server": f"{server.kind} at {url}",
+            "server": f"{server.kind} at {bare_url(url)}",
             "adapter": await _digest(source, server),
             "template": await _template(source, server, asked, trained),
             "probes": _compared(server, trained, served, tolerance),

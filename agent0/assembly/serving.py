@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
+from agent0.addresses import bare_url
 from agent0.assembly.lineage import check_stored, checkpoint
 from agent0.assembly.models import provider_of
 from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
@@ -270,7 +271,7 @@ async def push(
         with tempfile.TemporaryDirectory(prefix="agent0-push-") as folder:
             sent = await _sent(server, source, Path(folder), base if apart else "", apart)
         await server.create(name, **sent, template=template, quantize=quantize, parameters=_parameters(source))
-        return {"name": name, "server": url, "version": await server.version(), **sent, **describe(source)}
+        return {"name": name, "server": bare_url(url), "version": await server.version(), **sent, **describe(source)}
     finally:
         await server.close()
 

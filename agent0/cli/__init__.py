@@ -5,9 +5,11 @@ import errno
 import importlib
 import os
 import pkgutil
+import resource
 import signal
 import sqlite3
 import sys
+from contextlib import suppress
 from typing import Annotated, NoReturn
 
 import typer
@@ -36,7 +38,8 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Run the command line; every error becomes one paragraph and an exit code."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    _end_by_signals()
+    _fill_streams()
     try:
         _require_linux()
         build()(prog_name="agent0")
@@ -57,6 +60,23 @@ def main() -> None:
         sys.exit(told.kind.exit_code)
 
 
+def _end_by_signals() -> None:
+    """Outside of what can be cancelled: leave, and let go of what is held."""
+    from agent0.cli.terminal import stops
+
+    for number in set(stops()) - {signal.SIGINT}:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+
+
+def _fill_streams() -> None:
+    """Where a standard stream is closed, the next file opened would take its place, and be written to."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - for good
+
+
 def _leave_pipe() -> NoReturn:
     """The reader (`| head`) has seen enough: go quietly, with what a shell calls SIGPIPE."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -71,6 +91,9 @@ def known(error: BaseException) -> Agent0Error | None:
         return next((told for told in map(known, error.exceptions) if told), None)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return DependencyError("disk space", "The device is full.", "Free some space, then go on: nothing is lost.")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        why = f"This process may have {resource.getrlimit(resource.RLIMIT_NOFILE)[0]} open, and has."
+        return DependencyError("another open file", why, "Raise the limit (`ulimit -n 1024`), then go on.")
     if isinstance(error, PermissionError):
         return OperationError(f"{error.filename} cannot be used.", f"{error.strerror}.", "See: agent0 doctor")
     if isinstance(error, sqlite3.DatabaseError):

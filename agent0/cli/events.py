@@ -127,6 +127,19 @@ def verify(
         raise typer.Exit(1)
 
 
+@app.command("set-aside")
+def set_aside(
+    seq: Annotated[int, typer.Argument(metavar="SEQUENCE", min=1, help="As `agent0 events verify` names it.")],
+    reason: Annotated[str, typer.Option("--reason", help="Kept in the log.")] = "",
+    as_json: terminal.Json = False,
+) -> None:
+    """Go on without a message of the log that is no event. It stays stored; a tombstone is read in its place."""
+    from agent0.assembly.seals import set_aside as note
+
+    held = terminal.settings()
+    terminal.record(terminal.run_async(lambda: note(held, seq, reason)), as_json)
+
+
 @app.command()
 def export(
     path: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .tar.")],

@@ -11,10 +11,11 @@ from pathlib import Path
 
 async def _carried(folder: Path) -> None:
     from agent0.assembly.cell import carry_cell
+    from agent0.cli.terminal import stops
 
     loop = asyncio.get_running_loop()
     work = asyncio.create_task(carry_cell(folder, _tell))
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stops():
         loop.add_signal_handler(number, work.cancel)
     reader = asyncio.StreamReader()
     pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

@@ -34,8 +34,8 @@ def check(profile: terminal.Profile = None, pairs: terminal.Set = None, as_json:
 
 
 async def _info(held: "Settings") -> dict[str, object]:
+    from agent0.addresses import bare_url
     from agent0.assembly.world import check_log, known_handlers, open_log
-    from agent0.configuration import bare_url
 
     async with open_log(held, "reader") as log:
         await check_log(held, log, known_handlers().values())

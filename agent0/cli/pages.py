@@ -78,7 +78,8 @@ def cli_page() -> str:
     for kind in Kind:
         codes.setdefault(kind.exit_code, []).append(kind.slug.replace("_", " "))
     lines += [f"| {code} | {', '.join(words)} |" for code, words in sorted(codes.items())]
-    lines += ["| 130 | Ctrl-C (stopped cleanly) |", "| 143 | SIGTERM (stopped cleanly) |\n"]
+    lines += ["| 130 | Ctrl-C (stopped cleanly) |", "| 143 | SIGTERM (stopped cleanly) |"]
+    lines += ["| 129 | SIGHUP: the terminal is gone (stopped cleanly) |\n"]
     for path, command in _commands(root, "agent0"):
         lines += [f"## {path}\n", f"{' '.join(str(command.help).split())}\n", *_parameters(path, command)]
     return "\n".join(lines)

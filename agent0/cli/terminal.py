@@ -7,7 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -86,8 +86,9 @@ def console(stderr: bool = False) -> "Console":
 
 
 def say(text: str = "", style: str = "") -> None:
-    """A line for people on stderr."""
-    console(stderr=True).print(clean(text), style=style or None)
+    """A line for people on stderr; where that is closed, or its terminal is gone, work goes on without."""
+    with suppress(OSError):
+        console(stderr=True).print(clean(text), style=style or None)
 
 
 def complain(error: Agent0Error) -> None:
@@ -214,7 +215,7 @@ def of_newest(name: str) -> str:
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "", leaving: str = "") -> T:
-    """Run ``work()``; SIGINT and SIGTERM cancel it, so that it can drain, then exit with 130 or 143.
+    """Run ``work()``; SIGINT, SIGTERM and SIGHUP cancel it, so that it can drain, then exit with 130, 143 or 129.
 
     ``stopping`` is said at the first signal; a second one gives up at once, and ``leaving`` is said.
     """
@@ -234,7 +235,7 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "", le
             task.cancel()
 
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in stops():
             loop.add_signal_handler(number, stop, number)
         return await work()
 
@@ -244,6 +245,12 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "", le
         if not caught:
             raise
         raise typer.Exit(128 + caught[0]) from None
+
+
+def stops() -> list[signal.Signals]:
+    """The signals that end a process cleanly. One that is not to hear of a closed terminal (`nohup`) does not."""
+    heard = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if heard else [])]
 
 
 def _plain(value: Any) -> Any:

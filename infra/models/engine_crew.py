@@ -114,7 +114,8 @@ def _ended(child: subprocess.Popen[bytes]) -> None:
 
 def _join(path: str) -> None:
     """One of the crew: come to the door, say who it is, answer calls until the line is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    for number in (signal.SIGINT, signal.SIGHUP):  # Ctrl-C and a closed terminal are the parent's to handle
+        signal.signal(number, signal.SIG_IGN)
     line = socket.socket(socket.AF_UNIX)
     line.connect(path)
     connection = Connection(line.detach())

@@ -2,6 +2,7 @@
 none does there is none, and nothing that a person can set changes that.
 """
 
+import resource
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,6 +17,9 @@ from infra.sandbox.containers import COLD, WARM, ColdContainer, WarmContainer, o
 from infra.sandbox.roots import RootError
 from infra.sandbox.selftest import Executes, Probe
 from infra.sandbox.zygote import Zygote
+
+OPEN_FILES = 128
+"""Of a call inside, as ``inside/payload.py`` sets it."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ async def open_sandbox(settings: SandboxSettings = DEFAULTS, *, workers: int = 1
     Raises:
         SandboxUnavailableError: none does; the reason names that of each.
     """
+    _require_files()
     reasons: list[SandboxUnavailableError] = []
     for name in named(settings):
         sandbox = BACKENDS[name].make(settings, label, workers)
@@ -103,6 +108,14 @@ async def open_sandbox(settings: SandboxSettings = DEFAULTS, *, workers: int = 1
         else:
             return sandbox
     raise _refusal(dict(zip(named(settings), reasons, strict=True)))
+
+
+def _require_files() -> None:
+    """A call's limit cannot be set above that of the process which starts it."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most != resource.RLIM_INFINITY and most < OPEN_FILES:
+        why = f"A call may have {OPEN_FILES} files open, and this process may have {most}."
+        raise SandboxUnavailableError("The sandbox", why, "Raise the limit: `ulimit -n 1024`.")
 
 
 def _refusal(reasons: Mapping[str, SandboxUnavailableError]) -> SandboxUnavailableError:

@@ -1,0 +1,121 @@
+"""Which process answers on the port of an embedded log: asked of the very connection, before anything is sent over it.
+
+A name, a port and a greeting can be copied. The other end's socket can not: the kernel says which process holds it, and
+the log's server is the one that also holds the folder's lock.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+Address = tuple[str, int]
+_LISTENS = "0A"
+_CONNECTIONS = Path("/proc/net/tcp")
+
+
+@dataclass(frozen=True)
+class _Socket:
+    """A line of the kernel's table of IPv4 connections. ``inode`` is 0 until a process has accepted it."""
+
+    local: str
+    remote: str
+    state: str
+    uid: int
+    inode: int
+
+
+def asked_name(folder: Path, port: int) -> str:
+    """The name that the server of ``folder`` gives on ``port``; empty where nothing answers, or another program."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as link, link.makefile("rb") as lines:
+            greeting = lines.readline(65536)
+            if stranger(folder, link.getsockname(), link.getpeername()):
+                return ""
+        return str(json.loads(greeting.removeprefix(b"INFO "))["server_name"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+
+
+def stranger(folder: Path, ours: Address, theirs: Address) -> str:
+    """Who holds the other end of the connection from ``ours`` to ``theirs``; empty where it is the server of
+    ``folder``. That end must have been accepted: ask after its greeting has come."""
+    pid, found = running_pid(folder), None
+    for one in _sockets():
+        if (one.local, one.remote) == (_coded(theirs), _coded(ours)) and one.inode:
+            found = one
+    if found and pid and _is_server(pid, folder, found.inode):
+        return ""
+    return _holder(found or next((s for s in _sockets() if _listens(s, theirs[1])), None))
+
+
+def running_pid(folder: Path) -> int:
+    """The pid in the pid file if that process lives, else 0."""
+    try:
+        pid = int((folder / "server.pid").read_text())
+    except (OSError, ValueError):
+        return 0
+    return pid if alive(pid) else 0
+
+
+def alive(pid: int) -> bool:
+    """Whether ``pid`` is a live nats-server (a number may be used again). A dead child of ours is reaped."""
+    try:
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+    except OSError:
+        return False
+    if rest.split()[0] != "Z":
+        return name.startswith("nats-server")
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    return False
+
+
+def _is_server(pid: int, folder: Path, inode: int) -> bool:
+    """Whether ``pid`` holds both the socket and the lock that the server of ``folder`` gets from its starter."""
+    lock = (folder / "life.lock").stat()
+    held = list(_held(pid))
+    return any(_is_socket(one, inode) for one in held) and any(os.path.samestat(lock, one) for one in held)
+
+
+def _held(pid: int) -> Iterator[os.stat_result]:
+    """What the process has open; nothing where that may not be seen."""
+    with contextlib.suppress(OSError):
+        for one in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                yield one.stat()
+
+
+def _is_socket(held: os.stat_result, inode: int) -> bool:
+    return held.st_ino == inode and stat.S_ISSOCK(held.st_mode)
+
+
+def _holder(found: _Socket | None) -> str:
+    if found is None:
+        return "a process that is gone"
+    for one in Path("/proc").glob("[0-9]*"):
+        if any(_is_socket(held, found.inode) for held in _held(int(one.name))):
+            with contextlib.suppress(OSError):
+                return f"process {one.name} ({(one / 'comm').read_text().strip()[:40]})"
+    return f"a process of the user with number {found.uid}"
+
+
+def _listens(one: _Socket, port: int) -> bool:
+    return one.state == _LISTENS and one.local.endswith(f":{port:04X}")
+
+
+def _sockets() -> Iterator[_Socket]:
+    for line in _CONNECTIONS.read_text().splitlines()[1:]:
+        _, local, remote, state, _, _, _, uid, _, inode, *_ = line.split()
+        yield _Socket(local, remote, state, int(uid), int(inode))
+
+
+def _coded(address: Address) -> str:
+    """``address`` as the kernel writes it: the four bytes as one number of this machine."""
+    number = int.from_bytes(socket.inet_aton(address[0]), sys.byteorder)
+    return f"{number:08X}:{address[1]:04X}"
