@@ -25,7 +25,7 @@ from nats.js.errors import APIError, NotFoundError
 
 from agent0.errors import DependencyError, LogError
 from agent0.settings import HandlerSettings, NatsSettings
-from infra.log_link import connect
+from infra.log_link import apart, connect
 from infra.server import Server
 from infra.server_folder import provisioning
 
@@ -240,7 +240,7 @@ def _fixed(drift: Drift) -> Drift:
 async def _stream_drift(client: Client, wanted: StreamConfig) -> Drift | None:
     """Field -> (wanted, found); None where there is no such stream."""
     try:
-        found = (await client.jsm().stream_info(wanted.name or "")).config
+        found = (await apart(client.jsm().stream_info(wanted.name or ""))).config
     except NotFoundError:
         return None
     return _difference(wanted, found)
@@ -248,7 +248,7 @@ async def _stream_drift(client: Client, wanted: StreamConfig) -> Drift | None:
 
 async def _durable_drift(client: Client, stream: str, wanted: ConsumerConfig) -> Drift | None:
     try:
-        found = (await client.jsm().consumer_info(stream, wanted.name or "")).config
+        found = (await apart(client.jsm().consumer_info(stream, wanted.name or ""))).config
     except NotFoundError:
         return None
     if found is None:
