@@ -60,7 +60,7 @@ class Bus:
         self._topology = Topology(settings.nats, settings.handlers)
         self._ack_wait_s = settings.handlers.ack_wait_s
         self._views = Views(log, evolve)
-        self.committer = Committer(log, settings.handlers.commit_ms / 1000)
+        self.committer = Committer(log, settings.handlers.commit_ms / 1000, fatal)
         self._reactions = Reactions(log, self._views, self.committer, ports, settings, code_rev, clock, fatal)
         self._link = Link()
         self._broker: NatsBroker | None = None

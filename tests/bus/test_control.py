@@ -14,8 +14,11 @@ from events.base import Event, Recorded
 from events.runs import RunCancelled, RunPaused, RunResumed
 from infra import bus as bus_module
 from infra.bus import Bus
+from infra.bus_commit import Committer
+from infra.log import Log
 from tests.bus.toys import (
     FINISHED,
+    PATIENCE_S,
     QUICK,
     STARTED,
     State,
@@ -249,6 +252,47 @@ async def test_a_cancelled_run_steals_nothing_from_a_new_one(world: World) -> No
 
 
 # --- watching over ourselves ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("odd", [b"", b"no JSON", b"[]", b"{}", b'{"seq": "x"}'])
+async def test_an_answer_that_makes_no_sense_ends_the_process_and_no_reaction_waits(
+    world: World, monkeypatch: pytest.MonkeyPatch, odd: bytes
+) -> None:
+    async def garbled(*_: object) -> bytes:
+        return odd
+
+    asked = asyncio.Event()
+
+    async def unheard(cause: Recorded, run: State) -> list[Event]:
+        monkeypatch.setattr(world.log._link, "request", garbled)
+        if len(toy.calls) == 3:
+            asked.set()
+        await asked.wait()
+        return await resolve(cause, run)
+
+    toy = Toy(unheard)
+    await world.put(*(raised(f"a{n}") for n in range(3)))
+    bus = await world.bus(toy)
+    async with asyncio.timeout(PATIENCE_S):
+        while not world.deaths or bus._reactions.busy():
+            await asyncio.sleep(0.02)
+        with pytest.raises(LogError, match="not stored"):
+            await bus.committer.commit([raised("later")])
+    assert "effects cannot be stored" in world.deaths[0]
+    await world.stop(bus)
+    monkeypatch.undo()
+    await world.bus(Toy(resolve))  # what the next process finds
+    await world.until(3)
+
+
+async def test_what_waits_to_be_stored_when_a_process_stops_does_not_wait_on(log: Log) -> None:
+    committer = Committer(log, 1000)
+    committer.start()
+    waiting = [asyncio.ensure_future(committer.commit([raised(name)])) for name in "ab"]
+    await asyncio.sleep(0.01)
+    await committer.stop()
+    done, _ = await asyncio.wait(waiting, timeout=PATIENCE_S)
+    assert len(done) == 2 and all(one.cancelled() for one in done)
 
 
 async def test_a_deleted_durable_ends_the_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
