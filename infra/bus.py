@@ -22,8 +22,9 @@ from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.settings import Settings
 from events.base import Recorded, decode
 from infra.bus_commit import Committer
-from infra.bus_react import Advisory, Reaction, Reactions
+from infra.bus_react import Reactions
 from infra.bus_view import Evolve, Views
+from infra.bus_work import Advisory, Reaction
 from infra.log import Log
 from infra.log_link import Link, die, reconnecting
 from infra.topology import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables

@@ -110,6 +110,12 @@ class World:
         assert len(found) == number
         return found
 
+    async def until_any(self, number: int, *kinds: str) -> None:
+        """Wait for at least ``number`` events of these kinds together."""
+        async with asyncio.timeout(PATIENCE_S):
+            while sum([len(await self.stored(kind)) for kind in kinds]) < number:
+                await asyncio.sleep(0.02)
+
     async def quiet(self) -> None:
         """Wait until every durable is drained."""
         async with asyncio.timeout(PATIENCE_S):
