@@ -41,7 +41,7 @@ def decide(state: RunState, event: Event) -> list[Event]:
     if isinstance(event, alarms.ReactionFailed):
         # without its own requests a run would wait for ever: those are for a person to retry
         given_up = state.config.on_failure == "drop" and event.failed_handler != "advance_run"
-        return [drop(event)] if given_up else []
+        return [drop(event)] if given_up and not event.waits else []
     wanted: list[Event] = []
     if isinstance(event, tasks.TaskAccepted) and event.iteration == state.iteration:
         wanted += attempts_of(state, event)

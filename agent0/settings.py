@@ -329,7 +329,13 @@ class HandlerSettings(Frozen):
     """How handler processes consume."""
 
     ack_wait_s: float = Field(30, gt=0, le=86_400, description="redelivery after a process died")
-    max_deliver: int = Field(10, ge=1, le=1_000_000, description="deliveries before a reaction is given up")
+    max_deliver: int = Field(10, ge=1, le=1_000_000, description="failed tries before a reaction is given up")
+    max_crashes: int = Field(
+        20,
+        ge=1,
+        le=1_000_000,
+        description="ends of the process during one reaction, after the first 3, before it waits",
+    )
     retry_delay_s: float = Field(1, gt=0, le=3600, description="first delay before another try; doubles, at most 60 s")
     in_flight: int = Field(
         0, ge=0, le=100_000, description="overrides every unordered handler's own bound; 0: as declared"

@@ -1,12 +1,15 @@
 """At least a thousand kill -9, of every role of a run that is at work, and of a training that takes its steps.
 
-    python -m benchmarks.crash [--kills 1000] [--each 6] [--seed 0] [--minutes 40] [--state FILE] [--show]
+    python -m benchmarks.crash [--kills 1000] [--shipped 200] [--each 6] [--seed 0] [--minutes 60] [--state FILE]
+                               [--only shipped] [--show]
 
 Each round is one run of the scripted model in separate processes, of which every role is killed again and again, at
 moments drawn from the seed, and the log's server too. Afterwards nothing may be lost or there twice, the tables must be
-those that a rebuild from zero gives, and the run must say what it says in memory, where nobody is killed. Then the
-trainer of the built-in model is killed in the middle of its steps (the adapters must be those of one that was left
-alone), and the leader of a cluster of three servers while others publish.
+those that a rebuild from zero gives, and the run must say what it says in memory, where nobody is killed. Some rounds
+leave handlers and sandboxes as they are shipped, where the work of a killed process comes back after half a minute;
+``--only shipped`` makes just these, and writes only their part of the page. Then the trainer of the built-in model is
+killed in the middle of its steps (the adapters must be those of one that was left alone), and the leader of a cluster
+of three servers while others publish.
 
 What was done is kept in the state file, a JSON line a round, so a call that was cut off goes on where it was; `--show`
 only writes docs/reliability.md from it. Exit 1 where something was lost, twice, different or did not end.
@@ -30,11 +33,11 @@ from pathlib import Path
 
 from agent0.assembly.world import code_rev
 from agent0.errors import Agent0Error
-from benchmarks.crash_page import PAGE, Line, done_again, made, page, table, wrong
+from benchmarks.crash_page import PAGE, Line, done_again, made, page, table, with_shipped, wrong
 from events.base import Recorded
 from events.checkpoints import CheckpointTrained
 from tests.clusters import Cluster, publish
-from tests.crashing import ROLES, SIZES, Kill, Past, Watch, crash, past_of, watching
+from tests.crashing import ROLES, SHIPPED, SIZES, Kill, Past, Watch, crash, past_of, watching
 from tests.processes import KINDS, Crew, until
 
 ROUND = {"RUN__ITERATIONS": "4", "RUN__TASKS": "8"}
@@ -80,8 +83,8 @@ class State:
 
     @property
     def kills(self) -> int:
-        """Made so far."""
-        return made(self.lines)
+        """Made so far, but for those under shipped settings."""
+        return made([line for line in self.lines if line["what"] != "shipped"])
 
 
 @contextmanager
@@ -92,19 +95,19 @@ def room(name: str) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-async def one_round(seed: int, number: int, each: int) -> Line:
+async def one_round(seed: int, number: int, each: int, what: str = "round") -> Line:
     """A scripted run, every role killed ``each`` times."""
     begun = time.time()
-    with room(str(number)) as home:
-        with Crew(home, **SIZES, **ROUND) as crew:
+    with room(f"{what}-{number}") as home:
+        with Crew(home, **(SHIPPED if what == "shipped" else SIZES), **ROUND) as crew:
             run = crew.tell("run", "start", "--detach", "--json")["run"]
             for kind in KINDS:
                 crew.start(kind)
             async with watching(crew, run) as watch:
-                kills = await crash(crew, watch, dict.fromkeys(ROLES, each), f"{seed} {number}")
+                kills = await crash(crew, watch, dict.fromkeys(ROLES, each), f"{seed} {number}", PATIENT_S)
             past = await past_of(crew, run, watch)
             rebuilt = crew.tell("projections", "rebuild", "--verify", "--json")["verified"]
-        line = _line("round", past.told, begun)
+        line = _line(what, past.told, begun)
         line |= {"number": number, "attempts": sum(r.type == "TaskAttempted" for r in past.told)}
         line |= {"missing": past.lost_attempts, "finished": past.finished, "rebuilt": rebuilt, "same": past.same}
         line["kills"] = _told_of(kills, past)
@@ -222,9 +225,10 @@ async def cluster(seed: int) -> Line:
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 
-def run(state: State, kills: int, each: int, seed: int, until_s: float) -> None:
+def run(state: State, chosen: argparse.Namespace) -> None:
     """What is left to do, as far as the time goes."""
-    while time.time() < until_s and (work := _next(state, kills, each, seed)):
+    until_s = time.time() + chosen.minutes * 60
+    while time.time() < until_s and (work := _next(state, chosen)):
         what, doing, number = work
         begun = time.time()
         try:
@@ -237,14 +241,19 @@ def run(state: State, kills: int, each: int, seed: int, until_s: float) -> None:
         )
 
 
-def _next(state: State, kills: int, each: int, seed: int) -> tuple[str, Coroutine[None, None, Line], int] | None:
+def _next(state: State, chosen: argparse.Namespace) -> tuple[str, Coroutine[None, None, Line], int] | None:
     """What comes next; the long rows of rounds last. What broke off is done again once the code is another."""
-    number = next(n for n in itertools.count() if n not in _tried(state, "round"))
+    seed, each = chosen.seed, chosen.each
+    shipped, number = (next(n for n in itertools.count() if n not in _tried(state, w)) for w in ("shipped", "round"))
+    if made(state.of("shipped")) < chosen.shipped and (number or chosen.only):
+        return "shipped", one_round(seed, shipped, each, "shipped"), shipped
+    if chosen.only:
+        return None
     if number and not _tried(state, "tiny"):
         return "tiny", tiny(seed), 0
     if number and not _tried(state, "cluster"):
         return "cluster", cluster(seed), 0
-    return ("round", one_round(seed, number, each), number) if state.kills < kills else None
+    return ("round", one_round(seed, number, each), number) if state.kills < chosen.kills else None
 
 
 def _tried(state: State, what: str) -> set[int]:
@@ -259,23 +268,28 @@ def _short(line: Line) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--shipped", type=int, default=200, help="kills under the shipped settings")
+    parser.add_argument("--only", choices=["shipped"], help="make and write these alone")
     parser.add_argument("--each", type=int, default=6, help="of each role, in a round")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=40.0, help="no round is begun after that")
+    parser.add_argument("--minutes", type=float, default=60.0, help="no round is begun after that")
     parser.add_argument("--state", type=Path, default=STATE)
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--show", action="store_true")
     chosen = parser.parse_args()
     state = State(chosen.state)
     if not chosen.show:
-        run(state, chosen.kills, chosen.each, chosen.seed, time.time() + chosen.minutes * 60)
-    print(table(state.lines))
-    version = code_rev().partition("+")[0]
-    chosen.page.write_text(page(state.lines, chosen.kills, chosen.seed, time.strftime("%Y-%m-%d"), version))
+        run(state, chosen)
+    print(table(state.lines, chosen.only or "round"))
+    made_with = (chosen.seed, time.strftime("%Y-%m-%d"), code_rev().partition("+")[0])
+    if chosen.only:
+        chosen.page.write_text(with_shipped(chosen.page.read_text(), state.lines, chosen.shipped, *made_with))
+    else:
+        chosen.page.write_text(page(state.lines, (chosen.kills, chosen.shipped), *made_with))
     bad = [line for line in state.lines if wrong(line) and not done_again(line, state.lines)]
     for line in bad:
         print(f"{', '.join(wrong(line))}: {_short(line)}")
-    if state.kills >= chosen.kills:
+    if not chosen.only and state.kills >= chosen.kills and made(state.of("shipped")) >= chosen.shipped:
         state.path.unlink()  # the page has it all; the next call begins anew
     return 1 if bad else 0
 

@@ -30,9 +30,9 @@ def made(lines: Sequence[Line]) -> int:
     return sum(len(line.get("kills", ())) for line in lines)
 
 
-def table(lines: Sequence[Line]) -> str:
-    """A row a role, in Markdown."""
-    rounds = [line for line in lines if line["what"] == "round"]
+def table(lines: Sequence[Line], what: str = "round") -> str:
+    """A row a role, in Markdown; ``what``: under which settings (round, shipped)."""
+    rounds = [line for line in lines if line["what"] == what]
     out = [
         "| role | kills | in the middle of work | attempts lost | twice | rebuild equal | at work again: p50, p95 |",
         "|---|---|---|---|---|---|---|",
@@ -58,24 +58,44 @@ def _times(seconds: Sequence[float]) -> str:
     return f"{median(ordered):.1f} s, {ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]:.1f} s"
 
 
-def page(lines: Sequence[Line], wanted: int, seed: int, made_on: str, version: str) -> str:
-    """The whole page."""
-    parts = [HEAD, _summary(lines, wanted, seed, made_on, version), table(lines), READING, _trainer(lines)]
+def page(lines: Sequence[Line], wanted: tuple[int, int], seed: int, made_on: str, version: str) -> str:
+    """The whole page; ``wanted``: kills, and kills under shipped settings."""
+    own = [line for line in lines if line["what"] != "shipped"]
+    parts = [HEAD, _summary(own, wanted[0], seed, made_on, version), table(lines), READING, _trainer(lines)]
+    parts += [_shipped(lines, wanted[1], seed, made_on, version)]
     parts += [CLUSTER, _leaders(lines), TESTS.format(processes=_processes())]
-    parts += [_troubles(lines)] if any(wrong(line) for line in lines) else []
+    parts += [_troubles(own)] if any(wrong(line) for line in own) else []
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def with_shipped(text: str, lines: Sequence[Line], wanted: int, seed: int, made_on: str, version: str) -> str:
+    """The page ``text`` with its part about the shipped settings made anew, and nothing else."""
+    title, following = SHIPPED.partition("\n")[0], CLUSTER.partition("\n")[0]
+    before, _, rest = text.partition(f"{following}\n")
+    before = before.partition(f"{title}\n")[0]
+    return f"{before}{_shipped(lines, wanted, seed, made_on, version)}\n\n{following}\n{rest}"
+
+
+def _shipped(lines: Sequence[Line], wanted: int, seed: int, made_on: str, version: str) -> str:
+    found = [line for line in lines if line["what"] == "shipped"]
+    if not found:
+        return f"{SHIPPED}\n\nNo round has been made so yet."
+    parts = [SHIPPED, _summary(found, wanted, seed, made_on, version), table(lines, "shipped")]
+    parts += [_troubles(found)] if any(wrong(line) for line in found) else []
+    return "\n\n".join(parts)
+
+
 def _summary(lines: Sequence[Line], wanted: int, seed: int, made_on: str, version: str) -> str:
-    rounds = [line for line in lines if line["what"] == "round" and "failed" not in line]
+    rounds = [line for line in lines if line["what"] in ("round", "shipped") and "failed" not in line]
     load = median([line["load"] for line in lines]) if lines else 0.0
     minutes = sum(line["seconds"] for line in lines) / 60
     attempts = sum(line.get("attempts", 0) for line in rounds)
     whole = made(lines) >= wanted
     more = "" if whole else f" The schedule has {wanted} kills; the same command goes on where this one stopped."
+    training = " and in a training of the built-in model" if any(line["what"] == "tiny" for line in lines) else ""
     return _wrapped(
         f"Made on {made_on} with version {version} and seed {seed}: **{made(lines)} kills** in {len(rounds)} runs with "
-        f"{attempts} attempts and in a training of the built-in model, in {minutes:.0f} minutes on two cores. Their "
+        f"{attempts} attempts{training}, in {minutes:.0f} minutes on two cores. Their "
         f"load was {load:.0f} at the median, mostly by others: on a machine of its own a run is back sooner.{more}"
     )
 
@@ -119,7 +139,7 @@ def _processes() -> str:
 
 def _troubles(lines: Sequence[Line]) -> str:
     rows = [_trouble(line, lines) for line in lines if wrong(line)]
-    return "\n".join(["## What was not as it must be", "", *rows])
+    return "\n".join(["What was not as it must be:", "", *rows])
 
 
 def _trouble(line: Line, lines: Sequence[Line]) -> str:
@@ -165,6 +185,16 @@ READING = """\
 only after the kill. *At work again*: from the kill to the first answer of that, which holds the start of a process
 (half a second of processor; with a sandbox, twice that), the second after which the server delivers again what nobody
 acknowledged (`handlers.ack_wait_s`, here 1, by default 30), and the work itself."""
+
+SHIPPED = """\
+## With the shipped settings
+
+The rounds above have `handlers.ack_wait_s` 1, `handlers.max_deliver` 1000, `handlers.in_flight` 3,
+`handlers.commit_ms` 10, `sandbox.cgroup` never and one zygote a sandbox: so what was killed is soon at work again,
+and there is always something under way. These leave handlers and sandboxes as they are shipped (30 s, 10, as
+declared, 3, auto and two) and kill the same roles of the same run, of which only sizes and models are set. A
+delivery that ended with its process counts towards nothing but `handlers.max_crashes` (20): a reaction during which
+processes ended oftener waits for a person, and is not dropped ([architecture.md](architecture.md#failure))."""
 
 CLUSTER = """\
 ## A cluster

@@ -23,6 +23,25 @@ class ReactionFailed(Event):
     message: str
     traceback: str = ""
     deliveries: int
+    waits: bool = False
+    """A person decides, whatever ``run.on_failure`` says: nothing is known to be wrong with the work itself."""
+
+
+class ReactionTried(Event):
+    """A try of a reaction failed and there will be another, or one began after processes had ended during earlier ones.
+    Failed tries count towards ``handlers.max_deliver``. Beginnings that nothing follows, since the process ended, count
+    towards ``handlers.max_crashes``."""
+
+    cause_id: str
+    cause_seq: int
+    cause_type: str
+    tried_handler: str
+    outcome: Literal["begun", "failed", "left"]
+    """``left``: what began was given back, by a process that stopped or because a dependency is away."""
+    noted: bool = False
+    """The beginning of what failed or was left is an event, too."""
+    error: str = ""
+    message: str = ""
 
 
 class ReactionRetried(Event):

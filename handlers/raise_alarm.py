@@ -17,7 +17,7 @@ async def raise_alarm(
     """Failures are critical only where the run waits for them."""
     match event:
         case ReactionFailed():
-            waits = run.config.on_failure == "wait" or event.failed_handler == "advance_run"
+            waits = event.waits or run.config.on_failure == "wait" or event.failed_handler == "advance_run"
             text = f"{event.failed_handler} gave up on {event.cause_type}: {event.message}"
             facts = {"failure": event.failure}
             severity = "critical" if waits else "warning"

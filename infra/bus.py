@@ -23,8 +23,9 @@ from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.settings import Settings
 from events.base import Recorded, decode
 from infra.bus_commit import Committer
-from infra.bus_react import Advisory, Reaction, Reactions
+from infra.bus_react import Reactions
 from infra.bus_view import Evolve, Views
+from infra.bus_work import Advisory, Reaction
 from infra.log import Log
 from infra.log_aside import advice, seen
 from infra.log_link import Link, die, reconnecting
@@ -62,7 +63,7 @@ class Bus:
         self._topology = Topology(settings.nats, settings.handlers)
         self._ack_wait_s = settings.handlers.ack_wait_s
         self._views = Views(log, evolve)
-        self.committer = Committer(log, settings.handlers.commit_ms / 1000)
+        self.committer = Committer(log, settings.handlers.commit_ms / 1000, fatal)
         self._reactions = Reactions(log, self._views, self.committer, ports, settings, code_rev, clock, fatal)
         self._link = Link(log.server)
         self._broker: NatsBroker | None = None

@@ -4,12 +4,13 @@ Whole reactions only: the effects of one land all or none, whoever they were bat
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent0.errors import Agent0Error, DependencyError, OperationError
+from agent0.errors import Agent0Error, DependencyError, LogError, OperationError
 from events.base import Recorded
 from infra.log import BATCH, Log
+from infra.log_link import die
 
 RETRY_S = 1.0
 
@@ -21,11 +22,13 @@ class _Reaction:
 
 
 class Committer:
-    """One task that appends for the whole process. ``batches`` and ``reactions`` count what it did."""
+    """One task that appends for the whole process. ``batches`` and ``reactions`` count what it did. Where that task
+    fails, whatever waits for it fails too, and ``fatal`` is called with the reason: nothing more could be stored."""
 
-    def __init__(self, log: Log, gather_s: float) -> None:
-        self._log, self._gather_s = log, gather_s
+    def __init__(self, log: Log, gather_s: float, fatal: Callable[[str], None] = die) -> None:
+        self._log, self._gather_s, self._fatal = log, gather_s, fatal
         self._queue: asyncio.Queue[_Reaction] = asyncio.Queue()
+        self._group: list[_Reaction] = []
         self._left: _Reaction | None = None
         self._task: asyncio.Task[None] | None = None
         self.batches = self.reactions = 0
@@ -33,6 +36,7 @@ class Committer:
     def start(self) -> None:
         """Begin to append."""
         self._task = asyncio.create_task(self._run(), name="group commit")
+        self._task.add_done_callback(self._ended)
 
     async def stop(self) -> None:
         """Stop. What is not stored by now will be done again by whoever receives its cause."""
@@ -48,38 +52,50 @@ class Committer:
 
         Raises:
             OperationError: more effects than one batch holds.
-            LogError: the log refuses them.
+            LogError: the log refuses them, or nothing can be stored any more.
         """
         if len(effects) > BATCH:
             why = f"{len(effects)} effects; one reaction may have {BATCH}, so that they land all or none."
             raise OperationError("A reaction has too many effects.", why, "Split it into several events.")
+        if self._task is None or self._task.done():
+            raise _unstorable("Nothing is stored any more by this process.")
         stored: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
         self._queue.put_nowait(_Reaction(effects, stored))
         return await stored
 
     async def _run(self) -> None:
         while True:
-            group = await self._gather()
-            try:
-                await self._append([r for r in group if not r.stored.cancelled()])
-            except asyncio.CancelledError:
-                for reaction in group:
-                    reaction.stored.cancel()
-                raise
+            await self._gather()
+            await self._append([r for r in self._group if not r.stored.cancelled()])
 
-    async def _gather(self) -> list[_Reaction]:
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Nobody may wait for a task that has ended."""
+        error = None if task.cancelled() else task.exception()
+        waiting = [*self._group, *([self._left] if self._left else [])]
+        while not self._queue.empty():
+            waiting.append(self._queue.get_nowait())
+        for reaction in waiting:
+            if error is None:
+                reaction.stored.cancel()
+            else:
+                _settle(reaction, _unstorable(f"{type(error).__name__}: {error}"))
+        if error is not None:
+            why = f"effects cannot be stored ({type(error).__name__}: {str(error)[:500]})"
+            self._fatal(f"{why}; look at the log's server (`agent0 doctor`), then start again: nothing is lost")
+
+    async def _gather(self) -> None:
         """Wait for one finished reaction, then a moment for others; at most one batch full."""
         first, self._left = self._left or await self._queue.get(), None
+        self._group = [first]
         await asyncio.sleep(self._gather_s)
-        group, size = [first], len(first.effects)
+        size = len(first.effects)
         while not self._queue.empty():
             following = self._queue.get_nowait()
             size += len(following.effects)
             if size > BATCH:
                 self._left = following
                 break
-            group.append(following)
-        return group
+            self._group.append(following)
 
     async def _append(self, group: list[_Reaction]) -> None:
         if not group:
@@ -104,6 +120,10 @@ class Committer:
                 return await self._log.append(effects)
             except DependencyError:
                 await asyncio.sleep(RETRY_S)
+
+
+def _unstorable(why: str) -> LogError:
+    return LogError("Effects were not stored.", why, "Start this process again: their causes are delivered again.")
 
 
 def _settle(reaction: _Reaction, outcome: list[int] | Agent0Error) -> None:

@@ -4,103 +4,30 @@ Failure becomes data exactly once, and here: this is where the catch-all is.
 """
 
 import asyncio
-import json
+import contextlib
 import logging
 import traceback
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Any, Protocol, Self
+from typing import Any, Literal
 
 from agent0.addresses import bare_url
-from agent0.errors import Agent0Error, DependencyError
+from agent0.errors import Agent0Error, DependencyError, TransientError
 from agent0.settings import Settings
-from events.alarms import EventRedacted, ReactionFailed, ReactionRetried
+from events.alarms import EventRedacted, ReactionFailed, ReactionRetried, ReactionTried
 from events.base import Event, Recorded, effect_id, record
-from events.runs import RunCancelled, RunFinished, RunPaused, RunResumed
+from events.runs import RunResumed
 from infra.bus_commit import Committer
 from infra.bus_outage import Outages, Probe
-from infra.bus_view import BrokenViewError, RunView, Views
+from infra.bus_view import BrokenViewError, Views
+from infra.bus_work import Advisory, Delivery, Reaction, RetryError, Work
 from infra.log import Log
-from infra.topology import Reactor
 
 LONGEST_DELAY_S = 60.0
 TRACE_CHARS = 4096
-
-
-class Reaction(Reactor, Protocol):
-    """A handler as the bus sees it."""
-
-    def __call__(self, cause: Recorded, run: Any, ports: Mapping[str, Any]) -> Awaitable[list[Event]]:
-        """React to ``cause``, given the state of its run right after it; effects in order."""
-        ...
-
-
-class Delivery(Protocol):
-    """One delivery of one message."""
-
-    recorded: Recorded
-    deliveries: int
-    stored_at: datetime
-
-    async def ack(self) -> None:
-        """Done: never again."""
-        ...
-
-    async def nack(self, delay_s: float) -> None:
-        """Again after ``delay_s``."""
-        ...
-
-    def working(self) -> AbstractContextManager[None]:
-        """Tell the server regularly that this is still being worked on."""
-        ...
-
-
-@dataclass(frozen=True)
-class Advisory:
-    """The server gave up delivering ``event_seq`` to ``consumer``."""
-
-    consumer: str
-    event_seq: int
-    deliveries: int
-
-    @classmethod
-    def read(cls, body: bytes) -> Self:
-        """From the server's own notice."""
-        told = json.loads(body)
-        return cls(told["consumer"], told["stream_seq"], told.get("deliveries", 0))
-
-
-class RetryError(Exception):
-    """Deliver again later."""
-
-
-@dataclass(frozen=True)
-class _Work:
-    """A cause to react to; ``trigger`` is the message that brought it (the cause itself, a resume, a retry)."""
-
-    handler: Reaction
-    view: RunView
-    cause: Recorded
-    trigger: Recorded
-    delivery: Delivery
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.cause.id, self.handler.name
-
-    @property
-    def wanted(self) -> bool:
-        """Work of a run that is paused or over is not done; who reacts to just that event wants it all the same."""
-        return self.view.status == "running" or self.of_the_end
-
-    @property
-    def of_the_end(self) -> bool:
-        """Whether it reacts to the very event that stopped the run."""
-        return isinstance(self.cause.event, RunPaused | RunCancelled | RunFinished)
+LEAVE_S = 2.0
 
 
 class Reactions:
@@ -123,6 +50,7 @@ class Reactions:
         self._running: dict[tuple[str, str], asyncio.Future[None]] = {}
         self._outages = Outages(self._tell, settings.handlers.retry_delay_s)
         self._fatal = fatal
+        self._alone = asyncio.Lock()
         self._busy: Counter[str] = Counter()
 
     def busy(self, run: str = "") -> bool:
@@ -148,12 +76,15 @@ class Reactions:
         except Exception as error:
             if not isinstance(error, RetryError):
                 logging.getLogger(__name__).exception("%s could not be handled", delivery.recorded.subject)
-            await delivery.nack(min(self._settings.retry_delay_s * 2.0 ** (delivery.deliveries - 1), LONGEST_DELAY_S))
+            if not await self._beyond_us(handler, delivery, error):
+                delay_s = self._settings.retry_delay_s * 2.0 ** min(delivery.deliveries - 1, 32)
+                await delivery.nack(min(delay_s, LONGEST_DELAY_S))
         finally:
             self._busy[delivery.recorded.run] -= 1
 
     async def give_up(self, advisory: Advisory) -> None:
-        """The server gave a message up, which happens when it ended every process that took it: a dead letter."""
+        """The server gave a message up, as it did for earlier versions when every process that took it had ended: a
+        dead letter."""
         cause = await self._log.message(advisory.event_seq)
         if isinstance(cause.event, EventRedacted):
             return
@@ -162,8 +93,23 @@ class Reactions:
         if view.over or (cause.id, advisory.consumer) in view.done:
             return
         what = ("CrashLoop", f"Every process that took it ended without an answer ({advisory.deliveries} deliveries).")
-        failed = self._failed(advisory.consumer, cause, cause, advisory.deliveries, what, "")
+        failed = self._failed(advisory.consumer, cause, cause, advisory.deliveries, what, "", waits=True)
         await self._committer.commit([failed])
+
+    async def _beyond_us(self, handler: Reaction, delivery: Delivery, error: Exception) -> bool:
+        """Whether a message that cannot even be brought to its handler was set aside for a person."""
+        again = isinstance(error, RetryError | TransientError | DependencyError)
+        if again or delivery.deliveries < self._settings.max_deliver:
+            return False
+        cause, what = delivery.recorded, (type(error).__name__, str(error)[:TRACE_CHARS])
+        trace = "".join(traceback.format_exception(error))[-TRACE_CHARS:]
+        failed = self._failed(handler.name, cause, cause, delivery.deliveries, what, trace, waits=True)
+        try:
+            await self._committer.commit([failed])
+        except Agent0Error:
+            return False
+        await delivery.ack()
+        return True
 
     # --- run control ----------------------------------------------------------------------------------------------
 
@@ -172,14 +118,14 @@ class Reactions:
         await view.reach(cause.seq)
         match cause.event:
             case RunResumed():
-                await self._resume(_Work(handler, view, cause, trigger, delivery))
+                await self._resume(Work(handler, view, cause, trigger, delivery))
             case ReactionRetried(failed_handler=handler.name, cause_seq=seq):
                 if view.status == "running":
                     await self._route(handler, await self._log.message(seq), trigger, delivery)
         if cause.type in handler.events:
-            await self._once(_Work(handler, view, cause, trigger, delivery))
+            await self._once(Work(handler, view, cause, trigger, delivery))
 
-    async def _resume(self, work: _Work) -> None:
+    async def _resume(self, work: Work) -> None:
         """React to what was acknowledged without work while the run was paused."""
         view, handler, until = work.view, work.handler, work.cause.seq - 1
         if view.status != "running" or not view.paused_before(work.cause.seq):
@@ -191,7 +137,7 @@ class Reactions:
 
         async def one(cause: Recorded) -> None:
             async with room:
-                await self._once(_Work(handler, view, cause, work.trigger, work.delivery))
+                await self._once(Work(handler, view, cause, work.trigger, work.delivery))
 
         outcomes = await asyncio.gather(*(one(cause) for cause in left), return_exceptions=True)
         for outcome in outcomes:
@@ -200,7 +146,7 @@ class Reactions:
 
     # --- one reaction ---------------------------------------------------------------------------------------------
 
-    async def _once(self, work: _Work) -> None:
+    async def _once(self, work: Work) -> None:
         """Never two reactions of one handler to one cause at a time in this process."""
         while work.key in self._running:
             await asyncio.shield(self._running[work.key])
@@ -211,12 +157,15 @@ class Reactions:
             del self._running[work.key]
             ours.set_result(None)
 
-    async def _react(self, work: _Work) -> None:
+    async def _react(self, work: Work) -> None:
         view, delivery = work.view, work.delivery
         if not work.wanted or work.key in view.done:
             return
         old = self._clock() - delivery.stored_at > timedelta(seconds=self._half_window)
         if (old or delivery.deliveries > 1) and await self._stored(work):
+            return
+        if view.crashed[work.key] >= self._settings.max_crashes:
+            await self._set_aside(work)
             return
         began = monotonic()
         effects = await self._call(work)
@@ -224,18 +173,29 @@ class Reactions:
             await self._commit(work, effects)
             view.done.add(work.key)
 
-    async def _stored(self, work: _Work) -> bool:
+    async def _set_aside(self, work: Work) -> None:
+        """A reaction that ends its process again and again waits for a person; the others go on."""
+        cause, name, times = work.cause, work.handler.name, work.view.crashed[work.key]
+        about = "" if cause.task == "-" else f" of {cause.task if cause.attempt == '-' else cause.attempt}"
+        why = f"Its process ended during each of the last {times} tries of {name} at {cause.type}{about}."
+        do = f"Find out why, then `agent0 failures retry {name}-{cause.seq}`, or go on without it: drop."
+        what = ("CrashLoop", f"{why} {do}")
+        failed = self._failed(name, cause, work.trigger, work.delivery.deliveries, what, "", waits=True)
+        await self._committer.commit([failed])
+        work.view.done.add(work.key)
+
+    async def _stored(self, work: Work) -> bool:
         """Look in the log, not in the server's window, which forgets."""
         await work.view.reach_end()
         return work.key in work.view.done
 
-    async def _commit(self, work: _Work, effects: Sequence[Recorded]) -> None:
+    async def _commit(self, work: Work, effects: Sequence[Recorded]) -> None:
         try:
             await self._committer.commit(effects)
         except Agent0Error as error:
             await self._committer.commit([self._failure(work, error)])
 
-    async def _call(self, work: _Work) -> list[Recorded]:
+    async def _call(self, work: Work) -> list[Recorded]:
         """Effects as they will be stored; none where the run was stopped meanwhile."""
         view, task = work.view, asyncio.current_task()
         assert task is not None  # noqa: S101 - always inside a task
@@ -260,11 +220,12 @@ class Reactions:
             view.ended.discard(task)
             probe.end()
 
-    async def _attempt(self, work: _Work) -> list[Recorded]:
+    async def _attempt(self, work: Work) -> list[Recorded]:
         """One call. An error becomes another delivery, or in the end the one effect of this reaction."""
         handler, cause = work.handler, work.cause
         try:
-            events = await handler(cause, await work.view.state_at(cause.seq), self._ports)
+            async with self._turn(work):
+                events = await handler(cause, await work.view.state_at(cause.seq), self._ports)
             return [
                 self._record(e, cause, effect_id(cause.id, handler.name, n), handler.name) for n, e in enumerate(events)
             ]
@@ -272,10 +233,46 @@ class Reactions:
             raise
         except Exception as error:
             hopeless = isinstance(error, Agent0Error) and not error.kind.retryable
-            if hopeless or work.delivery.deliveries >= self._settings.max_deliver:
+            if hopeless or work.view.failed[work.key] + 1 >= self._settings.max_deliver:
                 return [self._failure(work, error)]
+            await self._note(work, "failed", error)
             logging.getLogger(__name__).info("%s will be tried again: %s", cause.subject, error)
             raise RetryError(str(error)) from error
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, work: Work) -> AsyncIterator[None]:
+        """Where processes ended during this reaction: one such at a time, and its beginning is in the log, so that it
+        can be told from those that were merely under way in the same process."""
+        if not work.suspect:
+            yield
+            return
+        async with self._alone:
+            await self._note(work, "begun")
+            try:
+                yield
+            except (DependencyError, asyncio.CancelledError):
+                with contextlib.suppress(Agent0Error, TimeoutError):
+                    async with asyncio.timeout(LEAVE_S):
+                        await self._note(work, "left")
+                raise
+
+    async def _note(
+        self, work: Work, outcome: Literal["begun", "failed", "left"], error: Exception | None = None
+    ) -> None:
+        cause, ended = work.cause, work.noted and outcome != "begun"
+        tried = ReactionTried(
+            cause_id=cause.id,
+            cause_seq=cause.seq,
+            cause_type=cause.type,
+            tried_handler=work.handler.name,
+            outcome=outcome,
+            noted=ended,
+            error=type(error).__name__ if error else "",
+            message=str(error)[:TRACE_CHARS] if error else "",
+        )
+        work.noted = outcome == "begun"
+        (seq,) = await self._committer.commit([self._record(tried, cause)])
+        await work.view.reach(seq)
 
     def _record(self, event: Event, cause: Recorded, id: str = "", handler: str = "") -> Recorded:
         return record(
@@ -287,7 +284,7 @@ class Reactions:
 
     # --- dead letters ---------------------------------------------------------------------------------------------
 
-    def _failure(self, work: _Work, error: Exception) -> Recorded:
+    def _failure(self, work: Work, error: Exception) -> Recorded:
         trace = bare_url("".join(traceback.format_exception(error)))[-TRACE_CHARS:]
         what = (type(error).__name__, bare_url(str(error))[:TRACE_CHARS])
         return self._failed(
@@ -295,7 +292,14 @@ class Reactions:
         )
 
     def _failed(
-        self, handler: str, cause: Recorded, trigger: Recorded, deliveries: int, what: tuple[str, str], trace: str
+        self,
+        handler: str,
+        cause: Recorded,
+        trigger: Recorded,
+        deliveries: int,
+        what: tuple[str, str],
+        trace: str,
+        waits: bool = False,
     ) -> Recorded:
         event = ReactionFailed(
             failure=f"{handler}-{cause.seq}",
@@ -309,6 +313,7 @@ class Reactions:
             message=what[1],
             traceback=trace,
             deliveries=deliveries,
+            waits=waits,
         )
         # A retry that fails again is another fact; the same failure delivered twice is not.
         id = effect_id(f"{trigger.id}/{cause.id}", handler, -1)

@@ -5,14 +5,14 @@ One reader follows each run; everything here is a fold over what that reader saw
 
 import asyncio
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
 from agent0.branches import past_of
 from agent0.errors import TransientError
-from events.alarms import DependencyLost, DependencyRestored, ReactionRetried
+from events.alarms import DependencyLost, DependencyRestored, ReactionRetried, ReactionTried
 from events.base import Recorded
 from events.runs import RunCancelled, RunPaused, RunResumed
 from infra.log import Log
@@ -38,6 +38,10 @@ class RunView:
     def __init__(self, log: Log, run: str, evolve: Evolve) -> None:
         self.run, self.seq, self.state = run, 0, None
         self.done: set[tuple[str, str]] = set()
+        self.failed: Counter[tuple[str, str]] = Counter()
+        """(cause, handler) -> tries that failed."""
+        self.crashed: Counter[tuple[str, str]] = Counter()
+        """(cause, handler) -> beginnings that were noted and that nothing followed."""
         self.lost: set[tuple[str, str]] = set()
         """(dependency, handler) that the log says is waited for."""
         self.tasks: set[asyncio.Task[Any]] = set()
@@ -150,12 +154,22 @@ class RunView:
                 self.ended |= self.tasks
                 for task in self.tasks:
                     task.cancel()
-            case ReactionRetried(cause_id=cause, failed_handler=handler):
-                self.done.discard((cause, handler))
             case DependencyLost(dependency=dependency, waiting=handler):
                 self.lost.add((dependency, handler))
             case DependencyRestored(dependency=dependency, waiting=handler):
                 self.lost.discard((dependency, handler))
+            case ReactionTried() | ReactionRetried() as tried:
+                self._count_try(tried)
+
+    def _count_try(self, tried: ReactionTried | ReactionRetried) -> None:
+        if isinstance(tried, ReactionRetried):
+            key = tried.cause_id, tried.failed_handler
+            self.failed[key] = self.crashed[key] = 0
+            self.done.discard(key)
+        else:
+            key = tried.cause_id, tried.tried_handler
+            self.failed[key] += tried.outcome == "failed"
+            self.crashed[key] += (tried.outcome == "begun") - tried.noted
 
 
 class Views:

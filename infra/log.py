@@ -20,7 +20,7 @@ from agent0.errors import DependencyError, LogError, NotFoundError
 from events.base import TOKEN, Recorded
 from infra.log_aside import SUBJECT as ASIDES
 from infra.log_aside import Asides, decoded, decoded_body, read_asides, seen
-from infra.log_link import ANSWER_S, Link, connect
+from infra.log_link import ANSWER_S, Link, apart, connect
 from infra.log_read import Query, Stored, pull
 from infra.server import Role, Server
 from infra.topology import EVENTS, MAX_MESSAGE
@@ -265,7 +265,7 @@ class Log:
             NotFoundError: there is none, or it cannot be read.
         """
         try:
-            raw = await self._link.client.jsm().get_msg(EVENTS, seq)
+            raw = await apart(self._link.client.jsm().get_msg(EVENTS, seq))
         except NoSuchMessageError as error:
             fix = "Where it should have one: agent0 events verify"
             raise NotFoundError(f"The log has no event {seq}.", fix=fix) from error
@@ -276,7 +276,7 @@ class Log:
     async def newest(self, subject: str) -> tuple[int, bytes]:
         """Sequence and body of the newest event of ``subject``; (0, nothing) where there is none."""
         try:
-            raw = await self._link.client.jsm().get_last_msg(EVENTS, subject)
+            raw = await apart(self._link.client.jsm().get_last_msg(EVENTS, subject))
         except NoSuchMessageError:
             return 0, b""
         except (Error, TimeoutError) as error:

@@ -5,8 +5,8 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from nats.aio.client import Client
 from nats.errors import Error
@@ -17,6 +17,8 @@ from infra.server import Role, Server
 
 CONNECT_S = 10.0
 ANSWER_S = 5.0
+
+T = TypeVar("T")
 
 
 class _StrangerError(Error):
@@ -174,6 +176,20 @@ async def connect(server: Server, role: Role, name: str = "agent0") -> Link:
     if link.client.stranger:
         raise link.usurped()
     raise DependencyError("log", f"{server.url} does not answer.", "Start the server, or correct AGENT0_NATS_URL.")
+
+
+async def apart(asking: Coroutine[Any, Any, T]) -> T:
+    """The result of ``asking``, one of the client's own requests, made in a task of its own.
+
+    The client waits with ``asyncio.wait_for``, which before Python 3.12 loses a cancellation that comes in the same
+    turn as the answer: the task that was to end would go on for ever.
+    """
+    task = asyncio.ensure_future(asking)
+    try:
+        await asyncio.wait([task])
+        return task.result()
+    finally:
+        task.cancel()
 
 
 def reconnecting(link: Link) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from nats.js.errors import APIError, NotFoundError
 
 from agent0.errors import DependencyError, LogError
 from agent0.settings import HandlerSettings, NatsSettings
-from infra.log_link import connect
+from infra.log_link import apart, connect
 from infra.server import Server
 from infra.server_folder import provisioning
 
@@ -120,7 +120,7 @@ class Topology:
             replay_policy=ReplayPolicy.INSTANT,
             filter_subjects=[f"a0.ev.*.*.*.{kind}" for kind in kinds],
             ack_wait=self.handlers.ack_wait_s,
-            max_deliver=self.handlers.max_deliver,
+            max_deliver=-1,  # a process that ends uses up none: the bus itself counts tries that failed
             max_ack_pending=self.in_flight(handler),
         )
 
@@ -161,7 +161,8 @@ peers agreed upon ("smb.truncate: ... s2: unsupported input"), and then takes no
 
 async def init(server: Server, topology: Topology, handlers: Iterable[Reactor], *, change: bool = True) -> None:
     """Make streams and durables; where they exist, apply changed limits, or leave them as they are where ``change`` is
-    false. Doing it twice changes nothing; several processes do it one after another.
+    false (but a bound on deliveries, which earlier versions set, is always lifted). Doing it twice changes nothing;
+    several processes do it one after another.
 
     Raises:
         LogError: an existing stream or durable differs in a field that must not change.
@@ -195,7 +196,7 @@ async def _make(client: Client, topology: Topology, handlers: Iterable[Reactor],
         drift = await _durable_drift(client, on, durable)
         if drift is None:
             await manager.add_consumer(on, durable)
-        elif change and drift:
+        elif drift and (change or set(drift) == {"max_deliver"}):  # earlier versions lost work at a bound
             _refuse(f"consumer {durable.name}", _fixed(drift))
             await manager.add_consumer(on, durable)
 
@@ -240,7 +241,7 @@ def _fixed(drift: Drift) -> Drift:
 async def _stream_drift(client: Client, wanted: StreamConfig) -> Drift | None:
     """Field -> (wanted, found); None where there is no such stream."""
     try:
-        found = (await client.jsm().stream_info(wanted.name or "")).config
+        found = (await apart(client.jsm().stream_info(wanted.name or ""))).config
     except NotFoundError:
         return None
     return _difference(wanted, found)
@@ -248,7 +249,7 @@ async def _stream_drift(client: Client, wanted: StreamConfig) -> Drift | None:
 
 async def _durable_drift(client: Client, stream: str, wanted: ConsumerConfig) -> Drift | None:
     try:
-        found = (await client.jsm().consumer_info(stream, wanted.name or "")).config
+        found = (await apart(client.jsm().consumer_info(stream, wanted.name or ""))).config
     except NotFoundError:
         return None
     if found is None:

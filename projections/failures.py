@@ -56,11 +56,17 @@ def list_failures(db: sqlite3.Connection, run: str = "", status: str = "open", l
     return find(
         db,
         "SELECT run, failure, status, failed_handler, cause_type, cause_task, cause_attempt, error, message,"
-        " deliveries, times, failed FROM failures",
+        " deliveries, times, failed, reason FROM failures",
         {"run": run, "status": status},
         order="failed DESC, failure",
         limit=limit,
     )
+
+
+def list_missing(db: sqlite3.Connection, run: str = "", limit: int | None = None) -> list[Row]:
+    """What runs came out without, newest first: failures that wait for a person, and those that were dropped."""
+    rows = [row for status in ("open", "dropped") for row in list_failures(db, run, status, -1)]
+    return sorted(rows, key=lambda row: str(row["failed"]), reverse=True)[:limit]
 
 
 def show_failure(db: sqlite3.Connection, failure: str) -> Row:

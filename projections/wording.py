@@ -66,6 +66,8 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "CheckpointPromoted": lambda x: f"promoted {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",
     "CheckpointRejected": lambda x: f"rejected {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",
     "ReactionFailed": lambda x: f"gave up {x.failed_handler} of {x.cause_type}: {x.error}: {x.message}",
+    "ReactionTried": lambda x: f"{x.tried_handler} of {x.cause_type} {x.outcome} {x.error} {x.message}".rstrip(),
+    "ReactionDropped": lambda x: f"went on without {x.failed_handler} of {x.cause_type}: {x.reason}",
     "DependencyLost": lambda x: f"{x.waiting} waits for {x.dependency}: {x.message}",
     "PolicyChanged": lambda x: f"{x.profile}: {x.kind} {x.name} {'allowed' if x.allowed else 'denied'} {x.reason}",
     "AlarmRaised": lambda x: f"{x.severity} {x.alarm}: {x.message}",

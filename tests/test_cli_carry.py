@@ -8,13 +8,19 @@ import subprocess
 import sys
 import termios
 import time
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
+from nats.aio.client import Client
 
-from agent0.assembly.world import open_log, open_world, run_handlers
+from agent0.assembly.tables import catch_up
+from agent0.assembly.world import World, open_log, open_world, run_handlers
 from agent0.cli import run as run_commands
+from agent0.cli.progress import Progress
 from agent0.configuration import load
+from projections import Projector
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
 
@@ -45,6 +51,47 @@ async def test_a_stop_while_starting_is_obeyed(tmp_path, monkeypatch):
             done, _ = await asyncio.wait([work], timeout=30)
             assert done, "it goes on as if nothing had been said"
             begun.clear()
+
+
+async def test_a_run_that_is_over_before_its_projector_has_begun_is_left(begun, monkeypatch):
+    """Another process carried it to its end meanwhile: whatever the projector asks the server just then, it ends."""
+    home, run = begun
+    held = load("scripted", {"home": str(home)}, {})
+    request, project = Client.request, Projector.follow
+    over, following, asked = asyncio.Event(), asyncio.Event(), count(1)
+    at = 0
+
+    async def answered(self: Client, *arguments: Any, **more: Any) -> Any:
+        answer = asyncio.ensure_future(request(self, *arguments, **more))
+        if next(asked) == at:
+            answer.add_done_callback(lambda _: over.set())
+        return await asyncio.wait_for(answer, 60)  # as the client itself waits
+
+    async def idle(_: World) -> None:
+        await asyncio.Event().wait()
+
+    async def until_over(*_: object, **__: object) -> Progress:
+        await over.wait()
+        return Progress()
+
+    async def begins(self: Projector, read: Any) -> int:
+        following.set()
+        over.set()  # everything was asked before
+        return await project(self, read)
+
+    monkeypatch.setattr("agent0.assembly.world.run_handlers", idle)
+    monkeypatch.setattr("agent0.cli.live.follow", until_over)
+    monkeypatch.setattr(Projector, "follow", begins)
+    async with open_log(held) as log:
+        await catch_up(held, log)  # so that there is a position to be looked at
+        monkeypatch.setattr(Client, "request", answered)
+        while not following.is_set():
+            at, asked = at + 1, count(1)
+            over.clear()
+            work = asyncio.create_task(run_commands._carried(held, World(held, log, None, {}, {}), run, True))  # type: ignore[arg-type]
+            done, _ = await asyncio.wait([work], timeout=60)
+            assert done, f"it goes on though it was to end at its request {at}"
+    assert at > 5
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])

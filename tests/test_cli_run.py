@@ -285,7 +285,13 @@ def test_failures_are_shown_retried_and_dropped(begun):
     assert call("failures", "retry", "f-one", home=home).code == 0
     assert call("failures", "retry", "f-one", home=home).code == 1
     assert call("failures", "drop", "f-two", "--reason", "no use", home=home).code == 0
-    assert call("failures", "list", "--json", home=home).json == []
+    assert [row["failure"] for row in call("failures", "list", "--json", home=home).json] == ["f-two"]
+    assert call("failures", "list", "--status", "open", "--json", home=home).json == []
+    shown = call("run", "show", run, home=home)
+    assert "f-two (dropped): advance_run at RunStarted: ValueError" in shown.out
+    assert "went on without it (no use)" in shown.out
+    assert "f-one" not in shown.out
+    assert [row["failure"] for row in call("run", "show", run, "--json", home=home).json["failures"]] == ["f-two"]
     statuses = {
         row["failure"]: row["status"] for row in call("failures", "list", "--status", "all", "--json", home=home).json
     }

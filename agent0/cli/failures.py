@@ -16,16 +16,22 @@ Failure = Annotated[str, typer.Argument(metavar="FAILURE", help="Failure id, or 
 @app.command("list")
 def list_(
     run: Annotated[str, typer.Option(help="One run only; LAST for the newest.")] = "",
-    status: Annotated[str, typer.Option(help="open, retried, dropped or all.")] = "open",
+    status: Annotated[
+        str, typer.Option(help="open, retried, dropped, all, or missing: open and dropped ones.")
+    ] = "missing",
     limit: terminal.Limit = 100,
     as_json: terminal.Json = False,
 ) -> None:
-    """Failures, newest first."""
-    from projections.failures import list_failures
+    """Failures, newest first: those that wait for a person (open), and those that the run went on without (dropped)."""
+    from projections.failures import list_failures, list_missing
     from projections.runs import resolve
 
     with terminal.tables() as db:
-        rows = list_failures(db, resolve(db, run) if run else "", "" if status == "all" else status, limit)
+        of = resolve(db, run) if run else ""
+        if status == "missing":
+            rows = list_missing(db, of, limit)
+        else:
+            rows = list_failures(db, of, "" if status == "all" else status, limit)
     seen = ("failure", "run", "status", "failed_handler", "cause_type", "cause_task", "error", "message", "deliveries")
     terminal.table(rows, as_json, seen)
 

@@ -21,6 +21,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     """
     from projections.alarms import list_alarms
     from projections.evaluations import learning_curve, list_evaluations
+    from projections.failures import list_missing
     from projections.runs import show_run
 
     row = show_run(db, run)
@@ -33,6 +34,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         "validation": learning_curve(db, row["run"]),
         "test": [_measured(e) for e in [*_shared(db, row), *done] if e["split"] == "test"],
         "alarms": list_alarms(db, row["run"]),
+        "failures": list_missing(db, row["run"]),
         "targets": _targets(db, row["run"], done, bool(config.get("student", {}).get("tools", True))),
         "config": config,
         "prompts": row["prompts"],
@@ -104,6 +106,20 @@ def rows_for_people(found: dict[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def failures_for_people(found: dict[str, Any]) -> list[str]:
+    """A line a reaction that was given up, and what a person can do about it."""
+    lines = []
+    for one in found["failures"]:
+        about = one["cause_attempt"] if one["cause_attempt"] != "-" else one["cause_task"]
+        where = f" of {about}" if about != "-" else ""
+        what = f"{one['failed_handler']} at {one['cause_type']}{where}: {one['error']}: {one['message']}"
+        done = f"retry or drop it: agent0 failures retry {one['failure']}"
+        if one["status"] == "dropped":
+            done = f"the run went on without it ({one['reason']})"
+        lines.append(f"{one['failure']} ({one['status']}): {what.rstrip('.')}; {done}")
+    return lines
 
 
 def _within(test: dict[str, Any]) -> dict[str, Any]:

@@ -166,7 +166,10 @@ def trouble(recorded: Recorded) -> str:
     """What a person should hear at once; empty for everything else."""
     match recorded.event:
         case alarms.ReactionFailed() as e:
-            return f"{e.failed_handler} gave up on {e.cause_type} {e.cause_task}: {e.error}: {e.message}"
+            what = f"{e.failed_handler} gave up on {e.cause_type} {e.cause_task}: {e.error}: {e.message}"
+            return f"{what} It waits for you: agent0 failures show {e.failure}" if e.waits else what
+        case alarms.ReactionTried(outcome="begun") as e:
+            return f"{e.tried_handler} tries {e.cause_type} (event {e.cause_seq}) again: processes ended during it."
         case alarms.DependencyLost() as e:
             return f"{e.waiting} waits for {e.dependency}: {e.message}"
         case alarms.DependencyRestored() as e:

@@ -335,7 +335,7 @@ def _curve(held: "Settings", db: Any, run: str) -> str:
 
 
 def _tell(found: dict[str, Any]) -> None:
-    from agent0.cli.overview import curve_columns, rows_for_people
+    from agent0.cli.overview import curve_columns, failures_for_people, rows_for_people
 
     names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
     terminal.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")}, False)
@@ -350,6 +350,8 @@ def _tell(found: dict[str, Any]) -> None:
     if found["alarms"]:
         told = [f"{one['alarm']} ({one['severity']}): {one['message']}" for one in found["alarms"]]
         terminal.text("\n".join(["\nAlarms that stand", *told]))
+    if found["failures"]:
+        terminal.text("\n".join(["\nReactions that were given up", *failures_for_people(found)]))
 
 
 def _decide(run: str, event: "Event", allowed: tuple[str, ...], as_json: bool) -> None:

@@ -3,8 +3,10 @@
 import asyncio
 import time
 from collections import Counter
+from dataclasses import replace
 
 import nats
+import nats.errors
 import pytest
 
 from agent0.errors import DependencyError, LogError, OperationError, TransientError
@@ -14,8 +16,13 @@ from events.base import Event, Recorded
 from events.runs import RunCancelled, RunPaused, RunResumed
 from infra import bus as bus_module
 from infra.bus import Bus
+from infra.bus_commit import Committer
+from infra.bus_react import Reactions
+from infra.log import Log
+from infra.topology import Topology, init
 from tests.bus.toys import (
     FINISHED,
+    PATIENCE_S,
     QUICK,
     STARTED,
     State,
@@ -74,18 +81,109 @@ async def test_an_error_that_no_retry_can_mend_is_a_dead_letter_at_once(world: W
     assert failed.event.deliveries == 1 and toy.calls == ["a"]  # type: ignore[attr-defined]
 
 
-async def test_what_kills_every_process_that_takes_it_becomes_a_dead_letter(world: World) -> None:
-    toy = Toy(resolve)
-    await world.provision(toy)
-    await world.put(raised("poison"))
+async def _taken_and_never_answered(world: World, times: int) -> None:
+    """As by processes that end before they answer."""
     subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy", stream="A0_EV")
-    for _ in range(QUICK.max_deliver):  # three processes take it and die before they answer
-        await subscription.fetch(1, timeout=5)
+    for _ in range(times):
+        await subscription.fetch(1, timeout=PATIENCE_S)
     await subscription.unsubscribe()
+
+
+async def test_deliveries_that_ended_with_their_process_use_up_no_try(world: World) -> None:
+    async def fail(cause: Recorded, run: State) -> list[Event]:
+        raise TransientError("No.")
+
+    toy = Toy(fail)
+    await world.provision(toy)
+    await world.put(raised("a"))
+    await _taken_and_never_answered(world, QUICK.max_deliver + 1)
     await world.bus(toy)
     [failed] = await world.until(1, "ReactionFailed")
-    assert failed.event.error == "CrashLoop" and failed.event.failed_handler == "toy"  # type: ignore[attr-defined]
+    assert (failed.event.error, failed.event.waits) == ("TransientError", False)  # type: ignore[attr-defined]
+    assert toy.calls == ["a"] * QUICK.max_deliver
+
+
+async def test_tries_that_failed_count_in_whichever_process(world: World) -> None:
+    async def fail(cause: Recorded, run: State) -> list[Event]:
+        raise TransientError("No.")
+
+    toys = []
+    await world.put(raised("a"))
+    for _ in range(QUICK.max_deliver):
+        toys.append(toy := Toy(fail))
+        bus = await world.bus(toy)
+        await world.until_any(len(toys), "ReactionTried", "ReactionFailed")
+        await world.stop(bus)
+    await world.until(1, "ReactionFailed")
+    assert sum(len(toy.calls) for toy in toys) == QUICK.max_deliver
+
+
+async def test_a_bound_that_an_earlier_version_set_is_lifted_and_what_it_gave_up_waits_for_a_person(
+    world: World,
+) -> None:
+    toy = Toy(resolve)
+    await world.provision(toy)
+    topology = Topology(world.settings.nats, world.settings.handlers)
+    async with await nats.connect(**world.server.options("admin")) as admin:
+        await admin.jsm().add_consumer("A0_EV", replace(topology.durable(toy), max_deliver=3))
+        await world.put(raised("poison"))
+        await _taken_and_never_answered(world, 3)
+        await asyncio.sleep(QUICK.ack_wait_s)
+        with pytest.raises(nats.errors.TimeoutError):  # the server notices when it is asked
+            await _taken_and_never_answered_now(world)
+    await init(world.server, topology, [toy], change=False)
+    await world.bus(toy)
+    [failed] = await world.until(1, "ReactionFailed")
+    assert (failed.event.error, failed.event.waits) == ("CrashLoop", True)  # type: ignore[attr-defined]
     assert toy.calls == []
+    f = failed.event
+    await world.put(event(ReactionRetried(failure=f.failure, cause_id=f.cause_id, cause_seq=1, failed_handler="toy")))  # type: ignore[attr-defined]
+    await world.until(1)
+
+
+async def _taken_and_never_answered_now(world: World) -> None:
+    subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy", stream="A0_EV")
+    try:
+        await subscription.fetch(1, timeout=2)
+    finally:
+        await subscription.unsubscribe()
+
+
+@pytest.mark.parametrize("settings", [Settings(handlers=QUICK.model_copy(update={"max_crashes": 2}))], indirect=True)
+async def test_a_suspect_reaction_that_is_given_back_or_fails_is_no_crash(world: World) -> None:
+    away = True
+
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        if away:
+            raise DependencyError("model")
+        return await resolve(cause, run)
+
+    await world.provision(toy := Toy(ask))
+    await world.put(raised("a"))
+    await _taken_and_never_answered(world, 3)
+    for number in range(1, 4):
+        bus = await world.bus(toy)
+        await world.until_any(2 * number, "ReactionTried")
+        await world.stop(bus, grace_s=0)
+    away = False
+    await world.bus(toy)
+    await world.until(1)
+    assert not await world.stored("ReactionFailed")
+
+
+async def test_what_cannot_even_be_brought_to_its_handler_waits_for_a_person(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def damaged(*_: object) -> None:
+        raise LogError("Event 1 cannot be read.")
+
+    monkeypatch.setattr(Reactions, "_route", damaged)
+    toy = Toy(resolve)
+    await world.put(raised("a"))
+    await world.bus(toy)
+    [failed] = await world.until(1, "ReactionFailed")
+    assert (failed.event.error, failed.event.waits) == ("LogError", True)  # type: ignore[attr-defined]
+    await world.quiet()
 
 
 async def test_an_absent_dependency_uses_up_no_deliveries_and_is_told_once(world: World) -> None:
@@ -249,6 +347,47 @@ async def test_a_cancelled_run_steals_nothing_from_a_new_one(world: World) -> No
 
 
 # --- watching over ourselves ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("odd", [b"", b"no JSON", b"[]", b"{}", b'{"seq": "x"}'])
+async def test_an_answer_that_makes_no_sense_ends_the_process_and_no_reaction_waits(
+    world: World, monkeypatch: pytest.MonkeyPatch, odd: bytes
+) -> None:
+    async def garbled(*_: object) -> bytes:
+        return odd
+
+    asked = asyncio.Event()
+
+    async def unheard(cause: Recorded, run: State) -> list[Event]:
+        monkeypatch.setattr(world.log._link, "request", garbled)
+        if len(toy.calls) == 3:
+            asked.set()
+        await asked.wait()
+        return await resolve(cause, run)
+
+    toy = Toy(unheard)
+    await world.put(*(raised(f"a{n}") for n in range(3)))
+    bus = await world.bus(toy)
+    async with asyncio.timeout(PATIENCE_S):
+        while not world.deaths or bus._reactions.busy():
+            await asyncio.sleep(0.02)
+        with pytest.raises(LogError, match="not stored"):
+            await bus.committer.commit([raised("later")])
+    assert "effects cannot be stored" in world.deaths[0]
+    await world.stop(bus)
+    monkeypatch.undo()
+    await world.bus(Toy(resolve))  # what the next process finds
+    await world.until(3)
+
+
+async def test_what_waits_to_be_stored_when_a_process_stops_does_not_wait_on(log: Log) -> None:
+    committer = Committer(log, 1000)
+    committer.start()
+    waiting = [asyncio.ensure_future(committer.commit([raised(name)])) for name in "ab"]
+    await asyncio.sleep(0.01)
+    await committer.stop()
+    done, _ = await asyncio.wait(waiting, timeout=PATIENCE_S)
+    assert len(done) == 2 and all(one.cancelled() for one in done)
 
 
 async def test_a_deleted_durable_ends_the_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

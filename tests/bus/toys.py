@@ -17,6 +17,9 @@ from infra.log import Log
 from infra.server import Server
 from infra.topology import Topology, init
 
+PATIENCE_S = 90.0
+"""How long a test waits for what must come: as long as a machine five times slower takes, and more."""
+
 React = Callable[[Recorded, Any], Awaitable[list[Event]]]
 
 
@@ -101,15 +104,21 @@ class World:
 
     async def until(self, number: int, kind: str = "AlarmResolved", run: str = "r1") -> list[Recorded]:
         """Wait for ``number`` events of a kind; exactly so many are there at the end."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while len(found := await self.stored(kind, run)) < number:
                 await asyncio.sleep(0.02)
         assert len(found) == number
         return found
 
+    async def until_any(self, number: int, *kinds: str) -> None:
+        """Wait for at least ``number`` events of these kinds together."""
+        async with asyncio.timeout(PATIENCE_S):
+            while sum([len(await self.stored(kind)) for kind in kinds]) < number:
+                await asyncio.sleep(0.02)
+
     async def quiet(self) -> None:
         """Wait until every durable is drained."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not all([await bus.idle() for bus in self.buses]):
                 await asyncio.sleep(0.02)
 
