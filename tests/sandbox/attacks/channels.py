@@ -34,7 +34,7 @@ def sensed():
 """
 
 attack(
-    "H01-lock-what-all-share",
+    "C01-lock-what-all-share",
     "python",
     f"""{SHARED}
 found = sensed()
@@ -43,7 +43,7 @@ print('ESCAPE' if found else 'BLOCKED', found)
     prints="BLOCKED",
 )
 attack(
-    "H02-lock-while-a-thread-swaps-the-file",
+    "C02-lock-while-a-thread-swaps-the-file",
     "python",
     r"""
 import fcntl, os, threading
@@ -56,7 +56,7 @@ def swap():
 done = []
 threading.Thread(target=swap).start()
 seen = 0
-for i in range(300):
+for i in range(100):
     try:
         fcntl.flock(target, fcntl.LOCK_SH | fcntl.LOCK_NB)
         seen += 1
@@ -66,9 +66,10 @@ done.append(1)
 print('ESCAPE' if seen else 'BLOCKED', seen)
 """,
     prints="BLOCKED",
+    wall=30,
 )
 attack(
-    "H03-share-descriptors-with-another-process",
+    "C03-share-descriptors-with-another-process",
     "python",
     r"""
 for flags in (0x400 | 17, 0x400 | 0x100 | 17, 0x400 | 0x4000 | 17):
@@ -81,7 +82,7 @@ for flags in (0x400 | 17, 0x400 | 0x100 | 17, 0x400 | 0x4000 | 17):
     prints="BLOCKED",
 )
 attack(
-    "H04-lease-notice-and-hint-on-what-all-share",
+    "C04-lease-notice-and-hint-on-what-all-share",
     "python",
     r"""
 import fcntl
@@ -103,7 +104,7 @@ print('ESCAPE' if bad else 'BLOCKED', bad)
     prints="BLOCKED",
 )
 attack(
-    "H05-times-of-what-all-share",
+    "C05-times-of-what-all-share",
     "python",
     r"""
 import os
@@ -125,7 +126,7 @@ print('ESCAPE' if bad else 'BLOCKED', bad)
     prints="BLOCKED",
 )
 attack(
-    "H06-which-pages-are-in-memory",
+    "C06-which-pages-are-in-memory",
     "python",
     r"""
 import os
@@ -148,7 +149,7 @@ print('ESCAPE' if bad else 'BLOCKED', bad)
     prints="BLOCKED",
 )
 attack(
-    "H07-queues-segments-watches-keys",
+    "C07-queues-segments-watches-keys",
     "python",
     r"""
 bad = []
@@ -182,7 +183,7 @@ print('ESCAPE' if bad else 'BLOCKED', bad)
     prints="BLOCKED",
 )
 attack(
-    "H08-locks-without-end",
+    "C08-locks-without-end",
     "python",
     r"""
 import fcntl, os
