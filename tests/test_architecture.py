@@ -62,7 +62,7 @@ OUTSIDERS = {
     "prometheus_client": ("agent0/assembly/metrics.py",),
     "pydantic": (
         "events/*",
-        "agent0/settings.py",
+        "agent0/settings/*",
         "agent0/configuration.py",
         "agent0/tools/*",
         "infra/server.py",
@@ -101,7 +101,7 @@ WORLDLY = {
 }
 """Parts of the standard library that pure rooms do without; ``events.base`` names events by time."""
 
-ENVIRONMENT = ("agent0/settings.py", "agent0/configuration.py", "agent0/cli/terminal.py", "infra/*")
+ENVIRONMENT = ("agent0/settings/*", "agent0/configuration.py", "agent0/cli/terminal.py", "infra/*")
 """Settings read it, a terminal asks its width, and ``infra`` makes children's environments from nothing."""
 
 

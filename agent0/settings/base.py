@@ -1,0 +1,23 @@
+"""What all settings are made of: frozen, without unknown keys, numbers finite."""
+
+from pydantic import BaseModel, ConfigDict
+
+LARGEST = 2**63 - 1
+"""What a table's column holds; a larger number could be recorded, but never be shown."""
+
+
+_ADDRESS = r"(nats|tls|wss?)://([^\s@/,]*@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?/?"
+
+
+ADDRESSES = rf"^({_ADDRESS}(\s*,\s*{_ADDRESS})*)?$"
+"""Of servers, as NATS wants them: ``nats://host:4222,nats://other:4222``."""
+
+
+WEB_ADDRESS = r"^(https?://[^\s@]+)?$"
+"""Without user and password, which would be shown."""
+
+
+class Frozen(BaseModel):
+    """Unknown keys are errors (a knob that does nothing misleads), and so is a number that is none or has no end."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

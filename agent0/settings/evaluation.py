@@ -1,0 +1,58 @@
+"""Settings of verification, held-out evaluation and monitors."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from agent0.settings.base import LARGEST, Frozen
+from agent0.settings.roles import JudgeConfig
+
+
+class VerificationConfig(Frozen):
+    """What becomes of questions that neither a family nor a program answers, and of verdicts that are undecided."""
+
+    unchecked: str = Field(
+        "refuse",
+        description="questions that no family and no program answers: refuse, panel (several independent checks), "
+        "self_consistency (the majority is right, as in the paper), or a plugin's verifier of several attempts",
+    )
+    undecided: Literal["leave", "ask"] = Field("leave", description="ask: the run waits for agent0 task review")
+    agreeing: int = Field(3, ge=2, le=1000, description="panel: attempts that must say the same")
+    agreement: float = Field(0.6, gt=0.5, le=1, description="panel: and their share of all attempts")
+    judge: JudgeConfig = JudgeConfig()
+    edition: int = Field(2, ge=1, le=2, description="1: as earlier versions decided, where 6*7 was an answer for 42")
+
+
+class EvaluationConfig(Frozen):
+    """Held-out scoring. Nothing is ever chosen on test."""
+
+    validation: int = Field(150, ge=1, le=1_000_000, description="tasks scored after each checkpoint")
+    test: int = Field(300, ge=0, le=1_000_000, description="tasks scored for the first and the last checkpoint only")
+    seed: int = Field(20260101, ge=0, le=LARGEST, description="draws the sets")
+    levels: tuple[int, ...] = Field((), description="levels scored; empty: all")
+    checked: int = Field(
+        0, ge=0, le=1000, description="sampled attempts at an item that can be checked, until one is right; 0: none"
+    )
+    forced_tool: bool = Field(True, description="score the untrained base with its tool forced, too")
+    gate: Literal["no_worse", "better", "open"] = Field(
+        "no_worse", description="no_worse refuses a proven or large loss; better wants a proven gain; open: no refusal"
+    )
+    margin: float = Field(0.05, ge=0, description="no_worse: validation accuracy below the best one's, at most")
+    calibration: float = Field(
+        0.05, ge=0, le=1, description="no_worse: proven rise of the Brier score, unless so is a gain; 1: any rise"
+    )
+
+
+Action = Literal["off", "alarm", "pause", "rollback"]
+"""What a guard does: rollback goes back to the best checkpoint before the present one, and raises the alarm, too."""
+
+
+class GuardConfig(Frozen):
+    """What watches a run. An alarm is raised where a condition begins to hold and resolved where it no longer does."""
+
+    labels: Action = Field("alarm", description="majority answers are mostly wrong, or are getting worse")
+    collapse: Action = Field("alarm", description="the student grows too sure, too brief, too uniform or falls silent")
+    plateau: Action = Field("alarm", description="validation has not risen for guards.patience iterations")
+    drift: Action = Field("alarm", description="what is paid rises while validation falls")
+    divergence: Action = Field("alarm", description="the teacher's tasks are beyond the student, or beneath it")
+    patience: int = Field(3, ge=2, le=1000, description="iterations that plateau, drift and divergence look back on")

@@ -1,0 +1,106 @@
+"""Settings of a process: the log, handlers, sandbox, web, MCP servers, benchmarks, models."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr
+
+from agent0.settings.base import ADDRESSES, LARGEST, WEB_ADDRESS, Frozen
+
+
+class NatsSettings(Frozen):
+    """The log's server. Empty url: an embedded nats-server with its data under ``home``."""
+
+    url: str = Field("", pattern=ADDRESSES, description="external server; AGENT0_NATS_URL sets it")
+    user: str = Field("", description="user of the external server")
+    password: SecretStr = Field(SecretStr(""), description="its password (environment or file only)")
+    credentials: Path | None = Field(None, description="NATS .creds file")
+    tls_ca: Path | None = Field(None, description="CA file for TLS")
+    replicas: int = Field(1, ge=1, le=5, description="stream replicas (a cluster: 3)")
+    duplicate_window_s: float = Field(
+        600, gt=0, le=31_536_000, description="server-side deduplication window; fixed at log init"
+    )
+    max_bytes: int = Field(8 << 30, gt=0, le=LARGEST, description="largest size of the event stream")
+    seal_every: int = Field(5000, ge=1, le=1_000_000, description="events of a sealed segment of the log, at most")
+
+
+class HandlerSettings(Frozen):
+    """How handler processes consume."""
+
+    ack_wait_s: float = Field(30, gt=0, le=86_400, description="redelivery after a process died")
+    max_deliver: int = Field(10, ge=1, le=1_000_000, description="failed tries before a reaction is given up")
+    max_crashes: int = Field(
+        20,
+        ge=1,
+        le=1_000_000,
+        description="ends of the process during one reaction, after the first 3, before it waits",
+    )
+    retry_delay_s: float = Field(1, gt=0, le=3600, description="first delay before another try; doubles, at most 60 s")
+    in_flight: int = Field(
+        0, ge=0, le=100_000, description="overrides every unordered handler's own bound; 0: as declared"
+    )
+    commit_ms: float = Field(3, ge=0, le=60_000, description="how long effects are gathered into one atomic batch")
+
+
+class SandboxSettings(Frozen):
+    """The student's and the verifier's sandbox."""
+
+    backend: Literal["auto", "zygote-bwrap", "zygote-docker", "bwrap-cold", "docker-cold"] = Field(
+        "auto", description="auto: the first, in this order, that passes its self-test; there is no weaker one"
+    )
+    workers: int = Field(2, ge=1, le=1024, description="zygotes")
+    calls: int = Field(2, ge=1, le=64, description="calls at once on a zygote")
+    queue: int = Field(512, ge=1, le=1_000_000, description="calls that may wait; one more is told busy")
+    wall_s: float = Field(5, gt=0, le=3600, description="wall limit of a call, seconds")
+    verifier_wall_s: float = Field(30, gt=0, le=3600, description="the same for programs that a verifier runs")
+    mem_mib: int = Field(512, ge=64, le=16_777_216, description="memory limit of a call, MiB")
+    recycle_calls: int = Field(1000, ge=1, le=1_000_000, description="a zygote is replaced after this many calls")
+    recycle_s: float = Field(600, ge=1, le=86_400, description="and after this many seconds of use")
+    cgroup: Literal["auto", "never"] = Field(
+        "auto", description="auto: memory is also limited by a cgroup where one may"
+    )
+    engine: Literal["docker", "podman"] = Field("docker", description="container engine of the docker backends")
+    image: str = Field("agent0-sandbox", description="image of the docker backends")
+    runtime: Literal["", "runsc"] = Field("", description="runsc: gVisor under the docker backends")
+
+
+class WebSettings(Frozen):
+    """The outside, for http_request and web_search. Off by default."""
+
+    enabled: bool = Field(False, description="start the proxy process for http_request")
+    timeout_s: float = Field(10, gt=0, le=600, description="one request, redirects included")
+    max_bytes: int = Field(1 << 20, ge=1, le=1 << 30, description="largest body, both ways")
+    redirects: int = Field(3, ge=0, le=20, description="redirects followed; each is checked anew")
+    search: Literal["", "searxng", "brave"] = Field("", description="provider of web_search; empty: off")
+    search_url: str = Field("", pattern=WEB_ADDRESS, description="its server; empty: the provider's own")
+    search_key: SecretStr = Field(SecretStr(""), description="its key (environment or file only)")
+
+
+class McpServer(Frozen):
+    """One MCP server. ``stdio`` servers run in the sandbox; ``http`` ones only where ``trust`` is their digest."""
+
+    transport: Literal["stdio", "http"] = Field("stdio", description="stdio: runs inside the sandbox")
+    command: tuple[str, ...] = Field((), description="stdio: program and arguments")
+    files: Path | None = Field(None, description="stdio: folder laid into its work folder")
+    url: str = Field("", pattern=WEB_ADDRESS, description="http: address")
+    trust: str = Field("", description="sha256 of its tool list; `agent0 tool mcp NAME` shows it")
+
+
+class McpSettings(Frozen):
+    """MCP servers as a source of tools. None by default."""
+
+    servers: dict[str, McpServer] = Field(default_factory=dict, description="name -> server")
+
+
+class BenchmarkSettings(Frozen):
+    """Rows of benchmarks, for scores and so that no task repeats one."""
+
+    folder: Path | None = Field(None, description="folder with the rows; AGENT0_BENCHMARKS sets it")
+
+
+class ModelSettings(Frozen):
+    """Where models run."""
+
+    threads: int = Field(1, ge=1, le=4096, description="torch threads of a model or training process")
+    max_batch: int = Field(256, ge=1, le=1_000_000, description="largest generation batch")
+    ollama_url: str = Field("http://127.0.0.1:11434", description="ollama server")

@@ -1,0 +1,70 @@
+"""Settings of the models that play a role, and of what the student may touch."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from agent0.settings.base import Frozen
+
+
+class ActorConfig(Frozen):
+    """Which model plays a role and how it samples."""
+
+    provider: str = Field("scripted", description="tiny | transformers | ollama | scripted, or a plugin's name")
+    model: str = Field("", description="model name (ollama) or folder (transformers); empty: the provider's default")
+    prompts: str = Field("compact", description="prompt style: a folder of agent0/prompts")
+    temperature: float = Field(1.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
+    top_p: float = Field(1.0, gt=0, le=1, description="nucleus")
+    max_tokens: int = Field(96, ge=1, le=1_000_000, description="tokens a turn")
+    num_ctx: int = Field(8192, ge=128, le=100_000_000, description="context window asked of ollama")
+    timeout_s: float = Field(300, gt=0, le=86_400, description="one model call, seconds")
+    price: tuple[float, float] = Field((0, 0), description="cost of a million tokens read and written; for reports")
+    quantization: Literal["", "4bit"] = Field("", description="transformers only: 4bit needs the qlora extra")
+    device: str = Field("cpu", description="transformers only: cpu, cuda, cuda:1 …")
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
+        "auto", description="transformers only: of weights and activations; auto: fp32 on a CPU, bf16 on a GPU"
+    )
+
+
+class StudentConfig(ActorConfig):
+    """The student besides: its tools and limits."""
+
+    tools: tuple[str, ...] = Field(("python", "sympy"), description="tools it may call")
+    max_turns: int = Field(4, ge=1, le=1000, description="assistant turns an attempt")
+    max_calls: int = Field(4, ge=0, le=1000, description="tool calls an attempt")
+    long_factor: int = Field(6, ge=1, le=100, description="a long task has this many times the turns and calls")
+    tool_seconds: float = Field(
+        60, gt=0, le=86_400, description="tool time an attempt, seconds; then calls are refused"
+    )
+    tool_output: int = Field(65_536, ge=256, le=10_000_000, description="characters of tool output an attempt may read")
+
+
+_SHELL = (
+    "[ awk base64 basename bash bc cat chmod cmp column comm cp cut date diff dirname du echo env expr factor false "
+    "find fold grep gunzip gzip head id join ln ls md5sum mkdir mktemp mv nl nohup numfmt od paste printenv printf "
+    "readlink realpath rev rm rmdir ruff sed seq setsid sh sha256sum shuf sleep sort split stat tac tail tar tee test "
+    "timeout touch tr true uniq wc xargs yes"
+)
+
+
+class PolicyConfig(Frozen):
+    """What the student's tools may touch. For executables and modules the boundary is that nothing else exists."""
+
+    executables: tuple[str, ...] = Field(tuple(_SHELL.split()), description="programs of the shell")
+    modules: tuple[str, ...] = Field(("mpmath", "numpy", "sympy"), description="packages beside the standard library")
+    hosts: tuple[str, ...] = Field((), description="hosts http_request may reach; *.example.org for all below it")
+    methods: tuple[str, ...] = Field(("GET", "HEAD"), description="HTTP methods")
+    sql: tuple[str, ...] = Field(
+        ("ALTER", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "PRAGMA", "REPLACE", "SELECT", "UPDATE", "WITH"),
+        description="first words of statements for sqlite_query",
+    )
+    paths: tuple[str, ...] = Field(("*",), description="work files that file tools may write, as patterns")
+    withheld: tuple[str, ...] = Field((), description="packages that tools bring along (pytest) and may not use")
+
+
+class JudgeConfig(ActorConfig):
+    """A model that is asked whether an answer is right; one vote among others. Off unless a provider is named."""
+
+    provider: str = Field("", description="who judges, named as for run.student; empty: no judge")
+    temperature: float = Field(0.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
+    max_tokens: int = Field(16, ge=1, le=1_000_000, description="tokens a verdict")

@@ -1,0 +1,97 @@
+"""Settings of training: one recipe for each role."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from agent0.settings.base import Frozen
+
+
+class RecipeConfig(Frozen):
+    """Training of one role's adapter."""
+
+    enabled: bool = Field(True, description="train this role at all")
+    objective: str = Field(
+        "adpo", description="adpo | grpo | reinforce | rloo | sft | dpo (the last two: student only) | none"
+    )
+    optimizer: Literal["adamw", "muon"] = Field(
+        "adamw", description="muon: steps of equal size in all directions of a matrix; faster on small models"
+    )
+    lr: float = Field(2.5e-3, gt=0, description="learning rate at the first iteration")
+    lr_final: float = Field(0.2, gt=0, le=1, description="share of lr left at the last iteration (linear)")
+    rank: int = Field(
+        16, ge=0, le=65_536, description="LoRA rank; 0: no LoRA, all weights of a small model (docs/engine.md)"
+    )
+    alpha: int = Field(32, ge=1, le=1_000_000, description="LoRA alpha")
+    minibatch: int = Field(32, ge=1, le=1_000_000, description="trajectories a step")
+    epochs: int = Field(1, ge=1, le=1000, description="passes over the samples")
+    clip_low: float = Field(0.2, gt=0, description="lower clip of the importance ratio")
+    clip_high: float = Field(0.2, gt=0, description="upper clip; adpo: at solve rates from 0.8")
+    clip_bonus: float = Field(
+        0.16, ge=0, description="adpo: added to the upper clip, all of it at solve rates up to 0.3 (released code: 0.1)"
+    )
+    kl: float = Field(0.0, ge=0, description="penalty for leaving the parent (KL, estimated); not for sft and dpo")
+    importance: Literal["sequence", "token"] = Field(
+        "sequence", description="rloo: ratio to the sampling policy of a whole attempt, or of each token (older runs)"
+    )
+    beta: float = Field(0.1, gt=0, description="dpo: how dear it is to leave the parent")
+    replay_steps: int = Field(
+        8, ge=0, le=1_000_000, description="likelihood steps on own verified successes and lessons, an iteration"
+    )
+    replay_iterations: int = Field(3, ge=0, le=1_000_000, description="how many iterations back successes are replayed")
+    lessons: Literal["", "search"] = Field(
+        "", description="student: search: likelihood of its own searches, retraced, instead of replayed successes"
+    )
+    hindsight: bool = Field(True, description="lessons: what a wrong answer really solves is a lesson, too")
+    source: Literal["own", "random", "written", "permuted", "wrong"] = Field(
+        "own", description="lessons = search: its own tries; controls: random derivations in their place, only tries "
+        "written without a mistake, own tries under permuted verdicts, or all under the verdict wrong"
+    )  # fmt: skip
+    explore: float = Field(
+        0.0, ge=0, le=1, description="lessons: share of the iterations, from the first on, without wrong tries in them"
+    )
+    replay_by: Literal["chance", "pattern"] = Field(
+        "chance", description="which successes: any, or balanced over levels and ways to solve"
+    )
+    replay_per_task: int = Field(2, ge=1, le=1000, description="successes of one task that are replayed, at most")
+    weight_decay: float = Field(0.0, ge=0, description="decoupled weight decay")
+    advantage: Literal["group", "centered"] = Field(
+        "group", description="adpo and grpo: divided by the group's deviation, or not"
+    )
+    micro_batch: int = Field(
+        0, ge=0, le=1_000_000, description="trajectories a forward pass, gradients summed; 0: as many as fit by rule"
+    )
+    gradient_checkpointing: Literal["auto", "on", "off"] = Field(
+        "auto", description="compute activations twice rather than keep them; auto: on a GPU"
+    )
+    processes: int = Field(1, ge=1, le=1024, description="training processes, one a GPU, by accelerate launch")
+    on_nan: Literal["skip", "fail"] = Field(
+        "skip", description="too many steps without a finite loss: alarm, or no checkpoint"
+    )
+    nan_share: float = Field(0.1, ge=0, le=1, description="share of such steps that is too many")
+
+    def told(self) -> dict[str, Any]:
+        """As manifests and adapters name it. What later versions added is named only where it is not the default, so
+        that the same training has the same digest under every version."""
+        added = {name for name in LATER if getattr(self, name) == type(self).model_fields[name].default}
+        if self.objective != "rloo" or self.importance == "token":
+            added.add("importance")
+        return self.model_dump(exclude=added)
+
+
+LATER = (
+    "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
+    "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source",
+)  # fmt: skip
+"""Settings of a recipe that earlier versions lack; their defaults are what those versions did. ``importance``, which
+they lack too, was ``token`` then."""
+
+
+class TrainingConfig(Frozen):
+    """Both roles; ``provider`` is the trainer that belongs to the student's model."""
+
+    schedule: Literal["joint", "alternate", "student", "teacher"] = Field(
+        "joint", description="who is trained: both, in turns (teacher first, as in the paper), or one alone"
+    )
+    student: RecipeConfig = RecipeConfig()
+    teacher: RecipeConfig = RecipeConfig()
