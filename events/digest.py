@@ -42,7 +42,8 @@ def _plain(value: object) -> object:
     """One level of a value for JSON; ``asdict`` would copy everything deeply first (10 times slower)."""
     if isinstance(value, frozenset):
         return sorted(value)
-    shown, rules = vars(value), _rules(type(value))
+    kind: type[Any] = type(value)
+    shown, rules = vars(value), _rules(kind)
     if rules:
         shown = shown | {name: rule.seen(shown[name]) for name, rule in rules}
         return {name: held for name, held in shown.items() if held is not _ABSENT}
@@ -50,7 +51,7 @@ def _plain(value: object) -> object:
 
 
 @functools.cache
-def _rules(kind: type) -> tuple[tuple[str, InDigest], ...]:
+def _rules(kind: type[Any]) -> tuple[tuple[str, InDigest], ...]:
     """By field, for those that declare one."""
     told = get_type_hints(kind, include_extras=True)
     return tuple(
