@@ -42,7 +42,7 @@ def _plain(value: object) -> object:
     """One level of a value for JSON; ``asdict`` would copy everything deeply first (10 times slower)."""
     if isinstance(value, frozenset):
         return sorted(value)
-    kind: type[Any] = type(value)
+    kind: Any = type(value)  # a class, which the cache's types do not take for hashable
     shown, rules = vars(value), _rules(kind)
     if rules:
         shown = shown | {name: rule.seen(shown[name]) for name, rule in rules}
