@@ -39,8 +39,8 @@ def test_an_archive_of_a_scripted_run_is_read(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_archives
 def test_an_archive_of_a_run_that_learned_gives_its_adapters_again(tmp_path: Path) -> None:
-    """Bit by bit where the processor's kind is the recorded one; elsewhere sums are rounded otherwise, and the losses
-    agree in four digits."""
+    """Bit by bit where the processor's kind is the recorded one. Elsewhere sums are rounded otherwise, each checkpoint
+    begins where the one before it ended, and the losses agree to one in twenty."""
     home, run = tmp_path / "home", "tiny-7500e5"
     digest = "9dac7e67391c143b3ce0f846bd78d48b757681a1f260d06670e006d5831a7761"
     found_as_recorded(home, "tiny.tar", run, 16154, digest)
@@ -54,7 +54,7 @@ def test_an_archive_of_a_run_that_learned_gives_its_adapters_again(tmp_path: Pat
             assert after["adapter"] == before["adapter"], name
         else:
             losses = [json.loads(one["metrics"])["loss"] for one in (after, before)]
-            assert losses[0] == pytest.approx(losses[1], rel=1e-3, abs=1e-4), name
+            assert losses[0] == pytest.approx(losses[1], rel=0.05, abs=0.01), name
 
 
 def trained(home: Path, run: str) -> dict[str, dict[str, Any]]:

@@ -31,7 +31,7 @@ from infra.log_restore import place_of
 from tests.archive.logs import settings_of
 from tests.archive.test_round_trip import retold
 
-SIZE, BOMB = 64 << 30, 512 << 20
+SIZE, BOMB = 64 << 30, 128 << 20
 DEEP = b"[" * 200_000
 READER = """
 import json, resource, sys
@@ -141,7 +141,7 @@ def deep(path: Path) -> Path:
 
 
 def bomb(path: Path) -> Path:
-    """A segment of a few KiB that unpacks to 512 MiB, and says so."""
+    """A segment of a few KiB that unpacks to 128 MiB, and says so."""
     first = manifest(path)["segments"][0]
     data = archives.zstandard.ZstdCompressor().compressobj(size=BOMB)
     with (path / first["file"]).open("wb") as file:
@@ -236,7 +236,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a pipe for a segment": (piped("segments/*-*20.jsonl.zst"), r"segments/\S+ cannot be read: it is a pipe"),
     "a device for a segment": (endless("segments/*-*20.jsonl.zst"), r"segments/\S+ is behind a symbolic link"),
     "a huge segment": (grown("segments/*-*20.jsonl.zst"), r"segments/\S+ has 68,719,476,736 bytes, and at most"),
-    "a segment that unpacks to 512 MiB": (bomb, r"events 1 to 20 cannot take 536870912 bytes"),
+    "a segment that unpacks to 128 MiB": (bomb, r"events 1 to 20 cannot take 134217728 bytes"),
     "a segment that unpacks to more than it says": (lying, r"is not as large as the manifest says"),
     "a segment elsewhere": (outside, r"'\.\./secret' is no name of events 1 to 20"),
     "a segment many times": (repeated, "no segment holds events 1 to 20"),
