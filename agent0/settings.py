@@ -185,17 +185,15 @@ class RecipeConfig(Frozen):
         """As manifests and adapters name it. What later versions added is named only where it is not the default, so
         that the same training has the same digest under every version."""
         added = {name for name in LATER if getattr(self, name) == type(self).model_fields[name].default}
-        if self.objective != "rloo" or self.importance == "token":
-            added.add("importance")
-        return self.model_dump(exclude=added)
+        ours = self.objective == "rloo" and self.importance != "token"
+        return self.model_dump(exclude=added if ours else {*added, "importance"})
 
 
 LATER = (
     "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
     "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share",
 )  # fmt: skip
-"""Settings of a recipe that earlier versions lack; their defaults are what those versions did. ``importance``, which
-they lack too, was ``token`` then."""
+"""Settings that earlier versions lack; their defaults are what those did. ``importance`` lacks too: ``token`` then."""
 
 
 class TrainingConfig(Frozen):
@@ -286,14 +284,13 @@ class RunConfig(Frozen):
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":
-        """The configuration that a log holds. One that names no edition of its rewards is older than the second, one
-        that names no calibration has a gate that does not look at it, and a recipe that names no importance weighs
-        token by token."""
-        training = dict(plain.get("training", {}))
-        recipes = {role: {"importance": "token"} | training.get(role, {}) for role in ("student", "teacher")}
+        """The configuration that a log holds. One that names no edition of its rewards is older than the second, no
+        calibration: its gate does not look at it, no importance: a recipe weighs token by token."""
+        held = plain.get("training", {})
+        recipes = {role: {"importance": "token"} | held.get(role, {}) for role in ("student", "teacher")}
         older = {"rewards": {"edition": 1}, "evaluation": {"calibration": 1.0}}
-        known = {name: old | plain.get(name, {}) for name, old in older.items()}
-        return cls.model_validate({**plain, **known, "training": training | recipes})
+        known = {name: old | plain.get(name, {}) for name, old in older.items()} | {"training": {**held, **recipes}}
+        return cls.model_validate({**plain, **known})
 
 
 class NatsSettings(Frozen):
