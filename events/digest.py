@@ -42,7 +42,7 @@ def _plain(value: Any) -> object:
     """One level of a value for JSON; ``asdict`` would copy everything deeply first (10 times slower)."""
     if isinstance(value, frozenset):
         return sorted(value)
-    shown, rules = vars(value), _rules(type(value))
+    shown, rules = vars(value), _rules(value.__class__)
     if rules:
         shown = shown | {name: rule.seen(shown[name]) for name, rule in rules}
         return {name: held for name, held in shown.items() if held is not _ABSENT}
