@@ -38,12 +38,11 @@ def digest_of(value: object) -> str:
     return sha256(json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":")))
 
 
-def _plain(value: object) -> object:
+def _plain(value: Any) -> object:
     """One level of a value for JSON; ``asdict`` would copy everything deeply first (10 times slower)."""
     if isinstance(value, frozenset):
         return sorted(value)
-    kind: Any = type(value)  # a class, which the cache's types do not take for hashable
-    shown, rules = vars(value), _rules(kind)
+    shown, rules = vars(value), _rules(value.__class__)
     if rules:
         shown = shown | {name: rule.seen(shown[name]) for name, rule in rules}
         return {name: held for name, held in shown.items() if held is not _ABSENT}
@@ -51,12 +50,12 @@ def _plain(value: object) -> object:
 
 
 @functools.cache
-def _rules(kind: type[Any]) -> tuple[tuple[str, InDigest], ...]:
+def _rules(kind: type) -> tuple[tuple[str, InDigest], ...]:
     """By field, for those that declare one."""
-    told = get_type_hints(kind, include_extras=True)
+    hints = get_type_hints(kind, include_extras=True)
     return tuple(
         (name, rule)
-        for name, hint in told.items()
+        for name, hint in hints.items()
         for rule in getattr(hint, "__metadata__", ())
         if isinstance(rule, InDigest)
     )

@@ -14,27 +14,27 @@ LOG = Path(__file__).parent / "golden" / "states.jsonl.gz"
 """A whole run of an earlier version, without token ids and parts of rewards."""
 
 
-def _told() -> list[Recorded]:
+def _recorded() -> list[Recorded]:
     return [decode(line, seq) for seq, line in enumerate(gzip.decompress(LOG.read_bytes()).splitlines(), 1)]
 
 
 def test_every_digest_that_an_earlier_version_recorded_comes_out_again() -> None:
     state: RunState | None = None
-    digests, recorded, found = dict[str, str](), [], []
-    for told in _told():
-        state = evolve(state, told)
+    digests, stored, found = dict[str, str](), [], []
+    for recorded in _recorded():
+        state = evolve(state, recorded)
         assert state is not None
-        digests[told.id] = state.digest
-        if stored := getattr(told.event, "state_sha", ""):
-            recorded.append(stored)
-            found.append(digests[told.cause])
-    assert len(recorded) == 103 and found == recorded
+        digests[recorded.id] = state.digest
+        if digest := getattr(recorded.event, "state_sha", ""):
+            stored.append(digest)
+            found.append(digests[recorded.cause])
+    assert len(stored) == 103 and found == stored
 
 
 # --- what is left out
 
 
-class Told(Value):
+class Open(Value):
     text: str = ""
     asked: int = 0
     votes: tuple[str, ...] = ()
@@ -47,16 +47,16 @@ class Quiet(Value):
 
 @dataclass(frozen=True)
 class Holder:
-    held: Told | Quiet
+    held: Open | Quiet
     calls: tuple[int, ...] = ()
 
 
 def test_a_field_of_a_nested_value_counts_whatever_its_name_is() -> None:
     """Names that fields of a state use to stay out of its digest mean nothing elsewhere."""
-    seen = [Told(), Told(text="a"), Told(asked=1), Told(votes=("a",))]
-    held = [*map(Holder, seen), Holder(Told(), calls=(1,))]
+    seen = [Open(), Open(text="a"), Open(asked=1), Open(votes=("a",))]
+    held = [*map(Holder, seen), Holder(Open(), calls=(1,))]
     assert len({digest_of(one) for one in held}) == len(held)
-    assert '"text"' in Told().model_dump_json() and digest_of(Told()) != digest_of({"asked": 0, "votes": ()})
+    assert '"text"' in Open().model_dump_json() and digest_of(Open()) != digest_of({"asked": 0, "votes": ()})
 
 
 def test_a_field_that_says_so_is_left_out_always_or_where_it_is_empty() -> None:
