@@ -38,7 +38,8 @@ from events.base import Recorded
 from events.checkpoints import CheckpointTrained
 from tests.clusters import Cluster, publish
 from tests.crashing import ROLES, SHIPPED, SIZES, Kill, Past, Watch, crash, past_of, watching
-from tests.processes import KINDS, Crew, until
+from tests.patience import until
+from tests.processes import KINDS, Crew
 
 ROUND = {"RUN__ITERATIONS": "4", "RUN__TASKS": "8"}
 TINY = {
@@ -104,7 +105,7 @@ async def one_round(seed: int, number: int, each: int, what: str = "round") -> L
             for kind in KINDS:
                 crew.start(kind)
             async with watching(crew, run) as watch:
-                kills = await crash(crew, watch, dict.fromkeys(ROLES, each), f"{seed} {number}", PATIENT_S)
+                kills = await crash(crew, watch, dict.fromkeys(ROLES, each), f"{seed} {number}")
             past = await past_of(crew, run, watch)
             rebuilt = crew.tell("projections", "rebuild", "--verify", "--json")["verified"]
         line = _line(what, past.told, begun)

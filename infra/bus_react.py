@@ -244,8 +244,8 @@ class Reactions:
             yield
             return
         async with self._alone:
-            await self._note(work, "begun")
             try:
+                await self._note(work, "begun")
                 yield
             except (DependencyError, asyncio.CancelledError):
                 with contextlib.suppress(Agent0Error, TimeoutError):
