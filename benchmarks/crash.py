@@ -5,7 +5,7 @@
 
 Each round is one run of the scripted model in separate processes, of which every role is killed again and again, at
 moments drawn from the seed, and the log's server too. Afterwards nothing may be lost or there twice, the tables must be
-those that a rebuild from zero gives, and the run must say what it says in memory, where nobody is killed. Some rounds
+those that a rebuild from zero gives, and the run must say what it says in memory, without kills. Some rounds
 leave handlers and sandboxes as they are shipped, where the work of a killed process comes back after half a minute;
 ``--only shipped`` makes just these, and writes only their part of the page. Then the trainer of the built-in model is
 killed in the middle of its steps (the adapters must be those of one that was left alone), and the leader of a cluster

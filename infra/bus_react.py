@@ -239,7 +239,7 @@ class Reactions:
     @contextlib.asynccontextmanager
     async def _turn(self, work: Work) -> AsyncIterator[None]:
         """Where processes ended during this reaction: one such at a time, and its beginning is in the log, so that it
-        can be told from those that were merely under way in the same process."""
+        stands apart from those that were merely under way in the same process."""
         if not work.suspect:
             yield
             return

@@ -52,9 +52,9 @@ main()
 def begun(crew: Crew, name: str, end: str) -> Iterator["subprocess.Popen[bytes]"]:
     """A process of the handler ``name`` that does ``end`` where it reacts to the attempt ``AT``; killed afterwards."""
     script = SCRIPT.format(name=name, at=AT, end=end)
-    with (crew.home / f"{name}.log").open("ab") as told:
+    with (crew.home / f"{name}.log").open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-c", script], env=crew.env, cwd=crew.home, stdout=told, stderr=told
+            [sys.executable, "-c", script], env=crew.env, cwd=crew.home, stdout=output, stderr=output
         )
     try:
         yield process
@@ -74,19 +74,19 @@ def start(crew: Crew, name: str) -> str:
 async def heard(crew: Crew, run: str, holds: Callable[[list[Recorded]], bool]) -> list[Recorded]:
     """Everything of ``run``, once ``holds``; what could not begin because the log did not answer is begun again."""
     async with asyncio.timeout(PATIENCE_S):
-        while not holds(told := await crew.facts(run)):
+        while not holds(found := await crew.facts(run)):
             crew.revive()
             await asyncio.sleep(0.2)
-    return told
+    return found
 
 
-def of(told: list[Recorded], kind: str) -> list[Recorded]:
-    return [r for r in told if r.type == kind]
+def of(found: list[Recorded], kind: str) -> list[Recorded]:
+    return [r for r in found if r.type == kind]
 
 
-def rewarded(told: list[Recorded]) -> set[str]:
+def rewarded(found: list[Recorded]) -> set[str]:
     """Attempts that have their reward."""
-    return {r.attempt for r in of(told, "RewardAssigned")} - {"-"}
+    return {r.attempt for r in of(found, "RewardAssigned")} - {"-"}
 
 
 @pytest.mark.timeout(1500)
@@ -101,36 +101,38 @@ async def test_thirteen_kills_during_one_reaction_lose_nothing(tmp_path: Path) -
             kills += mark.exists()
             mark.unlink(missing_ok=True)
         crew.start("rewarder")
-        told = await heard(crew, run, lambda told: bool(of(told, "RunFinished")))
+        found = await heard(crew, run, lambda seen: bool(of(seen, "RunFinished")))
         missing = crew.tell("failures", "list", "--json")
-    assert not of(told, "ReactionFailed") and not of(told, "ReactionDropped") and missing == []
-    assert facts(told) == facts(await play(told[0], ports()))
+    assert not of(found, "ReactionFailed") and not of(found, "ReactionDropped") and missing == []
+    assert facts(found) == facts(await play(found[0], ports()))
 
 
 @pytest.mark.timeout(1500)
 async def test_what_ends_every_process_waits_for_a_person_and_the_rest_goes_on(tmp_path: Path) -> None:
     with Crew(tmp_path, **SIZES, HANDLERS__MAX_CRASHES="2") as crew:
         run = start(crew, REWARD)
-        deaths, told = 0, list[Recorded]()
-        while not of(told, "ReactionFailed"):
+        deaths, found = 0, list[Recorded]()
+        while not of(found, "ReactionFailed"):
             with begun(crew, REWARD, "os._exit(9)") as process:
-                told = await heard(crew, run, lambda t: bool(of(t, "ReactionFailed")) or process.poll() is not None)
+                found = await heard(
+                    crew, run, lambda seen: bool(of(seen, "ReactionFailed")) or process.poll() is not None
+                )
                 deaths += process.poll() == 9
-                if of(told, "ReactionFailed"):
-                    told = await heard(crew, run, lambda told: len(rewarded(told)) == 3)
+                if of(found, "ReactionFailed"):
+                    found = await heard(crew, run, lambda seen: len(rewarded(seen)) == 3)
                     assert process.poll() is None, "it goes on with the rest"
         assert 2 <= deaths <= SUSPECT + 2  # a delivery that comes again to a slow process counts, too
-        assert AT not in rewarded(told) and not of(told, "ReactionDropped")
-        (failed,) = of(told, "ReactionFailed")
+        assert AT not in rewarded(found) and not of(found, "ReactionDropped")
+        (failed,) = of(found, "ReactionFailed")
         (named,) = crew.tell("failures", "list", "--json")
         shown = crew.tell("run", "show", run)
         crew.start("rewarder")
         crew.tell("failures", "retry", named["failure"])
-        told = await heard(crew, run, lambda told: bool(of(told, "RunFinished")))
+        found = await heard(crew, run, lambda seen: bool(of(seen, "RunFinished")))
     assert (named["failure"], named["status"], named["error"]) == (failed.event.failure, "open", "CrashLoop")  # type: ignore[attr-defined]
     assert f"last 2 tries of assign_reward at ResultVerified of {AT}" in named["message"]
     assert f"{named['failure']} (open): assign_reward at ResultVerified of {AT}: CrashLoop" in shown
     assert f"agent0 failures retry {named['failure']}" in shown
-    assert rewarded(told) == {r.attempt for r in of(told, "TaskAttempted")}
+    assert rewarded(found) == {r.attempt for r in of(found, "TaskAttempted")}
     quiet = ("ReactionFailed", "ReactionRetried")
-    assert facts([r for r in told if r.type not in quiet]) == facts(await play(told[0], ports()))
+    assert facts([r for r in found if r.type not in quiet]) == facts(await play(found[0], ports()))
