@@ -5,7 +5,7 @@
 
 Each round is one run of the scripted model in separate processes, of which every role is killed again and again, at
 moments drawn from the seed, and the log's server too. Afterwards nothing may be lost or there twice, the tables must be
-those that a rebuild from zero gives, and the run must say what it says in memory, where nobody is killed. Some rounds
+those that a rebuild from zero gives, and the run must say what it says in memory, without kills. Some rounds
 leave handlers and sandboxes as they are shipped, where the work of a killed process comes back after half a minute;
 ``--only shipped`` makes just these, and writes only their part of the page. Then the trainer of the built-in model is
 killed in the middle of its steps (the adapters must be those of one that was left alone), and the leader of a cluster
@@ -38,7 +38,8 @@ from events.base import Recorded
 from events.checkpoints import CheckpointTrained
 from tests.clusters import Cluster, publish
 from tests.crashing import ROLES, SHIPPED, SIZES, Kill, Past, Watch, crash, past_of, watching
-from tests.processes import KINDS, Crew, until
+from tests.patience import until
+from tests.processes import KINDS, Crew
 
 ROUND = {"RUN__ITERATIONS": "4", "RUN__TASKS": "8"}
 TINY = {
@@ -104,7 +105,7 @@ async def one_round(seed: int, number: int, each: int, what: str = "round") -> L
             for kind in KINDS:
                 crew.start(kind)
             async with watching(crew, run) as watch:
-                kills = await crash(crew, watch, dict.fromkeys(ROLES, each), f"{seed} {number}", PATIENT_S)
+                kills = await crash(crew, watch, dict.fromkeys(ROLES, each), f"{seed} {number}")
             past = await past_of(crew, run, watch)
             rebuilt = crew.tell("projections", "rebuild", "--verify", "--json")["verified"]
         line = _line(what, past.told, begun)

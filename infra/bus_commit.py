@@ -69,7 +69,7 @@ class Committer:
             await self._append([r for r in self._group if not r.stored.cancelled()])
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Nobody may wait for a task that has ended."""
+        """Settle what waits for a task that has ended, and end the process where it failed."""
         error = None if task.cancelled() else task.exception()
         waiting = [*self._group, *([self._left] if self._left else [])]
         while not self._queue.empty():

@@ -242,13 +242,13 @@ class Reactions:
     @contextlib.asynccontextmanager
     async def _turn(self, work: Work) -> AsyncIterator[None]:
         """Where processes ended during this reaction: one such at a time, and its beginning is in the log, so that it
-        can be told from those that were merely under way in the same process."""
+        stands apart from those that were merely under way in the same process."""
         if not work.suspect:
             yield
             return
         async with self._alone:
-            await self._note(work, "begun")
             try:
+                await self._note(work, "begun")
                 yield
             except (DependencyError, asyncio.CancelledError):
                 with contextlib.suppress(Agent0Error, TimeoutError):

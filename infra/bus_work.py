@@ -40,7 +40,7 @@ class Delivery(Protocol):
         ...
 
     def working(self) -> AbstractContextManager[None]:
-        """Tell the server regularly that this is still being worked on."""
+        """Say to the server regularly that this is still being worked on."""
         ...
 
 
@@ -55,8 +55,8 @@ class Advisory:
     @classmethod
     def read(cls, body: bytes) -> Self:
         """From the server's own notice."""
-        told = json.loads(body)
-        return cls(told["consumer"], told["stream_seq"], told.get("deliveries", 0))
+        notice = json.loads(body)
+        return cls(notice["consumer"], notice["stream_seq"], notice.get("deliveries", 0))
 
 
 class RetryError(Exception):

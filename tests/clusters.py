@@ -27,6 +27,7 @@ from events.base import Recorded, record
 from infra.log import Log
 from infra.log_link import connect
 from infra.server import ROLES, Server, binary
+from tests.patience import PATIENCE_S
 
 IMAGES = Path(__file__).parents[1] / "infra" / "images"
 NODES = ("nats-1", "nats-2", "nats-3")
@@ -94,7 +95,7 @@ class Cluster:
         """Make the log, as soon as the servers have chosen who of them gives out streams."""
         held = self.settings(home, "admin", **more)
         link = await connect(Server(held.nats), "admin")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while not (await _told(link.client, "$JS.API.INFO")).get("limits"):
                 await asyncio.sleep(0.05)
         await link.close()
@@ -102,14 +103,14 @@ class Cluster:
 
     async def leader(self, log: Log) -> str:
         """The server that takes what is published, once there is one."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while not (name := (await self._members(log)).get("leader")):
                 await asyncio.sleep(0.05)
         return str(name)
 
     async def whole(self, log: Log) -> None:
         """Until every server has everything."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while not self._agree(await self._members(log)):
                 await asyncio.sleep(0.1)
 

@@ -18,7 +18,8 @@ from events.checkpoints import EvaluationRequested
 from handlers.play import play
 from infra import storage
 from projections import position
-from tests.processes import KINDS, PATIENCE_S, Crew, until
+from tests.patience import PATIENCE_S, until
+from tests.processes import KINDS, Crew
 from tests.world import ports
 
 BROKER = "broker"
@@ -216,14 +217,12 @@ class Kill:
     back_s: float | None = None
 
 
-async def harass(
-    crew: Crew, watch: Watch, role: str, kills: int, rng: random.Random, patience_s: float = PATIENCE_S
-) -> list[Kill]:
+async def harass(crew: Crew, watch: Watch, role: str, kills: int, rng: random.Random) -> list[Kill]:
     """Kill ``role`` so often, in the middle of its work as long as there is any; the last moment is drawn."""
     made: list[Kill] = []
     since = -1 if role in ASKED else 1  # the first time anything to do is enough, but a run's beginning is nothing yet
     while len(made) < kills:
-        await watch.until(lambda: watch.at_work(role, len(made), since), f"{role} to be at work", patience_s)  # noqa: B023 - awaited here
+        await watch.until(lambda: watch.at_work(role, len(made), since), f"{role} to be at work")  # noqa: B023 - awaited here
         await asyncio.sleep(rng.uniform(0, SPREAD_S.get(role, 0.15)))
         kill = Kill(role, time.time(), watch.told[-1].seq)
         if role == BROKER:
@@ -235,7 +234,7 @@ async def harass(
         made.append(kill)
         since = watch.done(role)
         if role == "projector":
-            await until(lambda: _seen(crew) >= kill.seq, "the tables to catch up", patience_s)  # noqa: B023 - awaited here
+            await until(lambda: _seen(crew) >= kill.seq, "the tables to catch up")  # noqa: B023 - awaited here
             kill.back_s = time.time() - kill.at
     return made
 
@@ -319,13 +318,10 @@ def _attempts(told: Iterable[Recorded]) -> Counter[tuple[str, str]]:
     return Counter((r.task, r.attempt) for r in told if r.type == "TaskAttempted")
 
 
-async def crash(
-    crew: Crew, watch: Watch, kills: Mapping[str, int], seed: str, patience_s: float = PATIENCE_S
-) -> list[Kill]:
+async def crash(crew: Crew, watch: Watch, kills: Mapping[str, int], seed: str) -> list[Kill]:
     """Kill each role so often, all of them at once, and wait for the run's end."""
     async with asyncio.TaskGroup() as group:
-        rngs = {role: random.Random(f"{seed} {role}") for role in kills}
-        work = [harass(crew, watch, role, often, rngs[role], patience_s) for role, often in kills.items()]
+        work = [harass(crew, watch, role, often, random.Random(f"{seed} {role}")) for role, often in kills.items()]
         tasks = [group.create_task(one) for one in work]
-    await watch.until(lambda: False, "the run to be finished", patience_s)
+    await watch.until(lambda: False, "the run to be finished")
     return sorted((kill for task in tasks for kill in task.result()), key=lambda kill: kill.at)

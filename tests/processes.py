@@ -1,13 +1,10 @@
 """Agent0 as separate processes: started, killed and stopped by a test, in a data folder of their own."""
 
-import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +13,9 @@ from agent0.configuration import load
 from agent0.errors import Kind
 from events.base import Recorded
 from infra.server import Server
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
-PATIENCE_S = 90.0
 
 _NAMED = {
     "teacher": ("propose_task", "screen_task"),
@@ -116,11 +113,3 @@ class Crew:
         """Everything the log holds of ``run``."""
         async with open_log(self.settings, "reader") as log:
             return [recorded async for recorded in log.read(run)]
-
-
-async def until(holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
-    """Wait for ``holds``; look every 20 ms."""
-    deadline = time.monotonic() + patience_s
-    while not holds():
-        assert time.monotonic() < deadline, f"waited {patience_s:.0f} s for {what}"
-        await asyncio.sleep(0.02)

@@ -21,6 +21,7 @@ from agent0.cli import run as run_commands
 from agent0.cli.progress import Progress
 from agent0.configuration import load
 from projections import Projector
+from tests.patience import PATIENCE_S
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
 
@@ -48,7 +49,7 @@ async def test_a_stop_while_starting_is_obeyed(tmp_path, monkeypatch):
             for _ in range(turns):
                 await asyncio.sleep(0)
             work.cancel()
-            done, _ = await asyncio.wait([work], timeout=30)
+            done, _ = await asyncio.wait([work], timeout=PATIENCE_S)
             assert done, "it goes on as if nothing had been said"
             begun.clear()
 
@@ -89,7 +90,7 @@ async def test_a_run_that_is_over_before_its_projector_has_begun_is_left(begun, 
             at, asked = at + 1, count(1)
             over.clear()
             work = asyncio.create_task(run_commands._carried(held, World(held, log, None, {}, {}), run, True))  # type: ignore[arg-type]
-            done, _ = await asyncio.wait([work], timeout=60)
+            done, _ = await asyncio.wait([work], timeout=PATIENCE_S)
             assert done, f"it goes on though it was to end at its request {at}"
     assert at > 5
 
@@ -106,7 +107,7 @@ def test_a_signal_stops_cleanly_and_resume_finishes(tmp_path, number):
         assert process.stderr is not None
         _wait_for("untrained", process)
         process.send_signal(number)
-        _, err = process.communicate(timeout=90)
+        _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + number
     assert "nothing is lost" in err
     run = err.rpartition("agent0 run resume ")[2].strip()
@@ -142,7 +143,7 @@ def test_a_second_ctrl_c_leaves_at_once_and_says_so():
         for words in ("at work", "first words"):
             _wait_for(words, process)
             process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=90)
+        _, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (130, "last words\n")
 
 
@@ -251,7 +252,7 @@ def test_a_run_whose_process_fails_is_paused(tmp_path, monkeypatch):
     assert [row["status"] for row in call("run", "list", "--json", home=tmp_path).json] == ["paused"]
 
 
-def _wait_for(words: str, process: "subprocess.Popen[str]", patience_s: float = 120) -> None:
+def _wait_for(words: str, process: "subprocess.Popen[str]", patience_s: float = PATIENCE_S) -> None:
     assert process.stderr is not None
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:

@@ -22,7 +22,8 @@ from events.values import Artifact
 from infra.artifacts import FileArtifacts
 from infra.log import Log
 from infra.topology import EVENTS
-from tests.processes import KINDS, Crew, until
+from tests.patience import until
+from tests.processes import KINDS, Crew
 from tests.terminal import Said, agent0
 from tests.test_long_attempts import LONG, STORY, World, asked
 from tests.world import small

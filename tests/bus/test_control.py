@@ -1,6 +1,7 @@
 """Failures become facts, pauses keep work, cancelled runs give it up, and a process notices its own end."""
 
 import asyncio
+import contextlib
 import time
 from collections import Counter
 from dataclasses import replace
@@ -22,7 +23,6 @@ from infra.log import Log
 from infra.topology import Topology, init
 from tests.bus.toys import (
     FINISHED,
-    PATIENCE_S,
     QUICK,
     STARTED,
     State,
@@ -34,6 +34,7 @@ from tests.bus.toys import (
     resolve,
     short_window,
 )
+from tests.patience import PATIENCE_S
 
 
 async def test_an_error_is_tried_again_and_in_the_end_a_dead_letter_that_can_be_retried(world: World) -> None:
@@ -81,12 +82,14 @@ async def test_an_error_that_no_retry_can_mend_is_a_dead_letter_at_once(world: W
     assert failed.event.deliveries == 1 and toy.calls == ["a"]  # type: ignore[attr-defined]
 
 
-async def _taken_and_never_answered(world: World, times: int) -> None:
+async def _taken_and_never_answered(world: World, times: int, within_s: float = PATIENCE_S) -> None:
     """As by processes that end before they answer."""
     subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy", stream="A0_EV")
-    for _ in range(times):
-        await subscription.fetch(1, timeout=PATIENCE_S)
-    await subscription.unsubscribe()
+    try:
+        for _ in range(times):
+            await subscription.fetch(1, timeout=within_s)
+    finally:
+        await subscription.unsubscribe()
 
 
 async def test_deliveries_that_ended_with_their_process_use_up_no_try(world: World) -> None:
@@ -128,9 +131,10 @@ async def test_a_bound_that_an_earlier_version_set_is_lifted_and_what_it_gave_up
         await admin.jsm().add_consumer("A0_EV", replace(topology.durable(toy), max_deliver=3))
         await world.put(raised("poison"))
         await _taken_and_never_answered(world, 3)
-        await asyncio.sleep(QUICK.ack_wait_s)
-        with pytest.raises(nats.errors.TimeoutError):  # the server notices when it is asked
-            await _taken_and_never_answered_now(world)
+        async with asyncio.timeout(PATIENCE_S):
+            while not (await admin.jsm().stream_info("A0_ADV")).state.messages:
+                with contextlib.suppress(nats.errors.TimeoutError):  # the server notices when it is asked
+                    await _taken_and_never_answered(world, 1, 0.5)
     await init(world.server, topology, [toy], change=False)
     await world.bus(toy)
     [failed] = await world.until(1, "ReactionFailed")
@@ -139,14 +143,6 @@ async def test_a_bound_that_an_earlier_version_set_is_lifted_and_what_it_gave_up
     f = failed.event
     await world.put(event(ReactionRetried(failure=f.failure, cause_id=f.cause_id, cause_seq=1, failed_handler="toy")))  # type: ignore[attr-defined]
     await world.until(1)
-
-
-async def _taken_and_never_answered_now(world: World) -> None:
-    subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy", stream="A0_EV")
-    try:
-        await subscription.fetch(1, timeout=2)
-    finally:
-        await subscription.unsubscribe()
 
 
 @pytest.mark.parametrize("settings", [Settings(handlers=QUICK.model_copy(update={"max_crashes": 2}))], indirect=True)
@@ -197,7 +193,7 @@ async def test_an_absent_dependency_uses_up_no_deliveries_and_is_told_once(world
     toy = Toy(ask)
     await world.put(*(raised(f"a{n}") for n in range(5)))
     await world.bus(toy)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while len(toy.calls) < 5 + 2 * QUICK.max_deliver:
             await asyncio.sleep(0.02)
     await asyncio.sleep(QUICK.ack_wait_s * 1.5)  # longer than the server waits for an answer
@@ -217,7 +213,7 @@ async def test_another_process_tells_that_a_dependency_is_back(world: World) -> 
     await world.put(raised("a"))
     for _ in range(2):
         bus = await world.bus(toy := Toy(ask))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while len(toy.calls) < 3:
                 await asyncio.sleep(0.02)
         await world.stop(bus, grace_s=0)
@@ -259,7 +255,7 @@ async def test_who_only_waits_for_a_dependency_is_given_back_when_the_process_st
     await world.put(raised("a"), raised("b"))
     bus = await world.bus(toy := Toy(ask))
     await world.until(1, "DependencyLost")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while len(toy.calls) < 2:
             await asyncio.sleep(0.02)
         await world.stop(bus, grace_s=1000)
@@ -337,7 +333,7 @@ async def test_a_cancelled_run_steals_nothing_from_a_new_one(world: World) -> No
     toy = Toy(train, in_flight=1)
     await world.bus(toy)
     await world.put(*(raised(f"a{n}") for n in range(50)))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not toy.calls:
             await asyncio.sleep(0.01)
     await world.put(event(RunCancelled()), raised("new", "r2"))
@@ -395,7 +391,7 @@ async def test_a_deleted_durable_ends_the_process(world: World, monkeypatch: pyt
     await world.bus(Toy(resolve))
     async with await nats.connect(**world.server.options("admin")) as admin:
         await admin.jsm().delete_consumer("A0_EV", "toy")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not world.deaths:
             await asyncio.sleep(0.02)
     assert "no consumer toy" in world.deaths[0]
@@ -419,7 +415,7 @@ async def test_progress_is_lossy_and_no_fact(world: World) -> None:
     last = await world.log.last_seq()
     listening = world.log.watch_live("r1")
     first = asyncio.ensure_future(anext(listening))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not first.done():
             await bus.live("r1", {"tokens": 5})
             await asyncio.sleep(0.01)

@@ -9,12 +9,14 @@ from typing import Any
 import nats
 import pytest
 
+from agent0.settings import Settings
 from events.alarms import AlarmResolved
 from events.base import Event, Recorded, effect_id
 from infra import bus as bus_module
 from infra.bus_react import Reactions
 from tests.bus.toys import (
     FINISHED,
+    QUICK,
     State,
     Toy,
     World,
@@ -23,6 +25,7 @@ from tests.bus.toys import (
     resolve,
     short_window,
 )
+from tests.patience import PATIENCE_S
 
 # --- effects ----------------------------------------------------------------------------------------------------------
 
@@ -168,9 +171,10 @@ async def test_processes_on_one_durable_share_the_work(world: World) -> None:
     assert set(counts.values()) == {1} and all(toy.calls for toy in toys)
 
 
+@pytest.mark.parametrize("settings", [Settings(handlers=QUICK.model_copy(update={"ack_wait_s": 4}))], indirect=True)
 async def test_a_long_reaction_is_delivered_once(world: World) -> None:
     async def long(cause: Recorded, run: State) -> list[Event]:
-        await asyncio.sleep(2.2)
+        await asyncio.sleep(6)  # a busy machine may stand still for seconds
         return await resolve(cause, run)
 
     toy = Toy(long, long=True)
@@ -194,7 +198,7 @@ async def test_a_message_delivered_again_while_it_is_worked_on_waits(
         await handle(self, handler, delivery)
 
     async def until_redelivered(cause: Recorded, run: State) -> list[Event]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while len(deliveries) < 2:
                 await asyncio.sleep(0.02)
         await asyncio.sleep(0.1)
@@ -218,7 +222,7 @@ async def test_what_a_stopped_process_left_is_done_by_another(world: World) -> N
     hanging, working = Toy(hang), Toy(resolve)
     bus = await world.bus(hanging)
     await world.put(*(raised(f"a{n}") for n in range(5)))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while len(hanging.calls) < 5:
             await asyncio.sleep(0.01)
     await world.stop(bus, grace_s=0.05)

@@ -16,9 +16,7 @@ from infra.bus import Bus
 from infra.log import Log
 from infra.server import Server
 from infra.topology import Topology, init
-
-PATIENCE_S = 90.0
-"""How long a test waits for what must come: as long as a machine five times slower takes, and more."""
+from tests.patience import PATIENCE_S
 
 React = Callable[[Recorded, Any], Awaitable[list[Event]]]
 
