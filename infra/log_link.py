@@ -36,7 +36,7 @@ class TrustingClient(Client):
         """What answered instead, at the newest try."""
 
     def _connect_command(self) -> bytes:
-        """What is sent first. The greeting has come, so the other end is held by whoever sent it."""
+        """What is sent first. The greeting has come, so the other end is held by what sent it."""
         transport: Any = self._transport
         writer = transport._io_writer
         ours, theirs = writer.get_extra_info("sockname"), writer.get_extra_info("peername")

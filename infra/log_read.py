@@ -196,7 +196,7 @@ class _Consumer:
         raise LogError("The log lost events.", why, fix)
 
     async def _ask(self) -> None:
-        """Keep two requests open, so that the server never waits for us; or tell it that it may send on."""
+        """Keep two requests open, so that the server never waits for us; or answer that it may send on."""
         pace, self._pace = self._pace, []
         for reply in pace:
             await self._link.client.publish(reply)

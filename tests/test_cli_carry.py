@@ -182,9 +182,9 @@ def test_a_terminal_that_is_closed_ends_work_cleanly_unless_it_is_not_to_hear_of
         command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, preexec_fn=attach
     )
     os.close(theirs)
-    told = b""
-    while b"\n" not in told:
-        told += os.read(ours, 4096)
+    heard = b""
+    while b"\n" not in heard:
+        heard += os.read(ours, 4096)
     os.close(ours)
     if ignored:
         process.send_signal(signal.SIGTERM)

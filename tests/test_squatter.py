@@ -88,8 +88,8 @@ def squatters() -> Iterator[list[Squatter]]:
 
 
 def an_event(n: int) -> Recorded:
-    told = AlarmRaised(alarm=f"a{n}", severity="info", message="m")
-    return record(told, run="r1", time=datetime(2026, 1, 1, tzinfo=UTC))
+    event = AlarmRaised(alarm=f"a{n}", severity="info", message="m")
+    return record(event, run="r1", time=datetime(2026, 1, 1, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("auth", [True, False])
