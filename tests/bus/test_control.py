@@ -24,6 +24,7 @@ from infra.topology import Topology, init
 from tests.bus.toys import (
     FINISHED,
     QUICK,
+    SOON,
     STARTED,
     State,
     Toy,
@@ -33,6 +34,7 @@ from tests.bus.toys import (
     raised,
     resolve,
     short_window,
+    soon_again,
 )
 from tests.patience import PATIENCE_S
 
@@ -92,6 +94,7 @@ async def _taken_and_never_answered(world: World, times: int, within_s: float = 
         await subscription.unsubscribe()
 
 
+@soon_again
 async def test_deliveries_that_ended_with_their_process_use_up_no_try(world: World) -> None:
     async def fail(cause: Recorded, run: State) -> list[Event]:
         raise TransientError("No.")
@@ -121,6 +124,7 @@ async def test_tries_that_failed_count_in_whichever_process(world: World) -> Non
     assert sum(len(toy.calls) for toy in toys) == QUICK.max_deliver
 
 
+@soon_again
 async def test_a_bound_that_an_earlier_version_set_is_lifted_and_what_it_gave_up_waits_for_a_person(
     world: World,
 ) -> None:
@@ -145,7 +149,7 @@ async def test_a_bound_that_an_earlier_version_set_is_lifted_and_what_it_gave_up
     await world.until(1)
 
 
-@pytest.mark.parametrize("settings", [Settings(handlers=QUICK.model_copy(update={"max_crashes": 2}))], indirect=True)
+@pytest.mark.parametrize("settings", [Settings(handlers=SOON.model_copy(update={"max_crashes": 2}))], indirect=True)
 async def test_a_suspect_reaction_that_is_given_back_or_fails_is_no_crash(world: World) -> None:
     away = True
 
@@ -182,6 +186,7 @@ async def test_what_cannot_even_be_brought_to_its_handler_waits_for_a_person(
     await world.quiet()
 
 
+@soon_again
 async def test_an_absent_dependency_uses_up_no_deliveries_and_is_told_once(world: World) -> None:
     away = True
 
@@ -196,7 +201,7 @@ async def test_an_absent_dependency_uses_up_no_deliveries_and_is_told_once(world
     async with asyncio.timeout(PATIENCE_S):
         while len(toy.calls) < 5 + 2 * QUICK.max_deliver:
             await asyncio.sleep(0.02)
-    await asyncio.sleep(QUICK.ack_wait_s * 1.5)  # longer than the server waits for an answer
+    await asyncio.sleep(SOON.ack_wait_s * 1.5)  # longer than the server waits for an answer
     away = False
     await world.until(5)
     [lost], [back] = await world.until(1, "DependencyLost"), await world.until(1, "DependencyRestored")

@@ -121,8 +121,12 @@ class World:
                 await asyncio.sleep(0.02)
 
 
-QUICK = HandlerSettings(retry_delay_s=0.01, ack_wait_s=1, max_deliver=3)
+QUICK = HandlerSettings(retry_delay_s=0.01, ack_wait_s=15, max_deliver=3)
+"""A busy machine may stand still for seconds, and nothing is to be delivered again because of that."""
 
+SOON = QUICK.model_copy(update={"ack_wait_s": 1})
+soon_again = pytest.mark.parametrize("settings", [Settings(handlers=SOON)], indirect=True)
+"""For tests of what is delivered again because nothing was heard of it."""
 
 SHORT_WINDOW = Settings(handlers=QUICK, nats=NatsSettings(duplicate_window_s=1))
 short_window = pytest.mark.parametrize("settings", [SHORT_WINDOW], indirect=True)
