@@ -1,6 +1,7 @@
 """SQLite: how databases are opened, and how a stranger's query is let in without a way to write, wait or flood."""
 
-import pickle
+import base64
+import json
 import signal
 import sqlite3
 import subprocess
@@ -11,9 +12,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from agent0 import errors
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
 
 _REBUILD = "`agent0 projections rebuild` makes the tables anew from the log; nothing is lost."
+_ROOT = Path(__file__).parents[1]
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 _FORBIDDEN_FUNCTIONS = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "printf", "format"}
 """The last two count to any width in one call, which no limit interrupts; round() does for numbers."""
@@ -85,34 +88,43 @@ def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: floa
         ConfigError: it is no single reading statement.
         OperationError: too slow, too large, or the file is damaged.
     """
-    given = pickle.dumps((path, sql, max_rows, timeout_s))
+    given = json.dumps([str(path), sql, max_rows, timeout_s])
     command = [sys.executable, "-sPBc", "from infra.storage import answer_query; answer_query()"]
-    found = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=False)  # noqa: S603 - our own words
+    around = {"PYTHONPATH": str(_ROOT), "LC_ALL": "C.UTF-8"}
+    found = subprocess.run(command, input=given.encode(), stdout=subprocess.PIPE, env=around, check=False)  # noqa: S603
     if found.returncode == -signal.SIGALRM:
         raise _slow(timeout_s)
     if found.returncode:
         why = f"Its process ended with status {found.returncode}."
         raise OperationError("The query was not answered.", why, "Ask for fewer columns or rows.")
-    answer = pickle.loads(found.stdout)  # noqa: S301 - written by our own process
-    if isinstance(answer, tuple):
-        kind, *words = answer
-        raise kind(*words)
-    rows: list[dict[str, Any]] = answer
-    return rows
+    answer = json.loads(found.stdout)
+    if "error" in answer:
+        raise getattr(errors, answer["error"])(*answer["words"])
+    return [{name: _value(held) for name, held in row} for row in answer["rows"]]
 
 
 def answer_query() -> None:
     """The process of one query: reads it from standard input, writes rows or the error, and is killed by the kernel
     where it takes longer than it may."""
-    path, sql, max_rows, timeout_s = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own process
+    path, sql, max_rows, timeout_s = json.load(sys.stdin)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, timeout_s + _SLACK_S)
+    answer: dict[str, Any]
     try:
-        answer: object = _query(path, sql, max_rows, timeout_s)
+        answer = {"rows": [[*row.items()] for row in _query(Path(path), sql, max_rows, timeout_s)]}
     except Agent0Error as error:
-        answer = (type(error), error.what, error.why, error.fix)  # what pickle makes of the error itself lacks these
+        answer = {"error": type(error).__name__, "words": (error.what, error.why, error.fix)}
     signal.setitimer(signal.ITIMER_REAL, 0)
-    sys.stdout.buffer.write(pickle.dumps(answer))
+    json.dump(answer, sys.stdout, default=_plain)
+
+
+def _plain(held: bytes) -> dict[str, str]:
+    """A blob for JSON; every other value of SQLite is its own."""
+    return {"base64": base64.b64encode(held).decode()}
+
+
+def _value(held: Any) -> Any:
+    return base64.b64decode(held["base64"]) if isinstance(held, dict) else held
 
 
 def _slow(timeout_s: float) -> OperationError:

@@ -322,6 +322,12 @@ def experiment(after: int = 0, run: str = "r1") -> list[Recorded]:
         )
     )
     told.tell(alarms.EventRedacted(sha256=sha256("forgotten"), was="TaskProposed"))
+    told.tell(
+        alarms.ReactionTried(
+            cause_id=effect_id("x", "y", 0), cause_seq=7, cause_type="TaskAttempted", tried_handler="verify_result",
+            outcome="failed", error="ValueError", message="no such unit",
+        )
+    )  # fmt: skip
     told.tell(alarms.MessageExcluded(at=7, sha256=sha256("junk"), reason="written by another program"))
     told.tell(alarms.LogContinued(before=100, seal=sha256("sealed"), archive=manifest))
     whole = _Teller(alarms.LOG, 1, 1, 1, 0)

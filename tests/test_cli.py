@@ -245,7 +245,8 @@ def test_nothing_a_model_writes_can_drive_a_terminal(text):
 MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\x1b\x07\x9b\x7f\u200b"
 
 
-def test_marks_that_turn_text_around_are_shown_where_they_are(capsys):
+def test_marks_that_turn_text_around_are_shown_where_they_are(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     shown = "".join(f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in MARKS)
     terminal.text(f"a{MARKS}b\r\nc\td")
     terminal.table([{"answer": MARKS}], as_json=False)

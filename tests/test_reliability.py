@@ -82,7 +82,7 @@ KILL: Line = {"role": "student", "middle": True, "back_s": 1.0, "lost": 0, "twic
 def test_what_is_wrong_is_said(change: Line, words: list[str]) -> None:
     line = {**GOOD, "kills": [KILL], **change}
     assert wrong(line) == words
-    said = page([line], 1000, 0, "today", "0")
+    said = page([line], (1000, 200), 0, "today", "0")
     assert ("What was not as it must be" in said) == bool(words)
     assert all(word in said for word in words)
 
@@ -108,7 +108,9 @@ def test_what_broke_off_is_done_again_under_other_code_and_still_told(tmp_path: 
     assert not done_again(broke, state.lines)
     state.add({**GOOD, "number": 0, "code": "new", "kills": [KILL]})
     assert done_again(broke, state.lines)
-    assert "round 0 under old: did not come to an end; it did under later code" in page(state.lines, 9, 0, "today", "0")
+    assert "round 0 under old: did not come to an end; it did under later code" in page(
+        state.lines, (9, 0), 0, "today", "0"
+    )
 
 
 def test_the_page_says_what_was_found() -> None:

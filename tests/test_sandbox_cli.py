@@ -103,7 +103,7 @@ def test_folders_are_listed_compared_and_restored(held: Settings, manifests: lis
 
 def test_lines_of_small_text_files_are_shown_cleaned(held: Settings, manifests: list[str]) -> None:
     told = sandbox(held, "diff", manifests[0], manifests[1], "--text")
-    assert "-two\n" in told.out and "+[2Jthree" in told.out and "+++ b/new.txt" in told.out
+    assert "-two\n" in told.out and "+\\x1b[2Jthree" in told.out and "+++ b/new.txt" in told.out
     assert "\x1b" not in told.out
     rows = {
         row["path"]: row["diff"] for row in sandbox(held, "diff", manifests[0], manifests[1], "--text", "--json").json

@@ -35,7 +35,7 @@ def test_answers_and_programs_are_counted(tmp_path: Path) -> None:
         {**CODE, "pair_id": "h", "candidate": "def f(x): return object()", "label": "reject"},
     ]
     found = decide(tmp_path, *rows).json
-    assert (found["n"], found["wrong"], found["undecided"]) == (7, ["e"], 1)
+    assert (found["n"], found["wrong"], found["undecided"]) == (7, ["e"], 0)
     assert found["accuracy"] == pytest.approx(6 / 7)
     assert (found["tpr"], found["fpr"]) == (pytest.approx(4 / 5), 0.0)
     assert found["policy"]["n"] == 1

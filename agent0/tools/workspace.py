@@ -37,7 +37,6 @@ class Workspace:
     sandbox: Sandbox
     allowed: Sequence[str] = ()
     policy: PolicyConfig = field(default_factory=PolicyConfig)
-    tools: "Mapping[str, Tool] | None" = None
     web: Web | None = None
     cache: ToolCache | None = None
     seconds: float = 60.0
@@ -48,6 +47,7 @@ class Workspace:
     answer: str | None = None
     subgoals: list[str | None] = field(default_factory=list)
     question: str = ""
+    tools: "Mapping[str, Tool] | None" = None
 
     def __post_init__(self) -> None:
         if self.start is None:
