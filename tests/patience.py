@@ -5,7 +5,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-PATIENCE_S = 300.0
+PATIENCE_S = 600.0
 
 
 async def until(holds: Callable[[], object], what: str, patience_s: float = PATIENCE_S) -> None:
