@@ -351,13 +351,23 @@ def code_rev() -> str:
         found = version("agent0")
     except PackageNotFoundError:
         found = "source"
-    git = Path(__file__).parents[1] / ".git"
+    commit = _commit(Path(__file__).parents[2] / ".git")
+    return f"{found}+{commit[:12]}" if commit else found
+
+
+def _commit(git: Path) -> str:
+    """The commit that a checkout is at, empty where there is no checkout or its ref is packed."""
     try:
+        if git.is_file():  # a work tree besides the first
+            git = Path(git.read_text().strip().removeprefix("gitdir: "))
         head = (git / "HEAD").read_text().strip()
-        commit = (git / head.removeprefix("ref: ")).read_text().strip() if head.startswith("ref: ") else head
+        if not head.startswith("ref: "):
+            return head
+        shared = git / "commondir"
+        refs = git / shared.read_text().strip() if shared.exists() else git
+        return (refs / head.removeprefix("ref: ")).read_text().strip()
     except OSError:
-        return found
-    return f"{found}+{commit[:12]}"
+        return ""
 
 
 def now() -> datetime:
