@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from agent0.comparison import claimed, compare, holm
-from agent0.seeds import mean_of, tested
-from agent0.statistics import wilson
+from agent0.stats.across_seeds import mean_of, tested
+from agent0.stats.intervals import wilson
+from agent0.stats.paired_tests import claimed, compare, holm
 from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
 from events.tasks import TaskAttempted, TaskProposed

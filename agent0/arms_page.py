@@ -8,9 +8,9 @@ from typing import Any
 
 from agent0 import skill_page
 from agent0.arms import CONTROLS, MEASURES, TESTED
-from agent0.comparison import FELL, IMPROVED
 from agent0.grids import grids
 from agent0.markdown import claim, picture, points, shares, span, table
+from agent0.stats.paired_tests import FELL, IMPROVED
 
 Row = Mapping[str, Any]
 ARMS, CURVE = "arms", "curve"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from agent0.calibration import (
+from agent0.confidence import MEANING, SEVERAL
+from agent0.stats.calibrators import (
     Bin,
     Calibrator,
     auroc,
@@ -19,8 +20,7 @@ from agent0.calibration import (
     log_loss,
     reliability,
 )
-from agent0.confidence import MEANING, SEVERAL
-from agent0.fusion import Fusion, Signals, fuse
+from agent0.stats.logistic import Fusion, Signals, fuse
 
 Method = Literal["temperature", "platt", "isotonic", "logistic"]
 SINGLE: tuple[Literal["temperature", "platt", "isotonic"], ...] = ("temperature", "platt", "isotonic")

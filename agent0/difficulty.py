@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from agent0.statistics import wilson
+from agent0.stats.intervals import wilson
 
 Grade = Literal["unknown", "mastered", "easy", "frontier", "hard", "unsolved"]
 BAND = (0.1, 0.9)

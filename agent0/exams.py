@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from agent0.statistics import wilson
+from agent0.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from events.checkpoints import StudentExamined

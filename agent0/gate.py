@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.comparison import Difference, compare, outcomes
 from agent0.settings import EvaluationConfig
 from agent0.state import Checkpoint, Score
+from agent0.stats.paired_tests import Difference, compare, outcomes
 from events.values import PairedTest
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent0.comparison import FELL, IMPROVED, UNSHOWN, compare, outcomes
 from agent0.errors import NotFoundError, OperationError
 from agent0.state import Checkpoint, RunState
+from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, compare, outcomes
 from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
 
 

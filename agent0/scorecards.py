@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent0.comparison import FELL, IMPROVED, UNSHOWN, Difference, compare, holm, pass_at_k
-from agent0.statistics import quantile, wilson
+from agent0.stats.intervals import quantile, wilson
+from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, Difference, compare, holm, pass_at_k
 from events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 
 Key = tuple[str, Mode]

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent0.evidence import confidence
 from agent0.settings import RewardConfig
-from agent0.statistics import quantile, wilson
+from agent0.stats.intervals import quantile, wilson
 from events.checkpoints import CheckpointEvaluated, EvaluationRequested
 from events.values import Artifact
 

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean, pstdev
 from typing import Any
 
-from agent0.analysis.improvement import Claim, Scored, claims
 from agent0.experiments import spearman
-from agent0.statistics import quantile, wilson
+from agent0.stats.claims import Claim, Scored, claims
+from agent0.stats.intervals import quantile, wilson
 from agent0.substitution import Deed
 from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.comparison import Difference, compare, holm, outcomes
 from agent0.errors import ConfigError
 from agent0.settings import RecipeConfig
-from agent0.statistics import wilson
+from agent0.stats.intervals import wilson
+from agent0.stats.paired_tests import Difference, compare, holm, outcomes
 from events.base import sha256
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained
 

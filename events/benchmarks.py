@@ -103,7 +103,7 @@ class CalibratorFitted(Event):
     """One of ``agent0.confidence``, or several with a plus between them."""
     method: Literal["temperature", "platt", "isotonic", "logistic"]
     parameters: tuple[float, ...]
-    """As ``agent0.calibration.Calibrator`` has them; ``logistic``: as ``agent0.fusion.Fusion``."""
+    """As ``agent0.stats.calibrators.Calibrator`` has them; ``logistic``: as ``agent0.stats.logistic.Fusion``."""
     fitted_on: int
     scored_on: int
     ece_before: float

@@ -47,8 +47,8 @@ OUTSIDERS = {
     "nats": ("infra/bus*.py", "infra/log*.py", "infra/topology.py"),
     "numpy": (
         "agent0/novelty.py",
-        "agent0/calibration.py",
-        "agent0/comparison.py",
+        "agent0/stats/calibrators.py",
+        "agent0/stats/paired_tests.py",
         "agent0/decontamination.py",
         "infra/contamination*.py",
         "infra/embedding*.py",

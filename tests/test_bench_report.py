@@ -12,7 +12,7 @@ from agent0.benchmarks import Item
 from agent0.errors import NotFoundError
 from agent0.report.bench_findings import bench_findings
 from agent0.report.bench_page import bench_page
-from agent0.statistics import wilson
+from agent0.stats.intervals import wilson
 from events.base import Event, Recorded, record, sha256
 from events.benchmarks import BenchmarkStarted, ItemScored
 from events.values import Artifact, Usage

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.calibration import Calibrator, brier, ece, ece_interval, fit, log_odds, reliability
+from agent0.stats.calibrators import Calibrator, brier, ece, ece_interval, fit, log_odds, reliability
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agent0.comparison import bootstrap, claimed, compare, detectable, holm, mcnemar, pass_at_k
-from agent0.statistics import quantile, wilson
+from agent0.stats.intervals import quantile, wilson
+from agent0.stats.paired_tests import bootstrap, claimed, compare, detectable, holm, mcnemar, pass_at_k
 
 COUNTS = st.integers(0, 400)
 PERCENT = st.sampled_from([0, 10, 25, 50, 75, 90, 95, 100])

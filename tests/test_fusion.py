@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.calibration import auroc, ece, ece_floor, folds, log_loss, log_odds, sigmoid
 from agent0.candidates import Candidate, Item, fitted, measured
-from agent0.fusion import RIDGE, fuse
+from agent0.stats.calibrators import auroc, ece, ece_floor, folds, log_loss, log_odds, sigmoid
+from agent0.stats.logistic import RIDGE, fuse
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

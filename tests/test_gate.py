@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from agent0.calibration import brier
 from agent0.gate import Verdict, judge
 from agent0.run import RunState, evolve
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state import Checkpoint, Score
+from agent0.stats.calibrators import brier
 from events.base import Event, record
 from events.checkpoints import (
     CheckpointEvaluated,

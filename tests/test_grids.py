@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0 import seeds
 from agent0.arms import CONTROLS, MEASURES, ONE_SEED, Outcome, against, claims, curves, paired, plain, read, told_arms
 from agent0.arms_page import page
 from agent0.assembly.cell import Plan, carry_cell
@@ -28,6 +27,7 @@ from agent0.errors import ConfigError, OperationError
 from agent0.grids import NAME, Arm, Grid, grids
 from agent0.report.grid_page import grid_page
 from agent0.settings import RunConfig
+from agent0.stats import across_seeds
 from events.base import TOKEN
 from events.checkpoints import CheckpointEvaluated
 from infra.server import Server
@@ -157,14 +157,17 @@ def test_the_command_refuses_before_it_begins(tmp_path: Path, words: tuple[str, 
 
 def test_students_distribution_is_that_of_the_tables() -> None:
     for degrees, wanted in ((1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (30, 2.042)):
-        assert seeds.quantile(0.975, degrees) == pytest.approx(wanted, abs=5e-4)
-        assert seeds.share_below(wanted, degrees) == pytest.approx(0.975, abs=1e-4)
-        assert seeds.share_below(-wanted, degrees) == pytest.approx(0.025, abs=1e-4)
-    found = seeds.tested([0.1, 0.2, 0.3])  # t = 0.2 / (0.1 / sqrt 3) = 3.4641 with 2 degrees
+        assert across_seeds.quantile(0.975, degrees) == pytest.approx(wanted, abs=5e-4)
+        assert across_seeds.share_below(wanted, degrees) == pytest.approx(0.975, abs=1e-4)
+        assert across_seeds.share_below(-wanted, degrees) == pytest.approx(0.025, abs=1e-4)
+    found = across_seeds.tested([0.1, 0.2, 0.3])  # t = 0.2 / (0.1 / sqrt 3) = 3.4641 with 2 degrees
     assert found.p == pytest.approx(0.0742, abs=1e-4)
     assert (found.low, found.high) == (pytest.approx(-0.0484, abs=1e-4), pytest.approx(0.4484, abs=1e-4))
-    assert seeds.tested([0.0, 0.0]).p == 1.0 and seeds.tested([0.1, 0.1]).p == seeds.tested([0.3 - 0.2, 0.1]).p == 0.5
-    assert seeds.tested([0.4]) == seeds.SeedTest(None, None, None, None)
+    assert (
+        across_seeds.tested([0.0, 0.0]).p == 1.0
+        and across_seeds.tested([0.1, 0.1]).p == across_seeds.tested([0.3 - 0.2, 0.1]).p == 0.5
+    )
+    assert across_seeds.tested([0.4]) == across_seeds.SeedTest(None, None, None, None)
 
 
 def scored(
@@ -201,7 +204,7 @@ def test_a_claim_holds_over_items_and_over_seeds() -> None:
     assert row["mean"] == pytest.approx(22 / 60) and row["seeds"] == 3 and row["items"] == 60
     assert row["p_items"] == pytest.approx(2 * 0.5**24)  # 24 tasks gained by some seed, none lost
     t = (22 / 60) / ((2 / 60) / 3**0.5)  # standard deviation of 20, 24, 22 is 2
-    assert row["p_seeds"] == pytest.approx(2 * (1 - seeds.share_below(t, 2)))
+    assert row["p_seeds"] == pytest.approx(2 * (1 - across_seeds.share_below(t, 2)))
     assert row["p"] == row["adjusted_p"] == max(row["p_items"], row["p_seeds"]) and row["word"] == "improved"
     (other,) = against(a + b, ["test"], [])
     assert other["word"] == "fell" and other["mean"] == pytest.approx(-row["mean"])

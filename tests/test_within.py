@@ -21,7 +21,7 @@ from agent0.report.plot import plot
 from agent0.report.telling import told
 from agent0.scoring import Item, score
 from agent0.settings import RunConfig
-from agent0.statistics import wilson
+from agent0.stats.intervals import wilson
 from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, EvaluationRequested
 from events.tasks import TaskRequested

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from agent0.answers import normal_form
 from agent0.mistakes import mistake
-from agent0.statistics import wilson
+from agent0.stats.intervals import wilson
 
 SIGN, OFF_BY_ONE, NEAR, ORDER, PART = "sign", "off_by_one", "near_value", "order", "part_of_answer"
 """Classes of wrong values beside those of ``agent0.mistakes``, told from the right answer. ``near_value``: within a

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from agent0.statistics import wilson
+from agent0.stats.intervals import wilson
 
 START, ANSWER = "(start)", "(answer)"
 UNREAD = "(unread)"

@@ -20,7 +20,7 @@ from agent0.ports import Model
 from agent0.prompts import prompt
 from agent0.scorecards import cost, grouped, results, tally
 from agent0.settings import Settings, StudentConfig
-from agent0.statistics import quantile
+from agent0.stats.intervals import quantile
 from events.base import Recorded, effect_id, sha256
 from events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 from events.values import Artifact

@@ -12,7 +12,7 @@ from agent0.grading.kinds import VALUE, kinds
 from agent0.grading.symbolic import compared, settle, warm
 from agent0.ports import Sandbox
 from agent0.programs import Problem, check
-from agent0.statistics import wilson
+from agent0.stats.intervals import wilson
 
 AT_ONCE = 2
 """Decisions at once: as many as the smallest sandbox carries out at once, so that none waits for others in line."""

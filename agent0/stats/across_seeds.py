@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from agent0.comparison import LEVEL
+from agent0.stats.paired_tests import LEVEL
 
 POWER = 0.8
 ROUNDING = 1e-12

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent0.comparison import Difference, compare, holm
+from agent0.stats.paired_tests import Difference, compare, holm
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from operator import mul
 from statistics import fmean, pstdev
 
-from agent0.calibration import log_odds, sigmoid, softplus
+from agent0.stats.calibrators import log_odds, sigmoid, softplus
 
 Signals = Mapping[str, float]
 RIDGE = 1.0

@@ -1,0 +1,1 @@
+"""Statistics of evaluations: intervals, paired tests, calibration. Numbers in, numbers out."""
