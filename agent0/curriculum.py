@@ -2,10 +2,10 @@
 
 import random
 
-from agent0.changing import changed
 from agent0.families import asked
 from agent0.guardrails import broadened, open_arms, stale
-from agent0.state import Arm, RunState, arm_key
+from agent0.state.replace import changed
+from agent0.state.run_state import Arm, RunState, arm_key
 from events.base import sha256
 
 Slot = tuple[str, str, int]

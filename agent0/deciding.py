@@ -4,7 +4,7 @@ from agent0.panel import Evidence, Opinion
 from agent0.ports import Sandbox
 from agent0.run import RunState
 from agent0.settings import VerificationConfig
-from agent0.state import AttemptState, TaskState
+from agent0.state.run_state import AttemptState, TaskState
 from agent0.verifiers import Verdict, credit_of, graded, verifier_for
 from events.alarms import ReactionDropped
 from events.base import Event

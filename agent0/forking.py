@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from agent0.requests import wanted_ids
 from agent0.settings import RunConfig
-from agent0.state import RunState
+from agent0.state.run_state import RunState
 from events.base import Recorded
 from events.runs import RunStarted
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent0.settings import EvaluationConfig
-from agent0.state import Checkpoint, Score
+from agent0.state.run_state import Checkpoint, Score
 from agent0.stats.paired_tests import Difference, compare, outcomes
 from events.values import PairedTest
 

@@ -2,7 +2,7 @@
 
 from agent0.guards import Finding, Guard
 from agent0.settings import Action
-from agent0.state import Checkpoint, RunState
+from agent0.state.run_state import Checkpoint, RunState
 from events.alarms import AlarmRaised, AlarmResolved
 from events.base import Event
 from events.checkpoints import CheckpointRolledBack

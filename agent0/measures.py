@@ -7,7 +7,7 @@ from statistics import fmean
 
 from agent0.answers import normal_form
 from agent0.confidence import agreement
-from agent0.state import AttemptState, RunState, TaskState
+from agent0.state.run_state import AttemptState, RunState, TaskState
 
 MEANING = {
     "tasks": "tasks asked for",

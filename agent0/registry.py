@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from agent0.errors import NotFoundError, OperationError
-from agent0.state import Checkpoint, RunState
+from agent0.state.run_state import Checkpoint, RunState
 from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, compare, outcomes
 from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from agent0 import curriculum
 from agent0.settings import RecipeConfig
-from agent0.state import Checkpoint, RunState, attempt_id, checkpoint_id, task_id
+from agent0.state.run_state import Checkpoint, RunState, attempt_id, checkpoint_id, task_id
 from events import alarms, checkpoints, runs, tasks
 from events.base import Event
 from events.values import Role, Split

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent0.panel import Opinion, Said
 from agent0.panel.opinion import CHECK
-from agent0.state import TaskState
+from agent0.state.run_state import TaskState
 from events.tasks import ResultVerified
 from events.values import Task, Vote
 

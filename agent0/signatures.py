@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from agent0.analysis.diversity import signature
 from agent0.analysis.tool_patterns import Call
-from agent0.state import Made, TaskState
+from agent0.state.run_state import Made, TaskState
 from agent0.usefulness import useful
 from events.base import sha256
 

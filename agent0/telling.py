@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from agent0.attempts import Progress
 from agent0.panel.computation import repeated
 from agent0.ports import Artifacts, Models, Sandbox, Web
-from agent0.state import RunState
+from agent0.state.run_state import RunState
 from agent0.storing import claim, claim_turns, put_progress
 from agent0.student import Conditions, conclude
 from agent0.tools import Tool

@@ -3,7 +3,7 @@ same held-out items let it."""
 
 from agent0.gate import judge
 from agent0.run import RunState
-from agent0.state import Score
+from agent0.state.run_state import Score
 from events.base import Event
 from events.checkpoints import CheckpointEvaluated, CheckpointPromoted, CheckpointRejected
 from handlers import on

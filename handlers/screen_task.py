@@ -6,7 +6,7 @@ from agent0.novelty import Decision, Proposed, decide_batch
 from agent0.ports import Contamination, Embedder, Embedders, History
 from agent0.run import RunState
 from agent0.settings import CurriculumConfig
-from agent0.state import index_digest
+from agent0.state.run_state import index_digest
 from events.alarms import ReactionDropped
 from events.base import Event
 from events.benchmarks import BenchmarksIndexed

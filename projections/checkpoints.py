@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
 from agent0.settings import RecipeConfig
-from agent0.state import BASE
+from agent0.state.run_state import BASE
 from events import checkpoints as facts
 from events.base import Recorded
 from projections.base import Row, as_json, find, projection, select, stamp

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.changing import changed
-from agent0.state import AttemptState, TaskState
+from agent0.state.replace import changed
+from agent0.state.run_state import AttemptState, TaskState
 
 NAMES = [field.name for field in fields(AttemptState)]
 

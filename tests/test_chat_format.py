@@ -16,7 +16,7 @@ from agent0.markup import answer_span, own
 from agent0.parsing import parse_turn
 from agent0.searching import tries
 from agent0.settings import RunConfig
-from agent0.state import RunState, TaskState
+from agent0.state.run_state import RunState, TaskState
 
 ROOT = Path(__file__).parents[1]
 PIECES = ["\\boxed{", "\\boxed {", "\\fbox{", "{", "}", "\\{", "\\}", "\\\\", "3", " ", "x+1", "\n"]

@@ -19,7 +19,7 @@ from agent0.decontamination import Index
 from agent0.errors import ConfigError
 from agent0.run import evolve
 from agent0.settings import CurriculumConfig, Settings
-from agent0.state import index_digest
+from agent0.state.run_state import index_digest
 from events.base import Recorded, record, sha256
 from events.benchmarks import BenchmarksIndexed
 from events.tasks import AttemptRequested, TaskAccepted, TaskRejected

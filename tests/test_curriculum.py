@@ -16,7 +16,7 @@ from agent0.families import families
 from agent0.heldout import heldout
 from agent0.run import evolve
 from agent0.settings import RunConfig
-from agent0.state import Arm, RunState, TaskState, arm_key, attempt_id, task_id
+from agent0.state.run_state import Arm, RunState, TaskState, arm_key, attempt_id, task_id
 from events.base import TOKEN
 from tests.world import small, started
 

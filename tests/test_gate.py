@@ -12,7 +12,7 @@ from scipy import stats
 from agent0.gate import Verdict, judge
 from agent0.run import RunState, evolve
 from agent0.settings import EvaluationConfig, RunConfig
-from agent0.state import Checkpoint, Score
+from agent0.state.run_state import Checkpoint, Score
 from agent0.stats.calibrators import brier
 from events.base import Event, record
 from events.checkpoints import (

@@ -12,7 +12,7 @@ from agent0.guards import guards
 from agent0.measures import MEANING, measure
 from agent0.run import RunState
 from agent0.settings import GuardConfig, RunConfig
-from agent0.state import AttemptState, Checkpoint, Score, TaskState
+from agent0.state.run_state import AttemptState, Checkpoint, Score, TaskState
 from events.alarms import AlarmRaised, AlarmResolved
 from events.checkpoints import CheckpointRolledBack
 from events.runs import RunPaused

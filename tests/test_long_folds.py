@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent0.attempts import Progress
 from agent0.run import RunState, evolve
-from agent0.state import AttemptState, TaskState
+from agent0.state.run_state import AttemptState, TaskState
 from agent0.storing import get_progress, put_progress
 from events import alarms, runs, tasks
 from events.base import record

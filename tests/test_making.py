@@ -16,7 +16,7 @@ from agent0.objectives import Loss, Rows, objectives
 from agent0.objectives.adpo import ambiguity_scale, clip_high
 from agent0.ports import Lesson, Trained, TrainJob
 from agent0.settings import RecipeConfig, RunConfig
-from agent0.state import RunState
+from agent0.state.run_state import RunState
 from events.base import Event, Recorded, record
 from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.experiments import DatasetSelected

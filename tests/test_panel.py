@@ -18,7 +18,7 @@ from agent0.panel.wording import rules_of
 from agent0.ports import GenerateRequest, Generation
 from agent0.run import evolve
 from agent0.settings import JudgeConfig, RunConfig, VerificationConfig
-from agent0.state import AttemptState, RunState, TaskState
+from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.telling import told
 from agent0.verifiers import Verdict, verifier_for
 from events import tasks

@@ -14,7 +14,7 @@ from agent0.model_card import model_card
 from agent0.registry import promotion, rollback, side_by_side
 from agent0.run import RunState, evolve
 from agent0.settings import RecipeConfig, RunConfig
-from agent0.state import Checkpoint, Score
+from agent0.state.run_state import Checkpoint, Score
 from agent0.stats.sequential_test import ENOUGH, e_value, winner
 from events.base import Event, record
 from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained

@@ -15,7 +15,7 @@ from agent0 import repetition
 from agent0.paying import payouts
 from agent0.repetition import ORDER, bleu, distances, shares
 from agent0.settings import RewardConfig, RunConfig
-from agent0.state import AttemptState, RunState, TaskState
+from agent0.state.run_state import AttemptState, RunState, TaskState
 from events.tasks import ResultVerified
 from events.values import Task
 from handlers.assign_reward import assign_reward

@@ -13,7 +13,7 @@ from agent0.paying import payouts
 from agent0.rescoring import Rescored, rescore
 from agent0.reviewing import MOST, PERSON, reviewed, verdicts_of
 from agent0.run import RunState, evolve
-from agent0.state import AttemptState, TaskState
+from agent0.state.run_state import AttemptState, TaskState
 from agent0.verifiers import verifiers
 from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event, Recorded, record

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent0.paying import payouts
 from agent0.run import evolve
 from agent0.settings import RewardConfig, RunConfig
-from agent0.state import RunState, TaskState
+from agent0.state.run_state import RunState, TaskState
 from events.alarms import ReactionDropped
 from events.base import record
 from events.tasks import ResultVerified

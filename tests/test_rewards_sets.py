@@ -13,12 +13,12 @@ from agent0.assembly.world import check_names
 from agent0.configuration import load, profiles
 from agent0.errors import ConfigError
 from agent0.evidence import Deed, gather
-from agent0.ledger import Ledger, Moments, entered
 from agent0.paying import payouts
 from agent0.repetition import bleu, clusters, distances, shares
 from agent0.rewards import rewards
 from agent0.settings import RewardConfig, RunConfig
-from agent0.state import AttemptState, RunState, TaskState
+from agent0.state.reward_history import Ledger, Moments, entered
+from agent0.state.run_state import AttemptState, RunState, TaskState
 from events.tasks import ResultVerified, RewardAssigned, TaskRejected
 from events.values import Task, Trajectory, Vote
 from tests import released

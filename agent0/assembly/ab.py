@@ -15,7 +15,7 @@ from agent0.curriculum import stream
 from agent0.errors import OperationError
 from agent0.run import RunState
 from agent0.settings import Settings
-from agent0.state import BASE, Checkpoint
+from agent0.state.run_state import BASE, Checkpoint
 from agent0.stats.intervals import wilson
 from agent0.stats.sequential_test import e_value, winner
 from events.base import Recorded, sha256

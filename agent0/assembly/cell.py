@@ -19,7 +19,7 @@ from agent0.configuration import load
 from agent0.errors import NotFoundError, OperationError
 from agent0.exams import Exam
 from agent0.settings import RunConfig, Settings
-from agent0.state import BASE
+from agent0.state.run_state import BASE
 from events.base import Event
 from events.checkpoints import StudentExamined
 from events.runs import RunPaused, RunResumed

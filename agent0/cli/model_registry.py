@@ -63,7 +63,7 @@ def card(
 ) -> None:
     """A model card in Markdown: data, making, scores with intervals beside their controls, limits, licence."""
     from agent0.model_card import model_card
-    from agent0.state import BASE
+    from agent0.state.run_state import BASE
     from projections.base import select
     from projections.checkpoints import find_checkpoint, list_exams
     from projections.evaluations import list_evaluations

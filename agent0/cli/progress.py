@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from agent0.run import evolve
-from agent0.state import RunState
+from agent0.state.run_state import RunState
 from events import alarms, checkpoints, runs
 from events.base import Recorded
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agent0.state import Made
+from agent0.state.run_state import Made
 from events.values import Role, Task
 
 HONEST = "honest"

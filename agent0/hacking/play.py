@@ -18,12 +18,12 @@ from agent0.families import families
 from agent0.hacking import HONEST, Attempt, Found, Proposal, Student, Teacher, about, student_policies, teacher_policies
 from agent0.hacking.undone import verdicts
 from agent0.heldout import split_key, split_of
-from agent0.ledger import Ledger, entered
 from agent0.novelty import Archive, Decision, Proposed, decide_batch
 from agent0.paying import payouts
 from agent0.rewards import registered, reward_sets
 from agent0.settings import RewardConfig, RunConfig
-from agent0.state import AttemptState, Made, RunState, TaskState, attempt_id, task_id
+from agent0.state.reward_history import Ledger, entered
+from agent0.state.run_state import AttemptState, Made, RunState, TaskState, attempt_id, task_id
 from agent0.student import plain_output
 from events.base import Event
 from events.tasks import ResultVerified, RewardAssigned, TaskRejected

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from agent0.families import families
 from agent0.hacking import HONEST, Proposal, teacher
-from agent0.state import Made
+from agent0.state.run_state import Made
 from events.values import Task
 
 

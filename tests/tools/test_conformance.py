@@ -13,7 +13,7 @@ from agent0.errors import SandboxUnavailableError
 from agent0.policy import FIELDS, resolve
 from agent0.ports import SandboxCall, SandboxResult
 from agent0.settings import PolicyConfig
-from agent0.state import Made
+from agent0.state.run_state import Made
 from agent0.tools import Example, Tool, call_tool, control_names, tools
 from agent0.tools.answer import LIMIT
 from agent0.tools.cache import ToolCache

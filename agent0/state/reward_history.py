@@ -7,7 +7,7 @@ finished first does not matter.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent0.changing import changed
+from agent0.state.replace import changed
 from events.tasks import RewardAssigned
 
 UNIT = 10**9

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from agent0.ledger import Ledger
 from agent0.settings import RunConfig
+from agent0.state.reward_history import Ledger
 from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
 from events.digest import NEVER, UNLESS_EMPTY, InDigest, always, digest_of
