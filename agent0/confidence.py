@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agent0.answers import normal_form, same
 from agent0.attempts import Solved
+from agent0.grading.normal_form import normal_form, same
 from agent0.markup import answer_span, own, within
 from agent0.ports import Generation
 

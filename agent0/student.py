@@ -8,12 +8,12 @@ known here.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent0.answers import same
 from agent0.attempts import Called, Progress, Solved, generations
 from agent0.confidence import signals
 from agent0.curriculum import stream
 from agent0.errors import ConfigError, TransientError
 from agent0.folders import Keeper, Stored, opened
+from agent0.grading.normal_form import same
 from agent0.parsing import ParsedTurn, parse_turn
 from agent0.ports import Artifacts, GenerateRequest, Model, Sampling, Sandbox, ToolSpec, Web
 from agent0.prompts import Prompt, render

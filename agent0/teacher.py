@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent0.families import families, kind_of
-from agent0.grading.kinds import ANSWER_KIND, kinds
+from agent0.grading.answer_types import ANSWER_KIND, kinds
 from agent0.heldout import task_of
 from agent0.ports import GenerateRequest, Model, Sampling
 from agent0.prompts import Prompt, render

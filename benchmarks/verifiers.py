@@ -28,7 +28,7 @@ from typing import Any
 
 from agent0.benchmarks import Item, chosen, read_items
 from agent0.grading import extract
-from agent0.grading.symbolic import compared, decide, warm
+from agent0.grading.math.symbolic import compared, decide, warm
 from agent0.ports import Sandbox
 from agent0.programs import check
 from agent0.settings import SandboxSettings

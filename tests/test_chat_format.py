@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent0.chat_format import boxed, boxes, plain_boxes, unboxed
 from agent0.evidence import Deed, gather
 from agent0.grading import extract
-from agent0.grading.cleaning import clean
+from agent0.grading.math.cleaning import clean
 from agent0.markup import answer_span, own
 from agent0.parsing import parse_turn
 from agent0.searching import tries

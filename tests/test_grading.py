@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.grading import extract, grade
-from agent0.grading.kinds import grade_as, kinds
+from agent0.grading.answer_types import grade_as, kinds
+from agent0.grading.math.parser import UnreadableError, read
+from agent0.grading.math.units import cut_unit
 from agent0.grading.pairs import read_pairs
-from agent0.grading.reading import UnreadableError, read
-from agent0.grading.units import cut_unit
 
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
 needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")

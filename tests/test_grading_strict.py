@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.grading import grade
-from agent0.grading.asking import question
-from agent0.grading.forms import form_of
+from agent0.grading.math.fallback import question
+from agent0.grading.math.forms import form_of
 
 OWN = Path(__file__).parent / "data" / "answer_pairs.jsonl"
 GOLDS = [

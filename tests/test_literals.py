@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent0.families import Step, families
 from agent0.grading import grade
-from agent0.grading.kinds import left_undone
+from agent0.grading.answer_types import left_undone
 from agent0.grading.literals import is_literal
 from agent0.heldout import task_of
 from agent0.ports import SandboxCall, SandboxResult

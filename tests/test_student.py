@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agent0.answers import same
 from agent0.attempts import Solved
 from agent0.errors import ConfigError, SandboxUnavailableError, TransientError
 from agent0.families import families
 from agent0.folders import Scratch
+from agent0.grading.normal_form import same
 from agent0.heldout import task_of
 from agent0.parsing import format_call
 from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.answers import normal_form
 from agent0.confidence import agreement
 from agent0.families import Family, families
+from agent0.grading.normal_form import normal_form
 from agent0.heldout import task_of
 from agent0.panel import Evidence
 from agent0.ports import Sandbox, SandboxCall, SandboxResult

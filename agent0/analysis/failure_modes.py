@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from agent0.answers import normal_form
+from agent0.grading.normal_form import normal_form
 from agent0.mistakes import mistake
 from agent0.stats.intervals import wilson
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agent0.benchmarks import Item
 from agent0.grading import Grade, extract, grade
-from agent0.grading.forms import fold
+from agent0.grading.math.forms import fold
 from agent0.ports import Sandbox
 
 TRIES = 200

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.answers import normal_form
 from agent0.cli import terminal
+from agent0.grading.normal_form import normal_form
 
 if TYPE_CHECKING:
     from events.base import Event

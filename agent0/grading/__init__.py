@@ -8,15 +8,15 @@ algebra (the sine of a sum), is undecided here: a symbolic engine may be asked, 
 import re
 from dataclasses import dataclass
 
-from agent0.grading.algebra import TooLargeError, rational
-from agent0.grading.asking import costly, question
-from agent0.grading.cleaning import Clean, clean
-from agent0.grading.comparing import equal
 from agent0.grading.extraction import extract
-from agent0.grading.forms import Expression, Form, Group, fold, form_of
-from agent0.grading.letters import letter_of
-from agent0.grading.reading import UnreadableError, read
-from agent0.grading.units import one_unit
+from agent0.grading.math.algebra import TooLargeError, rational
+from agent0.grading.math.cleaning import Clean, clean
+from agent0.grading.math.comparing import equal
+from agent0.grading.math.fallback import costly, question
+from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
+from agent0.grading.math.letters import letter_of
+from agent0.grading.math.parser import UnreadableError, read
+from agent0.grading.math.units import one_unit
 
 __all__ = ["Grade", "extract", "grade", "guard"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from agent0.errors import ConfigError
 from agent0.grading import Grade
-from agent0.grading.kinds import VALUE, kinds
-from agent0.grading.symbolic import compared, settle, warm
+from agent0.grading.answer_types import VALUE, kinds
+from agent0.grading.math.symbolic import compared, settle, warm
 from agent0.ports import Sandbox
 from agent0.programs import Problem, check
 from agent0.stats.intervals import wilson

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from agent0.answers import normal_form, same
 from agent0.families import families
+from agent0.grading.normal_form import normal_form, same
 from agent0.hacking import HONEST, Attempt, Found, Proposal, Student, Teacher, about, student_policies, teacher_policies
 from agent0.hacking.undone import verdicts
 from agent0.heldout import split_key, split_of

@@ -10,8 +10,8 @@ import pkgutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from agent0.answers import normal_form
-from agent0.grading.kinds import grade_as
+from agent0.grading.answer_types import grade_as
+from agent0.grading.normal_form import normal_form
 from agent0.settings import VerificationConfig
 from events.values import Task, Vote
 

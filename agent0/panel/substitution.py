@@ -4,11 +4,12 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from agent0.grading import algebra, guard
-from agent0.grading.algebra import Quotient, TooLargeError, UndefinedError
-from agent0.grading.cleaning import clean
-from agent0.grading.forms import Expression, Form, Group, Relation, form_of
-from agent0.grading.reading import UnreadableError, read
+from agent0.grading import guard
+from agent0.grading.math import algebra
+from agent0.grading.math.algebra import Quotient, TooLargeError, UndefinedError
+from agent0.grading.math.cleaning import clean
+from agent0.grading.math.forms import Expression, Form, Group, Relation, form_of
+from agent0.grading.math.parser import UnreadableError, read
 from agent0.panel import Case, Said, check
 
 _CUTS = re.compile(r"\b(?!sin|cos|tan|log|ln|sqrt|exp)[A-Za-z]{2,}\b|[:;,?!$\n]|\.(?!\d)")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent0.grading import Grade
-from agent0.grading.kinds import left_undone
-from agent0.grading.symbolic import decide
+from agent0.grading.answer_types import left_undone
+from agent0.grading.math.symbolic import decide
 from agent0.panel import Evidence
 from agent0.ports import Sandbox
 from events.values import Task, Vote

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent0.grading.kinds import ANSWER_KIND
+from agent0.grading.answer_types import ANSWER_KIND
 from agent0.panel import Evidence
 from agent0.ports import Sandbox, SandboxCall
 from agent0.verifiers import Verdict, compared, verifier

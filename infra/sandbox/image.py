@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from agent0.grading import symbolic
+from agent0.grading.math import symbolic
 from agent0.ports import Root
 from agent0.settings import SandboxSettings
 from agent0.tools import run_tests

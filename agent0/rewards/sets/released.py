@@ -4,7 +4,7 @@ Mended nowhere on purpose: the teacher's answer is cut to its last character, to
 own text, nothing keeps the sum from being negative, and format is no factor.
 """
 
-from agent0.answers import same
+from agent0.grading.normal_form import same
 from agent0.rewards import Facts, Worth, reward, reward_set
 from events.values import Role
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from agent0.grading import Grade, extract
-from agent0.grading.kinds import VALUE, grade_as
+from agent0.grading.answer_types import VALUE, grade_as
 from agent0.ports import Root, Sandbox, SandboxCall
 from events.values import ToolState
 

@@ -8,13 +8,14 @@ import re
 from decimal import Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 
-from agent0.grading import Grade, algebra
+from agent0.grading import Grade
 from agent0.grading import grade as compare
-from agent0.grading.algebra import Quotient
-from agent0.grading.cleaning import clean
-from agent0.grading.kinds import kind
-from agent0.grading.kinds.value import unevaluated
-from agent0.grading.reading import UnreadableError, read
+from agent0.grading.answer_types import kind
+from agent0.grading.answer_types.value import unevaluated
+from agent0.grading.math import algebra
+from agent0.grading.math.algebra import Quotient
+from agent0.grading.math.cleaning import clean
+from agent0.grading.math.parser import UnreadableError, read
 
 _PRINTED = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d{1,3})?", re.I)
 _DIGITS = 15

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from agent0.grading import Grade
-from agent0.grading.kinds import kind, plain, words
+from agent0.grading.answer_types import kind, plain, words
 
 MOST = 100
 _SIGNS = {"<": "<", r"\lt": "<", ">": ">", r"\gt": ">"}

@@ -3,7 +3,7 @@
 import re
 
 from agent0.grading import Grade
-from agent0.grading.kinds import kind, words
+from agent0.grading.answer_types import kind, words
 
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?[jJ]?")
 _UNIT = re.compile(r"[-+]?\d[\d.,/]*\s+[A-Za-z]+[.]?")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from agent0.grading import Grade
-from agent0.grading.kinds import kind, plain
+from agent0.grading.answer_types import kind, plain
 
 MOST_VARIABLES, MOST_TOKENS, DEEPEST = 10, 400, 60
 _SPELLINGS = (

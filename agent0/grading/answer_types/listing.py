@@ -4,7 +4,7 @@ missing, as people leave them out of what a program prints; intervals of mathema
 import re
 
 from agent0.grading import Grade
-from agent0.grading.kinds import VALUE, grade_as, kind, kind_of, named, plain
+from agent0.grading.answer_types import VALUE, grade_as, kind, kind_of, named, plain
 
 MOST = 200
 _OPEN, _CLOSE = "([{", ")]}"

@@ -3,8 +3,8 @@
 import re
 
 from agent0.grading import Grade
-from agent0.grading.kinds import grade_as, kind, kind_of, named, plain, words
-from agent0.grading.kinds.listing import cut
+from agent0.grading.answer_types import grade_as, kind, kind_of, named, plain, words
+from agent0.grading.answer_types.listing import cut
 
 _PAIR = re.compile(r"\s*(.+?)\s*(?::|=>|->|→|=|\bis\b|\bhas\b)\s*(.+?)\s*", re.S)
 _AND = re.compile(r",?\s+and\s+(?=[^,;:=]+?(?:\s*[:=]|\s+(?:is|has)\s))")

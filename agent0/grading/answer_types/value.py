@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from agent0.grading import Grade
 from agent0.grading import grade as compare
-from agent0.grading.algebra import TooLargeError
-from agent0.grading.cleaning import clean
-from agent0.grading.forms import Expression, Form, Group, Relation, form_of
-from agent0.grading.kinds import VALUE, kind
+from agent0.grading.answer_types import VALUE, kind
+from agent0.grading.math.algebra import TooLargeError
+from agent0.grading.math.cleaning import clean
+from agent0.grading.math.forms import Expression, Form, Group, Relation, form_of
 
 
 def unevaluated(text: str, literal: Callable[[Expression], bool] = lambda one: one.literal) -> int:

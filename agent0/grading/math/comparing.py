@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agent0.grading import algebra
-from agent0.grading.forms import Based, Expression, Form, Group, Relation, Words
-from agent0.grading.units import NUMERALS
+from agent0.grading.math import algebra
+from agent0.grading.math.forms import Based, Expression, Form, Group, Relation, Words
+from agent0.grading.math.units import NUMERALS
 
 _TURNED = {r"\le": r"\ge", r"\ge": r"\le", "<": ">", ">": "<", "=": "=", r"\ne": r"\ne"}
 

@@ -12,9 +12,9 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent0.answers import normal_form
 from agent0.errors import ConfigError
 from agent0.grading import Grade, guard
+from agent0.grading.normal_form import normal_form
 
 ANSWER_KIND = "answer_kind"
 """Where a task's parameters name the kind of answer that it wants."""

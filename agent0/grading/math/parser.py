@@ -8,8 +8,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, comb, floor
 
-from agent0.grading import algebra
-from agent0.grading.algebra import Quotient
+from agent0.grading.math import algebra
+from agent0.grading.math.algebra import Quotient
 
 DEEPEST, LONGEST, MOST_DIGITS = 24, 400, 100
 

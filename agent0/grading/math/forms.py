@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent0.chat_format import COMMANDS
-from agent0.grading import algebra
-from agent0.grading.algebra import Quotient
 from agent0.grading.literals import enclosed, is_literal
-from agent0.grading.reading import UnreadableError, read
+from agent0.grading.math import algebra
+from agent0.grading.math.algebra import Quotient
+from agent0.grading.math.parser import UnreadableError, read
 
 MOST_ITEMS = 200
 

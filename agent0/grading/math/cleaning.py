@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from agent0.chat_format import unboxed
-from agent0.grading.units import cut_unit, spelt
+from agent0.grading.math.units import cut_unit, spelt
 
 _UNSEEN = (
     "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2066\u2067\u2068\u2069\ufeff"

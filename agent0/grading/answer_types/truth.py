@@ -1,7 +1,7 @@
 """Truth values: one word that says yes, or one that says no."""
 
 from agent0.grading import Grade
-from agent0.grading.kinds import kind, words
+from agent0.grading.answer_types import kind, words
 
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 

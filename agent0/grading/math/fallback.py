@@ -3,8 +3,8 @@ is asked only about what it is known to read whole: never about a bare sign, a f
 
 import re
 
-from agent0.grading.forms import NAME, Expression, Form, Relation, Words
-from agent0.grading.reading import FUNCTIONS, GREEK
+from agent0.grading.math.forms import NAME, Expression, Form, Relation, Words
+from agent0.grading.math.parser import FUNCTIONS, GREEK
 
 _COSTLY = [
     re.compile(pattern)

@@ -1,0 +1,1 @@
+"""The exact grader of mathematical answers: normal forms, parsing, comparison."""
