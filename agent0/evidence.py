@@ -13,13 +13,13 @@ from typing import Any
 from agent0.candidates import Candidate
 from agent0.chat_format import boxed, plain_boxes
 from agent0.confidence import agreement
-from agent0.families import families
 from agent0.grading.normal_form import normal_form
 from agent0.repetition import shares
 from agent0.settings import RewardConfig
 from agent0.signatures import of_task
 from agent0.state.reward_history import Ledger
 from agent0.state.run_state import AttemptState, RunState, TaskState
+from agent0.tasks.families import families
 from agent0.usefulness import rests_on, useful
 from events.values import Role, Task
 

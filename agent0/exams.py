@@ -120,7 +120,7 @@ those before it."""
 @cache
 def forms(name: str) -> frozenset[str]:
     """Canonical forms of the tasks of the set ``name`` of ``DRAWN``."""
-    from agent0.heldout import heldout
+    from agent0.tasks.splits import heldout
 
     one = DRAWN[name]
     without = forms_of(one.excluded)

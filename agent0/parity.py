@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from agent0.families import families
+from agent0.tasks.families import families
 from events.values import Turn
 
 TOLERANCE = 1e-3

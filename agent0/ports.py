@@ -172,7 +172,7 @@ class Trainer(Protocol):
 
 
 class Shelving(Protocol):
-    """What an embedder holds for ``agent0.archives``, by run: a cache, empty at first."""
+    """What an embedder holds for ``agent0.tasks.novelty_archive``, by run: a cache, empty at first."""
 
     def of(self, run: str) -> Any:
         """Whatever is kept for ``run``."""
@@ -186,7 +186,7 @@ class Embedder(Protocol):
 
     @property
     def shelves(self) -> Shelving:
-        """What ``agent0.archives`` keeps with it."""
+        """What ``agent0.tasks.novelty_archive`` keeps with it."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent0.errors import LogError
-from agent0.families import families
-from agent0.heldout import task_of
 from agent0.ports import Sandbox
+from agent0.tasks.families import families
+from agent0.tasks.splits import task_of
 from agent0.verifiers import verifier_for
 from events.values import Task
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from agent0 import curriculum
 from agent0.settings import RecipeConfig
 from agent0.state.run_state import Checkpoint, RunState, attempt_id, checkpoint_id, task_id
+from agent0.tasks.curriculum import sampler
 from events import alarms, checkpoints, runs, tasks
 from events.base import Event
 from events.values import Role, Split
@@ -82,12 +82,12 @@ def _ask_tasks(state: RunState) -> list[Event]:
             domain=domain,
             family=family,
             level=level,
-            seed=curriculum.stream(state.config.seed, "task", state.iteration, slot),
+            seed=sampler.stream(state.config.seed, "task", state.iteration, slot),
             teacher=state.teacher.id,
             adapter=state.teacher.adapter,
             state_sha=digest,
         )
-        for slot, (domain, family, level) in enumerate(curriculum.allocate(state))
+        for slot, (domain, family, level) in enumerate(sampler.allocate(state))
         if task_id(state.iteration, slot) not in state.tasks
     ]
 
@@ -101,7 +101,7 @@ def attempts_of(state: RunState, event: tasks.TaskAccepted) -> list[Event]:
             iteration=event.iteration,
             number=number,
             proposal=event.proposal,
-            seed=curriculum.stream(state.config.seed, "attempt", event.task, number),
+            seed=sampler.stream(state.config.seed, "attempt", event.task, number),
             student=state.student.id,
             adapter=state.student.adapter,
             state_sha=digest,
@@ -123,7 +123,7 @@ def _ask_trainings(state: RunState) -> list[Event]:
             after=state.starts[-1],
             until=state.seq,
             replay_after=state.starts[back],
-            seed=curriculum.stream(state.config.seed, "train", role, state.iteration),
+            seed=sampler.stream(state.config.seed, "train", role, state.iteration),
             state_sha=state.digest,
         )
         for role in _trained_roles(state)

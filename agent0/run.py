@@ -3,13 +3,13 @@
 Both are pure, so that any past state can be rebuilt and any past decision checked.
 """
 
-from agent0.curriculum import remember
 from agent0.folds import FOLDS
 from agent0.forking import adopt
 from agent0.requests import REQUESTS, attempts_of, drop, wanted_ids
 from agent0.settings import RunConfig
 from agent0.state.replace import changed
 from agent0.state.run_state import BASE, Phase, RunState
+from agent0.tasks.curriculum.sampler import remember
 from events import alarms, runs, tasks
 from events.base import Event, Recorded
 

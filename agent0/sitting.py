@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from agent0.confidence import agreement
-from agent0.curriculum import stream
 from agent0.exams import Exam
 from agent0.ports import Sandbox
 from agent0.prompts import prompt
 from agent0.student import Conditions, solve
+from agent0.tasks.curriculum.sampler import stream
 from agent0.verifiers import verifier_for
 from events.values import Task
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from agent0.attempts import Called, Progress, Solved, generations
 from agent0.confidence import signals
-from agent0.curriculum import stream
 from agent0.errors import ConfigError, TransientError
 from agent0.folders import Keeper, Stored, opened
 from agent0.grading.normal_form import same
@@ -18,6 +17,7 @@ from agent0.parsing import ParsedTurn, parse_turn
 from agent0.ports import Artifacts, GenerateRequest, Model, Sampling, Sandbox, ToolSpec, Web
 from agent0.prompts import Prompt, render
 from agent0.settings import PolicyConfig, StudentConfig
+from agent0.tasks.curriculum.sampler import stream
 from agent0.tools import Tool, call_tool, control_names, tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.workspace import Done, Workspace

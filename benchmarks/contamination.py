@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from agent0.decontamination import Index
-from agent0.families import families
 from agent0.settings import CurriculumConfig
+from agent0.tasks.decontamination import Index
+from agent0.tasks.families import families
 from events.values import Task
 from infra.contamination import BenchmarkRows
 from infra.embedding import MiniLM, Ngram

@@ -24,7 +24,7 @@ from typing import Any
 import faiss
 import numpy as np
 
-from agent0.families import families
+from agent0.tasks.families import families
 from infra.embedding_index import Index, Vectors
 from infra.embedding_worker import Encoder
 

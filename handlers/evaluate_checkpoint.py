@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agent0.attempts import Solved
-from agent0.curriculum import stream
-from agent0.families import families
 from agent0.folders import Scratch
-from agent0.heldout import heldout
 from agent0.panel import Evidence
 from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.prompts import prompt
 from agent0.run import RunState
 from agent0.scoring import Item, score
 from agent0.student import Conditions, solve
+from agent0.tasks.curriculum.sampler import stream
+from agent0.tasks.families import families
+from agent0.tasks.splits import heldout
 from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
 from agent0.verifiers import verifier_for

@@ -1,12 +1,12 @@
 """Lets through what is well-formed, not reserved for held-out sets, no item of a benchmark, and new."""
 
-from agent0.archives import archive_of
-from agent0.families import kind_of
-from agent0.novelty import Decision, Proposed, decide_batch
 from agent0.ports import Contamination, Embedder, Embedders, History
 from agent0.run import RunState
 from agent0.settings import CurriculumConfig
 from agent0.state.run_state import index_digest
+from agent0.tasks.families import kind_of
+from agent0.tasks.novelty_archive import archive_of
+from agent0.tasks.screening import Decision, Proposed, decide_batch
 from events.alarms import ReactionDropped
 from events.base import Event
 from events.benchmarks import BenchmarksIndexed

@@ -11,10 +11,10 @@ from uuid import uuid4
 import numpy as np
 
 from agent0.benchmarks import Item, benchmarks, read_items
-from agent0.decontamination import Index, Reference
 from agent0.errors import ConfigError, NotFoundError
 from agent0.ports import Contamination, Embedder
 from agent0.settings import CurriculumConfig
+from agent0.tasks.decontamination import Index, Reference
 from events.benchmarks import BenchmarksIndexed
 from events.values import Task
 from infra.datasets import find

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from agent0.archives import KEPT, Shelves
 from agent0.errors import TransientError
+from agent0.tasks.novelty_archive import KEPT, Shelves
 from infra.embedding_worker import WEIGHTS
 from infra.models.engine_worker import Worker
 

@@ -46,10 +46,10 @@ OUTSIDERS = {
     "mcp_types": ("infra/mcp_http.py", "infra/mcp_wire.py"),
     "nats": ("infra/bus*.py", "infra/log*.py", "infra/topology.py"),
     "numpy": (
-        "agent0/novelty.py",
+        "agent0/tasks/screening.py",
         "agent0/stats/calibrators.py",
         "agent0/stats/paired_tests.py",
-        "agent0/decontamination.py",
+        "agent0/tasks/decontamination.py",
         "infra/contamination*.py",
         "infra/embedding*.py",
         "infra/gguf.py",
@@ -71,7 +71,7 @@ OUTSIDERS = {
         "infra/seal_file.py",  # its lines may be damaged
     ),
     "pydantic_core": ("events/base.py", "projections/*"),
-    "reasoning_gym": ("agent0/benchmarks/gym.py", "agent0/families/gym.py"),
+    "reasoning_gym": ("agent0/benchmarks/gym.py", "agent0/tasks/families/gym.py"),
     "rich": ("agent0/cli/*",),
     "safetensors": ("infra/models/*", "infra/lora.py", "infra/tiny/*"),
     "sentence_transformers": ("infra/embedding_worker.py",),

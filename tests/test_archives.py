@@ -8,10 +8,10 @@ import faiss
 import numpy as np
 import pytest
 
-from agent0.archives import KEPT, Shelves, archive_of
-from agent0.novelty import Archive
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
+from agent0.tasks.novelty_archive import KEPT, Shelves, archive_of
+from agent0.tasks.screening import Archive
 from events.base import Recorded, record
 from events.tasks import TaskAccepted
 from events.values import Task

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0 import families as room
-from agent0.families import Family, Params, asked, families, fault
-from agent0.families.chain import ENTRY as LONG
-from agent0.families.synthesis import LANGUAGE
-from agent0.heldout import heldout, task_of
-from agent0.novelty import Archive, Proposed, decide_batch
+from agent0.tasks import families as room
+from agent0.tasks.families import Family, Params, asked, families, fault
+from agent0.tasks.families.chain import ENTRY as LONG
+from agent0.tasks.families.synthesis import LANGUAGE
+from agent0.tasks.screening import Archive, Proposed, decide_batch
+from agent0.tasks.splits import heldout, task_of
 from agent0.verifiers import verifier_for
 from events.values import Task
 from tests.test_verifiers import HOSTILE, judged

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from agent0.assembly.world import open_port
-from agent0.decontamination import Index
 from agent0.errors import ConfigError
 from agent0.run import evolve
 from agent0.settings import CurriculumConfig, Settings
 from agent0.state.run_state import index_digest
+from agent0.tasks.decontamination import Index
 from events.base import Recorded, record, sha256
 from events.benchmarks import BenchmarksIndexed
 from events.tasks import AttemptRequested, TaskAccepted, TaskRejected

@@ -17,7 +17,7 @@ ROOMS = ("agent0", "events", "handlers", "infra", "projections", "tests", "confi
 
 USED = """
 import asyncio
-from agent0.families import families
+from agent0.tasks.families import families
 from agent0.rewards import rewards
 from agent0.student import specs_of
 from agent0.tools import call_tool

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import agent0.families as room
+import agent0.tasks.families as room
 from agent0.assembly.world import check_names
-from agent0.curriculum import allocate, frontier_value, learn, remember, slots, stream
 from agent0.errors import ConfigError
-from agent0.families import families
-from agent0.heldout import heldout
 from agent0.run import evolve
 from agent0.settings import RunConfig
 from agent0.state.run_state import Arm, RunState, TaskState, arm_key, attempt_id, task_id
+from agent0.tasks.curriculum.sampler import allocate, frontier_value, learn, remember, slots, stream
+from agent0.tasks.families import families
+from agent0.tasks.splits import heldout
 from events.base import TOKEN
 from tests.world import small, started
 

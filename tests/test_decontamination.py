@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.decontamination import Index, Phrases, Reference, own_words, spelled, telling, tokens_of, words_of
+from agent0.tasks.decontamination import Index, Phrases, Reference, own_words, spelled, telling, tokens_of, words_of
 from events.values import Task
 
 DUCKS = (

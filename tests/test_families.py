@@ -9,11 +9,11 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0 import heldout as rooms
-from agent0.families import Family, asked, families
-from agent0.families.expression import value
-from agent0.heldout import heldout, split_of, task_of
 from agent0.prompts import prompt, prompts, render, styles
+from agent0.tasks import splits as rooms
+from agent0.tasks.families import Family, asked, families
+from agent0.tasks.families.expression import value
+from agent0.tasks.splits import heldout, split_of, task_of
 from tests.world import own
 
 CELLS = [(entry, level) for entry in own().values() for level in range(1, entry.levels + 1)]

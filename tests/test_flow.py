@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter, defaultdict
 
-from agent0.heldout import split_of_task
+from agent0.tasks.splits import split_of_task
 from agent0.verifiers import verifiers
 from events import checkpoints, runs, tasks
 from events.base import Recorded, effect_id, event_types

@@ -12,7 +12,7 @@ from agent0.configuration import load
 from agent0.errors import ConfigError
 from agent0.exams import DRAWN, EARLIER, ExamSet, earlier, forms, forms_of
 from agent0.grids import grids
-from agent0.heldout import split_of_task
+from agent0.tasks.splits import split_of_task
 
 PLAN = load("search", {}, {}).run
 SHIPPED = {f"{entry.name} {one.name}": one for entry in grids().values() for one in entry.sets}

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from agent0.families import families
 from agent0.hacking import HONEST
 from agent0.hacking.play import Paid, Size, suite
 from agent0.hacking.undone import undone, verdicts
-from agent0.heldout import task_of
 from agent0.report.rewards_page import MEASURED, said
 from agent0.rewards import reward_sets
 from agent0.settings import RewardConfig
+from agent0.tasks.families import families
+from agent0.tasks.splits import task_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "rewards.md"
 SMALL = Size(iterations=2, tasks=6, attempts=6)

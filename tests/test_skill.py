@@ -24,7 +24,6 @@ from agent0.configuration import load
 from agent0.errors import ConfigError, OperationError
 from agent0.exams import ExamSet
 from agent0.grids import Arm, Grid, grids
-from agent0.heldout import heldout
 from agent0.report.grid_page import grid_page
 from agent0.report.grid_pictures import files
 from agent0.settings import RunConfig
@@ -42,6 +41,7 @@ from agent0.skill import (
     skill,
 )
 from agent0.skill_page import aimed, sentences, word
+from agent0.tasks.splits import heldout
 from events.checkpoints import StudentExamined
 from infra.models.tiny import packaged
 from infra.tiny import build

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.splitting import LONGEST, LONGEST_STEP, MOST_STEPS, split
+from agent0.tasks.subgoals import LONGEST, LONGEST_STEP, MOST_STEPS, split
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent0.families import families
-from agent0.heldout import heldout, split_of, task_of
 from agent0.ports import Sampling
 from agent0.prompts import prompt, render
+from agent0.tasks.families import families
+from agent0.tasks.splits import heldout, split_of, task_of
 from events.values import Task, Turn
 from infra.models.engine import Engine
 from infra.models.engine_turns import Wanted

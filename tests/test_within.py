@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from agent0.assembly.metrics import LATEST
 from agent0.cli.overview import curve_columns, overview, rows_for_people
-from agent0.families import families
 from agent0.report.curve import curve_svg
 from agent0.report.findings import findings
 from agent0.report.page import page
@@ -22,6 +21,7 @@ from agent0.report.telling import told
 from agent0.scoring import Item, score
 from agent0.settings import RunConfig
 from agent0.stats.intervals import wilson
+from agent0.tasks.families import families
 from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, EvaluationRequested
 from events.tasks import TaskRequested

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from agent0.configuration import config_of
-from agent0.families import Family, families
-from agent0.heldout import task_of
 from agent0.parsing import parse_turn
 from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult
 from agent0.settings import ActorConfig, RunConfig
+from agent0.tasks.families import Family, families
+from agent0.tasks.splits import task_of
 from agent0.tools import tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.workspace import Workspace

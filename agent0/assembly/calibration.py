@@ -14,12 +14,12 @@ from agent0.attempts import Solved
 from agent0.confidence import beside
 from agent0.errors import ConfigError, OperationError
 from agent0.folders import Scratch
-from agent0.heldout import heldout
 from agent0.ports import Model, Sandbox, Web
 from agent0.prompts import prompt
 from agent0.reliability import FITTING, SCORING, Found, event, judged
 from agent0.settings import Settings
 from agent0.student import Conditions, solve
+from agent0.tasks.splits import heldout
 from agent0.tools.cache import ToolCache
 from agent0.verifiers import Verdict, verifier_for
 from events.base import Recorded, effect_id, sha256

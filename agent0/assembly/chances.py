@@ -7,9 +7,9 @@ from statistics import fmean
 
 from agent0.assembly.exam import tasks_of
 from agent0.exams import ExamSet
-from agent0.families import Family, Params, families
 from agent0.settings import RunConfig
 from agent0.skill import Chance
+from agent0.tasks.families import Family, Params, families
 
 DRAWS = 20
 """Derivations of each task whose tokens are counted."""

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from agent0.configuration import nearest
 from agent0.errors import ConfigError
-from agent0.families import KINDS, asked, families, gym
-from agent0.heldout import heldout
 from agent0.settings import CurriculumConfig, RunConfig
+from agent0.tasks.families import KINDS, asked, families, gym
+from agent0.tasks.splits import heldout
 from events.values import Split
 
 

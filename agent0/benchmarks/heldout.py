@@ -5,10 +5,10 @@ import random
 from functools import partial
 
 from agent0.benchmarks import Benchmark, Item, benchmark
-from agent0.families import families
 from agent0.grading import Grade, extract
-from agent0.heldout import heldout, task_of
 from agent0.ports import Sandbox
+from agent0.tasks.families import families
+from agent0.tasks.splits import heldout, task_of
 from agent0.verifiers import verifier_for
 
 SET_SEED = 20260101
@@ -50,7 +50,7 @@ MATH, LOGIC, CODE = (
             domain=domain,
             judge=judge,
             licence="MIT (Agent0)",
-            source="agent0.heldout, split validation",
+            source="agent0.tasks.splits, split validation",
             make=partial(_make, domain),
             size=SIZE,
         )

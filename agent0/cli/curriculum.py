@@ -13,7 +13,7 @@ app = typer.Typer(help="The curriculum: what was asked for, how hard it was, how
 @app.command()
 def show(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
     """Families and levels with their difficulty for this student, and each iteration in numbers."""
-    from agent0.difficulty import grade
+    from agent0.tasks.curriculum.difficulty import grade
     from projections.iterations import list_arms, list_iterations
     from projections.runs import resolve, show_run
 

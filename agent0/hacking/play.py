@@ -13,18 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from agent0.families import families
 from agent0.grading.normal_form import normal_form, same
 from agent0.hacking import HONEST, Attempt, Found, Proposal, Student, Teacher, about, student_policies, teacher_policies
 from agent0.hacking.undone import verdicts
-from agent0.heldout import split_key, split_of
-from agent0.novelty import Archive, Decision, Proposed, decide_batch
 from agent0.paying import payouts
 from agent0.rewards import registered, reward_sets
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.reward_history import Ledger, entered
 from agent0.state.run_state import AttemptState, Made, RunState, TaskState, attempt_id, task_id
 from agent0.student import plain_output
+from agent0.tasks.families import families
+from agent0.tasks.screening import Archive, Decision, Proposed, decide_batch
+from agent0.tasks.splits import split_key, split_of
 from events.base import Event
 from events.tasks import ResultVerified, RewardAssigned, TaskRejected
 from events.values import Role, Task

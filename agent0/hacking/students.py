@@ -3,10 +3,10 @@
 import random
 from dataclasses import replace
 
-from agent0.families import families
 from agent0.hacking import HONEST, Attempt, Found, student
 from agent0.hacking.undone import copies, sums
 from agent0.state.run_state import Made
+from agent0.tasks.families import families
 
 
 def said(answer: str) -> Made:

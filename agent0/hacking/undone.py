@@ -7,10 +7,10 @@ from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.families import Family, Params, families
 from agent0.grading.normal_form import same
-from agent0.heldout import task_of
 from agent0.ports import SandboxCall, SandboxResult
+from agent0.tasks.families import Family, Params, families
+from agent0.tasks.splits import task_of
 from agent0.verifiers import Verdict, verifier_for
 from events.values import Task, ToolState
 

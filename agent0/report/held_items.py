@@ -6,9 +6,9 @@ from typing import Any
 
 from agent0.analysis.failure_modes import Outcome, error_class
 from agent0.errors import Agent0Error
-from agent0.families import families
-from agent0.heldout import task_of
 from agent0.ports import Artifacts
+from agent0.tasks.families import families
+from agent0.tasks.splits import task_of
 from events.values import Artifact, Task
 
 Row = dict[str, Any]

@@ -1,7 +1,7 @@
 """The teacher is paid for tasks at the frontier of what the student can do."""
 
-from agent0.curriculum import frontier_value
 from agent0.rewards import Facts, reward
+from agent0.tasks.curriculum.sampler import frontier_value
 
 
 @reward("uncertainty", role="teacher", weight=1.0, reads=("solve_rate",))

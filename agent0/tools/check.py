@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from agent0.families import families
 from agent0.parsing import LONGEST_ANSWER
+from agent0.tasks.families import families
 from agent0.tools import VALUES, Example, tool
 from agent0.tools.answer import refused
 from agent0.tools.workspace import Workspace

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from agent0.families import families
 from agent0.ports import Sandbox
+from agent0.tasks.families import families
 from agent0.verifiers import Verdict, verifier
 from events.values import Task
 

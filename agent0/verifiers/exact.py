@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from agent0.families import families
 from agent0.grading.normal_form import normal_form, same
 from agent0.panel import Evidence
 from agent0.ports import Sandbox
+from agent0.tasks.families import families
 from agent0.verifiers import Verdict, compared, undone, verifier
 from events.values import Task
 

@@ -15,11 +15,11 @@ from statistics import fmean
 from typing import Literal
 
 from agent0.errors import ConfigError, OperationError
-from agent0.families import Family, Params, families
 from agent0.parsing import OPEN, format_call, parse_turn
 from agent0.ports import Artifacts, GenerateRequest, Generation, Sample, Trained, TrainJob
 from agent0.settings import ActorConfig
 from agent0.student import plain_output
+from agent0.tasks.families import Family, Params, families
 from agent0.tools.check import RIGHT, WRONG
 from events.base import sha256
 from events.values import Artifact, Turn, Usage

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from agent0.families import families
-from agent0.heldout import RULE
+from agent0.tasks.families import families
+from agent0.tasks.splits import RULE
 from infra.models.engine_chat import Chat
 from infra.tiny.lessons import TAUGHT, Phase, lesson, lessons, weights
 from infra.tiny.search_lessons import SEARCH_MARKUP, SEARCHED, search_lesson

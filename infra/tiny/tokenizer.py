@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from agent0.families import families
+from agent0.tasks.families import families
 from infra.tiny.lessons import TAUGHT
 
 END, PAD = "<|im_end|>", "<|endoftext|>"

@@ -1,7 +1,7 @@
 """Our own set."""
 
-from agent0.curriculum import frontier_value
 from agent0.rewards import Facts, Worth, reward, reward_set
+from agent0.tasks.curriculum.sampler import frontier_value
 from events.values import Role
 
 FIRST = "agent0/1"

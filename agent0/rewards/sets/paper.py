@@ -1,7 +1,7 @@
 """The rewards of arXiv 2511.16043 as written, sections 3.2 and 3.3. What the paper leaves open is a constant here."""
 
-from agent0.curriculum import frontier_value
 from agent0.rewards import Facts, Worth, reward, reward_set
+from agent0.tasks.curriculum.sampler import frontier_value
 from events.values import Role
 
 GAMMA, MOST = 0.25, 4

@@ -4,8 +4,8 @@ import random
 import re
 from typing import Any
 
-from agent0.families import Family, Params, family
-from agent0.families.wording import ask, bodies
+from agent0.tasks.families import Family, Params, family
+from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("What does {} give?", "Value of {}?", "Evaluate {}.")
 _shape = re.compile(

@@ -2,10 +2,10 @@
 
 import random
 
-from agent0.families import asked
-from agent0.guardrails import broadened, open_arms, stale
 from agent0.state.replace import changed
 from agent0.state.run_state import Arm, RunState, arm_key
+from agent0.tasks.curriculum.constraints import broadened, open_arms, stale
+from agent0.tasks.families import asked
 from events.base import sha256
 
 Slot = tuple[str, str, int]
@@ -62,7 +62,7 @@ def allocate(state: RunState) -> list[Slot]:
     in proportion to their estimated frontier value (untried arms count as promising). ``curriculum.long`` of the slots
     ask for long tasks, where their domain has any.
 
-    Three guard rails (``agent0.guardrails``) keep it broad where settings ask for them: arms not asked for lately come
+    Three guard rails (``agent0.tasks.curriculum.constraints``) keep it broad where settings ask for them: arms not asked for lately come
     first, no family exceeds its share, and the chances of arms keep an entropy.
     """
     rng = random.Random(stream(state.config.seed, "curriculum", state.iteration))

@@ -4,7 +4,7 @@ import random
 import re
 from typing import Any
 
-from agent0.families import Family, Params, family
+from agent0.tasks.families import Family, Params, family
 
 NAMES = ("Ann", "Bob", "Cid", "Dan", "Eve", "Fay", "Gus", "Hal", "Ida", "Jan", "Kim", "Leo", "Max", "Ned", "Pat", "Sue")
 PLACES = {"oldest": -1, "youngest": 0, "2nd oldest": -2, "2nd youngest": 1}

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent0.families import Family, Params, Step, family
-from agent0.families.stages import FEWEST, Deed, read, script, word
+from agent0.tasks.families import Family, Params, Step, family
+from agent0.tasks.families.stages import FEWEST, Deed, read, script, word
 
 FILE = "f.py"
 SENTENCES = {

@@ -4,8 +4,8 @@ import random
 import re
 from typing import Any
 
-from agent0.families import Family, Params, Step, family
-from agent0.families.stages import FEWEST, Deed, read, script, word
+from agent0.tasks.families import Family, Params, Step, family
+from agent0.tasks.families.stages import FEWEST, Deed, read, script, word
 
 NAMES = "abcdef"
 FILE = "values.py"

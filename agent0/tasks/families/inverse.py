@@ -5,8 +5,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from agent0.families import Family, Params, Retraced, family
-from agent0.families.wording import ask, bodies
+from agent0.tasks.families import Family, Params, Retraced, family
+from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("Find x,y: {}.", "Which x,y: {}?", "Start where: {}?")
 LEAST, TOP = 11, 99

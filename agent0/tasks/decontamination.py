@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent0.families import families
+from agent0.tasks.families import families
 from events.values import Task
 
 COMMON = 5

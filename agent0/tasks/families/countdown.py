@@ -6,10 +6,10 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
-from agent0.families import Family, Params, Retraced, family
-from agent0.families.expression import LONGEST as LONGEST_FORMULA
-from agent0.families.expression import numbers, value
-from agent0.families.wording import ask, bodies
+from agent0.tasks.families import Family, Params, Retraced, family
+from agent0.tasks.families.expression import LONGEST as LONGEST_FORMULA
+from agent0.tasks.families.expression import numbers, value
+from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("Make {}.", "Make {} with + - * and each number once.", "How do you make {}?")
 FEWEST, MOST = 2, 5

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent0.parsing import format_call
-from agent0.splitting import split
+from agent0.tasks.subgoals import split
 
 FEWEST, MOST = 3, 6
 """Steps of a task: level + 2."""

@@ -71,7 +71,7 @@ class Family:
     numbers larger than any that ``sample`` draws at that level.
 
     ``operands(params)`` is what a task shares with those that ask for something else of the same material (other
-    targets of the same numbers): all of them are on one side of the split (``agent0.heldout.split_key``). ``retrace``
+    targets of the same numbers): all of them are on one side of the split (``agent0.tasks.splits.split_key``). ``retrace``
     keeps it.
     """
 

@@ -4,9 +4,9 @@ import random
 import re
 from typing import Any
 
-from agent0.families import Family, Params, family
-from agent0.families.expression import value
-from agent0.families.wording import ask, bodies
+from agent0.tasks.families import Family, Params, family
+from agent0.tasks.families.expression import value
+from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("How many hold: {}?", "Count what is true: {}.", "How many are true: {}?")
 _one = r"[1-9]\d?(?:\+[1-9]\d?)?[<>][1-9]\d?(?:\+[1-9]\d?)?"

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from agent0.families import fault
-from agent0.heldout import RULE, split_of_task
+from agent0.tasks.families import fault
+from agent0.tasks.splits import RULE, split_of_task
 from events.values import Task
 
 Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target", "contaminated", "unsolvable", "trivial"]

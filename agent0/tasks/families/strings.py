@@ -4,7 +4,7 @@ import random
 import re
 from typing import Any
 
-from agent0.families import Family, Params, family
+from agent0.tasks.families import Family, Params, family
 
 LETTERS = "ABCDEFGHKLMNPRSTUXYZ"
 WORDINGS = {

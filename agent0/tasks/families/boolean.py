@@ -4,9 +4,9 @@ import random
 import re
 from typing import Any
 
-from agent0.families import Family, Params, family
-from agent0.families.expression import numbers, value
-from agent0.families.wording import ask, bodies
+from agent0.tasks.families import Family, Params, family
+from agent0.tasks.families.expression import numbers, value
+from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("True or False: {}?", "Evaluate {}.", "Is {}?")
 _shape = re.compile(r"[\d<>()andotr ]{5,90}")

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from agent0.families import Family, Params, family
-from agent0.families.wording import bodies
+from agent0.tasks.families import Family, Params, family
+from agent0.tasks.families.wording import bodies
 
 Operation = tuple[str, Callable[[list[int]], object], str]
 OPERATIONS: dict[str, Operation] = {

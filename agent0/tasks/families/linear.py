@@ -5,8 +5,8 @@ import re
 from fractions import Fraction
 from typing import Any
 
-from agent0.families import Family, Params, family
-from agent0.families.wording import ask, bodies
+from agent0.tasks.families import Family, Params, family
+from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("Solve {}.", "Find x: {}.", "{}, x=?")
 _part = r"([1-9]\d?)\*(x|\(x[-+][1-9]\d?\))([-+][1-9]\d?)?"

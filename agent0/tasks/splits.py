@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 
-from agent0.families import Family, Params, asked, families
+from agent0.tasks.families import Family, Params, asked, families
 from events.values import Split, Task
 
 VALIDATION_PERCENT = 8

@@ -9,9 +9,9 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent0.novelty import Archive
 from agent0.ports import Embedder, History
 from agent0.state.run_state import RunState
+from agent0.tasks.screening import Archive
 from events.base import Recorded
 from events.tasks import TaskAccepted
 from events.values import Task

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from agent0.families import Family, Params, Retraced, family
-from agent0.families.wording import ask, bodies
+from agent0.tasks.families import Family, Params, Retraced, family
+from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("Chain at most {}.", "Make a chain of up to {}.", "Which chain of at most {}?")
 OFFERED = 6

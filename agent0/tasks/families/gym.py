@@ -12,7 +12,7 @@ from functools import partial
 from importlib import util
 from typing import Any
 
-from agent0.families import Family, Params, family
+from agent0.tasks.families import Family, Params, family
 from events.base import sha256
 
 DOMAIN, PREFIX, PACKAGE = "gym", "gym_", "reasoning_gym"

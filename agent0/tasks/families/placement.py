@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from agent0.families import Family, Params, Retraced, family
-from agent0.families.wording import ask, bodies
+from agent0.tasks.families import Family, Params, Retraced, family
+from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("Order {}.", "Find an order of {}.", "In which order are {}?")
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"

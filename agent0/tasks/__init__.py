@@ -1,0 +1,1 @@
+"""Which tasks there are: families, curriculum, splits, screening, decontamination."""

@@ -1,0 +1,1 @@
+"""Which tasks are requested next, and what keeps them broad."""
