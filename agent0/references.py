@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agent0.snapshots import MEDIA
+from agent0.tools.snapshots import MEDIA
 from events.values import Artifact
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -31,7 +31,7 @@ from typing import Any
 from agent0.errors import SandboxUnavailableError
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
-from agent0.snapshots import load, save
+from agent0.tools.snapshots import load, save
 from events.values import ToolState
 from infra.artifacts import FileArtifacts
 from infra.sandbox import open_sandbox, rootfs

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from agent0.settings import SandboxSettings
-from agent0.snapshots import kept
+from agent0.tools.snapshots import kept
 from infra.sandbox import Bubblewrap, open_sandbox
 from infra.sandbox.inside import kernel
 from tests.sandbox.attacks import ATTACKS, Attack, Seen, faults

@@ -67,7 +67,7 @@ class ToolResult(Value):
     """What a tool gave back and what it cost (seconds, MiB, bytes printed).
 
     ``reason`` says why a call was refused or ended early. ``work`` is the manifest of the attempt's work folder after
-    the call (``agent0.snapshots``), None where it is empty; ``files`` and ``file_bytes`` measure it.
+    the call (``agent0.tools.snapshots``), None where it is empty; ``files`` and ``file_bytes`` measure it.
     """
 
     state: ToolState

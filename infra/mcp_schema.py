@@ -9,7 +9,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
 
-from agent0.tools.strangers import visible
+from agent0.tools.untrusted import visible
 
 DEEPEST, MOST_PARTS, MOST_BYTES = 8, 400, 65_536
 LONGEST_WORDS, LONGEST_NAME, MOST_PROBLEMS = 200, 64, 5

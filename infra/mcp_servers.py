@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict
 from agent0.errors import ConfigError, DependencyError
 from agent0.ports import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import McpServer, PolicyConfig
-from agent0.snapshots import MOST_BYTES, MOST_FILES, is_inside
 from agent0.tools import Foreign, Tool
-from agent0.tools.answer import answer, refused
-from agent0.tools.http_request import SPENT
-from agent0.tools.strangers import marked, visible
+from agent0.tools.builtin.http_request import SPENT
+from agent0.tools.results import answer, refused
+from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, is_inside
+from agent0.tools.untrusted import marked, visible
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 from infra import mcp_http, mcp_wire

@@ -9,7 +9,7 @@ from typing import Any
 import mcp_types as types
 from pydantic import ValidationError
 
-from agent0.tools.strangers import visible
+from agent0.tools.untrusted import visible
 from events.base import sha256
 from infra.mcp_schema import SchemaRefused, harmless
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.commands import BUILTINS, command_words
+from agent0.tools.shell_commands import BUILTINS, command_words
 
 WORDS = [
     ("ls -l", ["ls"]),

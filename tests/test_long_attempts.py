@@ -18,11 +18,11 @@ from agent0.parsing import format_call
 from agent0.ports import Artifacts, GenerateRequest, Generation, SandboxCall, SandboxResult
 from agent0.prompts import prompt
 from agent0.run import RunState, evolve
-from agent0.snapshots import load
 from agent0.student import Conditions, begin, solve, step
 from agent0.telling import told
 from agent0.tools import tools
 from agent0.tools.cache import ToolCache
+from agent0.tools.snapshots import load
 from events import tasks
 from events.base import Event, record
 from events.values import Artifact, Task, ToolState, Turn

@@ -12,8 +12,8 @@ from agent0.assembly.tables import catch_up, reading
 from agent0.assembly.world import open_log, recorded, started
 from agent0.configuration import load
 from agent0.errors import ConfigError
-from agent0.policy import FIELDS, checked, judge_command, judge_python, judge_sql, resolve, verdict, warning
 from agent0.settings import PolicyConfig, Settings
+from agent0.tools.policy import FIELDS, checked, judge_command, judge_python, judge_sql, resolve, verdict, warning
 from events.policies import RUN, PolicyChanged
 from events.runs import RunStarted
 from projections.policies import list_policies

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from agent0 import snapshots
 from agent0.assembly.folders import read, write
 from agent0.assembly.world import open_log, recorded, started
 from agent0.cli import usage
 from agent0.configuration import load
 from agent0.errors import ConfigError, OperationError
 from agent0.settings import Settings
+from agent0.tools import snapshots
 from events.tasks import AttemptRequested, ToolCalled
 from events.values import Artifact, Task, ToolCall, ToolResult, ToolState
 from infra.artifacts import FileArtifacts

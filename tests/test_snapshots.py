@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.errors import NotFoundError
-from agent0.snapshots import (
+from agent0.tools.snapshots import (
     LONGEST_NAME,
     MOST_BYTES,
     MOST_FILES,

@@ -3,8 +3,8 @@
 from agent0.parsing import format_call
 from agent0.prompts import prompt
 from agent0.settings import StudentConfig
-from agent0.snapshots import save
 from agent0.student import Conditions, solve
+from agent0.tools.snapshots import save
 from events.values import Task
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_student import Playback

@@ -16,9 +16,9 @@ from agent0.mistakes import mistake
 from agent0.ports import Artifacts, Likelihood, Model, Sandbox
 from agent0.prompts import Prompt, prompt, render
 from agent0.settings import PolicyConfig, StudentConfig
-from agent0.snapshots import save
 from agent0.student import Conditions, solve
 from agent0.tools.cache import ToolCache
+from agent0.tools.snapshots import save
 from agent0.verifiers import Verdict
 from events.base import sha256
 from events.benchmarks import ItemScored, Mode

@@ -1,8 +1,8 @@
 """Part of the rim: what persons changed about tools, read from the log and laid over a profile's settings."""
 
 from agent0.assembly.world import open_log, recorded
-from agent0.policy import FIELDS, resolve, verdict
 from agent0.settings import PolicyConfig, Settings
+from agent0.tools.policy import FIELDS, resolve, verdict
 from events.policies import RUN, PolicyChanged, PolicyKind
 
 

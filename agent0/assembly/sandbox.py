@@ -14,10 +14,10 @@ from agent0.errors import ConfigError, SandboxUnavailableError
 from agent0.escapes import escaped
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult, Web
 from agent0.settings import Settings
-from agent0.snapshots import is_inside, kept, save
 from agent0.tools import Tool, call_tool, tools
-from agent0.tools.answer import clean, shorten
 from agent0.tools.paths import printable
+from agent0.tools.results import clean, shorten
+from agent0.tools.snapshots import is_inside, kept, save
 from agent0.tools.workspace import Workspace
 from events.values import Artifact, ToolCall, ToolState
 

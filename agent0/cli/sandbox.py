@@ -8,8 +8,8 @@ import typer
 from agent0.cli import terminal
 
 if TYPE_CHECKING:
-    from agent0.policy import Verdict
     from agent0.settings import PolicyConfig, Settings
+    from agent0.tools.policy import Verdict
 
 app = typer.Typer(help="The sandbox: check it, watch it, allow and deny, look at work folders.")
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="executable, module, host, method, sql or path.")]
@@ -187,7 +187,7 @@ def test_(
     Nothing is run. Exit 0: all of it is both; 3: something is denied or not installed; 2: it cannot be read."""
     from agent0.assembly.policy import with_policy
     from agent0.errors import ConfigError
-    from agent0.policy import judge_python, judge_sql
+    from agent0.tools.policy import judge_python, judge_sql
 
     held = terminal.run_async(lambda: with_policy(terminal.settings(profile, pairs)))
     policy = held.run.policy
@@ -225,7 +225,7 @@ def _caught_up(words: list[str]) -> "Settings":
 def _change(kind: str, name: str, reason: str, profile: str | None, as_json: bool, *, allowed: bool) -> None:
     from agent0.assembly.policy import change
     from agent0.errors import OperationError
-    from agent0.policy import checked, verdict, warning
+    from agent0.tools.policy import checked, verdict, warning
 
     held = terminal.settings(profile)
     what, word = checked(kind, name)
@@ -293,7 +293,7 @@ def _row(one: "Verdict", installed: bool | None, why: str = "") -> dict[str, Any
 
 def _judged_command(policy: "PolicyConfig", command: str) -> list[dict[str, Any]]:
     from agent0.errors import ConfigError
-    from agent0.policy import judge_command
+    from agent0.tools.policy import judge_command
 
     found = judge_command(policy, command)
     if found is None:
@@ -305,7 +305,7 @@ def _judged_command(policy: "PolicyConfig", command: str) -> list[dict[str, Any]
 def _judged_url(policy: "PolicyConfig", url: str, method: str) -> list[dict[str, Any]]:
     """By the very rules that the proxy process holds to."""
     from agent0.errors import ConfigError
-    from agent0.policy import Verdict
+    from agent0.tools.policy import Verdict
     from infra import web_rules
 
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.cli import terminal
 from agent0.errors import Agent0Error, ConfigError
-from agent0.snapshots import MOST_BYTES
+from agent0.tools.snapshots import MOST_BYTES
 
 if TYPE_CHECKING:
     from agent0.assembly.sandbox import Asked, Bench

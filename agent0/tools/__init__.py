@@ -14,11 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from agent0.policy import denial
 from agent0.ports import ToolSpec
 from agent0.settings import PolicyConfig
-from agent0.snapshots import Files
-from agent0.tools.answer import refused, shorten
+from agent0.tools.policy import denial
+from agent0.tools.results import refused, shorten
+from agent0.tools.snapshots import Files
 from agent0.tools.workspace import Done, Workspace
 from events.policies import PolicyKind
 from events.values import ToolCall, ToolResult, ToolState

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from agent0.snapshots import Files
+from agent0.tools.snapshots import Files
 from events.base import sha256
 from events.values import ToolResult, ToolState
 

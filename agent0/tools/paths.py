@@ -4,7 +4,7 @@ import difflib
 from fnmatch import fnmatchcase
 
 from agent0.settings import PolicyConfig
-from agent0.snapshots import MOST_BYTES, MOST_FILES, Files, is_inside, kept
+from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, Files, is_inside, kept
 from events.values import ToolResult, ToolState
 
 _SHOWN = 30

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from agent0.ports import Root, Sandbox, SandboxCall, SandboxResult, Web
 from agent0.settings import PolicyConfig
-from agent0.snapshots import Files, fingerprint, kept
 from agent0.tools.cache import ToolCache
+from agent0.tools.snapshots import Files, fingerprint, kept
 from events.values import ToolCall, ToolResult, ToolState
 
 if TYPE_CHECKING:

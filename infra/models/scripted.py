@@ -20,7 +20,7 @@ from agent0.ports import Artifacts, GenerateRequest, Generation, Sample, Trained
 from agent0.settings import ActorConfig
 from agent0.student import plain_output
 from agent0.tasks.families import Family, Params, families
-from agent0.tools.check import RIGHT, WRONG
+from agent0.tools.builtin.check import RIGHT, WRONG
 from events.base import sha256
 from events.values import Artifact, Turn, Usage
 

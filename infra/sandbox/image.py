@@ -12,7 +12,7 @@ from pathlib import Path
 from agent0.grading.math import symbolic
 from agent0.ports import Root
 from agent0.settings import SandboxSettings
-from agent0.tools import run_tests
+from agent0.tools.builtin import run_tests
 from infra.sandbox import rootfs
 from infra.sandbox.docker import INTERPRETER
 

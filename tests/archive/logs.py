@@ -11,7 +11,7 @@ from agent0.assembly.tables import catch_up, live_path
 from agent0.assembly.world import open_log
 from agent0.configuration import load
 from agent0.settings import Settings
-from agent0.snapshots import save
+from agent0.tools.snapshots import save
 from events.alarms import AlarmRaised
 from events.base import Event, Recorded, record
 from events.values import Artifact

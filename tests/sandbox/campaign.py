@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agent0.ports import Sandbox, SandboxCall
-from agent0.snapshots import kept
+from agent0.tools.snapshots import kept
 from infra.sandbox import rootfs
 from tests.sandbox.attacks import Attack, Seen, faults
 from tests.sandbox.processes import descendants

@@ -7,7 +7,7 @@ import pytest
 from agent0.ports import SandboxCall, SandboxResult
 from agent0.settings import PolicyConfig
 from agent0.tools import call_tool, tools
-from agent0.tools.answer import LIMIT
+from agent0.tools.results import LIMIT
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
 from infra.sandbox import Bubblewrap

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
-from agent0.policy import FIELDS, resolve
 from agent0.ports import SandboxCall, SandboxResult
 from agent0.settings import PolicyConfig
 from agent0.state.run_state import Made
 from agent0.tools import Example, Tool, call_tool, control_names, tools
-from agent0.tools.answer import LIMIT
 from agent0.tools.cache import ToolCache
+from agent0.tools.policy import FIELDS, resolve
+from agent0.tools.results import LIMIT
 from agent0.tools.workspace import Workspace
 from agent0.usefulness import useful
 from events.policies import PolicyChanged, PolicyKind

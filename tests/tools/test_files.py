@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
 from agent0.settings import PolicyConfig
-from agent0.snapshots import is_inside, kept
 from agent0.tools import call_tool, tools
-from agent0.tools.answer import LIMIT
 from agent0.tools.paths import plain
+from agent0.tools.results import LIMIT
+from agent0.tools.snapshots import is_inside, kept
 from agent0.tools.workspace import Done, Workspace
 from events.values import ToolCall, ToolResult, ToolState
 from infra.sandbox import Refusing

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent0.tools import call_tool, tools
-from agent0.tools.answer import LIMIT
+from agent0.tools.results import LIMIT
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolState
 from infra.sandbox import Bubblewrap

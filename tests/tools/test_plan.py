@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent0.ports import SandboxCall, SandboxResult
 from agent0.tools import Tool, arguments_of, call_tool, tools
-from agent0.tools.answer import clean, shorten
+from agent0.tools.results import clean, shorten
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent0.settings import PolicyConfig, WebSettings
 from agent0.tools import call_tool, tools
-from agent0.tools.strangers import marked, visible
+from agent0.tools.untrusted import marked, visible
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
 from infra.web import WebProxy

@@ -5,7 +5,7 @@ import json
 from typing import Annotated, Literal
 
 from agent0.tools import Example, tool
-from agent0.tools.answer import answer
+from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 

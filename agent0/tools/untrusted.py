@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from agent0.tools.answer import clean, shorten
+from agent0.tools.results import clean, shorten
 
 LIMIT = 8192
 """Characters of a stranger's text that a model gets to read."""

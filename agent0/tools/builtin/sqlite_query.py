@@ -6,8 +6,8 @@ import json
 from typing import Annotated
 
 from agent0.tools import Example, tool
-from agent0.tools.answer import answer
 from agent0.tools.paths import mistaken, overfull, plain, unwritable
+from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 

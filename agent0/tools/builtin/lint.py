@@ -5,8 +5,8 @@ from typing import Annotated
 
 from agent0.ports import SandboxResult
 from agent0.tools import Example, tool
-from agent0.tools.answer import answer, refused
 from agent0.tools.paths import listed, missing, mistaken, plain
+from agent0.tools.results import answer, refused
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 

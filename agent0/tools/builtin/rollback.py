@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent0.snapshots import difference, inventory
 from agent0.tools import VALUES, Example, tool
 from agent0.tools.paths import mistaken, printable
+from agent0.tools.snapshots import difference, inventory
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 

@@ -6,9 +6,9 @@ from pydantic import Field
 
 from agent0.ports import Hit
 from agent0.tools import tool
-from agent0.tools.answer import refused
-from agent0.tools.http_request import SPENT, STATES
-from agent0.tools.strangers import marked, visible
+from agent0.tools.builtin.http_request import SPENT, STATES
+from agent0.tools.results import refused
+from agent0.tools.untrusted import marked, visible
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 

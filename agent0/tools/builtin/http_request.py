@@ -5,8 +5,8 @@ from typing import Annotated
 
 from agent0.ports import WebRequest, WebResponse
 from agent0.tools import tool
-from agent0.tools.answer import refused
-from agent0.tools.strangers import marked, visible
+from agent0.tools.results import refused
+from agent0.tools.untrusted import marked, visible
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 

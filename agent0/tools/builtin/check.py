@@ -5,7 +5,7 @@ from typing import Annotated
 from agent0.parsing import LONGEST_ANSWER
 from agent0.tasks.families import families
 from agent0.tools import VALUES, Example, tool
-from agent0.tools.answer import refused
+from agent0.tools.results import refused
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 

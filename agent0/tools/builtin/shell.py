@@ -3,10 +3,10 @@
 import difflib
 from typing import Annotated
 
-from agent0.commands import BUILTINS, command_words
 from agent0.tools import Example, tool
-from agent0.tools.answer import answer
 from agent0.tools.paths import printable
+from agent0.tools.results import answer
+from agent0.tools.shell_commands import BUILTINS, command_words
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 

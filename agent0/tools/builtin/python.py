@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from agent0.tools import Example, tool
-from agent0.tools.answer import answer
+from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 

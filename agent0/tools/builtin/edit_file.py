@@ -5,11 +5,11 @@ import re
 from typing import Annotated
 
 from agent0.tools import VALUES, Example, tool
-from agent0.tools.answer import clean, shorten
+from agent0.tools.builtin.read_file import decoded
+from agent0.tools.builtin.write_file import LARGEST, put
 from agent0.tools.paths import missing, mistaken, plain, unwritable
-from agent0.tools.read_file import decoded
+from agent0.tools.results import clean, shorten
 from agent0.tools.workspace import Workspace
-from agent0.tools.write_file import LARGEST, put
 from events.values import ToolResult, ToolState
 
 _AROUND = 3

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent0.tools import VALUES, Example, Tool, call_tool, offered, problems, tool
-from agent0.tools.answer import LIMIT, shorten
+from agent0.tools.results import LIMIT, shorten
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
 
