@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from agent0.deeds import Deed
 from agent0.errors import NotFoundError
 from agent0.ports import Artifacts, History
-from agent0.storing import redeem
+from agent0.rollout.claim_check import redeem
 from events.base import Recorded
 from events.benchmarks import TaskReviewed
 from events.checkpoints import TrainingRequested

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent0.candidates import Candidate
 from agent0.chat_format import boxed, plain_boxes
-from agent0.confidence import agreement
 from agent0.grading.normal_form import normal_form
 from agent0.repetition import shares
+from agent0.rollout.confidence.calibration import Candidate
+from agent0.rollout.confidence.signals import agreement
 from agent0.settings import RewardConfig
 from agent0.signatures import of_task
 from agent0.state.reward_history import Ledger

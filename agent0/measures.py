@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from math import exp, log
 from statistics import fmean
 
-from agent0.confidence import agreement
 from agent0.grading.normal_form import normal_form
+from agent0.rollout.confidence.signals import agreement
 from agent0.state.run_state import AttemptState, RunState, TaskState
 
 MEANING = {

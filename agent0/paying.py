@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent0.confidence import agreement, token_confidence
 from agent0.evidence import CLUSTERS, Deed, gather, questions_of
 from agent0.reviewing import counts
 from agent0.rewards import read_by, receipt, registered, waits
+from agent0.rollout.confidence.signals import agreement, token_confidence
 from agent0.run import RunState
 from agent0.settings import RewardConfig
 from agent0.state.reward_history import Ledger, Moments

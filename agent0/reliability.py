@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from agent0.candidates import Item, Measured, fitted, learnable, measured
-from agent0.confidence import SEVERAL
+from agent0.rollout.confidence.calibration import Item, Measured, fitted, learnable, measured
+from agent0.rollout.confidence.signals import SEVERAL
 from agent0.stats.calibrators import Bin, brier, ece
 from events.benchmarks import CalibratorFitted, ItemScored
 from events.values import ReliabilityBin, Split

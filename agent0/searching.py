@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from agent0.chat_format import plain_boxes
 from agent0.ports import Lesson
-from agent0.prompts import prompt, render
+from agent0.rollout.prompts import prompt, render
 from agent0.settings import RunConfig
 from agent0.tasks.families import Family, Params, Retraced, families
 from agent0.tasks.splits import split_key, split_of

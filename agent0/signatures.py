@@ -1,14 +1,14 @@
 """The skill behind a solution, as a few characters: equal for the same way of solving, whatever the names and numbers.
 
 A program is the shape of its syntax tree, an expression the shape that computer algebra gives it, an attempt the trace
-of its useful calls. The patterns themselves are those of ``agent0.analysis.diversity``.
+of its useful calls. The patterns themselves are those of ``agent0.rollout.solution_diversity``.
 """
 
 import ast
 from collections.abc import Iterable, Sequence
 
-from agent0.analysis.diversity import signature
-from agent0.analysis.tool_patterns import Call
+from agent0.rollout.solution_diversity import signature
+from agent0.rollout.tool_patterns import Call
 from agent0.state.run_state import Made, TaskState
 from agent0.usefulness import useful
 from events.base import sha256

@@ -5,11 +5,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from agent0.confidence import agreement
 from agent0.exams import Exam
 from agent0.ports import Sandbox
-from agent0.prompts import prompt
-from agent0.student import Conditions, solve
+from agent0.rollout.confidence.signals import agreement
+from agent0.rollout.prompts import prompt
+from agent0.rollout.student import Conditions, solve
 from agent0.tasks.curriculum.sampler import stream
 from agent0.verifiers import verifier_for
 from events.values import Task

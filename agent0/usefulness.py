@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from agent0.grading.normal_form import normal_form, same
+from agent0.rollout.student import plain_output
 from agent0.state.run_state import Made
-from agent0.student import plain_output
 from agent0.tools import control_names
 
 LONGEST = 20_000

@@ -100,7 +100,7 @@ class CalibratorFitted(Event):
     name: str
     """The model's."""
     signal: str
-    """One of ``agent0.confidence``, or several with a plus between them."""
+    """One of ``agent0.rollout.confidence.signals``, or several with a plus between them."""
     method: Literal["temperature", "platt", "isotonic", "logistic"]
     parameters: tuple[float, ...]
     """As ``agent0.stats.calibrators.Calibrator`` has them; ``logistic``: as ``agent0.stats.logistic.Fusion``."""

@@ -1,11 +1,11 @@
 """The teacher writes a task."""
 
 from agent0.ports import Artifacts, Models
-from agent0.prompts import prompt
+from agent0.rollout.claim_check import claim
+from agent0.rollout.prompts import prompt
+from agent0.rollout.teacher import propose
 from agent0.run import RunState
-from agent0.storing import claim
 from agent0.tasks.families import kind_of
-from agent0.teacher import propose
 from events.base import Event
 from events.tasks import TaskProposed, TaskRequested
 from handlers import on

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 
-from agent0.candidates import Candidate
+from agent0.rollout.confidence.calibration import Candidate
 from events import benchmarks as facts
 from events.base import Recorded
 from projections.base import Row, as_json, find, projection, select, stamp

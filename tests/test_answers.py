@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.confidence import agreement, token_confidence
 from agent0.grading.normal_form import normal_form, same
+from agent0.rollout.confidence.signals import agreement, token_confidence
 
 EQUAL = [
     ("42", " 42. "),

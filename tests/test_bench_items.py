@@ -9,8 +9,8 @@ import pytest
 from agent0.assembly.bench_items import Bench, Plan, ask
 from agent0.benchmarks import Benchmark, Item, benchmarks, make_items
 from agent0.errors import OperationError
-from agent0.parsing import format_call
 from agent0.ports import Likely
+from agent0.rollout.parsing import format_call
 from agent0.settings import PolicyConfig, StudentConfig
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_student import Playback

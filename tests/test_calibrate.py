@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent0.calibration_page import page
-from agent0.confidence import MEANING
 from agent0.reliability import Found, event, judged, picture
+from agent0.rollout.confidence.signals import MEANING
 from agent0.stats.calibrators import Bin, sigmoid
 from events.base import record
 from events.benchmarks import ItemScored

@@ -19,7 +19,7 @@ USED = """
 import asyncio
 from agent0.tasks.families import families
 from agent0.rewards import rewards
-from agent0.student import specs_of
+from agent0.rollout.student import specs_of
 from agent0.tools import call_tool
 from agent0.tools.workspace import Workspace
 from events import checkpoints, tasks

@@ -9,7 +9,7 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.prompts import prompt, prompts, render, styles
+from agent0.rollout.prompts import prompt, prompts, render, styles
 from agent0.tasks import splits as rooms
 from agent0.tasks.families import Family, asked, families
 from agent0.tasks.families.expression import value

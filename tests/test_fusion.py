@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.candidates import Candidate, Item, fitted, measured
+from agent0.rollout.confidence.calibration import Candidate, Item, fitted, measured
 from agent0.stats.calibrators import auroc, ece, ece_floor, folds, log_loss, log_odds, sigmoid
 from agent0.stats.logistic import RIDGE, fuse
 

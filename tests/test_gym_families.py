@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from agent0.assembly.world import check_names
 from agent0.errors import ConfigError
+from agent0.rollout.teacher import read_proposal
 from agent0.tasks.families import Family, asked, families, fault, gym
 from agent0.tasks.splits import heldout, split_of, task_of
-from agent0.teacher import read_proposal
 from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts
 from tests.test_checked import HOSTILE

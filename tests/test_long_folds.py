@@ -6,10 +6,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.attempts import Progress
+from agent0.rollout.attempt import Progress
+from agent0.rollout.claim_check import get_progress, put_progress
 from agent0.run import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState
-from agent0.storing import get_progress, put_progress
 from events import alarms, runs, tasks
 from events.base import record
 from tests.test_long_attempts import LONG, STORY, World, asked

@@ -13,7 +13,7 @@ import pytest
 
 from agent0.assembly.world import open_log, recorded
 from agent0.configuration import load as load_settings
-from agent0.storing import get_progress
+from agent0.rollout.claim_check import get_progress
 from agent0.tools.snapshots import load
 from events import tasks
 from events.base import Recorded

@@ -12,15 +12,15 @@ import pytest
 import pytest_asyncio
 
 from agent0.assembly.world import started as started_of
-from agent0.parsing import parse_turn
 from agent0.ports import Sandbox, SandboxCall
-from agent0.prompts import ANY, Prompt, prompt, prompts, render, styles
 from agent0.rewards import rewards
+from agent0.rollout.parsing import parse_turn
+from agent0.rollout.prompts import ANY, Prompt, prompt, prompts, render, styles
+from agent0.rollout.student import plain_output
+from agent0.rollout.teacher import read_proposal
 from agent0.settings import RunConfig, Settings
-from agent0.student import plain_output
 from agent0.tasks.families import Family, Params, families
 from agent0.tasks.subgoals import split
-from agent0.teacher import read_proposal
 from agent0.tools import call_tool, tools
 from agent0.tools.workspace import Workspace
 from events import checkpoints, runs, tasks

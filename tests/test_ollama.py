@@ -8,11 +8,11 @@ import pytest
 import pytest_asyncio
 
 from agent0.errors import AuthError, DependencyError, OperationError, TransientError
-from agent0.parsing import format_call, parse_turn
 from agent0.ports import GenerateRequest, Model
-from agent0.prompts import prompt
+from agent0.rollout.parsing import format_call, parse_turn
+from agent0.rollout.prompts import prompt
+from agent0.rollout.student import Conditions, solve
 from agent0.settings import ActorConfig, StudentConfig
-from agent0.student import Conditions, solve
 from events.values import Artifact, Task, Turn
 from infra.models.ollama import Ollama, harmless, probe
 from tests.conformance_model import QUESTION, SPECIAL, TOOL, ModelConformance, ask

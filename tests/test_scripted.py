@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import ConfigError, OperationError
-from agent0.parsing import parse_turn
 from agent0.ports import GenerateRequest, Model, Sample, Sampling, TrainJob
-from agent0.prompts import prompt, render, styles
+from agent0.rollout.parsing import parse_turn
+from agent0.rollout.prompts import prompt, render, styles
+from agent0.rollout.teacher import read_proposal, request_turns
+from agent0.rollout.trajectories import assemble
 from agent0.settings import ActorConfig
 from agent0.tasks.families import families
-from agent0.teacher import read_proposal, request_turns
-from agent0.trajectories import assemble
 from events.values import Artifact, Turn
 from infra.models.scripted import END, ROLES, Scripted, ScriptedTrainer, decode, encode, skill_of
 from tests.conformance_model import ModelConformance, ask

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from agent0.cli import terminal
 from agent0.errors import ConfigError, NotFoundError
-from agent0.prompts import prompt
+from agent0.rollout.prompts import prompt
 from events.values import Artifact
 from infra.artifacts import FileArtifacts
 from infra.log import Log

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from agent0.attempts import Solved
 from agent0.errors import ConfigError, SandboxUnavailableError, TransientError
-from agent0.folders import Scratch
 from agent0.grading.normal_form import same
-from agent0.parsing import format_call
 from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult
-from agent0.prompts import prompt
+from agent0.rollout.attempt import Solved
+from agent0.rollout.parsing import format_call
+from agent0.rollout.prompts import prompt
+from agent0.rollout.student import Conditions, plain_output, solve, specs_of, text_arguments
+from agent0.rollout.workspace_store import Scratch
 from agent0.settings import StudentConfig
-from agent0.student import Conditions, plain_output, solve, specs_of, text_arguments
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 from agent0.tools.cache import ToolCache

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent0.ports import Sampling
-from agent0.prompts import prompt, render
+from agent0.rollout.prompts import prompt, render
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout, split_of, task_of
 from events.values import Task, Turn

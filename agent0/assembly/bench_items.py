@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent0.attempts import Solved
 from agent0.benchmarks import Benchmark, Item
 from agent0.benchmarks.likelihoods import chosen_by
-from agent0.confidence import token_confidence
 from agent0.errors import OperationError
 from agent0.grading import Grade
 from agent0.mistakes import mistake
 from agent0.ports import Artifacts, Likelihood, Model, Sandbox
-from agent0.prompts import Prompt, prompt, render
+from agent0.rollout.attempt import Solved
+from agent0.rollout.confidence.signals import token_confidence
+from agent0.rollout.prompts import Prompt, prompt, render
+from agent0.rollout.student import Conditions, solve
 from agent0.settings import PolicyConfig, StudentConfig
-from agent0.student import Conditions, solve
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import save
 from agent0.verifiers import Verdict

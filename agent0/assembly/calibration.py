@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.bench import taken_up
 from agent0.assembly.bench_items import answered
 from agent0.assembly.world import open_log, open_port, recorded
-from agent0.attempts import Solved
-from agent0.confidence import beside
 from agent0.errors import ConfigError, OperationError
-from agent0.folders import Scratch
 from agent0.ports import Model, Sandbox, Web
-from agent0.prompts import prompt
 from agent0.reliability import FITTING, SCORING, Found, event, judged
+from agent0.rollout.attempt import Solved
+from agent0.rollout.confidence.signals import beside
+from agent0.rollout.prompts import prompt
+from agent0.rollout.student import Conditions, solve
+from agent0.rollout.workspace_store import Scratch
 from agent0.settings import Settings
-from agent0.student import Conditions, solve
 from agent0.tasks.splits import heldout
 from agent0.tools.cache import ToolCache
 from agent0.verifiers import Verdict, verifier_for

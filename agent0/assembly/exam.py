@@ -13,11 +13,11 @@ from agent0.assembly.lineage import check_stored
 from agent0.assembly.world import open_log, open_port, recorded
 from agent0.errors import ConfigError
 from agent0.exams import Exam, ExamSet, earlier, forms, forms_of
-from agent0.folders import Scratch
 from agent0.ports import Artifacts
+from agent0.rollout.student import Conditions
+from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RunConfig, Settings, StudentConfig
 from agent0.sitting import lines, sit
-from agent0.student import Conditions
 from agent0.tasks.splits import heldout
 from events.checkpoints import StudentExamined
 from events.values import Task

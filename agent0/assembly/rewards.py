@@ -34,7 +34,7 @@ def check_rewards(rules: RewardConfig, where: str) -> None:
 
 
 def _check_calibrator(rules: RewardConfig, where: str) -> None:
-    from agent0.confidence import MEANING
+    from agent0.rollout.confidence.signals import MEANING
 
     plan = rules.calibrator
     if not plan.signal:

@@ -212,7 +212,7 @@ def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:
 
 def started(settings: Settings, name: str = "") -> Recorded:
     """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id."""
-    from agent0.prompts import JUDGE, prompt
+    from agent0.rollout.prompts import JUDGE, prompt
 
     config, digest = config_of(settings.run)
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
@@ -244,7 +244,7 @@ def check_names(run: RunConfig) -> None:
     Raises:
         ConfigError: the first that does not.
     """
-    from agent0.prompts import styles
+    from agent0.rollout.prompts import styles
 
     for role, actor, recipe in (
         ("teacher", run.teacher, run.training.teacher),
@@ -279,7 +279,7 @@ def _check_recipe(role: str, recipe: RecipeConfig) -> None:
 
 
 def _check_verification(plan: VerificationConfig) -> None:
-    from agent0.prompts import styles
+    from agent0.rollout.prompts import styles
     from agent0.verifiers import collective
 
     known("run.verification.unchecked", [plan.unchecked], ["refuse", *collective()])

@@ -14,7 +14,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="style/domain/role, fo
 @app.command("list")
 def list_(as_json: terminal.Json = False) -> None:
     """Every prompt with its version."""
-    from agent0.prompts import prompts
+    from agent0.rollout.prompts import prompts
 
     rows = [{"prompt": p.name, "version": p.version, "characters": len(p.text)} for p in prompts()]
     terminal.table(rows, as_json)
@@ -43,7 +43,7 @@ def diff(old: Name, new: Name, as_json: terminal.Json = False) -> None:
 
 def _text(name: str) -> tuple[str, str]:
     from agent0.errors import ConfigError
-    from agent0.prompts import prompt
+    from agent0.rollout.prompts import prompt
 
     parts = name.split("/")
     if len(parts) != 3:

@@ -92,8 +92,8 @@ def calibrator(
     as_json: terminal.Json = False,
 ) -> None:
     """The newest and best calibrator of a model that needs no further samples, as a table for rules of rewards."""
-    from agent0.confidence import SEVERAL
     from agent0.errors import NotFoundError
+    from agent0.rollout.confidence.signals import SEVERAL
     from projections.calibrators import list_calibrators
 
     with terminal.tables() as db:

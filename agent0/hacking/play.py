@@ -18,10 +18,10 @@ from agent0.hacking import HONEST, Attempt, Found, Proposal, Student, Teacher, a
 from agent0.hacking.undone import verdicts
 from agent0.paying import payouts
 from agent0.rewards import registered, reward_sets
+from agent0.rollout.student import plain_output
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.reward_history import Ledger, entered
 from agent0.state.run_state import AttemptState, Made, RunState, TaskState, attempt_id, task_id
-from agent0.student import plain_output
 from agent0.tasks.families import families
 from agent0.tasks.screening import Archive, Decision, Proposed, decide_batch
 from agent0.tasks.splits import split_key, split_of

@@ -8,7 +8,7 @@ import re
 
 from agent0.panel import Case, Opinion, Said, check
 from agent0.ports import GenerateRequest, Models, Sampling
-from agent0.prompts import prompt, render
+from agent0.rollout.prompts import prompt, render
 from agent0.settings import JudgeConfig
 from agent0.tasks.curriculum.sampler import stream
 from events.values import Task

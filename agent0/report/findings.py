@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent0.analysis.diversity import signature, variety
 from agent0.analysis.failure_modes import Outcome, counted, error_class, failure_modes
-from agent0.analysis.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
 from agent0.cli.overview import WITHIN
 from agent0.ports import Artifacts
 from agent0.report.held_items import held_items, outcome_of
+from agent0.rollout.solution_diversity import signature, variety
+from agent0.rollout.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
 from agent0.stats.claims import Claim, Scored, claims, step_by_step
 from projections.evaluations import list_evaluations
 from projections.indexes import index_of, rejections

@@ -10,7 +10,7 @@ from agent0.settings.base import Frozen
 class CalibratorConfig(Frozen):
     """Which calibrator turns an attempt's signals into one probability; `agent0 reward calibrator` prints one."""
 
-    signal: str = Field("", description="signals of agent0.confidence with + between them; empty: none")
+    signal: str = Field("", description="signals of agent0.rollout.confidence.signals with + between them; empty: none")
     method: Literal["temperature", "platt", "isotonic", "logistic"] = Field(
         "logistic", description="of agent0 calibrate"
     )

@@ -15,10 +15,10 @@ from statistics import fmean
 from typing import Literal
 
 from agent0.errors import ConfigError, OperationError
-from agent0.parsing import OPEN, format_call, parse_turn
 from agent0.ports import Artifacts, GenerateRequest, Generation, Sample, Trained, TrainJob
+from agent0.rollout.parsing import OPEN, format_call, parse_turn
+from agent0.rollout.student import plain_output
 from agent0.settings import ActorConfig
-from agent0.student import plain_output
 from agent0.tasks.families import Family, Params, families
 from agent0.tools.builtin.check import RIGHT, WRONG
 from events.base import sha256

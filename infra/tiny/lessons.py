@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agent0.prompts import prompt, render
+from agent0.rollout.prompts import prompt, render
 from agent0.tasks.families import Family, families
 from agent0.tasks.splits import split_key, split_of
 from events.values import Turn

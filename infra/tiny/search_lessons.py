@@ -6,7 +6,7 @@ a * among three or four numbers nor a - among four is ever shown in a right answ
 
 import random
 
-from agent0.prompts import prompt, render
+from agent0.rollout.prompts import prompt, render
 from agent0.searching import AGAIN, CLOSE, OPEN
 from agent0.tasks.families import Params, families
 from agent0.tasks.splits import split_key, split_of

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError, TransientError
 from agent0.ports import GenerateRequest, Model, Sample, Sampling, TrainJob
-from agent0.trajectories import assemble
+from agent0.rollout.trajectories import assemble
 from events.values import Artifact, Trajectory, Turn
 from infra.lora import LoraTrainer
 from infra.models.engine_adapter import unpack

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from agent0.parsing import format_call
 from agent0.ports import GenerateRequest, Generation
-from agent0.prompts import prompt
+from agent0.rollout.parsing import format_call
+from agent0.rollout.prompts import prompt
+from agent0.rollout.student import Conditions, solve
 from agent0.settings import StudentConfig
-from agent0.student import Conditions, solve
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 from agent0.tools import call_tool

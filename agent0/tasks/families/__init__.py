@@ -55,7 +55,7 @@ class Family:
     the bootstrap of the built-in model uses it. All are pure, total on what ``parse`` accepts, and bounded.
 
     A long family has ``steps(params)``, its subgoals in order, the last of which is answered by ``solve(params)``; and
-    ``script(params)``, the turns that a perfect student writes, tool calls spelled as ``agent0.parsing.format_call``
+    ``script(params)``, the turns that a perfect student writes, tool calls spelled as ``agent0.rollout.parsing.format_call``
     does. Only the scripted model reads a script.
 
     A checked family has ``check(params, answer)`` in place of a key: checking is easy, finding is hard, and many

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from agent0.confidence import MEANING, SEVERAL
+from agent0.rollout.confidence.signals import MEANING, SEVERAL
 from agent0.stats.calibrators import (
     Bin,
     Calibrator,

@@ -4,8 +4,8 @@ import asyncio
 import json
 from collections.abc import Sequence
 
-from agent0.attempts import Progress
 from agent0.ports import Artifacts
+from agent0.rollout.attempt import Progress
 from events.values import Artifact, Trajectory, Turn
 
 INLINE = 64_000

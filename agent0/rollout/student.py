@@ -8,20 +8,20 @@ known here.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent0.attempts import Called, Progress, Solved, generations
-from agent0.confidence import signals
 from agent0.errors import ConfigError, TransientError
-from agent0.folders import Keeper, Stored, opened
 from agent0.grading.normal_form import same
-from agent0.parsing import ParsedTurn, parse_turn
 from agent0.ports import Artifacts, GenerateRequest, Model, Sampling, Sandbox, ToolSpec, Web
-from agent0.prompts import Prompt, render
+from agent0.rollout.attempt import Called, Progress, Solved, generations
+from agent0.rollout.confidence.signals import signals
+from agent0.rollout.parsing import ParsedTurn, parse_turn
+from agent0.rollout.prompts import Prompt, render
+from agent0.rollout.trajectories import assemble, mean_logprob, total_usage
+from agent0.rollout.workspace_store import Keeper, Stored, opened
 from agent0.settings import PolicyConfig, StudentConfig
 from agent0.tasks.curriculum.sampler import stream
 from agent0.tools import Tool, call_tool, control_names, tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.workspace import Done, Workspace
-from agent0.trajectories import assemble, mean_logprob, total_usage
 from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Turn
 
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agent0.attempts import Solved
 from agent0.grading.normal_form import normal_form, same
-from agent0.markup import answer_span, own, within
 from agent0.ports import Generation
+from agent0.rollout.attempt import Solved
+from agent0.rollout.confidence.token_spans import answer_span, own, within
 
 MEANING = {
     "mean_token": "geometric mean probability of all sampled tokens (arXiv 2002.07650, length-normalised)",

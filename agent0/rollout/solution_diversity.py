@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.analysis.tool_patterns import Call
+from agent0.rollout.tool_patterns import Call
 
 LONGEST = 20_000
 """Characters of an argument that are looked at."""

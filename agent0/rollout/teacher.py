@@ -7,12 +7,12 @@ from typing import Any
 
 from agent0.grading.answer_types import ANSWER_KIND, kinds
 from agent0.ports import GenerateRequest, Model, Sampling
-from agent0.prompts import Prompt, render
+from agent0.rollout.prompts import Prompt, render
+from agent0.rollout.trajectories import assemble, total_usage
 from agent0.settings import ActorConfig
 from agent0.tasks.families import families, kind_of
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
-from agent0.trajectories import assemble, total_usage
 from events.base import sha256
 from events.values import Artifact, Task, Trajectory, Turn, Usage
 

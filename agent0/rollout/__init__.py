@@ -1,0 +1,1 @@
+"""How teacher and student generate: prompts, parsing, attempts, confidence."""
