@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from agent0.branches import Branches, past_of
+from agent0.provenance.fork_history import Branches, past_of
 from agent0.run import RunState, evolve
 from events.base import Recorded, effect_id, record
 from handlers import Handler

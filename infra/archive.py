@@ -17,8 +17,8 @@ import zstandard
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from agent0.errors import ConfigError, DependencyError, LogError, NotFoundError
-from agent0.references import may_name
-from agent0.seals import Seal
+from agent0.provenance.artifact_refs import may_name
+from agent0.provenance.hash_chain import Seal
 from events.base import sha256
 from events.values import Artifact
 from infra.archive_place import MANIFEST, DamagedError, Place, read

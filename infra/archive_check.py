@@ -5,8 +5,8 @@ import json
 import re
 from dataclasses import dataclass, field
 
-from agent0.references import may_name, named, named_within
-from agent0.seals import Chain
+from agent0.provenance.artifact_refs import may_name, named, named_within
+from agent0.provenance.hash_chain import Chain
 from events.values import Artifact
 from infra.archive import Bodies, Manifest, artifact_name, bodies_of, stretches
 from infra.archive_place import DamagedError, Place

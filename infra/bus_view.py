@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
-from agent0.branches import past_of
 from agent0.errors import TransientError
+from agent0.provenance.fork_history import past_of
 from events.alarms import DependencyLost, DependencyRestored, ReactionRetried, ReactionTried
 from events.base import Recorded
 from events.runs import RunCancelled, RunPaused, RunResumed

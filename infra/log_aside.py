@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 
 from agent0.errors import LogError
-from agent0.redaction import set_aside
+from agent0.provenance.redaction import set_aside
 from events.alarms import LOG, MessageExcluded
 from events.base import Recorded, decode
 from infra.log_link import Link

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from agent0.errors import LogError
-from agent0.seals import Seal
+from agent0.provenance.hash_chain import Seal
 
 NAME = "seals.jsonl"
 IMPORTING = ".importing"

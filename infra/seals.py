@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import IO
 
 from agent0.errors import DependencyError, LogError, NotFoundError
-from agent0.seals import Chain, Difference, Seal, compare_seals, digest_of, localise, seal_id, seal_of
+from agent0.provenance.hash_chain import Chain, Difference, Seal, compare_seals, digest_of, localise, seal_id, seal_of
 from events.alarms import LOG, LogSealed
 from events.base import Recorded
 from infra.log import Log, LogInfo

@@ -13,7 +13,7 @@ from agent0.assembly.experiments import Rescore, rescore_run
 from agent0.assembly.seals import verify
 from agent0.assembly.tables import catch_up
 from agent0.assembly.world import open_log
-from agent0.redaction import tombstone
+from agent0.provenance.redaction import tombstone
 from agent0.settings import Settings
 from events.base import Recorded, decode
 from events.tasks import ResultVerified, RewardAssigned

@@ -7,7 +7,7 @@ from pathlib import Path
 from agent0.assembly.world import open_log
 from agent0.configuration import load
 from agent0.errors import LogError
-from agent0.seals import Seal, seal_of
+from agent0.provenance.hash_chain import Seal, seal_of
 from events.alarms import LOG, LogSealed
 from infra.seal_file import Archived, SealFile, Stream
 from tests.terminal import agent0 as call

@@ -17,7 +17,7 @@ from agent0.assembly.tables import catch_up, live_path
 from agent0.assembly.world import open_log, provision
 from agent0.configuration import load
 from agent0.errors import LogError
-from agent0.seals import Chain, Difference, Seal, digest_of, localise, seal_of
+from agent0.provenance.hash_chain import Chain, Difference, Seal, digest_of, localise, seal_of
 from agent0.settings import Settings
 from events.alarms import LOG, AlarmRaised, EventRedacted, LogSealed
 from events.base import Event, Recorded, record, sha256

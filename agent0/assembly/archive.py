@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.seals import seal_file
 from agent0.assembly.world import code_rev, now, open_log
 from agent0.errors import LogError, NotFoundError
-from agent0.redaction import Redaction, tombstone
-from agent0.references import may_name, named, named_within
-from agent0.seals import Chain
+from agent0.provenance.artifact_refs import may_name, named, named_within
+from agent0.provenance.hash_chain import Chain
+from agent0.provenance.redaction import Redaction, tombstone
 from agent0.settings import Settings
 from events.alarms import LOG, LogSealed
 from events.base import sha256

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.history import history
 from agent0.assembly.tables import reading_log
-from agent0.references import may_name, mentioned, named, named_within
+from agent0.provenance.artifact_refs import may_name, mentioned, named, named_within
 from agent0.settings import Settings
 from events.checkpoints import CheckpointPruned
 from events.values import Artifact

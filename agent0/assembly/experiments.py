@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.tables import sound_log
 from agent0.assembly.world import open_log, recorded
-from agent0.branches import read_branch, read_whole
 from agent0.errors import NotFoundError, OperationError
 from agent0.experiments import Receipt, Repaid, digest, experiment_id, start_of, summary, told_id
 from agent0.paying import effective
+from agent0.provenance.fork_history import read_branch, read_whole
 from agent0.rescoring import HANDLER, Rescoring, Trouble
 from agent0.reviewing import verdicts_of
 from agent0.settings import RewardConfig, RunConfig, Settings

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import Agent0Error, OperationError
-from agent0.seals import Difference, Seal, digest_of
+from agent0.provenance.hash_chain import Difference, Seal, digest_of
 from agent0.settings import Settings
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from agent0.branches import past_of
 from agent0.cli import terminal
 from agent0.cli.progress import Pace, Progress, duration, told, trouble
+from agent0.provenance.fork_history import past_of
 
 if TYPE_CHECKING:
     from infra.log import Log

@@ -19,7 +19,7 @@ from agent0.assembly.seals import verify
 from agent0.assembly.tables import catch_up, open_views
 from agent0.assembly.world import open_log
 from agent0.errors import NotFoundError, OperationError
-from agent0.references import named, named_within
+from agent0.provenance.artifact_refs import named, named_within
 from agent0.settings import Settings
 from events.runs import RunFinished, RunStarted
 from events.values import Artifact

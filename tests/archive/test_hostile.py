@@ -17,8 +17,8 @@ import pytest
 
 from agent0.assembly.importing import _require_room, bring
 from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
-from agent0.references import named, named_within
-from agent0.seals import Chain
+from agent0.provenance.artifact_refs import named, named_within
+from agent0.provenance.hash_chain import Chain
 from agent0.tools.snapshots import MEDIA
 from events.base import decode
 from events.values import Artifact

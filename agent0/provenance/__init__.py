@@ -1,0 +1,1 @@
+"""What the log proves of itself: hash chain, redaction, artifact references, fork history."""
