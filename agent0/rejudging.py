@@ -10,7 +10,7 @@ from agent0.errors import LogError
 from agent0.ports import Sandbox
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
-from agent0.verifiers import verifier_for
+from agent0.verification.verifiers import verifier_for
 from events.values import Task
 
 Row = dict[str, Any]

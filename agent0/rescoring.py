@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from agent0.folds import FOLDS
 from agent0.paying import COMPLETING, Due, dues, effective
-from agent0.reviewing import PERSON, awaits_person, counts
 from agent0.rewards import waits
 from agent0.run import RunState, evolve
 from agent0.settings import RewardConfig
+from agent0.verification.human_review import PERSON, awaits_person, counts
 from events.base import Recorded, effect_id
 from events.tasks import ResultVerified, RewardAssigned
 

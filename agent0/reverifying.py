@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.panel import Opinion, Said
-from agent0.panel.opinion import CHECK
 from agent0.state.run_state import TaskState
+from agent0.verification.panel import Opinion, Said
+from agent0.verification.panel.opinion import CHECK
 from events.tasks import ResultVerified
 from events.values import Task, Vote
 

@@ -11,7 +11,7 @@ from agent0.rollout.confidence.signals import agreement
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.tasks.curriculum.sampler import stream
-from agent0.verifiers import verifier_for
+from agent0.verification.verifiers import verifier_for
 from events.values import Task
 
 

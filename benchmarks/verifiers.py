@@ -30,8 +30,8 @@ from agent0.benchmarks import Item, chosen, read_items
 from agent0.grading import extract
 from agent0.grading.math.symbolic import compared, decide, warm
 from agent0.ports import Sandbox
-from agent0.programs import check
 from agent0.settings import SandboxSettings
+from agent0.verification.programs import check
 from infra.datasets import find
 from infra.sandbox import open_sandbox
 

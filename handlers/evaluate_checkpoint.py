@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from agent0.panel import Evidence
 from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.rollout.attempt import Solved
 from agent0.rollout.prompts import prompt
@@ -19,7 +18,8 @@ from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
 from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
-from agent0.verifiers import verifier_for
+from agent0.verification.panel import Evidence
+from agent0.verification.verifiers import verifier_for
 from events.base import Event
 from events.checkpoints import EvaluationRequested
 from events.values import Task

@@ -1,8 +1,8 @@
 """Turns what a person should look at into alarms."""
 
-from agent0.reviewing import doubts
 from agent0.run import RunState
 from agent0.training import unsound
+from agent0.verification.human_review import doubts
 from events.alarms import AlarmRaised, ReactionFailed
 from events.base import Event
 from events.checkpoints import CheckpointRejected, CheckpointTrained

@@ -1,9 +1,9 @@
 """Decides whether an attempt is right, by computing where the task allows it."""
 
-from agent0.deciding import verdicts
-from agent0.panel.opinion import asking
 from agent0.ports import Models, Sandbox
 from agent0.run import RunState
+from agent0.verification.panel.opinion import asking
+from agent0.verification.verdicts import verdicts
 from events.alarms import ReactionDropped
 from events.base import Event
 from events.tasks import TaskAttempted

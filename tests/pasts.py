@@ -8,12 +8,12 @@ from typing import Any
 
 from agent0.assembly.world import open_log
 from agent0.configuration import load
-from agent0.panel import combined
-from agent0.panel.opinion import CHECK
 from agent0.ports import GenerateRequest, Generation
 from agent0.run import RunState
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings
 from agent0.tasks.families import families
+from agent0.verification.panel import combined
+from agent0.verification.panel.opinion import CHECK
 from events import tasks
 from events.base import Event, Recorded, sha256
 from handlers import Handler, handlers

@@ -85,7 +85,7 @@ OUTSIDERS = {
 }
 """Package -> the only files that may import it."""
 
-GUESTS = ("agent0/programs/inside/*",)
+GUESTS = ("agent0/verification/programs/inside/*",)
 """Run inside the sandbox only, where strangers' code draws from the one random source there is."""
 
 WORLDLY = {

@@ -15,7 +15,7 @@ from agent0.tasks.families.chain import ENTRY as LONG
 from agent0.tasks.families.synthesis import LANGUAGE
 from agent0.tasks.screening import Archive, Proposed, decide_batch
 from agent0.tasks.splits import heldout, task_of
-from agent0.verifiers import verifier_for
+from agent0.verification.verifiers import verifier_for
 from events.values import Task
 from tests.test_verifiers import HOSTILE, judged
 

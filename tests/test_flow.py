@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 
 from agent0.tasks.splits import split_of_task
-from agent0.verifiers import verifiers
+from agent0.verification.verifiers import verifiers
 from events import checkpoints, runs, tasks
 from events.base import Recorded, effect_id, event_types
 from handlers import handlers

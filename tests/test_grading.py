@@ -17,7 +17,7 @@ from agent0.grading import extract, grade
 from agent0.grading.answer_types import grade_as, kinds
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import cut_unit
-from agent0.grading.pairs import read_pairs
+from agent0.verification.labelled_pairs import read_pairs
 
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
 needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")

@@ -13,7 +13,7 @@ from agent0.grading.literals import is_literal
 from agent0.ports import SandboxCall, SandboxResult
 from agent0.tasks.families import Step, families
 from agent0.tasks.splits import task_of
-from agent0.verifiers import Verdict, graded, verifier_for
+from agent0.verification.verifiers import Verdict, graded, verifier_for
 from events.values import Task, ToolState
 
 OPEN = Task(question="How much is it?", domain="math", family="open", level=1, canonical="open much")

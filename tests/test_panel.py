@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.deciding import verdicts
-from agent0.panel import NEEDED, Case, Evidence, case_of, checks, combined, disputed, votes_on
-from agent0.panel.computation import repeated
-from agent0.panel.opinion import asking, read_verdict
-from agent0.panel.wording import rules_of
 from agent0.ports import GenerateRequest, Generation
 from agent0.rollout.attempt import Called, Progress, Written
 from agent0.rollout.attempt_events import told
 from agent0.run import evolve
 from agent0.settings import JudgeConfig, RunConfig, VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
-from agent0.verifiers import Verdict, verifier_for
+from agent0.verification.panel import NEEDED, Case, Evidence, case_of, checks, combined, disputed, votes_on
+from agent0.verification.panel.computation import repeated
+from agent0.verification.panel.opinion import asking, read_verdict
+from agent0.verification.panel.wording import rules_of
+from agent0.verification.verdicts import verdicts
+from agent0.verification.verifiers import Verdict, verifier_for
 from events import tasks
 from events.base import record
 from events.values import Task, ToolCall, ToolResult, ToolState, Turn, Vote

@@ -14,12 +14,12 @@ from agent0.assembly.experiments import Rescore, gather, rescore_run
 from agent0.assembly.retrain import Retrain, retrain
 from agent0.assembly.reverify import Reverify, planned, reverify
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError, SandboxUnavailableError
-from agent0.panel.opinion import CHECK
 from agent0.ports import SandboxCall, SandboxResult
 from agent0.rescoring import Rescored, rescore
-from agent0.reviewing import PERSON
 from agent0.settings import Settings
-from agent0.verifiers import _verifiers, verifier
+from agent0.verification.human_review import PERSON
+from agent0.verification.panel.opinion import CHECK
+from agent0.verification.verifiers import _verifiers, verifier
 from events.base import Recorded
 from events.experiments import ExperimentFinished, RecomputeFailed
 from events.tasks import ResultVerified, RewardAssigned

@@ -11,10 +11,10 @@ import pytest
 from agent0.collecting import collect
 from agent0.paying import payouts
 from agent0.rescoring import Rescored, rescore
-from agent0.reviewing import MOST, PERSON, reviewed, verdicts_of
 from agent0.run import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState
-from agent0.verifiers import verifiers
+from agent0.verification.human_review import MOST, PERSON, reviewed, verdicts_of
+from agent0.verification.verifiers import verifiers
 from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event, Recorded, record
 from events.values import Vote

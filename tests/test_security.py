@@ -138,7 +138,7 @@ def test_a_password_is_no_flag_and_no_output(homes: tuple[Crew, Crew]) -> None:
 
 # --- text of models ----------------------------------------------------------------------------------------------
 
-INSIDE = ("infra/sandbox/inside/", "agent0/programs/inside/", "infra/mcp_inside.py")
+INSIDE = ("infra/sandbox/inside/", "agent0/verification/programs/inside/", "infra/mcp_inside.py")
 """What runs inside the sandbox; the programs of ``agent0/tools`` are text that is only run there."""
 
 RUNS = {"eval", "exec", "compile", "__import__"}

@@ -13,7 +13,7 @@ from agent0.rollout.prompts import Prompt, prompt, prompts, render
 from agent0.rollout.teacher import LONGEST_PROGRAM, LONGEST_QUESTION, normal, propose, read_proposal, request_turns
 from agent0.settings import ActorConfig
 from agent0.tasks.families import families
-from agent0.verifiers import verifier_for
+from agent0.verification.verifiers import verifier_for
 from events.tasks import TaskProposed
 from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts

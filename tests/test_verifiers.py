@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.grading.normal_form import normal_form
-from agent0.panel import Evidence
 from agent0.ports import Sandbox, SandboxCall, SandboxResult
 from agent0.rollout.confidence.signals import agreement
 from agent0.settings import RunConfig, VerificationConfig
 from agent0.tasks.families import Family, families
 from agent0.tasks.splits import task_of
-from agent0.verifiers import Verdict, collective, credit_of, graded, verifier, verifier_for, verifiers
+from agent0.verification.panel import Evidence
+from agent0.verification.verifiers import Verdict, collective, credit_of, graded, verifier, verifier_for, verifiers
 from events.values import Task, ToolState
 from tests.world import own
 

@@ -19,7 +19,7 @@ from agent0.rollout.student import Conditions, solve
 from agent0.settings import PolicyConfig, StudentConfig
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import save
-from agent0.verifiers import Verdict
+from agent0.verification.verifiers import Verdict
 from events.base import sha256
 from events.benchmarks import ItemScored, Mode
 from events.values import Artifact, Task

@@ -21,7 +21,7 @@ from agent0.rollout.workspace_store import Scratch
 from agent0.settings import Settings
 from agent0.tasks.splits import heldout
 from agent0.tools.cache import ToolCache
-from agent0.verifiers import Verdict, verifier_for
+from agent0.verification.verifiers import Verdict, verifier_for
 from events.base import Recorded, effect_id, sha256
 from events.benchmarks import BenchmarkStarted, CalibratorFitted, ItemScored
 from events.values import Artifact, Split, Task

@@ -14,9 +14,9 @@ from agent0.experiments import Receipt, Repaid, digest, experiment_id, start_of,
 from agent0.paying import effective
 from agent0.provenance.fork_history import read_branch, read_whole
 from agent0.rescoring import HANDLER, Rescoring, Trouble
-from agent0.reviewing import verdicts_of
 from agent0.settings import RewardConfig, RunConfig, Settings
 from agent0.side_by_side import Side, side_of
+from agent0.verification.human_review import verdicts_of
 from events.alarms import EventRedacted, ReactionDropped, ReactionFailed, ReactionRetried
 from events.base import Event, Recorded
 from events.benchmarks import TaskReviewed

@@ -22,7 +22,6 @@ from agent0.assembly.experiments import (
 )
 from agent0.assembly.world import check_names, known_handlers, open_log, open_port
 from agent0.configuration import amended, config_of
-from agent0.deciding import DECIDING, HANDLER, looked_at, task_of, verdicts
 from agent0.errors import Agent0Error, ConfigError
 from agent0.experiments import digest, experiment_id, start_of, told_id
 from agent0.ports import Sandbox
@@ -30,6 +29,7 @@ from agent0.provenance.fork_history import read_whole
 from agent0.reverifying import Redecided, difference, heard
 from agent0.run import RunState, evolve
 from agent0.settings import RunConfig, Settings, VerificationConfig
+from agent0.verification.verdicts import DECIDING, HANDLER, looked_at, task_of, verdicts
 from events.base import Event, Recorded
 from events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
 from events.runs import RunFinished

@@ -280,7 +280,7 @@ def _check_recipe(role: str, recipe: RecipeConfig) -> None:
 
 def _check_verification(plan: VerificationConfig) -> None:
     from agent0.rollout.prompts import styles
-    from agent0.verifiers import collective
+    from agent0.verification.verifiers import collective
 
     known("run.verification.unchecked", [plan.unchecked], ["refuse", *collective()])
     if plan.judge.provider:

@@ -12,8 +12,8 @@ from typing import Any
 from agent0.benchmarks import Benchmark, Item, benchmark
 from agent0.benchmarks.plus import judge
 from agent0.benchmarks.seeded import seeded
-from agent0.programs import Problem
-from agent0.programs.inside import values
+from agent0.verification.programs import Problem
+from agent0.verification.programs.inside import values
 
 TESTS, LONGEST_SHOWN = 24, 120
 ENTRY = "solve"

@@ -6,8 +6,8 @@ import re
 from agent0.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade
 from agent0.ports import Sandbox
-from agent0.programs import Problem, check
-from agent0.programs.source import top_level
+from agent0.verification.programs import Problem, check
+from agent0.verification.programs.source import top_level
 
 
 def _humaneval(row: Row) -> Item:

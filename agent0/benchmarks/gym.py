@@ -15,7 +15,7 @@ from agent0.benchmarks import Benchmark, Item, benchmark
 from agent0.errors import ConfigError
 from agent0.grading import Grade, extract
 from agent0.ports import Root, Sandbox, SandboxCall
-from agent0.programs.inside import values
+from agent0.verification.programs.inside import values
 from events.values import ToolState
 
 PACKAGE = "reasoning-gym"
@@ -88,7 +88,7 @@ except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
     score = 0.0  # what it cannot read is not what was asked for
 print(json.dumps(score))
 """
-_inside = resources.files("agent0.programs") / "inside"
+_inside = resources.files("agent0.verification.programs") / "inside"
 _FILES = {"judged/__init__.py": b"", "judged/values.py": (_inside / "values.py").read_bytes()}
 
 

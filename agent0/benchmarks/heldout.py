@@ -9,7 +9,7 @@ from agent0.grading import Grade, extract
 from agent0.ports import Sandbox
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout, task_of
-from agent0.verifiers import verifier_for
+from agent0.verification.verifiers import verifier_for
 
 SET_SEED = 20260101
 """Draws the set, as ``run.evaluation.seed`` does unless set otherwise; the seed of a benchmark run only orders it."""

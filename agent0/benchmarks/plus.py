@@ -13,9 +13,9 @@ from agent0.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.benchmarks.coding import told_by
 from agent0.grading import Grade
 from agent0.ports import Sandbox
-from agent0.programs import Outcome, Problem, check, perform
-from agent0.programs.inside import values
-from agent0.programs.source import program_of
+from agent0.verification.programs import Outcome, Problem, check, perform
+from agent0.verification.programs.inside import values
+from agent0.verification.programs.source import program_of
 
 WALL_S, MEM_MIB = 60.0, 4096
 _ABOUT_ZERO = 1e-6

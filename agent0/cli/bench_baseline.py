@@ -105,7 +105,7 @@ def _tell(now: "Progress") -> None:
 async def _verified(held: "Settings", folder: Path) -> dict[str, Any]:
     """Summaries by file, of the pairs that are there."""
     from agent0.assembly.world import open_port
-    from agent0.grading.pairs import decide_pairs, decoded, read_pairs, summary
+    from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
     from infra.artifacts import FileArtifacts
 
     there = [folder / name for name in PAIRS if (folder / name).is_file()]

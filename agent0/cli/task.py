@@ -106,7 +106,7 @@ def _verdicts(rows: list[dict[str, Any]], given: list[bool | None], reviewer: st
         OperationError: an attempt without an answer yet.
     """
     from agent0.errors import ConfigError, OperationError
-    from agent0.reviewing import reviewed
+    from agent0.verification.human_review import reviewed
     from events.benchmarks import TaskReviewed
 
     if not rows:

@@ -22,7 +22,7 @@ def pairs(
 ) -> None:
     """Decide labelled pairs and count. Rows: pair_id, gold, candidate, form, label, policy for answers; pair_id, setup,
     test, entry_point, candidate, label for programs. Rows with policy=true, on which graders may differ, are apart."""
-    from agent0.grading.pairs import decide_pairs, decoded, read_pairs, summary
+    from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
 
     rows = read_pairs(decoded(file.read_bytes(), str(file)), str(file))
     held = terminal.settings()

@@ -11,7 +11,7 @@ from agent0.grading.normal_form import same
 from agent0.ports import SandboxCall, SandboxResult
 from agent0.tasks.families import Family, Params, families
 from agent0.tasks.splits import task_of
-from agent0.verifiers import Verdict, verifier_for
+from agent0.verification.verifiers import Verdict, verifier_for
 from events.values import Task, ToolState
 
 DRAWS = 24

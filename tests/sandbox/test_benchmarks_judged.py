@@ -11,7 +11,7 @@ import pytest
 
 from agent0.benchmarks import Item, benchmarks, make_items, plus, read_items
 from agent0.ports import SandboxCall
-from agent0.programs.inside import values
+from agent0.verification.programs.inside import values
 from infra.datasets import load
 from infra.sandbox import Bubblewrap
 

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.grading.pairs import read_pairs
-from agent0.programs import Outcome, Problem, check
-from agent0.programs.inside import values
-from agent0.programs.source import foreseen, program_of, stands, top_level
+from agent0.verification.labelled_pairs import read_pairs
+from agent0.verification.programs import Outcome, Problem, check
+from agent0.verification.programs.inside import values
+from agent0.verification.programs.source import foreseen, program_of, stands, top_level
 from infra.sandbox import Bubblewrap
 
 ROWS = Path(__file__).parents[3] / "shared" / "benchmarks"

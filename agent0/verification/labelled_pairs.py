@@ -11,8 +11,8 @@ from agent0.grading import Grade
 from agent0.grading.answer_types import VALUE, kinds
 from agent0.grading.math.symbolic import compared, settle, warm
 from agent0.ports import Sandbox
-from agent0.programs import Problem, check
 from agent0.stats.intervals import wilson
+from agent0.verification.programs import Problem, check
 
 AT_ONCE = 2
 """Decisions at once: as many as the smallest sandbox carries out at once, so that none waits for others in line."""

@@ -5,7 +5,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 
-from agent0.panel import Case, Said, check
+from agent0.verification.panel import Case, Said, check
 
 SEVERAL = 2
 Rule = tuple[str, Callable[[str], bool]]

@@ -6,11 +6,11 @@ Its reply is read strictly. Whatever an answer says to it, it can move this one 
 import json
 import re
 
-from agent0.panel import Case, Opinion, Said, check
 from agent0.ports import GenerateRequest, Models, Sampling
 from agent0.rollout.prompts import prompt, render
 from agent0.settings import JudgeConfig
 from agent0.tasks.curriculum.sampler import stream
+from agent0.verification.panel import Case, Opinion, Said, check
 from events.values import Task
 
 CHECK = "opinion"

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from agent0.panel import disputed
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState, TaskState
+from agent0.verification.panel import disputed
 from events.alarms import AlarmRaised
 from events.base import Event
 from events.benchmarks import TaskReviewed

@@ -1,11 +1,11 @@
 """What is decided about attempts: pure, so that verdicts can be decided again, by other rules, from what happened."""
 
-from agent0.panel import Evidence, Opinion
 from agent0.ports import Sandbox
 from agent0.run import RunState
 from agent0.settings import VerificationConfig
 from agent0.state.run_state import AttemptState, TaskState
-from agent0.verifiers import Verdict, credit_of, graded, verifier_for
+from agent0.verification.panel import Evidence, Opinion
+from agent0.verification.verifiers import Verdict, credit_of, graded, verifier_for
 from events.alarms import ReactionDropped
 from events.base import Event
 from events.tasks import ResultVerified, TaskAttempted

@@ -10,8 +10,8 @@ from importlib import resources
 from typing import Any, Literal
 
 from agent0.ports import Sandbox, SandboxCall, SandboxResult
-from agent0.programs.inside import values
-from agent0.programs.source import foreseen, modules, prefix, program_of, stands
+from agent0.verification.programs.inside import values
+from agent0.verification.programs.source import foreseen, modules, prefix, program_of, stands
 from events.values import ToolState
 
 MOST_ROUNDS = 12

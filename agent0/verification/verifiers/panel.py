@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from agent0.panel import Evidence, case_of, combined, disputed, votes_on
 from agent0.ports import Sandbox
-from agent0.verifiers import PANEL, Verdict, verifier
+from agent0.verification.panel import Evidence, case_of, combined, disputed, votes_on
+from agent0.verification.verifiers import PANEL, Verdict, verifier
 from events.values import Task, Vote
 
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from agent0.panel import Case, Said, check
+from agent0.verification.panel import Case, Said, check
 from events.values import Turn
 
 OTHERS = 2

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from agent0.panel import Case, Said, check
+from agent0.verification.panel import Case, Said, check
 
 
 @check("agreement")

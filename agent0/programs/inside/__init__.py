@@ -1,4 +1,0 @@
-"""What runs inside the sandbox while a program is judged: standard library only; its files import one another by name.
-
-Nothing here is ever imported by a process that matters; ``agent0.programs`` lays these files into work folders.
-"""

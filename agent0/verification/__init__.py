@@ -1,0 +1,1 @@
+"""Is an attempt right: verifiers, panel, programs, verdicts, human review."""
