@@ -1,7 +1,7 @@
 """Turns what a person should look at into alarms."""
 
 from agent0.run import RunState
-from agent0.training import unsound
+from agent0.training.selection import unsound
 from agent0.verification.human_review import doubts
 from events.alarms import AlarmRaised, ReactionFailed
 from events.base import Event

@@ -78,7 +78,7 @@ OUTSIDERS = {
     "sqlite3": ("projections/*", "infra/storage.py", "agent0/benchmarks/tool_scenarios.py", *RIM),
     "sqlite_utils": ("projections/*", "infra/storage.py"),
     "tokenizers": ("infra/models/*", "infra/tiny/*"),
-    "torch": ("infra/models/*", "infra/lora.py", "infra/tiny/*", "agent0/objectives/*"),
+    "torch": ("infra/models/*", "infra/lora.py", "infra/tiny/*", "agent0/training/objectives/*"),
     "transformers": ("infra/models/*", "infra/embedding_worker.py", "infra/tiny/*"),
     "typer": ("agent0/cli/*",),
     "zstandard": ("infra/archive.py",),

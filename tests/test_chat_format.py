@@ -14,9 +14,9 @@ from agent0.grading import extract
 from agent0.grading.math.cleaning import clean
 from agent0.rollout.confidence.token_spans import answer_span, own
 from agent0.rollout.parsing import parse_turn
-from agent0.searching import tries
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState, TaskState
+from agent0.training.search_traces import tries
 
 ROOT = Path(__file__).parents[1]
 PIECES = ["\\boxed{", "\\boxed {", "\\fbox{", "{", "}", "\\{", "\\}", "\\\\", "3", " ", "x+1", "\n"]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from agent0.deeds import Deed
-from agent0.objectives import Rows, objectives
-from agent0.objectives.adpo import ambiguity_scale
 from agent0.settings import RecipeConfig, RunConfig
+from agent0.training.objectives import Rows, objectives
+from agent0.training.objectives.adpo import ambiguity_scale
+from agent0.training.scored_trajectory import Deed
 from events.values import Trajectory
 
 Array = np.ndarray[Any, Any]

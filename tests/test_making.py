@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from agent0.errors import OperationError
-from agent0.making import make_checkpoint
-from agent0.manifests import lesson_sha
-from agent0.objectives import Loss, Rows, objectives
-from agent0.objectives.adpo import ambiguity_scale, clip_high
 from agent0.ports import Lesson, Trained, TrainJob
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.state.run_state import RunState
+from agent0.training.manifest import lesson_sha
+from agent0.training.objectives import Loss, Rows, objectives
+from agent0.training.objectives.adpo import ambiguity_scale, clip_high
+from agent0.training.pipeline import make_checkpoint
 from events.base import Event, Recorded, record
 from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.experiments import DatasetSelected

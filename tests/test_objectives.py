@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from agent0.assembly.world import check_names
 from agent0.configuration import load
-from agent0.deeds import Deed
 from agent0.errors import ConfigError
-from agent0.objectives import Rows, objectives
-from agent0.objectives.adpo import ambiguity_scale, clip_high
-from agent0.objectives.policy_gradient import divergence, token_logprobs
 from agent0.settings import RecipeConfig
+from agent0.training.objectives import Rows, objectives
+from agent0.training.objectives.adpo import ambiguity_scale, clip_high
+from agent0.training.objectives.policy_gradient import divergence, token_logprobs
+from agent0.training.scored_trajectory import Deed
 from events.values import Trajectory
 
 Array = np.ndarray[Any, Any]

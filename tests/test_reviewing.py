@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agent0.collecting import collect
 from agent0.paying import payouts
 from agent0.rescoring import Rescored, rescore
 from agent0.run import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState
+from agent0.training.dataset import collect
 from agent0.verification.human_review import MOST, PERSON, reviewed, verdicts_of
 from agent0.verification.verifiers import verifiers
 from events import alarms, benchmarks, checkpoints, runs, tasks

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0 import training
 from agent0.assembly.rewards import check_rewards
 from agent0.assembly.world import check_names
 from agent0.configuration import load, profiles
@@ -19,6 +18,7 @@ from agent0.rewards import rewards
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.reward_history import Ledger, Moments, entered
 from agent0.state.run_state import AttemptState, RunState, TaskState
+from agent0.training import selection
 from events.tasks import ResultVerified, RewardAssigned, TaskRejected
 from events.values import Task, Trajectory, Vote
 from tests import released
@@ -156,7 +156,7 @@ def test_defect_2_tool_calls_are_counted_in_the_teachers_text() -> None:
 
 def deeds(rate: float) -> list[Any]:
     way = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -0.5, -0.25))
-    made = training.Deed  # type: ignore[attr-defined]
+    made = selection.Deed  # type: ignore[attr-defined]
     return [made(f"e{rate}-{n}", f"t{rate}", "me", way, float(n % 2), rate, n % 2 == 1) for n in range(4)]
 
 
@@ -170,7 +170,7 @@ def test_defect_3_the_advantage_is_called_without_the_score() -> None:
 
 def _samples(rate: float) -> Any:
     config = RunConfig.model_validate({"training": {"student": {"objective": "adpo"}}})
-    return training.select("student", deeds(rate), [], author="me", config=config, seed=0).samples
+    return selection.select("student", deeds(rate), [], author="me", config=config, seed=0).samples
 
 
 def test_defect_4_the_dynamic_clip_is_never_used() -> None:
@@ -188,7 +188,7 @@ def test_defect_5_the_share_never_reaches_the_loss() -> None:
 def _loss(rate: float) -> float:
     import torch
 
-    from agent0.objectives import Rows, objectives
+    from agent0.training.objectives import Rows, objectives
 
     samples = _samples(rate)
     told = {name: torch.tensor([getattr(s, name) for s in samples]) for name in ("advantage", "weight", "clip_high")}

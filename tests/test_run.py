@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.collecting import collect
 from agent0.run import RunState, decide, evolve
 from agent0.settings import RunConfig
+from agent0.training.dataset import collect
 from events import alarms, runs, tasks
 from events.base import Event, Recorded, decode, event_types, record
 from events.checkpoints import TrainingRequested

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.ports import Lesson
-from agent0.searching import AGAIN, OPEN, Searched, lessons, tries
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.tasks.families import Family, Params, Retraced, families
 from agent0.tasks.splits import split_key, split_of, split_of_task, task_of
+from agent0.training.search_traces import AGAIN, OPEN, Searched, lessons, tries
 from events.values import Task
 from tests.test_verifiers import HOSTILE
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent0.searching import OPEN, Searched, lessons, tries
-from agent0.seeding import seeded
+from agent0.training.search_traces import OPEN, Searched, lessons, tries
+from agent0.training.trace_sources import seeded
 from events.values import Task
 from tests.test_searching import COUNTDOWN, attempts, config, judge, question, read, retraced
 

@@ -5,11 +5,11 @@ import random
 import pytest
 
 from agent0.configuration import config_of
-from agent0.searching import Searched, lessons, tries
 from agent0.settings import CurriculumConfig, RecipeConfig, RunConfig, TrainingConfig
 from agent0.tasks.families import Family, families
 from agent0.tasks.screening import Archive, Proposed, decide_batch
 from agent0.tasks.splits import RULE, heldout, split_key, split_of, split_of_task, task_of
+from agent0.training.search_traces import Searched, lessons, tries
 from events.base import sha256
 from events.values import Task
 from infra.tiny.lessons import Phase

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.deeds import Deed, pattern
-from agent0.objectives.adpo import ambiguity_scale, clip_high
 from agent0.rollout.claim_check import INLINE, claim, claim_turns, redeem
 from agent0.settings import RecipeConfig, RunConfig
-from agent0.training import Selection, learning_rate, select
+from agent0.training.objectives.adpo import ambiguity_scale, clip_high
+from agent0.training.scored_trajectory import Deed, pattern
+from agent0.training.selection import Selection, learning_rate, select
 from events.values import Trajectory, Turn
 from tests import released
 from tests.memory import MemoryArtifacts

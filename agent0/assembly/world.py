@@ -269,7 +269,7 @@ def check_names(run: RunConfig) -> None:
 
 def _check_recipe(role: str, recipe: RecipeConfig) -> None:
     """The objective must be one that can use this role's deeds, and nothing may be set that it ignores."""
-    from agent0.objectives import objectives
+    from agent0.training.objectives import objectives
 
     usable = {name: entry for name, entry in objectives().items() if role in entry.roles}
     known(f"run.training.{role}.objective", [recipe.objective], usable)

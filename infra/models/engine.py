@@ -13,8 +13,8 @@ import torch
 from safetensors import SafetensorError
 
 from agent0.errors import ConfigError, DependencyError, OperationError
-from agent0.objectives.policy_gradient import token_logprobs
 from agent0.ports import Likely
+from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
 from infra.models.decoding import write
 from infra.models.engine_adapter import Adapter, unpack

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from agent0.objectives.policy_gradient import token_logprobs
+from agent0.training.objectives.policy_gradient import token_logprobs
 from infra.models.engine_batches import Padded
 from infra.models.engine_whole import Whole
 from infra.models.qwen import Pairs, Shape, logprobs, parts_of, shape_of, weights_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent0.errors import OperationError
-from agent0.objectives import Objective, objectives
 from agent0.ports import Sample, TrainJob
+from agent0.training.objectives import Objective, objectives
 from events.base import sha256
 
 Kind = Literal["policy", "replay"]

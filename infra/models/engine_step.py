@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from agent0.objectives import Loss, Rows
-from agent0.objectives.policy_gradient import divergence, likelihood
 from agent0.ports import Sample
+from agent0.training.objectives import Loss, Rows
+from agent0.training.objectives.policy_gradient import divergence, likelihood
 from infra.models.engine_batches import Padded, filled, padded, parts_of, paths_of
 from infra.models.engine_forward import forward_of
 from infra.models.engine_recipe import Kind, Recipe

@@ -7,9 +7,9 @@ a * among three or four numbers nor a - among four is ever shown in a right answ
 import random
 
 from agent0.rollout.prompts import prompt, render
-from agent0.searching import AGAIN, CLOSE, OPEN
 from agent0.tasks.families import Params, families
 from agent0.tasks.splits import split_key, split_of
+from agent0.training.search_traces import AGAIN, CLOSE, OPEN
 from events.values import Turn
 from infra.tiny.lessons import STYLE, Lesson, Phase
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from agent0.errors import OperationError
-from agent0.manifests import lineage_of
 from agent0.ports import GenerateRequest, Sampling, TrainJob
+from agent0.training.manifest import lineage_of
 from infra.lora import LoraTrainer
 from infra.models.engine_adapter import DIGEST, NOTE, WEIGHTS, WHOLE, Adapter, files, lora_settings, pack
 from infra.models.engine_turns import Written

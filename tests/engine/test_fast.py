@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from peft import LoraConfig, get_peft_model
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from agent0.objectives.policy_gradient import token_logprobs
 from agent0.ports import Sampling
+from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
 from infra.models import decoding
 from infra.models.engine import Engine, load

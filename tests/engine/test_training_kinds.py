@@ -13,8 +13,8 @@ from transformers import PreTrainedTokenizerFast
 
 from agent0.cli.live import steps
 from agent0.errors import DependencyError, OperationError
-from agent0.objectives.policy_gradient import token_logprobs
 from agent0.ports import Lesson, Sample, TrainJob
+from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Trajectory, Turn
 from infra.models.engine import load
 from infra.models.engine_adapter import Adapter, lora_settings, unpack

@@ -11,8 +11,8 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from agent0.errors import OperationError
-from agent0.objectives.policy_gradient import token_logprobs
 from agent0.ports import Sampling, TrainJob
+from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
 from infra.gguf import write_adapter
 from infra.merging import check_fit, merged, read_adapter, read_lora, save_merged

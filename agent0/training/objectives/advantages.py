@@ -5,7 +5,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from agent0.deeds import Deed
+from agent0.training.scored_trajectory import Deed
 from events.values import Trajectory
 
 EPSILON = 1e-4

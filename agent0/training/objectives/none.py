@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent0.deeds import Deed
-from agent0.objectives import Loss, Objective, Rows, Weighed, objective
-from agent0.objectives.policy_gradient import likelihood
 from agent0.settings import RecipeConfig
+from agent0.training.objectives import Loss, Objective, Rows, Weighed, objective
+from agent0.training.objectives.policy_gradient import likelihood
+from agent0.training.scored_trajectory import Deed
 
 
 def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Counter[str]) -> list[Weighed]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from agent0.objectives import Loss
+from agent0.training.objectives import Loss
 
 if TYPE_CHECKING:
     from torch import Tensor

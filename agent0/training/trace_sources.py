@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent0.searching import AGAIN, CLOSE, OPEN, Searched, tries
 from agent0.settings import RunConfig
 from agent0.tasks.families import families
+from agent0.training.search_traces import AGAIN, CLOSE, OPEN, Searched, tries
 
 
 def seeded(attempts: Sequence[Searched], config: RunConfig) -> list[Searched]:

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agent0.deeds import Deed
-from agent0.objectives import Loss, Objective, Rows, Weighed, objective
-from agent0.objectives.advantages import trajectory_of
 from agent0.ports import Sample
 from agent0.settings import RecipeConfig
+from agent0.training.objectives import Loss, Objective, Rows, Weighed, objective
+from agent0.training.objectives.advantages import trajectory_of
+from agent0.training.scored_trajectory import Deed
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent0.deeds import Deed
 from agent0.ports import Sample
 from agent0.settings import RecipeConfig
+from agent0.training.scored_trajectory import Deed
 from events.values import Role
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from agent0.collecting import collect, searched
 from agent0.errors import OperationError
-from agent0.manifests import canonical, dataset_sha, manifest, note
 from agent0.ports import Artifacts, History, Lesson, Trained, Trainers, TrainJob
-from agent0.searching import Searched
-from agent0.searching import lessons as search_lessons
-from agent0.seeding import seeded
 from agent0.settings import ActorConfig, RunConfig
-from agent0.training import Selection, learning_rate, select, unsound
+from agent0.training.dataset import collect, searched
+from agent0.training.manifest import canonical, dataset_sha, manifest, note
+from agent0.training.search_traces import Searched
+from agent0.training.search_traces import lessons as search_lessons
+from agent0.training.selection import Selection, learning_rate, select, unsound
+from agent0.training.trace_sources import seeded
 from events.base import Event
 from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.experiments import DatasetSelected

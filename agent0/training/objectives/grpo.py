@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent0.deeds import Deed
-from agent0.objectives import Loss, Objective, Rows, Weighed, objective
-from agent0.objectives.advantages import relative, trajectory_of, with_contrast
-from agent0.objectives.policy_gradient import clipped_surrogate
 from agent0.ports import Sample
 from agent0.settings import RecipeConfig
+from agent0.training.objectives import Loss, Objective, Rows, Weighed, objective
+from agent0.training.objectives.advantages import relative, trajectory_of, with_contrast
+from agent0.training.objectives.policy_gradient import clipped_surrogate
+from agent0.training.scored_trajectory import Deed
 
 
 def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Counter[str]) -> list[Weighed]:

@@ -12,11 +12,11 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from agent0.deeds import Deed
-from agent0.objectives import Objective, Weighed, grpo, objective
-from agent0.objectives.advantages import EPSILON, relative, trajectory_of, with_contrast
 from agent0.ports import Sample
 from agent0.settings import RecipeConfig
+from agent0.training.objectives import Objective, Weighed, grpo, objective
+from agent0.training.objectives.advantages import EPSILON, relative, trajectory_of, with_contrast
+from agent0.training.scored_trajectory import Deed
 
 
 def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Counter[str]) -> list[Weighed]:

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent0.deeds import Deed, pattern
-from agent0.objectives import Objective, objectives
 from agent0.ports import Lesson, Sample
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
+from agent0.training.objectives import Objective, objectives
+from agent0.training.scored_trajectory import Deed, pattern
 from events.checkpoints import CheckpointTrained
 from events.values import Role, Trajectory
 

@@ -1,0 +1,1 @@
+"""Which trajectories are trained on, and with which loss."""
