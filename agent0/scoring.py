@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from agent0.evidence import confidence
+from agent0.rewards.features import confidence
 from agent0.settings import RewardConfig
 from agent0.stats.intervals import quantile, wilson
 from events.checkpoints import CheckpointEvaluated, EvaluationRequested

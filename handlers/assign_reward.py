@@ -4,8 +4,8 @@ will be known of its task."""
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-from agent0.paying import alike, payouts
-from agent0.repetition import shares
+from agent0.rewards.assign import alike, payouts
+from agent0.rewards.batch_similarity import shares
 from agent0.run import RunState
 from events.alarms import ReactionDropped
 from events.base import Event

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.chat_format import boxed, boxes, plain_boxes, unboxed
-from agent0.evidence import Deed, gather
 from agent0.grading import extract
 from agent0.grading.math.cleaning import clean
+from agent0.rewards.features import Deed, gather
 from agent0.rollout.confidence.token_spans import answer_span, own
 from agent0.rollout.parsing import parse_turn
 from agent0.settings import RunConfig

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent0.hacking import HONEST
-from agent0.hacking.play import Paid, Size, suite
-from agent0.hacking.undone import undone, verdicts
 from agent0.report.rewards_page import MEASURED, said
 from agent0.rewards import reward_sets
+from agent0.rewards.red_team import HONEST
+from agent0.rewards.red_team.play import Paid, Size, suite
+from agent0.rewards.red_team.undone import undone, verdicts
 from agent0.settings import RewardConfig
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of

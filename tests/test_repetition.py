@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0 import repetition
-from agent0.paying import payouts
-from agent0.repetition import ORDER, bleu, distances, shares
+from agent0.rewards import batch_similarity
+from agent0.rewards.assign import payouts
+from agent0.rewards.batch_similarity import ORDER, bleu, distances, shares
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from events.tasks import ResultVerified
@@ -105,13 +105,13 @@ def large() -> tuple[RunState, ResultVerified]:
 
 async def test_a_thousand_questions_are_never_compared_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     where: list[int] = []
-    compare = repetition.distances
+    compare = batch_similarity.distances
 
     def noted(questions: Sequence[Sequence[str]]) -> list[list[float]]:
         where.append(threading.get_ident())
         return compare(questions)
 
-    monkeypatch.setattr(repetition, "distances", noted)
+    monkeypatch.setattr(batch_similarity, "distances", noted)
     shares.cache_clear()
     run, event = large()
     first, again = await asyncio.gather(assign_reward(event, run), assign_reward(event, run))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent0.paying import payouts
 from agent0.rescoring import Rescored, rescore
+from agent0.rewards.assign import payouts
 from agent0.run import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState
 from agent0.training.dataset import collect

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.evidence import facts as registered_facts
 from agent0.rewards import Reward, read_by, receipt, reward_sets, rewards
+from agent0.rewards.features import facts as registered_facts
 from agent0.tasks.curriculum.sampler import frontier_value
 from events.values import Role
 

@@ -11,10 +11,10 @@ from agent0.assembly.rewards import check_rewards
 from agent0.assembly.world import check_names
 from agent0.configuration import load, profiles
 from agent0.errors import ConfigError
-from agent0.evidence import Deed, gather
-from agent0.paying import payouts
-from agent0.repetition import bleu, clusters, distances, shares
 from agent0.rewards import rewards
+from agent0.rewards.assign import payouts
+from agent0.rewards.batch_similarity import bleu, clusters, distances, shares
+from agent0.rewards.features import Deed, gather
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.reward_history import Ledger, Moments, entered
 from agent0.state.run_state import AttemptState, RunState, TaskState

@@ -15,8 +15,8 @@ from agent0.cli import build, terminal
 from agent0.errors import ConfigError
 from agent0.report.rewards_page import said
 from agent0.rewards import registered, reward_sets
+from agent0.rewards.describe import explained, part_rows
 from agent0.settings import RewardConfig
-from agent0.telling_rewards import explained, part_rows
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned
 from handlers.play import play

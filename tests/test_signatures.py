@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.signatures import LENGTH, of_calls, of_expression, of_program, of_task
+from agent0.rewards.skill_signature import LENGTH, of_calls, of_expression, of_program, of_task
+from agent0.rewards.tool_utility import rests_on, useful
 from agent0.state.run_state import AttemptState, Made, TaskState
-from agent0.usefulness import rests_on, useful
 from events.values import Task
 
 PROGRAM = """def area({a}, {b}):

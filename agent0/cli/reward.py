@@ -21,7 +21,7 @@ def list_(
     as_json: terminal.Json = False,
 ) -> None:
     """The reward sets and how each puts its parts together; with a set, its parts, weights and formulas."""
-    from agent0.telling_rewards import part_rows, set_rows
+    from agent0.rewards.describe import part_rows, set_rows
 
     if not set_:
         terminal.table(set_rows(), as_json)
@@ -39,7 +39,7 @@ def explain(
 ) -> None:
     """Why a task's teacher, or an attempt, was paid what it was: each part with its inputs, value, weight and what the
     total would lack without it."""
-    from agent0.telling_rewards import explained
+    from agent0.rewards.describe import explained
     from projections.rewards import explain_rewards
     from projections.runs import resolve
 
@@ -72,8 +72,8 @@ def hack_test(
 ) -> None:
     """Play cheating teachers and students against honest ones, through the real rewards, and put answers that leave the
     work undone to every family's verifier. Exit code 1 where a cheat is rewarded more, or such an answer at all."""
-    from agent0.hacking.play import suite
-    from agent0.hacking.undone import undone
+    from agent0.rewards.red_team.play import suite
+    from agent0.rewards.red_team.undone import undone
 
     rows = [_row(paid) for paid in suite(_rules(set_, rewards), seed)]
     rows += [_undone(one) for one in undone(seed)]

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from agent0.evidence import facts
-from agent0.hacking.play import Paid, suite
-from agent0.hacking.undone import undone
 from agent0.rewards import reward_sets, rules_of
-from agent0.telling_rewards import ROLES, part_rows
+from agent0.rewards.describe import ROLES, part_rows
+from agent0.rewards.features import facts
+from agent0.rewards.red_team.play import Paid, suite
+from agent0.rewards.red_team.undone import undone
 
 MEASURED = "## Does cheating pay?\n"
 """What follows is measured, and not said by the code alone."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
 from agent0.ports import SandboxCall, SandboxResult
+from agent0.rewards.tool_utility import useful
 from agent0.settings import PolicyConfig
 from agent0.state.run_state import Made
 from agent0.tools import Example, Tool, call_tool, control_names, tools
@@ -18,7 +19,6 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.policy import FIELDS, resolve
 from agent0.tools.results import LIMIT
 from agent0.tools.workspace import Workspace
-from agent0.usefulness import useful
 from events.policies import PolicyChanged, PolicyKind
 from events.values import ToolCall, ToolResult, ToolState
 from infra.sandbox import Bubblewrap, Refusing

@@ -3,8 +3,8 @@
 import random
 from dataclasses import replace
 
-from agent0.hacking import HONEST, Attempt, Found, student
-from agent0.hacking.undone import copies, sums
+from agent0.rewards.red_team import HONEST, Attempt, Found, student
+from agent0.rewards.red_team.undone import copies, sums
 from agent0.state.run_state import Made
 from agent0.tasks.families import families
 

@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-from agent0.hacking import HONEST, Proposal, teacher
+from agent0.rewards.red_team import HONEST, Proposal, teacher
 from agent0.state.run_state import Made
 from agent0.tasks.families import families
 from events.values import Task

@@ -14,10 +14,20 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from agent0.grading.normal_form import normal_form, same
-from agent0.hacking import HONEST, Attempt, Found, Proposal, Student, Teacher, about, student_policies, teacher_policies
-from agent0.hacking.undone import verdicts
-from agent0.paying import payouts
 from agent0.rewards import registered, reward_sets
+from agent0.rewards.assign import payouts
+from agent0.rewards.red_team import (
+    HONEST,
+    Attempt,
+    Found,
+    Proposal,
+    Student,
+    Teacher,
+    about,
+    student_policies,
+    teacher_policies,
+)
+from agent0.rewards.red_team.undone import verdicts
 from agent0.rollout.student import plain_output
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.reward_history import Ledger, entered

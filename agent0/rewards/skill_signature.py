@@ -7,10 +7,10 @@ of its useful calls. The patterns themselves are those of ``agent0.rollout.solut
 import ast
 from collections.abc import Iterable, Sequence
 
+from agent0.rewards.tool_utility import useful
 from agent0.rollout.solution_diversity import signature
 from agent0.rollout.tool_patterns import Call
 from agent0.state.run_state import Made, TaskState
-from agent0.usefulness import useful
 from events.base import sha256
 
 LENGTH = 16

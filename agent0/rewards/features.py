@@ -12,15 +12,15 @@ from typing import Any
 
 from agent0.chat_format import boxed, plain_boxes
 from agent0.grading.normal_form import normal_form
-from agent0.repetition import shares
+from agent0.rewards.batch_similarity import shares
+from agent0.rewards.skill_signature import of_task
+from agent0.rewards.tool_utility import rests_on, useful
 from agent0.rollout.confidence.calibration import Candidate
 from agent0.rollout.confidence.signals import agreement
 from agent0.settings import RewardConfig
-from agent0.signatures import of_task
 from agent0.state.reward_history import Ledger
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.tasks.families import families
-from agent0.usefulness import rests_on, useful
 from events.values import Role, Task
 
 CLUSTERS = "cluster_share"
@@ -96,7 +96,7 @@ def _calls_run(deed: Deed) -> list[int] | None:
 
 @fact("teacher", "useful_calls")
 def _useful_calls(deed: Deed) -> float | None:
-    """Mean useful calls an attempt (``agent0.usefulness``)."""
+    """Mean useful calls an attempt (``agent0.rewards.tool_utility``)."""
     return fmean(len(useful(a.calls)) for a in deed.tried) if deed.tried else None
 
 

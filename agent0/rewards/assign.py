@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent0.evidence import CLUSTERS, Deed, gather, questions_of
 from agent0.rewards import read_by, receipt, registered, waits
+from agent0.rewards.features import CLUSTERS, Deed, gather, questions_of
 from agent0.rollout.confidence.signals import agreement, token_confidence
 from agent0.run import RunState
 from agent0.settings import RewardConfig
@@ -84,7 +84,7 @@ def dues(event: Event, run: RunState, policy: RewardConfig | None = None) -> lis
 
 def alike(event: Event, run: RunState) -> tuple[str, ...] | None:
     """The questions that a receipt by ``event`` compares each with each, None where none does. That takes time with the
-    square of their number: ``agent0.repetition.shares`` of them is computed beforehand, off the event loop."""
+    square of their number: ``agent0.rewards.batch_similarity.shares`` of them is computed beforehand, off the event loop."""
     rules = run.config.rewards
     if CLUSTERS not in read_by("teacher", rules.weights, registered(rules)):
         return None

@@ -1,0 +1,1 @@
+"""The parts that rewards are made of, one file each."""
