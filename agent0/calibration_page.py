@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent0.evaluation.calibration_report import ENOUGH, FITTING, SAMPLED, SCORING, TARGET, Found, picture, row, span
 from agent0.markdown import table
-from agent0.reliability import ENOUGH, FITTING, SAMPLED, SCORING, TARGET, Found, picture, row, span
 from agent0.rollout.confidence.signals import MEANING
 
 NAIVE = "mean_token"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent0.exams import scores as scores_of
+from agent0.evaluation.protocol import scores as scores_of
 from agent0.state.run_state import BASE
 from events.checkpoints import StudentExamined
 

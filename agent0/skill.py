@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent0.exams import Exam, ExamSet
+from agent0.evaluation.protocol import Exam, ExamSet
 
 if TYPE_CHECKING:
     from agent0.arms import Items, Outcome

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from peft import get_peft_model
 
-from agent0.parity import probes
+from agent0.evaluation.serving_parity import probes
 from agent0.ports import Sample, Sampling
 from benchmarks.measured_page import write
 from events.values import Trajectory, Turn

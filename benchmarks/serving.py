@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agent0.parity import probes
+from agent0.evaluation.serving_parity import probes
 from agent0.ports import Sampling
 from benchmarks.measured_page import write
 from infra.gguf import split_name, write_adapter, write_base

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent0.benchmarks import Item, chosen, read_items
+from agent0.evaluation.benchmarks import Item, chosen, read_items
 from agent0.grading import extract
 from agent0.grading.math.symbolic import compared, decide, warm
 from agent0.ports import Sandbox

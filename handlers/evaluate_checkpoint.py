@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from agent0.evaluation.checkpoint_score import Item, score
 from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.rollout.attempt import Solved
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.rollout.workspace_store import Scratch
 from agent0.run import RunState
-from agent0.scoring import Item, score
 from agent0.tasks.curriculum.sampler import stream
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout

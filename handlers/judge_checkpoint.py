@@ -1,7 +1,7 @@
 """The promotion gate: a candidate goes on as far as paired tests of its answers, and of how sure it was of them, on the
 same held-out items let it."""
 
-from agent0.gate import judge
+from agent0.evaluation.promotion import judge
 from agent0.run import RunState
 from agent0.state.run_state import Score
 from events.base import Event

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import numpy as np
 
-from agent0.benchmarks import Item, benchmarks, read_items
 from agent0.errors import ConfigError, NotFoundError
+from agent0.evaluation.benchmarks import Item, benchmarks, read_items
 from agent0.ports import Contamination, Embedder
 from agent0.settings import CurriculumConfig
 from agent0.tasks.decontamination import Index, Reference

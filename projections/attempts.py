@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
-from agent0.reliability import SAMPLED
+from agent0.evaluation.calibration_report import SAMPLED
 from events import alarms
 from events import tasks as facts
 from events.base import Recorded

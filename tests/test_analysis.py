@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.analysis.failure_modes import Outcome, error_class, failure_modes
+from agent0.evaluation.failure_modes import Outcome, error_class, failure_modes
 from agent0.rollout.solution_diversity import expected_patterns, signature, variety
 from agent0.rollout.tool_patterns import ANSWER, START, Call, Trace, tool_shares, transitions, used, with_and_without
 from agent0.stats.claims import Scored, claims, step_by_step

@@ -71,11 +71,11 @@ OUTSIDERS = {
         "infra/seal_file.py",  # its lines may be damaged
     ),
     "pydantic_core": ("events/base.py", "projections/*"),
-    "reasoning_gym": ("agent0/benchmarks/gym.py", "agent0/tasks/families/gym.py"),
+    "reasoning_gym": ("agent0/evaluation/benchmarks/gym.py", "agent0/tasks/families/gym.py"),
     "rich": ("agent0/cli/*",),
     "safetensors": ("infra/models/*", "infra/lora.py", "infra/tiny/*"),
     "sentence_transformers": ("infra/embedding_worker.py",),
-    "sqlite3": ("projections/*", "infra/storage.py", "agent0/benchmarks/tool_scenarios.py", *RIM),
+    "sqlite3": ("projections/*", "infra/storage.py", "agent0/evaluation/benchmarks/tool_scenarios.py", *RIM),
     "sqlite_utils": ("projections/*", "infra/storage.py"),
     "tokenizers": ("infra/models/*", "infra/tiny/*"),
     "torch": ("infra/models/*", "infra/lora.py", "infra/tiny/*", "agent0/training/objectives/*"),

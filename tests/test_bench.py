@@ -16,7 +16,7 @@ from agent0.assembly.world import open_log
 from agent0.cli.bench import _Told, paired
 from agent0.configuration import load
 from agent0.errors import OperationError
-from agent0.scorecards import compared, grouped, modes_compared, results, tally
+from agent0.evaluation.benchmark_scores import compared, grouped, modes_compared, results, tally
 from events.benchmarks import BenchmarkStarted, ItemScored
 from events.values import Usage
 from tests.terminal import agent0

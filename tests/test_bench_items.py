@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent0.assembly.bench_items import Bench, Plan, ask
-from agent0.benchmarks import Benchmark, Item, benchmarks, make_items
 from agent0.errors import OperationError
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmarks, make_items
 from agent0.ports import Likely
 from agent0.rollout.parsing import format_call
 from agent0.settings import PolicyConfig, StudentConfig

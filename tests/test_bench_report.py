@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent0.benchmarks import Item
 from agent0.errors import NotFoundError
+from agent0.evaluation.benchmarks import Item
 from agent0.report.bench_findings import bench_findings
 from agent0.report.bench_page import bench_page
 from agent0.stats.intervals import wilson

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.benchmarks import Item, benchmarks, chosen, make_items, read_items
 from agent0.errors import ConfigError, NotFoundError
+from agent0.evaluation.benchmarks import Item, benchmarks, chosen, make_items, read_items
 from agent0.grading import extract
 from agent0.ports import SandboxCall, SandboxResult
 from events.values import ToolState
@@ -87,7 +87,7 @@ async def test_an_empty_reply_is_wrong(name: str) -> None:
     ],
 )  # fmt: skip
 async def test_letters_are_read_from_what_is_said_last(reply: str, letter: str | None) -> None:
-    from agent0.benchmarks.choices import letter as read
+    from agent0.evaluation.benchmarks.choices import letter as read
 
     item = Item("x", "?", "B", "", ("A", "B", "C"), ("one", "two", "three"))
     assert read(item, reply, extract(reply)) == letter

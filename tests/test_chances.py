@@ -8,7 +8,7 @@ import pytest
 from agent0.assembly.chances import chances_of
 from agent0.assembly.exam import tasks_of
 from agent0.configuration import load
-from agent0.exams import ExamSet
+from agent0.evaluation.protocol import ExamSet
 from agent0.grids import grids
 from agent0.tasks.families import families
 from agent0.tasks.families.countdown import DRAWN, TOP

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from agent0.benchmarks import benchmarks, read_items, upstream
-from agent0.benchmarks.upstream import SOURCES, Pinned, Upstream
+from agent0.evaluation.benchmarks import benchmarks, read_items, upstream
+from agent0.evaluation.benchmarks.upstream import SOURCES, Pinned, Upstream
 from tests.terminal import Said, agent0
 
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agent0.errors import DependencyError, OperationError
-from agent0.parity import Step, parity, probes
+from agent0.evaluation.serving_parity import Step, parity, probes
 from infra.gguf import check_config, split_name, tokens, write_adapter, write_base
 from infra.merging import check_fit, merged, read_lora, save_merged
 from infra.models.engine import Engine

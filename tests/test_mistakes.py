@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.mistakes import CLASSES, mistake
+from agent0.evaluation.error_types import CLASSES, mistake
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from agent0.assembly.grid import Asked, run_grid
 from agent0.cells import Cell
 from agent0.configuration import load
 from agent0.errors import ConfigError, OperationError
-from agent0.exams import ExamSet
+from agent0.evaluation.protocol import ExamSet
 from agent0.grids import Arm, Grid, grids
 from agent0.report.grid_page import grid_page
 from agent0.report.grid_pictures import files

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.bench_items import Bench, Plan, ask
 from agent0.assembly.lineage import check_stored
 from agent0.assembly.world import open_log, open_port, recorded
-from agent0.benchmarks import Benchmark, Item, chosen, make_items, read_items
 from agent0.errors import ConfigError, NotFoundError
+from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
+from agent0.evaluation.benchmarks import Benchmark, Item, chosen, make_items, read_items
 from agent0.ports import Model
 from agent0.rollout.prompts import prompt
-from agent0.scorecards import cost, grouped, results, tally
 from agent0.settings import Settings, StudentConfig
 from agent0.stats.intervals import quantile
 from events.base import Recorded, effect_id, sha256

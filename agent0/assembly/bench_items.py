@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent0.benchmarks import Benchmark, Item
-from agent0.benchmarks.likelihoods import chosen_by
 from agent0.errors import OperationError
+from agent0.evaluation.benchmarks import Benchmark, Item
+from agent0.evaluation.benchmarks.likelihoods import chosen_by
+from agent0.evaluation.error_types import mistake
 from agent0.grading import Grade
-from agent0.mistakes import mistake
 from agent0.ports import Artifacts, Likelihood, Model, Sandbox
 from agent0.rollout.attempt import Solved
 from agent0.rollout.confidence.signals import token_confidence

@@ -11,8 +11,8 @@ from agent0.assembly.bench import taken_up
 from agent0.assembly.bench_items import answered
 from agent0.assembly.world import open_log, open_port, recorded
 from agent0.errors import ConfigError, OperationError
+from agent0.evaluation.calibration_report import FITTING, SCORING, Found, event, judged
 from agent0.ports import Model, Sandbox, Web
-from agent0.reliability import FITTING, SCORING, Found, event, judged
 from agent0.rollout.attempt import Solved
 from agent0.rollout.confidence.signals import beside
 from agent0.rollout.prompts import prompt

@@ -17,7 +17,7 @@ from agent0.cells import Cell
 from agent0.cli.progress import OVER, Progress, told
 from agent0.configuration import load
 from agent0.errors import NotFoundError, OperationError
-from agent0.exams import Exam
+from agent0.evaluation.protocol import Exam
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE
 from events.base import Event

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean
 
 from agent0.assembly.exam import tasks_of
-from agent0.exams import ExamSet
+from agent0.evaluation.protocol import ExamSet
 from agent0.settings import RunConfig
 from agent0.skill import Chance
 from agent0.tasks.families import Family, Params, families

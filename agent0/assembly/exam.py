@@ -12,12 +12,12 @@ from agent0.assembly.curriculum import check_levels
 from agent0.assembly.lineage import check_stored
 from agent0.assembly.world import open_log, open_port, recorded
 from agent0.errors import ConfigError
-from agent0.exams import Exam, ExamSet, earlier, forms, forms_of
+from agent0.evaluation.protocol import Exam, ExamSet, earlier, forms, forms_of
+from agent0.evaluation.protocol_runner import lines, sit
 from agent0.ports import Artifacts
 from agent0.rollout.student import Conditions
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RunConfig, Settings, StudentConfig
-from agent0.sitting import lines, sit
 from agent0.tasks.splits import heldout
 from events.checkpoints import StudentExamined
 from events.values import Task
@@ -103,7 +103,7 @@ def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
 
 
 def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
-    """No task of ``sets`` may stand in a set that was drawn before (``agent0.exams.DRAWN``), in whatever wording.
+    """No task of ``sets`` may stand in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``), in whatever wording.
 
     Raises:
         ConfigError: one does.
@@ -114,7 +114,9 @@ def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
             if both := own & forms(name):
                 what = f"{len(both)} of the {len(own)} tasks of the set {tasks.name} were drawn before, for {name}."
                 why = f"One of them is {min(both)}. A claim about new tasks needs tasks that are new."
-                raise ConfigError(what, why, "Draw it by another seed, without the earlier sets: agent0.exams.DRAWN.")
+                raise ConfigError(
+                    what, why, "Draw it by another seed, without the earlier sets: agent0.evaluation.protocol.DRAWN."
+                )
 
 
 async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from agent0.assembly.models import provider_of
 from agent0.errors import ConfigError
+from agent0.evaluation.checkpoint_registry import kept
 from agent0.provenance.fork_history import read_branch
-from agent0.registry import kept
 from agent0.run import RunState
 from agent0.settings import ActorConfig, RunConfig
 from events.checkpoints import CheckpointTrained

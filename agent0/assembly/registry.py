@@ -7,7 +7,7 @@ from agent0.assembly.branches import state_at
 from agent0.assembly.lineage import check_stored, checkpoint
 from agent0.assembly.world import open_log, recorded
 from agent0.errors import NotFoundError, OperationError
-from agent0.registry import check_promotion, kept, promotion, rollback
+from agent0.evaluation.checkpoint_registry import check_promotion, kept, promotion, rollback
 from agent0.settings import Settings
 from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, CheckpointPruned, CheckpointTrained

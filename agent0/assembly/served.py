@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.addresses import bare_url
 from agent0.assembly.serving import Source
 from agent0.errors import ConfigError
-from agent0.parity import PROBES, TOKENS, Parity, Step, parity, probes
+from agent0.evaluation.serving_parity import PROBES, TOKENS, Parity, Step, parity, probes
 from agent0.ports import Artifacts, GenerateRequest, Generation, Sampling
 from events.values import Turn
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from agent0.assembly.bench import Progress
-    from agent0.benchmarks import Benchmark
-    from agent0.scorecards import Compared
+    from agent0.evaluation.benchmark_scores import Compared
+    from agent0.evaluation.benchmarks import Benchmark
     from agent0.settings import Settings
     from events.benchmarks import ItemScored
 
@@ -27,7 +27,7 @@ HERE = Path("benchmarks-data")
 @app.command("list")
 def list_(data: Data = HERE, as_json: terminal.Json = False) -> None:
     """Every benchmark: how many rows are there, or are made where nobody says how many, and its licence."""
-    from agent0.benchmarks import benchmarks
+    from agent0.evaluation.benchmarks import benchmarks
 
     rows = [
         {
@@ -137,8 +137,8 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
     Raises:
         ConfigError: there is none.
     """
-    from agent0.benchmarks import benchmarks as known
     from agent0.errors import ConfigError
+    from agent0.evaluation.benchmarks import benchmarks as known
 
     if benchmarks == "all":
         return tuple(name for name, entry in known().items() if _count(data, entry))
@@ -262,7 +262,7 @@ def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequen
         OperationError: there are no such items.
     """
     from agent0.errors import OperationError
-    from agent0.scorecards import compared, grouped, modes_compared
+    from agent0.evaluation.benchmark_scores import compared, grouped, modes_compared
 
     if found := modes_compared(left) if before == after else compared(left, right):
         return found

@@ -65,8 +65,8 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
         NotFoundError: nothing can.
     """
     from agent0.assembly.bench import Plan, read_plan
-    from agent0.benchmarks import benchmarks
     from agent0.errors import Agent0Error, NotFoundError
+    from agent0.evaluation.benchmarks import benchmarks
 
     names = (
         list(benchmarks()) if suites == "all" else list(dict.fromkeys(filter(None, map(str.strip, suites.split(",")))))

@@ -9,8 +9,8 @@ import typer
 from agent0.cli import bench, terminal
 
 if TYPE_CHECKING:
-    from agent0.benchmarks import Benchmark
-    from agent0.benchmarks.upstream import Upstream
+    from agent0.evaluation.benchmarks import Benchmark
+    from agent0.evaluation.benchmarks.upstream import Upstream
 
 Mirror = Annotated[str, typer.Option(help="Address that has the same files as raw.githubusercontent.com.")]
 
@@ -25,8 +25,8 @@ def fetch(
 ) -> None:
     """Fetch rows of benchmarks into a folder. Each file is pinned to a commit and a sha256; its licence is said first,
     and what does not read as that benchmark's rows is not written."""
-    from agent0.benchmarks import benchmarks as known
-    from agent0.benchmarks.upstream import HOST, SOURCES
+    from agent0.evaluation.benchmarks import benchmarks as known
+    from agent0.evaluation.benchmarks.upstream import HOST, SOURCES
 
     told = []
     for name in _names(benchmarks):
@@ -49,9 +49,9 @@ def _names(asked: str) -> list[str]:
     Raises:
         ConfigError: one cannot.
     """
-    from agent0.benchmarks import benchmarks, chosen
-    from agent0.benchmarks.upstream import SOURCES
     from agent0.errors import ConfigError
+    from agent0.evaluation.benchmarks import benchmarks, chosen
+    from agent0.evaluation.benchmarks.upstream import SOURCES
 
     names = list(SOURCES) if asked == "all" else list(dict.fromkeys(name.strip() for name in asked.split(",")))
     chosen(names)
@@ -69,8 +69,8 @@ def _carriers(source: "Upstream") -> str:
 
 def _fetch(entry: "Benchmark", source: "Upstream", path: Path, host: str) -> int:
     """Rows written."""
-    from agent0.benchmarks import read_items
     from agent0.errors import OperationError
+    from agent0.evaluation.benchmarks import read_items
     from infra.fetching import fetched, store
 
     lines = []

@@ -12,7 +12,7 @@ import typer
 from agent0.cli import terminal
 
 if TYPE_CHECKING:
-    from agent0.reliability import Found
+    from agent0.evaluation.calibration_report import Found
 
 EVERY_S = 5.0
 ENOUGH = 10
@@ -106,7 +106,7 @@ class _Told:
 
 def _show(found: "Found") -> None:
     """The table of all signals, and the picture of the best."""
-    from agent0.reliability import picture, row
+    from agent0.evaluation.calibration_report import picture, row
 
     terminal.text(
         f"\n{found.name}, {found.checkpoint}, seed {found.seed}: fitted on {found.fitted_on} answers, scored on "
@@ -124,7 +124,7 @@ def _show(found: "Found") -> None:
 def _plain(found: "Found") -> dict[str, Any]:
     from dataclasses import asdict
 
-    from agent0.reliability import row
+    from agent0.evaluation.calibration_report import row
 
     kept = {key: value for key, value in asdict(found).items() if key not in ("measured", "sampled", "carried")}
     bins = [asdict(one) for one in found.measured[0].bins]

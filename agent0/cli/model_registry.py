@@ -93,7 +93,7 @@ def compare(
 ) -> None:
     """Two checkpoints by what is recorded: the paired test on validation, and where their recipes differ. For new
     tasks, answered by both: `agent0 model ab`."""
-    from agent0.registry import side_by_side
+    from agent0.evaluation.checkpoint_registry import side_by_side
     from projections.checkpoints import find_student
     from projections.evaluations import list_evaluations
     from projections.runs import show_run
@@ -178,7 +178,7 @@ def exam(
     Choose nothing by the test split."""
     from agent0.assembly.exam import examine
     from agent0.errors import ConfigError
-    from agent0.exams import Exam, scores
+    from agent0.evaluation.protocol import Exam, scores
 
     try:
         heats = [float(one) for one in temperatures.split(",")]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent0.exams import Exam, ExamSet
+from agent0.evaluation.protocol import Exam, ExamSet
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
 """Of a grid and of an arm: both are part of run tokens and of folders."""

@@ -1,7 +1,7 @@
 """What supervised training on search traces, which a tool makes from a student's tries, is worth beside everything that
 needs no training, and how much of that the student's own tries, their verdicts and the tool account for."""
 
-from agent0.exams import DRAWN
+from agent0.evaluation.protocol import DRAWN
 from agent0.grids import Arm, Grid, grid
 from agent0.skill import asked_of_base, asked_of_student
 

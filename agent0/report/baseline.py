@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agent0.evaluation.benchmark_scores import NAMES
 from agent0.report.rendering import NOTHING, number, p_value, points, share
 from agent0.report.telling import told_modes
-from agent0.scorecards import NAMES
 
 Row = dict[str, Any]
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agent0.analysis.failure_modes import Outcome, error_class
 from agent0.errors import Agent0Error
+from agent0.evaluation.failure_modes import Outcome, error_class
 from agent0.ports import Artifacts
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from agent0.errors import Agent0Error, DependencyError, OperationError
-from agent0.parity import Step
+from agent0.evaluation.serving_parity import Step
 from events.values import Turn
 from infra.models.served import Said, client_of, file_digest, refused
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import httpx
 
 from agent0.errors import Agent0Error, DependencyError, OperationError, TransientError
-from agent0.parity import Step
+from agent0.evaluation.serving_parity import Step
 from events.values import Turn
 
 TIMEOUT = httpx.Timeout(120.0, connect=5.0)

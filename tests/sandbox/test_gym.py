@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent0.benchmarks import Item, chosen, gym, make_items
 from agent0.errors import ConfigError
+from agent0.evaluation.benchmarks import Item, chosen, gym, make_items
 from agent0.ports import SandboxCall, SandboxResult
 from infra.sandbox import Bubblewrap
 

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from agent0.benchmarks import Benchmark, Item, benchmark
-from agent0.benchmarks.seeded import exactly, seeded
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
+from agent0.evaluation.benchmarks.seeded import exactly, seeded
 
 _REGIONS = ("north", "south", "east", "west")
 _NAMES = ("Ada", "Bruno", "Chiara", "Dmitri", "Elif", "Farid", "Greta", "Hugo", "Ines", "Jonas", "Kaya", "Luis")

@@ -6,7 +6,7 @@ The letter is what is inside the last box, else what follows the last "answer is
 import re
 from functools import partial
 
-from agent0.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade
 from agent0.ports import Sandbox
 

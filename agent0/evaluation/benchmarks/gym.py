@@ -11,8 +11,8 @@ from dataclasses import replace
 from importlib import resources, util
 from typing import Any
 
-from agent0.benchmarks import Benchmark, Item, benchmark
 from agent0.errors import ConfigError
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
 from agent0.grading import Grade, extract
 from agent0.ports import Root, Sandbox, SandboxCall
 from agent0.verification.programs.inside import values

@@ -4,7 +4,7 @@ left alone: they are scored by runs, for the first and the last student only."""
 import random
 from functools import partial
 
-from agent0.benchmarks import Benchmark, Item, benchmark
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
 from agent0.grading import Grade, extract
 from agent0.ports import Sandbox
 from agent0.tasks.families import families

@@ -2,7 +2,7 @@
 
 import re
 
-from agent0.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade, grade
 from agent0.ports import Sandbox
 

@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from agent0.benchmarks import Benchmark, Item, Row, benchmark
-from agent0.benchmarks.coding import told_by
+from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.evaluation.benchmarks.coding import told_by
 from agent0.grading import Grade
 from agent0.ports import Sandbox
 from agent0.verification.programs import Outcome, Problem, check, perform

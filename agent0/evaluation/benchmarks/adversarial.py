@@ -4,8 +4,8 @@ answer, numbers too long to guess at, letters that only look alike. Each says it
 import random
 from collections.abc import Sequence
 
-from agent0.benchmarks import Benchmark, Item, benchmark
-from agent0.benchmarks.seeded import exactly, seeded
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
+from agent0.evaluation.benchmarks.seeded import exactly, seeded
 
 UNKNOWN = "UNKNOWN"
 RULE = (

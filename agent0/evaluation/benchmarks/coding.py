@@ -3,7 +3,7 @@
 import ast
 import re
 
-from agent0.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade
 from agent0.ports import Sandbox
 from agent0.verification.programs import Problem, check

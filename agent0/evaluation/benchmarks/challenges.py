@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.benchmarks import Benchmark, Item, benchmark
-from agent0.benchmarks.plus import judge
-from agent0.benchmarks.seeded import seeded
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
+from agent0.evaluation.benchmarks.plus import judge
+from agent0.evaluation.benchmarks.seeded import seeded
 from agent0.verification.programs import Problem
 from agent0.verification.programs.inside import values
 

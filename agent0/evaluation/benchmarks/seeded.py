@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from agent0.benchmarks import Item
+from agent0.evaluation.benchmarks import Item
 from agent0.grading import Grade, extract, grade
 from agent0.grading.math.forms import fold
 from agent0.ports import Sandbox

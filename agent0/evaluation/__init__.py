@@ -1,0 +1,1 @@
+"""How good a checkpoint is: scores, protocols, promotion, benchmarks."""
