@@ -7,10 +7,10 @@ that everything after it sees the recomputed world, too. With a run's own rules 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from agent0.folds import FOLDS
 from agent0.rewards import waits
 from agent0.rewards.assign import COMPLETING, Due, dues, effective
-from agent0.run import RunState, evolve
+from agent0.run.lifecycle import RunState, evolve
+from agent0.run.reducers import FOLDS
 from agent0.settings import RewardConfig
 from agent0.verification.human_review import PERSON, awaits_person, counts
 from events.base import Recorded, effect_id

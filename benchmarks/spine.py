@@ -28,7 +28,7 @@ from typing import Any
 
 from agent0.assembly.world import World, now, open_world, run_handlers, started
 from agent0.configuration import load
-from agent0.run import RunState, evolve
+from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import Settings
 from agent0.tools.cache import ToolCache
 from events.base import Recorded, effect_id, record

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from events.base import Event, Recorded
 
 Reaction = Callable[..., Awaitable[list[Event]]]

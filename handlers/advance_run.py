@@ -1,6 +1,6 @@
 """Moves a run on: whatever the last event completed, the next thing is asked for."""
 
-from agent0.run import RunState, decide
+from agent0.run.lifecycle import RunState, decide
 from events import alarms, checkpoints, runs, tasks
 from events.base import Event
 from handlers import on

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from agent0.rewards.assign import alike, payouts
 from agent0.rewards.batch_similarity import shares
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from events.alarms import ReactionDropped
 from events.base import Event
 from events.tasks import ResultVerified, TaskRejected

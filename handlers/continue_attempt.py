@@ -6,7 +6,7 @@ from agent0.ports import Artifacts, Models, Sandbox, Web
 from agent0.rollout.attempt_events import conditions, told
 from agent0.rollout.claim_check import get_progress
 from agent0.rollout.student import step
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
 from events.base import Event

@@ -12,7 +12,7 @@ from agent0.rollout.attempt import Solved
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.rollout.workspace_store import Scratch
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.tasks.curriculum.sampler import stream
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout

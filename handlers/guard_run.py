@@ -1,8 +1,8 @@
 """Watches what iterations come to: raises and resolves alarms, pauses the run or goes back to a better checkpoint."""
 
-from agent0.guarding import changes
-from agent0.guards import guards
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
+from agent0.run.monitors import guards
+from agent0.run.monitors.actions import changes
 from events.base import Event
 from events.runs import IterationMeasured
 from handlers import on

@@ -2,7 +2,7 @@
 same held-out items let it."""
 
 from agent0.evaluation.promotion import judge
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.state.run_state import Score
 from events.base import Event
 from events.checkpoints import CheckpointEvaluated, CheckpointPromoted, CheckpointRejected

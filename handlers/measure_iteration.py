@@ -1,8 +1,8 @@
 """Says what an iteration came to, before anything is trained on it."""
 
-from agent0.measures import measure
-from agent0.requests import wanted_ids
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
+from agent0.run.monitors.iteration_metrics import measure
+from agent0.run.requests import wanted_ids
 from events.base import Event
 from events.checkpoints import TrainingRequested
 from events.runs import IterationMeasured

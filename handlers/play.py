@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agent0.provenance.fork_history import Branches, past_of
-from agent0.run import RunState, evolve
+from agent0.run.lifecycle import RunState, evolve
 from events.base import Recorded, effect_id, record
 from handlers import Handler
 from handlers import handlers as registered

@@ -4,7 +4,7 @@ from agent0.ports import Artifacts, Models
 from agent0.rollout.claim_check import claim
 from agent0.rollout.prompts import prompt
 from agent0.rollout.teacher import propose
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.tasks.families import kind_of
 from events.base import Event
 from events.tasks import TaskProposed, TaskRequested

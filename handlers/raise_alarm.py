@@ -1,6 +1,6 @@
 """Turns what a person should look at into alarms."""
 
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.training.selection import unsound
 from agent0.verification.human_review import doubts
 from events.alarms import AlarmRaised, ReactionFailed

@@ -1,6 +1,6 @@
 """Lets a person decide where nobody has yet: later words are recorded, and count when rewards are computed again."""
 
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.verification.human_review import verdict_of
 from events.base import Event
 from events.benchmarks import TaskReviewed

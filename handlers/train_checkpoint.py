@@ -1,7 +1,7 @@
 """Turns an iteration's rewarded trajectories into a new adapter."""
 
 from agent0.ports import Artifacts, History, Trainers
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.training.pipeline import make_checkpoint
 from events.base import Event
 from events.checkpoints import TrainingRequested

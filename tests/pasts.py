@@ -9,7 +9,7 @@ from typing import Any
 from agent0.assembly.world import open_log
 from agent0.configuration import load
 from agent0.ports import GenerateRequest, Generation
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings
 from agent0.tasks.families import families
 from agent0.verification.panel import combined

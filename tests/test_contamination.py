@@ -16,7 +16,7 @@ import pytest
 
 from agent0.assembly.world import open_port
 from agent0.errors import ConfigError
-from agent0.run import evolve
+from agent0.run.lifecycle import evolve
 from agent0.settings import CurriculumConfig, Settings
 from agent0.state.run_state import index_digest
 from agent0.tasks.decontamination import Index

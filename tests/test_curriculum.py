@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import agent0.tasks.families as room
 from agent0.assembly.world import check_names
 from agent0.errors import ConfigError
-from agent0.run import evolve
+from agent0.run.lifecycle import evolve
 from agent0.settings import RunConfig
 from agent0.state.run_state import Arm, RunState, TaskState, arm_key, attempt_id, task_id
 from agent0.tasks.curriculum.sampler import allocate, frontier_value, learn, remember, slots, stream

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import events
-from agent0.run import evolve
+from agent0.run.lifecycle import evolve
 from events import (
     alarms,
     base,

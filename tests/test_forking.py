@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from agent0.forking import redone
 from agent0.provenance.fork_history import Branches, ancestry
-from agent0.run import RunState, evolve
+from agent0.run.forking import redone
+from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig
 from events import checkpoints, runs, tasks
 from events.base import Recorded

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from agent0.evaluation.promotion import Verdict, judge
-from agent0.run import RunState, evolve
+from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state.run_state import Checkpoint, Score
 from agent0.stats.calibrators import brier

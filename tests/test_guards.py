@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.guarding import changes, last_good
-from agent0.guards import guards
-from agent0.measures import MEANING, measure
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
+from agent0.run.monitors import guards
+from agent0.run.monitors.actions import changes, last_good
+from agent0.run.monitors.iteration_metrics import MEANING, measure
 from agent0.settings import GuardConfig, RunConfig
 from agent0.state.run_state import AttemptState, Checkpoint, Score, TaskState
 from events.alarms import AlarmRaised, AlarmResolved

@@ -12,7 +12,7 @@ import handlers as room
 from agent0.assembly.world import check_names, known_handlers
 from agent0.errors import OperationError
 from agent0.ports import Trained, TrainJob
-from agent0.run import RunState, evolve
+from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import Checkpoint, Score
 from events import alarms, checkpoints, runs, tasks
 from events.base import Event, Recorded, event_types, record

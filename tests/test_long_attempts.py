@@ -19,7 +19,7 @@ from agent0.rollout.parsing import format_call
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, begin, solve, step
 from agent0.rollout.workspace_store import Scratch
-from agent0.run import RunState, evolve
+from agent0.run.lifecycle import RunState, evolve
 from agent0.tools import tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import load

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent0.rollout.attempt import Progress
 from agent0.rollout.claim_check import get_progress, put_progress
-from agent0.run import RunState, evolve
+from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState
 from events import alarms, runs, tasks
 from events.base import record

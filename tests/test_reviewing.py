@@ -10,7 +10,7 @@ import pytest
 
 from agent0.rescoring import Rescored, rescore
 from agent0.rewards.assign import payouts
-from agent0.run import RunState, evolve
+from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState
 from agent0.training.dataset import collect
 from agent0.verification.human_review import MOST, PERSON, reviewed, verdicts_of

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.rewards.assign import payouts
-from agent0.run import evolve
+from agent0.run.lifecycle import evolve
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.run_state import RunState, TaskState
 from events.alarms import ReactionDropped

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.run import RunState, decide, evolve
+from agent0.run.lifecycle import RunState, decide, evolve
 from agent0.settings import RunConfig
 from agent0.training.dataset import collect
 from events import alarms, runs, tasks

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from agent0.run import RunState, evolve
+from agent0.run.lifecycle import RunState, evolve
 from events.base import Recorded, Value, decode
 from events.digest import NEVER, UNLESS_EMPTY, digest_of
 

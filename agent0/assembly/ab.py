@@ -12,7 +12,7 @@ from agent0.assembly.branches import state_at
 from agent0.assembly.lineage import check_stored, checkpoint
 from agent0.assembly.world import known_handlers, open_log, open_port, recorded
 from agent0.errors import OperationError
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.settings import Settings
 from agent0.state.run_state import BASE, Checkpoint
 from agent0.stats.intervals import wilson

@@ -11,9 +11,9 @@ from agent0.assembly.fitting import check_bases
 from agent0.assembly.world import check_names, recorded
 from agent0.configuration import amended, config_of, leaves
 from agent0.errors import ConfigError, NotFoundError, OperationError
-from agent0.forking import redone
 from agent0.provenance.fork_history import ancestry, read_branch, read_whole
-from agent0.run import RunState, evolve
+from agent0.run.forking import redone
+from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings
 from events.alarms import EventRedacted
 from events.base import Event, Recorded, effect_id

@@ -8,7 +8,7 @@ from agent0.assembly.models import provider_of
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import kept
 from agent0.provenance.fork_history import read_branch
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.settings import ActorConfig, RunConfig
 from events.checkpoints import CheckpointTrained
 from events.values import Role

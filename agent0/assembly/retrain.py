@@ -22,7 +22,7 @@ from agent0.configuration import amended, config_of
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.experiments import experiment_id, told_id
 from agent0.provenance.fork_history import Branches
-from agent0.run import RunState
+from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
 from agent0.substitution import Deed, Substituted
 from agent0.training.manifest import canonical

@@ -27,7 +27,7 @@ from agent0.experiments import digest, experiment_id, start_of, told_id
 from agent0.ports import Sandbox
 from agent0.provenance.fork_history import read_whole
 from agent0.reverifying import Redecided, difference, heard
-from agent0.run import RunState, evolve
+from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings, VerificationConfig
 from agent0.verification.verdicts import DECIDING, HANDLER, looked_at, task_of, verdicts
 from events.base import Event, Recorded

@@ -167,7 +167,7 @@ async def run_handlers(world: World) -> None:
         LogError: the log was altered meanwhile.
     """
     from agent0.assembly.seals import sealer
-    from agent0.run import evolve
+    from agent0.run.lifecycle import evolve
     from infra.bus import Bus
 
     bus = Bus(

@@ -6,7 +6,7 @@ from datetime import datetime
 from statistics import fmean
 from typing import Any
 
-from agent0.run import evolve
+from agent0.run.lifecycle import evolve
 from agent0.state.run_state import RunState
 from events import alarms, checkpoints, runs
 from events.base import Recorded

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agent0.guards import Finding, History, guard
+from agent0.run.monitors import Finding, History, guard
 from agent0.settings import GuardConfig
 
 SILENT = 0.5

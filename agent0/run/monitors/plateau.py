@@ -1,6 +1,6 @@
 """Nothing has come of it for a while: time to stop, or to change something."""
 
-from agent0.guards import Finding, History, guard, known
+from agent0.run.monitors import Finding, History, guard, known
 from agent0.settings import GuardConfig
 
 

@@ -1,6 +1,6 @@
 """What becomes of a guard's finding: an alarm where it begins to hold, and what the run's settings say besides."""
 
-from agent0.guards import Finding, Guard
+from agent0.run.monitors import Finding, Guard
 from agent0.settings import Action
 from agent0.state.run_state import Checkpoint, RunState
 from events.alarms import AlarmRaised, AlarmResolved

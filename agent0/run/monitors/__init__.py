@@ -14,7 +14,7 @@ from typing import Literal
 from agent0.settings import GuardConfig
 
 History = Sequence[Mapping[str, float]]
-"""Measures by name (``agent0.measures.MEANING``), an iteration each."""
+"""Measures by name (``agent0.run.monitors.iteration_metrics.MEANING``), an iteration each."""
 
 
 @dataclass(frozen=True)

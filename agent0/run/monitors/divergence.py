@@ -1,6 +1,6 @@
 """Teacher and student need one another: tasks that are all too hard, or all too easy, teach neither."""
 
-from agent0.guards import Finding, History, guard
+from agent0.run.monitors import Finding, History, guard
 from agent0.settings import GuardConfig
 
 HARD, EASY = 0.05, 0.95

@@ -1,6 +1,6 @@
 """Pay that rises while held-out accuracy falls is pay for something else."""
 
-from agent0.guards import Finding, History, guard
+from agent0.run.monitors import Finding, History, guard
 from agent0.settings import GuardConfig
 
 RISE = 0.1

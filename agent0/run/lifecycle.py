@@ -3,9 +3,9 @@
 Both are pure, so that any past state can be rebuilt and any past decision checked.
 """
 
-from agent0.folds import FOLDS
-from agent0.forking import adopt
-from agent0.requests import REQUESTS, attempts_of, drop, wanted_ids
+from agent0.run.forking import adopt
+from agent0.run.reducers import FOLDS
+from agent0.run.requests import REQUESTS, attempts_of, drop, wanted_ids
 from agent0.settings import RunConfig
 from agent0.state.replace import changed
 from agent0.state.run_state import BASE, Phase, RunState

@@ -3,7 +3,7 @@
 Published runs lose them: 79, 69, 63 % right over three iterations (R-Zero, arXiv 2508.05004, section 4).
 """
 
-from agent0.guards import Finding, History, guard, known
+from agent0.run.monitors import Finding, History, guard, known
 from agent0.settings import GuardConfig
 
 LOWEST = 0.5

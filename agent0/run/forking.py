@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from agent0.requests import wanted_ids
+from agent0.run.requests import wanted_ids
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from events.base import Recorded

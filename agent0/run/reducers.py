@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from agent0.requests import wanted_ids
 from agent0.rewards import waits
+from agent0.run.requests import wanted_ids
 from agent0.state.replace import changed
 from agent0.state.reward_history import entered
 from agent0.state.run_state import (
