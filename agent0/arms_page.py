@@ -7,8 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 from agent0 import skill_page
-from agent0.arms import CONTROLS, MEASURES, TESTED
-from agent0.grids import grids
+from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
+from agent0.experiments.ablations import grids
 from agent0.markdown import claim, picture, points, shares, span, table
 from agent0.stats.paired_tests import FELL, IMPROVED
 

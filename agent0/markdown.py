@@ -43,7 +43,7 @@ def span(row: Mapping[str, Any]) -> str:
 
 
 def claim(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a table of differences (``agent0.arms.claims``)."""
+    """A row of a table of differences (``agent0.experiments.ablation_results.claims``)."""
     return {
         "who": row["arm"],
         "against": row["against"],

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agent0.arms import ONE_SEED, TESTED
+from agent0.experiments.ablation_results import ONE_SEED, TESTED
+from agent0.experiments.training_gain import BASE, CHANCE, MEASURES, SAME_TOKENS, SAME_TRIES
 from agent0.markdown import claim, picture, points, shares, span, table
-from agent0.skill import BASE, CHANCE, MEASURES, SAME_TOKENS, SAME_TRIES
 from agent0.stats.paired_tests import FELL, IMPROVED, LEVEL
 
 Row = Mapping[str, Any]

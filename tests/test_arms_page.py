@@ -13,8 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.arms import CONTROLS, ONE_SEED, Outcome, against, cost, curves, plain, seen, told_arms
 from agent0.arms_page import command, page, sentences
+from agent0.experiments.ablation_results import (
+    CONTROLS,
+    ONE_SEED,
+    Outcome,
+    against,
+    cost,
+    curves,
+    plain,
+    seen,
+    told_arms,
+)
 from agent0.markdown import points, span
 from agent0.report.grid_page import grid_page
 from agent0.report.grid_pictures import files

@@ -11,7 +11,7 @@ from agent0.assembly.grid import Asked, run_grid
 from agent0.configuration import load
 from agent0.errors import ConfigError
 from agent0.evaluation.protocol import DRAWN, EARLIER, ExamSet, earlier, forms, forms_of
-from agent0.grids import grids
+from agent0.experiments.ablations import grids
 from agent0.tasks.splits import split_of_task
 
 PLAN = load("search", {}, {}).run

@@ -17,14 +17,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.arms import CONTROLS, MEASURES, ONE_SEED, Outcome, against, claims, curves, paired, plain, read, told_arms
 from agent0.arms_page import page
 from agent0.assembly.cell import Plan, carry_cell
 from agent0.assembly.grid import Asked, plans_of, run_grid
-from agent0.cells import Cell, cells, chosen, effort, seeds_of, stated, with_models
 from agent0.configuration import load
 from agent0.errors import ConfigError, OperationError
-from agent0.grids import NAME, Arm, Grid, grids
+from agent0.experiments.ablation_cells import Cell, cells, chosen, effort, seeds_of, stated, with_models
+from agent0.experiments.ablation_results import (
+    CONTROLS,
+    MEASURES,
+    ONE_SEED,
+    Outcome,
+    against,
+    claims,
+    curves,
+    paired,
+    plain,
+    read,
+    told_arms,
+)
+from agent0.experiments.ablations import NAME, Arm, Grid, grids
 from agent0.report.grid_page import grid_page
 from agent0.settings import RunConfig
 from agent0.stats import across_seeds

@@ -13,7 +13,7 @@ from agent0.assembly.world import open_log, recorded
 from agent0.configuration import load
 from agent0.errors import LogError
 from agent0.evaluation.protocol import Exam
-from agent0.rejudging import stored
+from agent0.experiments.stored_verdicts import stored
 from agent0.settings import Settings
 from events.checkpoints import CheckpointEvaluated, StudentExamined
 from infra.artifacts import FileArtifacts

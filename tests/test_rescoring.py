@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from agent0.experiments import Receipt
+from agent0.experiments.receipt_diff import Receipt
+from agent0.experiments.rescore import Rescored, Trouble, rescore
 from agent0.grading.normal_form import normal_form
-from agent0.rescoring import Rescored, Trouble, rescore
 from agent0.rewards import Facts, _rewards, reward
 from agent0.rollout.confidence.signals import agreement
 from agent0.settings import RewardConfig

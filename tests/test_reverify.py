@@ -14,8 +14,8 @@ from agent0.assembly.experiments import Rescore, gather, rescore_run
 from agent0.assembly.retrain import Retrain, retrain
 from agent0.assembly.reverify import Reverify, planned, reverify
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError, SandboxUnavailableError
+from agent0.experiments.rescore import Rescored, rescore
 from agent0.ports import SandboxCall, SandboxResult
-from agent0.rescoring import Rescored, rescore
 from agent0.settings import Settings
 from agent0.verification.human_review import PERSON
 from agent0.verification.panel.opinion import CHECK

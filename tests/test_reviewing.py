@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent0.rescoring import Rescored, rescore
+from agent0.experiments.rescore import Rescored, rescore
 from agent0.rewards.assign import payouts
 from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.rescoring import Rescored, rescore
+from agent0.experiments.rescore import Rescored, rescore
 from agent0.rewards import registered, reward_sets, rules_of
 from agent0.settings import RewardConfig, RunConfig
 from events.base import Recorded, decode

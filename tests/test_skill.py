@@ -13,21 +13,18 @@ from typing import Any
 
 import pytest
 
-from agent0.arms import ONE_SEED, Outcome, plain, read
 from agent0.arms_page import page
 from agent0.assembly.bases import make_bases, needed, provenance, with_base
 from agent0.assembly.cell import Plan, carry_cell, result
 from agent0.assembly.curriculum import check_curriculum
 from agent0.assembly.grid import Asked, run_grid
-from agent0.cells import Cell
 from agent0.configuration import load
 from agent0.errors import ConfigError, OperationError
 from agent0.evaluation.protocol import ExamSet
-from agent0.grids import Arm, Grid, grids
-from agent0.report.grid_page import grid_page
-from agent0.report.grid_pictures import files
-from agent0.settings import RunConfig
-from agent0.skill import (
+from agent0.experiments.ablation_cells import Cell
+from agent0.experiments.ablation_results import ONE_SEED, Outcome, plain, read
+from agent0.experiments.ablations import Arm, Grid, grids
+from agent0.experiments.training_gain import (
     BASE,
     CHANCE,
     CONTROLS,
@@ -40,6 +37,9 @@ from agent0.skill import (
     asked_of_student,
     skill,
 )
+from agent0.report.grid_page import grid_page
+from agent0.report.grid_pictures import files
+from agent0.settings import RunConfig
 from agent0.skill_page import aimed, sentences, word
 from agent0.tasks.splits import heldout
 from events.checkpoints import StudentExamined

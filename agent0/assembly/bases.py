@@ -12,8 +12,8 @@ from typing import Any
 
 from agent0.assembly.cell import heard
 from agent0.assembly.processes import child, last_words, size
-from agent0.cells import Cell
 from agent0.errors import ConfigError, OperationError
+from agent0.experiments.ablation_cells import Cell
 
 PROVENANCE = "provenance.json"
 MODULE = "agent0.cli.grid_base"

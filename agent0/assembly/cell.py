@@ -9,15 +9,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from agent0.arms import Outcome, outcome_of, plain, read
 from agent0.assembly.cold import fitted
 from agent0.assembly.tables import catch_up
 from agent0.assembly.world import World, now, open_world, recorded, run_handlers, started
-from agent0.cells import Cell
 from agent0.cli.progress import OVER, Progress, told
 from agent0.configuration import load
 from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.protocol import Exam
+from agent0.experiments.ablation_cells import Cell
+from agent0.experiments.ablation_results import Outcome, outcome_of, plain, read
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE
 from events.base import Event

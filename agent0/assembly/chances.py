@@ -7,8 +7,8 @@ from statistics import fmean
 
 from agent0.assembly.exam import tasks_of
 from agent0.evaluation.protocol import ExamSet
+from agent0.experiments.training_gain import Chance
 from agent0.settings import RunConfig
-from agent0.skill import Chance
 from agent0.tasks.families import Family, Params, families
 
 DRAWS = 20

@@ -2,8 +2,8 @@
 
 from agent0.assembly.world import World
 from agent0.configuration import config_of
+from agent0.experiments.smaller_run import difference, shrunk
 from agent0.settings import RunConfig
-from agent0.shrinking import difference, shrunk
 from events.base import Recorded
 from events.runs import RunStarted
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.tables import sound_log
 from agent0.assembly.world import open_log, recorded
 from agent0.errors import NotFoundError, OperationError
-from agent0.experiments import Receipt, Repaid, digest, experiment_id, start_of, summary, told_id
+from agent0.experiments.compare_runs import Side, side_of
+from agent0.experiments.receipt_diff import Receipt, Repaid, digest, experiment_id, start_of, summary, told_id
+from agent0.experiments.rescore import HANDLER, Rescoring, Trouble
 from agent0.provenance.fork_history import read_branch, read_whole
-from agent0.rescoring import HANDLER, Rescoring, Trouble
 from agent0.rewards.assign import effective
 from agent0.settings import RewardConfig, RunConfig, Settings
-from agent0.side_by_side import Side, side_of
 from agent0.verification.human_review import verdicts_of
 from events.alarms import EventRedacted, ReactionDropped, ReactionFailed, ReactionRetried
 from events.base import Event, Recorded

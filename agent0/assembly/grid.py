@@ -12,7 +12,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from agent0.arms import Outcome, against, cost, curves, seen, told_arms
 from agent0.assembly.bases import make_bases, needed, told_bases, with_base
 from agent0.assembly.cell import PLAN, RESULT, Plan, heard, result
 from agent0.assembly.chances import chances_of
@@ -21,12 +20,13 @@ from agent0.assembly.models import check_models
 from agent0.assembly.policy import with_policy
 from agent0.assembly.processes import child, last_words, size
 from agent0.assembly.world import check_names
-from agent0.cells import Cell, cells, chosen, same_cell, stated, with_models
 from agent0.configuration import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
-from agent0.grids import Arm, Grid
+from agent0.experiments.ablation_cells import Cell, cells, chosen, same_cell, stated, with_models
+from agent0.experiments.ablation_results import Outcome, against, cost, curves, seen, told_arms
+from agent0.experiments.ablations import Arm, Grid
+from agent0.experiments.training_gain import Chance, skill
 from agent0.settings import RunConfig, Settings
-from agent0.skill import Chance, skill
 
 SAID = "said.txt"
 """In a cell's folder: what its processes wrote to stderr."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.world import open_log, open_port
 from agent0.errors import NotFoundError
-from agent0.rejudging import differences, stored
+from agent0.experiments.stored_verdicts import differences, stored
 from agent0.settings import Settings
 from events.checkpoints import CheckpointEvaluated, StudentExamined
 from events.values import Artifact

@@ -20,11 +20,11 @@ from agent0.assembly.fitting import check_trained_on
 from agent0.assembly.world import check_names, known_handlers, open_log, open_port
 from agent0.configuration import amended, config_of
 from agent0.errors import ConfigError, NotFoundError, OperationError
-from agent0.experiments import experiment_id, told_id
+from agent0.experiments.receipt_diff import experiment_id, told_id
+from agent0.experiments.substitution import Deed, Substituted
 from agent0.provenance.fork_history import Branches
 from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
-from agent0.substitution import Deed, Substituted
 from agent0.training.manifest import canonical
 from agent0.training.pipeline import make_checkpoint
 from events.base import Event, Recorded, sha256

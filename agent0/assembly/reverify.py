@@ -23,10 +23,10 @@ from agent0.assembly.experiments import (
 from agent0.assembly.world import check_names, known_handlers, open_log, open_port
 from agent0.configuration import amended, config_of
 from agent0.errors import Agent0Error, ConfigError
-from agent0.experiments import digest, experiment_id, start_of, told_id
+from agent0.experiments.receipt_diff import digest, experiment_id, start_of, told_id
+from agent0.experiments.verdict_diff import Redecided, difference, heard
 from agent0.ports import Sandbox
 from agent0.provenance.fork_history import read_whole
-from agent0.reverifying import Redecided, difference, heard
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings, VerificationConfig
 from agent0.verification.verdicts import DECIDING, HANDLER, looked_at, task_of, verdicts

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.experiments import run_config
 from agent0.assembly.retrain import Retrain, retrain
 from agent0.assembly.world import check_names, open_log
-from agent0.cells import stated
 from agent0.configuration import amended, leaves
 from agent0.errors import Agent0Error, OperationError
-from agent0.experiments import experiment_id
+from agent0.experiments.ablation_cells import stated
+from agent0.experiments.hyperparameter_search import Space, Trial, Tried, best_by_budget, outcome, trials
+from agent0.experiments.receipt_diff import experiment_id
 from agent0.provenance.fork_history import read_branch
 from agent0.settings import RunConfig, Settings
-from agent0.trials import Space, Trial, Tried, best_by_budget, outcome, trials
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from events.experiments import ExperimentFinished
 from events.runs import RunStarted

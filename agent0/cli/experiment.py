@@ -198,7 +198,7 @@ def compare(
     """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, cost."""
     from agent0.assembly.experiments import gather
     from agent0.errors import ConfigError
-    from agent0.side_by_side import side_by_side
+    from agent0.experiments.compare_runs import side_by_side
 
     names = [terminal.of_newest(name) for name in names]
     if len(set(names)) < 2:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import terminal
-from agent0.grids import Grid, grids
+from agent0.experiments.ablations import Grid, grids
 
 if TYPE_CHECKING:
     from agent0.assembly.grid import Asked
@@ -64,7 +64,7 @@ def _command(entry: Grid) -> Callable[..., None]:
         as_json: terminal.Json = False,
     ) -> None:
         from agent0.assembly.grid import Asked
-        from agent0.cells import seeds_of
+        from agent0.experiments.ablation_cells import seeds_of
 
         wanted = profile or entry.profile
         if wanted.endswith(".toml"):
@@ -175,7 +175,7 @@ def hyperparameters(
     again, and test is never scored. Killed, the same command goes on."""
     from agent0.assembly.trials import Search
     from agent0.assembly.trials import search as look
-    from agent0.trials import space_of
+    from agent0.experiments.hyperparameter_search import space_of
     from projections.runs import resolve
 
     space, held = space_of(over or ()), terminal.settings()

@@ -8,7 +8,7 @@ from agent0.report.rendering import render
 
 
 def compare_page(found: Mapping[str, Any]) -> str:
-    """The page, from what ``agent0.side_by_side`` found. The same findings give the same bytes."""
+    """The page, from what ``agent0.experiments.compare_runs`` found. The same findings give the same bytes."""
     scored = {name: {score["iteration"]: score for score in curve} for name, curve in found["curves"].items() if curve}
     places = sorted({place for curve in scored.values() for place in curve})
     last = {

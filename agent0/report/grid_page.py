@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent0.arms import CONTROLS, MEASURES
 from agent0.arms_page import sentences
+from agent0.experiments.ablation_results import CONTROLS, MEASURES
+from agent0.experiments.training_gain import MEASURES as ASKED
 from agent0.report.grid_pictures import curve, means
 from agent0.report.rendering import render
 from agent0.report.skill_pictures import arms, exams
-from agent0.skill import MEASURES as ASKED
 
 
 def grid_page(found: Mapping[str, Any]) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from agent0.arms import MEASURES
 from agent0.arms_page import ARMS, CURVE
+from agent0.experiments.ablation_results import MEASURES
 from agent0.report import skill_pictures
 from agent0.report.drawing import Score, as_file, intervals, lines
 

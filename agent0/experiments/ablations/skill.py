@@ -2,8 +2,8 @@
 needs no training, and how much of that the student's own tries, their verdicts and the tool account for."""
 
 from agent0.evaluation.protocol import DRAWN
-from agent0.grids import Arm, Grid, grid
-from agent0.skill import asked_of_base, asked_of_student
+from agent0.experiments.ablations import Arm, Grid, grid
+from agent0.experiments.training_gain import asked_of_base, asked_of_student
 
 FRESH = DRAWN["fresh 3"].set("fresh", "new tasks of three and four numbers, drawn and scored after training")
 TAUGHT = DRAWN["taught 2"].set("taught", "tasks of two numbers, all kinds of which the base was taught")

@@ -1,6 +1,6 @@
 """Who is trained when: both roles after each iteration, in turns, or one of them alone."""
 
-from agent0.grids import Arm, Grid, grid
+from agent0.experiments.ablations import Arm, Grid, grid
 
 KEY = "training.schedule"
 

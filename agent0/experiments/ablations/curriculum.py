@@ -1,6 +1,6 @@
 """What an adaptive curriculum and a trained teacher are worth, each taken away alone."""
 
-from agent0.grids import Arm, Grid, grid
+from agent0.experiments.ablations import Arm, Grid, grid
 
 grid(
     Grid(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent0.errors import ConfigError
-from agent0.grids import NAME, Arm, Grid
+from agent0.experiments.ablations import NAME, Arm, Grid
 from agent0.settings import RunConfig
 from events.base import TOKEN
 

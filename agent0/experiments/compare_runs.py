@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean, pstdev
 from typing import Any
 
-from agent0.experiments import spearman
+from agent0.experiments.receipt_diff import spearman
+from agent0.experiments.substitution import Deed
 from agent0.stats.claims import Claim, Scored, claims
 from agent0.stats.intervals import quantile, wilson
-from agent0.substitution import Deed
 from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from events.tasks import RewardAssigned, TaskAttempted, TaskProposed

@@ -2,7 +2,7 @@
 
 A student is measured in four ways. Each is held against every control, in the form that suits the control best: answers
 that nobody picks against the base's own such answers and majorities, answers that a check picks against as many and
-more checked attempts of the base. The same items, paired over items and seeds (``agent0.arms``).
+more checked attempts of the base. The same items, paired over items and seeds (``agent0.experiments.ablation_results``).
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agent0.evaluation.protocol import Exam, ExamSet
 
 if TYPE_CHECKING:
-    from agent0.arms import Items, Outcome
+    from agent0.experiments.ablation_results import Items, Outcome
     from events.checkpoints import StudentExamined
 
 BASE, CHANCE = "base", "chance"
@@ -220,7 +220,7 @@ class _Sat:
     def _mean(
         self, told: Mapping[str, Any], found: Mapping[int, "Items"], tokens: float | None
     ) -> Iterator[dict[str, Any]]:
-        from agent0.arms import averaged
+        from agent0.experiments.ablation_results import averaged
 
         if found:
             by_seed = {str(seed): fmean(items.values()) for seed, items in found.items()}
@@ -248,7 +248,7 @@ class _Sat:
             yield from self._claims(name, [(arm, BASE, before, self.student(arm, measure.way)) for arm in self.names])
 
     def _claims(self, name: str, pairs: Sequence[tuple[str, str, Any, Any]]) -> list[dict[str, Any]]:
-        from agent0.arms import claims
+        from agent0.experiments.ablation_results import claims
 
         return [{"set": self.tasks.name, **row} for row in claims(name, pairs)]
 

@@ -1,0 +1,1 @@
+"""The past again under other rules, and studies of variants over seeds."""
