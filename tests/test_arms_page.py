@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.arms_page import command, page, sentences
 from agent0.experiments.ablation_results import (
     CONTROLS,
     ONE_SEED,
@@ -25,9 +24,10 @@ from agent0.experiments.ablation_results import (
     seen,
     told_arms,
 )
-from agent0.markdown import points, span
-from agent0.report.grid_page import grid_page
-from agent0.report.grid_pictures import files
+from agent0.report.charts.ablation_charts import files
+from agent0.report.html.ablation_page import grid_page
+from agent0.report.markdown.ablation import command, page, sentences
+from agent0.report.markdown.tables import points, span
 from tests.terminal import agent0 as call
 from tests.test_grids import cell
 

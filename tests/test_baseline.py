@@ -10,8 +10,8 @@ from typer.main import get_command
 
 from agent0.cli import build
 from agent0.cli.bench_baseline import PAGE
-from agent0.report.baseline import baseline_page
-from agent0.report.bench_findings import bench_findings
+from agent0.report.benchmark_findings import bench_findings
+from agent0.report.markdown.baseline import baseline_page
 from agent0.verification.labelled_pairs import Decided, summary
 from events.base import Event
 from tests.terminal import agent0

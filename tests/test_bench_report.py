@@ -10,8 +10,8 @@ import pytest
 
 from agent0.errors import NotFoundError
 from agent0.evaluation.benchmarks import Item
-from agent0.report.bench_findings import bench_findings
-from agent0.report.bench_page import bench_page
+from agent0.report.benchmark_findings import bench_findings
+from agent0.report.html.benchmark_page import bench_page
 from agent0.stats.intervals import wilson
 from events.base import Event, Recorded, record, sha256
 from events.benchmarks import BenchmarkStarted, ItemScored

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent0.calibration_page import page
 from agent0.evaluation.calibration_report import Found, event, judged, picture
+from agent0.report.markdown.calibration import page
 from agent0.rollout.confidence.signals import MEANING
 from agent0.stats.calibrators import Bin, sigmoid
 from events.base import record

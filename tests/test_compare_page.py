@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.experiments.compare_runs import Side, side_by_side
-from agent0.report.compare_page import compare_page
-from agent0.report.drawing import Score, spreads
+from agent0.report.charts.svg import Score, spreads
+from agent0.report.html.compare_page import compare_page
 from events.checkpoints import CheckpointEvaluated
 
 FIGURE = re.compile(r'text-anchor="middle">([-+.e\d]+)</text>')

@@ -3,7 +3,7 @@
 import xml.etree.ElementTree as ET
 from contextlib import closing
 
-from agent0.report.heatmap import heatmap
+from agent0.report.charts.curriculum_heatmap import heatmap
 from events.tasks import TaskAccepted, TaskRequested
 from projections.iterations import arms_by_iteration, list_arms, list_iterations
 from tests.story import whole_run

@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.arms_page import page
 from agent0.assembly.cell import Plan, carry_cell
 from agent0.assembly.grid import Asked, plans_of, run_grid
 from agent0.configuration import load
@@ -37,7 +36,8 @@ from agent0.experiments.ablation_results import (
     told_arms,
 )
 from agent0.experiments.ablations import NAME, Arm, Grid, grids
-from agent0.report.grid_page import grid_page
+from agent0.report.html.ablation_page import grid_page
+from agent0.report.markdown.ablation import page
 from agent0.settings import RunConfig
 from agent0.stats import across_seeds
 from events.base import TOKEN

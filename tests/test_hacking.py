@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.report.rewards_page import MEASURED, said
+from agent0.report.markdown.rewards import MEASURED, said
 from agent0.rewards import reward_sets
 from agent0.rewards.red_team import HONEST
 from agent0.rewards.red_team.play import Paid, Size, suite

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.checkpoint_registry import promotion, rollback, side_by_side
-from agent0.model_card import model_card
+from agent0.report.markdown.model_card import model_card
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.state.run_state import Checkpoint, Score

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.errors import NotFoundError
-from agent0.report.curve import Palette, curve_svg, draw_curve
+from agent0.report.charts.learning_curve import Palette, curve_svg, draw_curve
+from agent0.report.charts.terminal_plot import plot
 from agent0.report.findings import findings
-from agent0.report.page import page
-from agent0.report.plot import plot
+from agent0.report.html.run_page import page
 from events.base import Event, Recorded
 from events.checkpoints import CheckpointEvaluated
 from events.runs import RunStarted

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from agent0.assembly.rewards import reward_policy
 from agent0.cli import build, terminal
 from agent0.errors import ConfigError
-from agent0.report.rewards_page import said
+from agent0.report.markdown.rewards import said
 from agent0.rewards import registered, reward_sets
 from agent0.rewards.describe import explained, part_rows
 from agent0.settings import RewardConfig

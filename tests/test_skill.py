@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from agent0.arms_page import page
 from agent0.assembly.bases import make_bases, needed, provenance, with_base
 from agent0.assembly.cell import Plan, carry_cell, result
 from agent0.assembly.curriculum import check_curriculum
@@ -37,10 +36,11 @@ from agent0.experiments.training_gain import (
     asked_of_student,
     skill,
 )
-from agent0.report.grid_page import grid_page
-from agent0.report.grid_pictures import files
+from agent0.report.charts.ablation_charts import files
+from agent0.report.html.ablation_page import grid_page
+from agent0.report.markdown.ablation import page
+from agent0.report.markdown.training_gain import aimed, sentences, word
 from agent0.settings import RunConfig
-from agent0.skill_page import aimed, sentences, word
 from agent0.tasks.splits import heldout
 from events.checkpoints import StudentExamined
 from infra.models.tiny import packaged

@@ -13,8 +13,8 @@ from agent0.assembly.retrain import Retrain, retrain
 from agent0.assembly.trials import Search, search
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.hyperparameter_search import Trial, Tried, best_by_budget, outcome, space_of, trials
+from agent0.report.markdown.hyperparameters import page
 from agent0.settings import Settings
-from agent0.trials_page import page
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from tests.pasts import events_of, keep, tell
 from tests.terminal import agent0 as call

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.assembly.metrics import LATEST
-from agent0.cli.overview import curve_columns, overview, rows_for_people
 from agent0.evaluation.checkpoint_score import Item, score
-from agent0.report.curve import curve_svg
+from agent0.report.charts.learning_curve import curve_svg
+from agent0.report.charts.terminal_plot import plot
 from agent0.report.findings import findings
-from agent0.report.page import page
-from agent0.report.plot import plot
-from agent0.report.telling import told
+from agent0.report.html.run_page import page
+from agent0.report.overview import curve_columns, overview, rows_for_people
+from agent0.report.tables import told
 from agent0.settings import RunConfig
 from agent0.stats.intervals import wilson
 from agent0.tasks.families import families

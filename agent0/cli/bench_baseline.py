@@ -34,7 +34,7 @@ def baseline(
 ) -> None:
     """Score a student on every suite that is there and on our own held-out tasks, with tools and without; measure the
     verifiers on labelled pairs; list what to mend first. All of it becomes one page."""
-    from agent0.report.baseline import baseline_page
+    from agent0.report.markdown.baseline import baseline_page
 
     held = bench.student(provider, model, profile, set_)
     plan, skipped = _plan(suites, data, limit, seed)
@@ -89,7 +89,7 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
 
 def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
     from agent0.assembly.bench import run_benchmarks
-    from agent0.report.bench_findings import bench_findings
+    from agent0.report.benchmark_findings import bench_findings
     from infra.artifacts import FileArtifacts
 
     terminal.run_async(lambda: run_benchmarks(held, plan, identity, _tell, begun=begun))

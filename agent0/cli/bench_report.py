@@ -9,7 +9,7 @@ from agent0.cli import bench, terminal
 from agent0.cli.report import Out, written
 
 if TYPE_CHECKING:
-    from agent0.report.bench_findings import Asked
+    from agent0.report.benchmark_findings import Asked
 
 BenchRun = Annotated[str, typer.Argument(metavar="BENCH_RUN", help="Id of a benchmark run, or LAST for the newest.")]
 
@@ -21,8 +21,8 @@ def bench_report(
     """Write one self-contained HTML file about a benchmark run: accuracy with intervals, with tools beside without,
     where it fails, what it took, what its confidence is worth, and items that were not right (with their questions
     where the rows are at hand)."""
-    from agent0.report.bench_findings import bench_findings
-    from agent0.report.bench_page import bench_page
+    from agent0.report.benchmark_findings import bench_findings
+    from agent0.report.html.benchmark_page import bench_page
     from infra.artifacts import FileArtifacts
     from projections.benchmark_scores import show_benchmark_run
 
@@ -59,7 +59,7 @@ def _asked(settings: dict[str, Any], folder: Path) -> "Asked":
 
 
 def _tell(found: dict[str, Any]) -> None:
-    from agent0.report.telling import told_modes, told_scores, told_tools
+    from agent0.report.tables import told_modes, told_scores, told_tools
 
     terminal.text(f"Benchmark run {found['run']}, {found['status']}")
     terminal.table(told_scores(found["scores"]), False, title="\nAccuracy")

@@ -47,7 +47,7 @@ def calibrate(
     """Ask held-out tasks, fit calibrators of every confidence signal on one half and score them on the other.
 
     Killed, it goes on with --resume: no task is asked twice."""
-    from agent0.calibration_page import page as told
+    from agent0.report.markdown.calibration import page as told
 
     held = terminal.settings(profile, set_, run__student__provider=provider, run__student__model=model)
     identity = resume or f"calibration-{secrets.token_hex(3)}"

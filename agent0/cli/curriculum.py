@@ -43,7 +43,7 @@ def draw(
 ) -> None:
     """A picture: families and levels down, iterations across, colour by how many attempts were right."""
     from agent0.errors import ConfigError
-    from agent0.report.heatmap import heatmap
+    from agent0.report.charts.curriculum_heatmap import heatmap
     from projections.iterations import arms_by_iteration
     from projections.runs import resolve
 

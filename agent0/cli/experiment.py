@@ -206,7 +206,7 @@ def compare(
     held = terminal.settings()
     found = side_by_side(terminal.run_async(lambda: gather(held, names)))
     if out is not None:
-        from agent0.report.compare_page import compare_page
+        from agent0.report.html.compare_page import compare_page
 
         out.write_text(compare_page(found), encoding="utf-8")
     if as_json:

@@ -87,7 +87,7 @@ def _command(entry: Grid) -> Callable[..., None]:
 def _carry(asked: "Asked", out: Path | None, page_to: Path | None, as_json: bool) -> None:
     from agent0.assembly.grid import run_grid
     from agent0.configuration import load
-    from agent0.report.grid_page import grid_page
+    from agent0.report.html.ablation_page import grid_page
 
     held = load(asked.profile, asked.given)
     stopping = "Stopping: cells under way stop cleanly; the same command goes on (again: at once)."
@@ -107,7 +107,7 @@ def _carry(asked: "Asked", out: Path | None, page_to: Path | None, as_json: bool
 
 
 def _tell(found: dict[str, Any]) -> None:
-    from agent0.arms_page import sentences
+    from agent0.report.markdown.ablation import sentences
 
     terminal.text(found["effort"])
     seen = ("student", "seeds", "items", "mean", "low", "high")
@@ -132,8 +132,8 @@ def _tell(found: dict[str, Any]) -> None:
 
 def _write_markdown(path: Path, found: dict[str, Any]) -> None:
     """The page, and its pictures as files beside it."""
-    from agent0.arms_page import page
-    from agent0.report.grid_pictures import files
+    from agent0.report.charts.ablation_charts import files
+    from agent0.report.markdown.ablation import page
 
     names = {}
     for name, text in files(found).items():
@@ -194,7 +194,7 @@ def hyperparameters(
 
 
 def _page(found: dict[str, Any], over: Sequence[str], number: int, seed: int) -> str:
-    from agent0.trials_page import page
+    from agent0.report.markdown.hyperparameters import page
 
     words = [f"--search {one}" for one in over] + ([f"--trials {number} --seed {seed}"] if number else [])
     return page(found, f"agent0 experiment hyperparameters LAST {' '.join(words)} --write docs/hyperparameters.md")

@@ -62,7 +62,7 @@ def card(
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead.")] = None,
 ) -> None:
     """A model card in Markdown: data, making, scores with intervals beside their controls, limits, licence."""
-    from agent0.model_card import model_card
+    from agent0.report.markdown.model_card import model_card
     from agent0.state.run_state import BASE
     from projections.base import select
     from projections.checkpoints import find_checkpoint, list_exams

@@ -24,7 +24,7 @@ def report(run: terminal.Run = "LAST", out: Out = "", as_json: terminal.Json = F
     from projections.runs import resolve
 
     try:
-        from agent0.report.page import page
+        from agent0.report.html.run_page import page
     except ImportError as error:
         why, fix = f"{error}.", "Install it: pip install 'agent0[train]'"
         raise DependencyError("matplotlib", why, fix) from error
@@ -62,8 +62,8 @@ def written(text: str, out: str, name: str) -> Path:
 
 
 def _tell(run: str, found: dict[str, Any]) -> None:
-    from agent0.report.plot import plot
-    from agent0.report.telling import told
+    from agent0.report.charts.terminal_plot import plot
+    from agent0.report.tables import told
 
     terminal.text(f"Run {run}")
     if drawn := plot(found["iterations"]):

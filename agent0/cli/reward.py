@@ -149,7 +149,7 @@ def _undone(one: Any) -> dict[str, Any]:
 
 def _write(path: Path, seed: int) -> None:
     from agent0.errors import OperationError
-    from agent0.report.rewards_page import page
+    from agent0.report.markdown.rewards import page
 
     command = shlex.join(["agent0", "reward", "hack-test", "--seed", str(seed), "--page", str(path)])
     try:

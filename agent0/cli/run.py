@@ -116,7 +116,7 @@ def show(
     as_json: terminal.Json = False,
 ) -> None:
     """What a run came to: held-out scores, learning curve, targets; or its state at any event."""
-    from agent0.cli.overview import overview
+    from agent0.report.overview import overview
 
     if at:
         branching.show_at(run, at, as_json)
@@ -305,7 +305,7 @@ async def _watched(held: "Settings", run: str, begin: "Recorded | None", news: s
 
 
 def _conclude(held: "Settings", run: str, as_json: bool) -> None:
-    from agent0.cli.overview import overview
+    from agent0.report.overview import overview
     from projections.attempts import list_attempts
 
     with terminal.tables() as db:
@@ -325,7 +325,7 @@ def _conclude(held: "Settings", run: str, as_json: bool) -> None:
 def _curve(held: "Settings", db: Any, run: str) -> str:
     """The path of the learning-curve picture; empty where matplotlib is not installed."""
     try:
-        from agent0.report.curve import draw_curve
+        from agent0.report.charts.learning_curve import draw_curve
     except ImportError:
         return ""
     path = held.home / "reports" / f"{run}.png"
@@ -335,7 +335,7 @@ def _curve(held: "Settings", db: Any, run: str) -> str:
 
 
 def _tell(found: dict[str, Any]) -> None:
-    from agent0.cli.overview import curve_columns, failures_for_people, rows_for_people
+    from agent0.report.overview import curve_columns, failures_for_people, rows_for_people
 
     names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
     terminal.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")}, False)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent0.cli.overview import WITHIN
 from agent0.evaluation.failure_modes import Outcome, counted, error_class, failure_modes
 from agent0.ports import Artifacts
-from agent0.report.held_items import held_items, outcome_of
+from agent0.report.eval_items import held_items, outcome_of
+from agent0.report.overview import WITHIN
 from agent0.rollout.solution_diversity import signature, variety
 from agent0.rollout.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
 from agent0.stats.claims import Claim, Scored, claims, step_by_step

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent0.evaluation.calibration_report import ENOUGH, FITTING, SAMPLED, SCORING, TARGET, Found, picture, row, span
-from agent0.markdown import table
+from agent0.report.markdown.tables import table
 from agent0.rollout.confidence.signals import MEANING
 
 NAIVE = "mean_token"

@@ -5,7 +5,7 @@ from typing import Any
 
 from agent0.experiments.ablation_results import ONE_SEED, TESTED
 from agent0.experiments.training_gain import BASE, CHANCE, MEASURES, SAME_TOKENS, SAME_TRIES
-from agent0.markdown import claim, picture, points, shares, span, table
+from agent0.report.markdown.tables import claim, picture, points, shares, span, table
 from agent0.stats.paired_tests import FELL, IMPROVED, LEVEL
 
 Row = Mapping[str, Any]

@@ -9,13 +9,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from agent0.cli.overview import overview, rows_for_people
 from agent0.ports import Artifacts
-from agent0.report.curve import curve_svg
-from agent0.report.drawing import Score, intervals, lines
+from agent0.report.charts.learning_curve import curve_svg
+from agent0.report.charts.svg import Score, intervals, lines
 from agent0.report.findings import findings
-from agent0.report.rendering import render
-from agent0.report.telling import told_within
+from agent0.report.html.rendering import render
+from agent0.report.overview import overview, rows_for_people
+from agent0.report.tables import told_within
 from projections.alarms import list_alarms
 from projections.attempts import list_attempts, show_attempt
 from projections.checkpoints import list_checkpoints

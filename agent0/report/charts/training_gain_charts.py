@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.experiments.training_gain import BASE, CHANCE, MEASURES
-from agent0.report.drawing import Score, as_file, intervals
+from agent0.report.charts.svg import Score, as_file, intervals
 
 Row = Mapping[str, Any]
 SHOWN = ("within", "single")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from agent0.report.rendering import FOLDER, visible
+from agent0.report.html.rendering import FOLDER, visible
 
 COLOURS = 8
 LONGEST = 28

@@ -5,10 +5,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from agent0.arms_page import ARMS, CURVE
 from agent0.experiments.ablation_results import MEASURES
-from agent0.report import skill_pictures
-from agent0.report.drawing import Score, as_file, intervals, lines
+from agent0.report.charts import training_gain_charts
+from agent0.report.charts.svg import Score, as_file, intervals, lines
+from agent0.report.markdown.ablation import ARMS, CURVE
 
 Row = Mapping[str, Any]
 FEW = 4
@@ -51,7 +51,7 @@ def files(found: Row) -> dict[str, str]:
     """By name, the text of an SVG file for each picture there is something on."""
     drawn = {CURVE: as_file(curve(found), [arm for arm, held in found["curves"].items() if held])}
     if "skill" in found:
-        drawn |= skill_pictures.files(found["skill"])
+        drawn |= training_gain_charts.files(found["skill"])
     for lead in [] if "skill" in found else found["measures"][:1]:
         drawn[ARMS] = as_file(means(found, lead), list(dict.fromkeys(map(_student, _of(found, lead)))))
     return {name: text for name, text in drawn.items() if text}

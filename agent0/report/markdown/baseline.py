@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent0.evaluation.benchmark_scores import NAMES
-from agent0.report.rendering import NOTHING, number, p_value, points, share
-from agent0.report.telling import told_modes
+from agent0.report.html.rendering import NOTHING, number, p_value, points, share
+from agent0.report.tables import told_modes
 
 Row = dict[str, Any]
 

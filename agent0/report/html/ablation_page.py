@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent0.arms_page import sentences
 from agent0.experiments.ablation_results import CONTROLS, MEASURES
 from agent0.experiments.training_gain import MEASURES as ASKED
-from agent0.report.grid_pictures import curve, means
-from agent0.report.rendering import render
-from agent0.report.skill_pictures import arms, exams
+from agent0.report.charts.ablation_charts import curve, means
+from agent0.report.charts.training_gain_charts import arms, exams
+from agent0.report.html.rendering import render
+from agent0.report.markdown.ablation import sentences
 
 
 def grid_page(found: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent0.report.rendering import p_value, points, share
+from agent0.report.html.rendering import p_value, points, share
 
 Row = dict[str, Any]
 Told = tuple[str, list[Row]]

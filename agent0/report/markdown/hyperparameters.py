@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent0.markdown import table
+from agent0.report.markdown.tables import table
 
 MADE = "<!-- Written by `agent0 experiment hyperparameters --write`; not by hand. -->\n"
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent0.report.drawing import Score, intervals, lines, spreads
-from agent0.report.rendering import render
+from agent0.report.charts.svg import Score, intervals, lines, spreads
+from agent0.report.html.rendering import render
 
 
 def compare_page(found: Mapping[str, Any]) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from agent0 import skill_page
 from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
 from agent0.experiments.ablations import grids
-from agent0.markdown import claim, picture, points, shares, span, table
+from agent0.report.markdown import training_gain
+from agent0.report.markdown.tables import claim, picture, points, shares, span, table
 from agent0.stats.paired_tests import FELL, IMPROVED
 
 Row = Mapping[str, Any]
@@ -28,7 +28,7 @@ def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
             f"<!-- Written by `agent0 experiment {found['experiment']} --write`; not by hand. -->\n",
             f"# {PurePath(file).stem.replace('-', ' ').capitalize()}\n",
             f"{found['question']}\n",
-            *(skill_page.answer(skill) if skill else ()),
+            *(training_gain.answer(skill) if skill else ()),
             f"```\n{command(found, file)}\n```\n",
             *_incomplete(found),
             "## What is significant, and what is not\n" if skill else "## What is shown, and what is not\n",
@@ -37,7 +37,7 @@ def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
             *(f"- {note}" for note in found.get("notes", ())),
             "",
             *_asked(found),
-            *(skill_page.parts(found, pictures) if skill else _measures(found, pictures.get(ARMS, ""))),
+            *(training_gain.parts(found, pictures) if skill else _measures(found, pictures.get(ARMS, ""))),
             *_curve(pictures.get(CURVE, "")),
             *_cost(found),
             "## Every cell\n",
@@ -68,13 +68,13 @@ def sentences(found: Row) -> list[str]:
     """What may be said: whether the first arm beats each other one, by how much, and what could not have been seen;
     what training is worth beside each control."""
     if "skill" in found:
-        return skill_page.sentences(found["skill"])
+        return training_gain.sentences(found["skill"])
     if not found["measures"]:
         return ["Nothing was measured: no cell is finished."]
     first, *others = found["about"]
     told = [*_in_short(found, first, others), *(_beats(found, first, other) for other in others)]
     told += [said for control in CONTROLS for name in found["measures"] if (said := _worth(found, control, name))]
-    return told + skill_page.still_base(found["cells"])
+    return told + training_gain.still_base(found["cells"])
 
 
 def _in_short(found: Row, first: str, others: Sequence[str]) -> Iterator[str]:
@@ -189,7 +189,7 @@ def _cost(found: Row) -> Iterator[str]:
     if beside:
         yield f"Beside a cell of {first['arm']}: {beside}.\n"
     if "skill" in found:
-        yield skill_page.exams(found["skill"])
+        yield training_gain.exams(found["skill"])
 
 
 def _more(first: Row, one: Row) -> str:
