@@ -24,7 +24,7 @@ from agent0.assembly.archive import export
 from agent0.assembly.importing import bring
 from agent0.assembly.seals import look, sealer, verify
 from agent0.assembly.world import open_log
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.provenance.hash_chain import Chain
 from agent0.settings import Settings
 from events.alarms import AlarmRaised

@@ -37,7 +37,7 @@ from agent0.assembly.branches import state_at
 from agent0.assembly.experiments import Rescore, rescore_run
 from agent0.assembly.replay import Build, build
 from agent0.assembly.world import open_log
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import evolve
 from agent0.settings import RunConfig, Settings

@@ -27,7 +27,7 @@ from statistics import median
 from typing import Any
 
 from agent0.assembly.world import World, now, open_world, run_handlers, started
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import Settings
 from agent0.tools.cache import ToolCache

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent0.assembly.world import open_log
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.ports import GenerateRequest, Generation
 from agent0.run.lifecycle import RunState
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings

@@ -21,8 +21,8 @@ RIM = (
     "agent0/assembly/*.py",
     "agent0/cli/*",
     "agent0/report/*",
-    "agent0/configuration.py",
-    "agent0/sources.py",
+    "agent0/config/loading.py",
+    "agent0/config/sources.py",
     "agent0/__main__.py",
 )
 """May import all rooms, is imported by none."""
@@ -30,7 +30,7 @@ RIM = (
 OUTSIDERS = {
     "accelerate": ("infra/models/*",),
     "bcrypt": ("infra/server.py",),
-    "dotenv": ("agent0/sources.py",),
+    "dotenv": ("agent0/config/sources.py",),
     "faiss": ("infra/embedding_worker.py", "infra/embedding_index.py"),
     "faststream": ("infra/bus*.py",),
     "gguf": ("infra/gguf.py",),
@@ -58,12 +58,12 @@ OUTSIDERS = {
     ),
     "ollama": ("infra/models/ollama.py",),
     "peft": ("infra/models/*", "infra/lora.py"),
-    "platformdirs": ("agent0/configuration.py",),
+    "platformdirs": ("agent0/config/loading.py",),
     "prometheus_client": ("agent0/assembly/metrics.py",),
     "pydantic": (
         "events/*",
         "agent0/settings/*",
-        "agent0/configuration.py",
+        "agent0/config/loading.py",
         "agent0/tools/*",
         "infra/server.py",
         "infra/archive.py",  # its manifest is a stranger's
@@ -102,7 +102,7 @@ WORLDLY = {
 }
 """Parts of the standard library that pure rooms do without; ``events.base`` names events by time."""
 
-ENVIRONMENT = ("agent0/settings/*", "agent0/configuration.py", "agent0/cli/terminal.py", "infra/*")
+ENVIRONMENT = ("agent0/settings/*", "agent0/config/loading.py", "agent0/cli/terminal.py", "infra/*")
 """Settings read it, a terminal asks its width, and ``infra`` makes children's environments from nothing."""
 
 

@@ -14,7 +14,7 @@ import pytest
 from agent0.assembly.bench import Plan, Progress, run_benchmarks
 from agent0.assembly.world import open_log
 from agent0.cli.bench import _Told, paired
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import OperationError
 from agent0.evaluation.benchmark_scores import compared, grouped, modes_compared, results, tally
 from events.benchmarks import BenchmarkStarted, ItemScored
@@ -201,7 +201,7 @@ CHILD = """
 import asyncio, sys
 from pathlib import Path
 from agent0.assembly.bench import Plan, run_benchmarks
-from agent0.configuration import load
+from agent0.config.loading import load
 
 def tell(now):
     print(now.mode, now.done, flush=True)

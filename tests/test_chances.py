@@ -7,7 +7,7 @@ import pytest
 
 from agent0.assembly.chances import chances_of
 from agent0.assembly.exam import tasks_of
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.evaluation.protocol import ExamSet
 from agent0.experiments.ablations import grids
 from agent0.tasks.families import families

@@ -19,7 +19,7 @@ from agent0.assembly.tables import catch_up
 from agent0.assembly.world import World, open_log, open_world, run_handlers
 from agent0.cli import run as run_commands
 from agent0.cli.progress import Progress
-from agent0.configuration import load
+from agent0.config.loading import load
 from projections import Projector
 from tests.patience import PATIENCE_S
 from tests.terminal import agent0 as call

@@ -9,7 +9,7 @@ import pytest
 
 from agent0.assembly.world import open_log, recorded
 from agent0.cli.progress import Progress, frontier
-from agent0.configuration import load
+from agent0.config.loading import load
 from events.alarms import AlarmRaised, AlarmResolved, ReactionFailed
 from events.base import Event
 from events.tasks import TaskProposed

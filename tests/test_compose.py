@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from agent0.assembly.world import check_log, known_handlers, open_log, provision
 from agent0.cli import build
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.settings import Settings
 from infra.server import binary
 

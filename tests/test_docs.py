@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from agent0.cli import build, pages
-from agent0.configuration import fields
+from agent0.config.loading import fields
 from agent0.errors import Kind
 from agent0.tools import tools
 from events.values import ToolState

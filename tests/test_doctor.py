@@ -8,7 +8,7 @@ import pytest
 
 from agent0.assembly import doctor
 from agent0.assembly.doctor import Check, examine
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import DependencyError
 from agent0.settings import Settings
 from events.runs import RunStarted

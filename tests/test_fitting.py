@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.world import open_log
-from agent0.configuration import config_of, load
+from agent0.config.loading import config_of, load
 from events.base import Event, record
 from events.checkpoints import CheckpointPromoted, CheckpointTrained, TrainingRequested
 from events.runs import RunStarted

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from agent0.assembly.cell import Plan, carry_cell
 from agent0.assembly.grid import Asked, plans_of, run_grid
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.ablation_cells import Cell, cells, chosen, effort, seeds_of, stated, with_models
 from agent0.experiments.ablation_results import (

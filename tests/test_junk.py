@@ -8,7 +8,7 @@ import nats
 import pytest
 
 from agent0.assembly.world import open_log
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.settings import NatsSettings
 from infra.server import open_server
 from tests.terminal import agent0 as call

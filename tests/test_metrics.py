@@ -25,7 +25,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from agent0.assembly.metrics import exposition, serving
 from agent0.assembly.tables import live_path
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import OperationError
 from agent0.settings import Settings
 from events.base import Recorded

@@ -9,7 +9,7 @@ import pytest
 
 from agent0.assembly.branches import state_at
 from agent0.assembly.world import open_log
-from agent0.configuration import load
+from agent0.config.loading import load
 from events.base import Recorded
 from tests.terminal import agent0 as call
 

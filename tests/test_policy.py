@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent0.assembly.policy import change, changes, rows, with_policy
 from agent0.assembly.tables import catch_up, reading
 from agent0.assembly.world import open_log, recorded, started
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.settings import PolicyConfig, Settings
 from agent0.tools.policy import FIELDS, checked, judge_command, judge_python, judge_sql, resolve, verdict, warning

@@ -10,7 +10,7 @@ import pytest
 
 from agent0.assembly.exam import examine
 from agent0.assembly.world import open_log, recorded
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import LogError
 from agent0.evaluation.protocol import Exam
 from agent0.experiments.stored_verdicts import stored

@@ -8,7 +8,7 @@ import pytest
 
 from agent0.assembly.world import open_log
 from agent0.cli.task import _verdicts
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import Agent0Error
 from events.base import Recorded
 from events.tasks import ResultVerified

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent0.assembly.rewards import check_rewards
 from agent0.assembly.world import check_names
-from agent0.configuration import load, profiles
+from agent0.config.loading import load, profiles
 from agent0.errors import ConfigError
 from agent0.rewards import rewards
 from agent0.rewards.assign import payouts

@@ -13,7 +13,7 @@ import pytest
 from agent0.assembly.folders import read, write
 from agent0.assembly.world import open_log, recorded, started
 from agent0.cli import usage
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
 from agent0.settings import Settings
 from agent0.tools import snapshots

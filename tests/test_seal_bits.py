@@ -5,7 +5,7 @@ import itertools
 from pathlib import Path
 
 from agent0.assembly.world import open_log
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import LogError
 from agent0.provenance.hash_chain import Seal, seal_of
 from events.alarms import LOG, LogSealed

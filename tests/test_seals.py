@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agent0.assembly.seals import look, sealer, topology, verify
 from agent0.assembly.tables import catch_up, live_path
 from agent0.assembly.world import open_log, provision
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import LogError
 from agent0.provenance.hash_chain import Chain, Difference, Seal, digest_of, localise, seal_of
 from agent0.settings import Settings

@@ -14,7 +14,7 @@ import typer
 from agent0 import cli
 from agent0.assembly.world import open_log
 from agent0.cli import model
-from agent0.configuration import config_of, load
+from agent0.config.loading import config_of, load
 from agent0.ports import Sampling
 from events.base import Event, record
 from events.checkpoints import CheckpointPruned, CheckpointTrained

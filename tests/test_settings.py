@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from agent0.addresses import bare_url
 from agent0.assembly.world import check_names
-from agent0.configuration import (
+from agent0.config.loading import (
     DEFAULT_PROFILE,
     config_of,
     fields,

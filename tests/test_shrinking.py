@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent0.assembly.cold import fitted
 from agent0.assembly.world import LimitedSandbox, check_names, started
-from agent0.configuration import config_of, load
+from agent0.config.loading import config_of, load
 from agent0.experiments.smaller_run import TASKS, TEST, VALIDATION, difference, shrunk
 from agent0.settings import RunConfig
 from tests.terminal import agent0 as call

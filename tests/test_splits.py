@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from agent0.configuration import config_of
+from agent0.config.loading import config_of
 from agent0.settings import CurriculumConfig, RecipeConfig, RunConfig, TrainingConfig
 from agent0.tasks.families import Family, families
 from agent0.tasks.screening import Archive, Proposed, decide_batch

@@ -8,7 +8,7 @@ import pytest
 
 from agent0.assembly.folders import content, find
 from agent0.assembly.sandbox import Asked, Bench
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.settings import Settings
 from agent0.tools import tools
 from infra.artifacts import FileArtifacts

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agent0.configuration import config_of
+from agent0.config.loading import config_of
 from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult
 from agent0.rollout.parsing import parse_turn
 from agent0.settings import ActorConfig, RunConfig

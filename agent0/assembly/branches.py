@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.fitting import check_bases
 from agent0.assembly.world import check_names, recorded
-from agent0.configuration import amended, config_of, leaves
+from agent0.config.loading import amended, config_of, leaves
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.provenance.fork_history import ancestry, read_branch, read_whole
 from agent0.run.forking import redone

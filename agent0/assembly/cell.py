@@ -13,7 +13,7 @@ from agent0.assembly.cold import fitted
 from agent0.assembly.tables import catch_up
 from agent0.assembly.world import World, now, open_world, recorded, run_handlers, started
 from agent0.cli.progress import OVER, Progress, told
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.protocol import Exam
 from agent0.experiments.ablation_cells import Cell

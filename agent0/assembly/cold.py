@@ -1,7 +1,7 @@
 """Part of the rim: a run that begins where only a cold sandbox works is made smaller before anything is recorded."""
 
 from agent0.assembly.world import World
-from agent0.configuration import config_of
+from agent0.config.loading import config_of
 from agent0.experiments.smaller_run import difference, shrunk
 from agent0.settings import RunConfig
 from events.base import Recorded

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from agent0.configuration import nearest
+from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.settings import CurriculumConfig, RunConfig
 from agent0.tasks.families import KINDS, asked, families, gym

@@ -20,7 +20,7 @@ from agent0.assembly.models import check_models
 from agent0.assembly.policy import with_policy
 from agent0.assembly.processes import child, last_words, size
 from agent0.assembly.world import check_names
-from agent0.configuration import amended
+from agent0.config.loading import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
 from agent0.experiments.ablation_cells import Cell, cells, chosen, same_cell, stated, with_models
 from agent0.experiments.ablation_results import Outcome, against, cost, curves, seen, told_arms

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from agent0.configuration import nearest
+from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
 from agent0.ports import Artifacts, Embedder, Model, Trainer
 from agent0.settings import ActorConfig, RunConfig, Settings

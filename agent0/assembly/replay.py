@@ -77,7 +77,7 @@ def known_tables(names: tuple[str, ...] = ()) -> dict[str, "Table"]:
     Raises:
         NotFoundError: no such table.
     """
-    from agent0.configuration import nearest
+    from agent0.config.loading import nearest
     from projections import tables
 
     load_plugins()

@@ -18,7 +18,7 @@ from agent0.assembly.experiments import (
 )
 from agent0.assembly.fitting import check_trained_on
 from agent0.assembly.world import check_names, known_handlers, open_log, open_port
-from agent0.configuration import amended, config_of
+from agent0.config.loading import amended, config_of
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.experiments.receipt_diff import experiment_id, told_id
 from agent0.experiments.substitution import Deed, Substituted

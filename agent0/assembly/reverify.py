@@ -21,7 +21,7 @@ from agent0.assembly.experiments import (
     run_config,
 )
 from agent0.assembly.world import check_names, known_handlers, open_log, open_port
-from agent0.configuration import amended, config_of
+from agent0.config.loading import amended, config_of
 from agent0.errors import Agent0Error, ConfigError
 from agent0.experiments.receipt_diff import digest, experiment_id, start_of, told_id
 from agent0.experiments.verdict_diff import Redecided, difference, heard

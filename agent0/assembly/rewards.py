@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from agent0.configuration import nearest
+from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.settings import RewardConfig
 

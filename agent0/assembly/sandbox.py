@@ -9,7 +9,7 @@ from typing import Any
 from agent0.assembly.models import load_plugins
 from agent0.assembly.policy import with_policy
 from agent0.assembly.world import open_port
-from agent0.configuration import nearest
+from agent0.config.loading import nearest
 from agent0.errors import ConfigError, SandboxUnavailableError
 from agent0.escapes import escaped
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult, Web

@@ -4,7 +4,7 @@ given to the world that asked, beside the registered tools."""
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from agent0.configuration import nearest
+from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.ports import Sandbox
 from agent0.settings import McpServer, Settings

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.experiments import run_config
 from agent0.assembly.retrain import Retrain, retrain
 from agent0.assembly.world import check_names, open_log
-from agent0.configuration import amended, leaves
+from agent0.config.loading import amended, leaves
 from agent0.errors import Agent0Error, OperationError
 from agent0.experiments.ablation_cells import stated
 from agent0.experiments.hyperparameter_search import Space, Trial, Tried, best_by_budget, outcome, trials
@@ -140,7 +140,7 @@ async def _beginning(log: "Log", run: str) -> tuple[RunStarted, CheckpointEvalua
 
 def _made_by(begun: RunStarted, config: RunConfig) -> list[str]:
     """The command that makes such a run again: its profile, and what differs from that."""
-    from agent0.configuration import load, profiles
+    from agent0.config.loading import load, profiles
 
     if begun.profile not in profiles() or begun.parent:
         return []

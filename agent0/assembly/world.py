@@ -16,7 +16,7 @@ from agent0.assembly.curriculum import check_curriculum, known
 from agent0.assembly.models import OpenEmbedders, OpenModels, OpenTrainers, embedders, load_plugins, provider_of
 from agent0.assembly.rewards import check_rewards
 from agent0.assembly.tools import MCP, mcp_tools
-from agent0.configuration import config_of, nearest
+from agent0.config.loading import config_of, nearest
 from agent0.errors import ConfigError
 from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
 from agent0.provenance.fork_history import Branches

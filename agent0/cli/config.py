@@ -17,7 +17,7 @@ def show(
     as_json: terminal.Json = False,
 ) -> None:
     """The settings in effect; secrets are masked."""
-    from agent0.configuration import config_of, public, resolve
+    from agent0.config.loading import config_of, public, resolve
 
     loaded = resolve(profile, terminal.overrides(pairs))
     if as_json and not origin:
@@ -32,7 +32,7 @@ def validate(profile: terminal.Profile = None, pairs: terminal.Set = None, as_js
     """Check settings and everything that they name (models, tools, domains, rewards, prompts)."""
     from agent0.assembly.models import check_models
     from agent0.assembly.world import check_names
-    from agent0.configuration import config_of
+    from agent0.config.loading import config_of
 
     held = terminal.settings(profile, pairs)
     check_names(held.run)
@@ -61,7 +61,7 @@ def reference() -> list[dict[str, Any]]:
     """key, default (JSON), meaning and section of every setting, in the order of the models."""
     import json
 
-    from agent0.configuration import fields, leaves, public
+    from agent0.config.loading import fields, leaves, public
     from agent0.settings import Settings
 
     defaults = dict(leaves(public(Settings())))

@@ -66,7 +66,7 @@ def _smoke() -> "Check":
     from agent0.assembly.doctor import Check
     from agent0.assembly.world import started
     from agent0.cli.run import carry_out
-    from agent0.configuration import load
+    from agent0.config.loading import load
 
     with tempfile.TemporaryDirectory(prefix="agent0-doctor-") as folder:
         held = load("scripted", {**SMOKE, "run.evaluation.test": "12", "home": str(Path(folder)), "nats.url": ""})

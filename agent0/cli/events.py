@@ -192,7 +192,7 @@ def _resolved(run: str) -> str:
 
 def _known(type: str) -> None:
     """Raises ConfigError for an event type there is not."""
-    from agent0.configuration import nearest
+    from agent0.config.loading import nearest
     from agent0.errors import ConfigError
     from events import event_types
 

@@ -86,7 +86,7 @@ def _command(entry: Grid) -> Callable[..., None]:
 
 def _carry(asked: "Asked", out: Path | None, page_to: Path | None, as_json: bool) -> None:
     from agent0.assembly.grid import run_grid
-    from agent0.configuration import load
+    from agent0.config.loading import load
     from agent0.report.html.ablation_page import grid_page
 
     held = load(asked.profile, asked.given)

@@ -88,7 +88,7 @@ def cli_page() -> str:
 def config_page() -> str:
     """Every setting with default and meaning, and the packaged profiles."""
     from agent0.cli.config import reference
-    from agent0.configuration import PROFILES, profiles
+    from agent0.config.loading import PROFILES, profiles
 
     lines = [
         GENERATED,

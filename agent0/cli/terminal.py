@@ -44,7 +44,7 @@ def settings(profile: str | None = None, pairs: Sequence[str] | None = None, **n
     Raises:
         ConfigError: what does not fit.
     """
-    from agent0.configuration import load
+    from agent0.config.loading import load
 
     return load(profile, overrides(pairs, **named))
 

@@ -9,7 +9,7 @@ from agent0.assembly.history import history
 from agent0.assembly.seals import sealer, verify
 from agent0.assembly.tables import catch_up, live_path
 from agent0.assembly.world import open_log
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.settings import Settings
 from agent0.tools.snapshots import save
 from events.alarms import AlarmRaised

@@ -16,7 +16,7 @@ import uvicorn
 from agent0.assembly.sandbox import Asked, open_bench
 from agent0.assembly.tools import inspect_mcp, mcp_tools
 from agent0.assembly.world import open_world
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.settings import SandboxSettings, Settings
 from agent0.tools import call_tool, tools

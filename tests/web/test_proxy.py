@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from agent0.assembly.world import open_port
-from agent0.configuration import load
+from agent0.config.loading import load
 from agent0.ports import WebRequest
 from agent0.settings import WebSettings
 from events.values import ToolState

@@ -1,0 +1,1 @@
+"""Part of the rim: settings from flags, environment, files and defaults."""
