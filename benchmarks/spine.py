@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from agent0.assembly.world import World, now, open_world, run_handlers, started
+from agent0.assembly.runtime.app import World, now, open_world, run_handlers, started
 from agent0.config.loading import load
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import Settings

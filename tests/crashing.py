@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from agent0.assembly.tables import live_path
-from agent0.assembly.world import open_log
+from agent0.assembly.runtime.app import open_log
+from agent0.assembly.runtime.read_models import live_path
 from agent0.errors import NotFoundError, OperationError
 from events.base import Event, Recorded
 from events.checkpoints import EvaluationRequested

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agent0.assembly.world import known_handlers, open_log
+from agent0.assembly.runtime.app import known_handlers, open_log
 from agent0.config.loading import load
 from agent0.errors import Kind
 from events.base import Recorded

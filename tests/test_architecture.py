@@ -59,7 +59,7 @@ OUTSIDERS = {
     "ollama": ("infra/models/ollama.py",),
     "peft": ("infra/models/*", "infra/lora.py"),
     "platformdirs": ("agent0/config/loading.py",),
-    "prometheus_client": ("agent0/assembly/metrics.py",),
+    "prometheus_client": ("agent0/assembly/runtime/prometheus.py",),
     "pydantic": (
         "events/*",
         "agent0/settings/*",

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.bench import Plan, Progress, run_benchmarks
-from agent0.assembly.world import open_log
+from agent0.assembly.evaluation.benchmark_run import Plan, Progress, run_benchmarks
+from agent0.assembly.runtime.app import open_log
 from agent0.cli.bench import _Told, paired
 from agent0.config.loading import load
 from agent0.errors import OperationError
@@ -200,7 +200,7 @@ def test_likelihoods_stand_beside_the_accuracy_of_replies() -> None:
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from agent0.assembly.bench import Plan, run_benchmarks
+from agent0.assembly.evaluation.benchmark_run import Plan, run_benchmarks
 from agent0.config.loading import load
 
 def tell(now):

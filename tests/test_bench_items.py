@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.bench_items import Bench, Plan, ask
+from agent0.assembly.evaluation.benchmark_item import Bench, Plan, ask
 from agent0.errors import OperationError
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmarks, make_items
 from agent0.ports import Likely

@@ -5,8 +5,8 @@ from statistics import fmean
 
 import pytest
 
-from agent0.assembly.chances import chances_of
-from agent0.assembly.exam import tasks_of
+from agent0.assembly.ablations.chance_controls import chances_of
+from agent0.assembly.models.protocol import tasks_of
 from agent0.config.loading import load
 from agent0.evaluation.protocol import ExamSet
 from agent0.experiments.ablations import grids

@@ -310,7 +310,7 @@ def test_a_model_that_is_not_there_is_found_before_a_run_begins(place, monkeypat
             told = call(*command, "--profile", "scripted", *chosen)
             assert told.code == code
             assert said in told.err
-    monkeypatch.setattr("agent0.assembly.models.find_spec", lambda name: None)
+    monkeypatch.setattr("agent0.assembly.runtime.providers.find_spec", lambda name: None)
     told = call("run", "start", "--profile", "tiny")
     assert told.code == 5
     assert 'pip install "agent0[train]"' in told.err

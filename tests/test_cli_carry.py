@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from agent0.assembly.tables import catch_up
-from agent0.assembly.world import World, open_log, open_world, run_handlers
+from agent0.assembly.runtime.app import World, open_log, open_world, run_handlers
+from agent0.assembly.runtime.progress import Progress
+from agent0.assembly.runtime.read_models import catch_up
 from agent0.cli import run as run_commands
-from agent0.cli.progress import Progress
 from agent0.config.loading import load
 from projections import Projector
 from tests.patience import PATIENCE_S
@@ -80,7 +80,7 @@ async def test_a_run_that_is_over_before_its_projector_has_begun_is_left(begun, 
         over.set()  # everything was asked before
         return await project(self, read)
 
-    monkeypatch.setattr("agent0.assembly.world.run_handlers", idle)
+    monkeypatch.setattr("agent0.assembly.runtime.app.run_handlers", idle)
     monkeypatch.setattr("agent0.cli.live.follow", until_over)
     monkeypatch.setattr(Projector, "follow", begins)
     async with open_log(held) as log:
@@ -245,7 +245,7 @@ def test_a_run_whose_process_fails_is_paused(tmp_path, monkeypatch):
     async def broken(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("agent0.assembly.tables.run_projector", broken)
+    monkeypatch.setattr("agent0.assembly.runtime.read_models.run_projector", broken)
     told = call("run", "start", *SMALL, home=tmp_path)
     assert told.code == 5
     assert told.err.index("profile scripted") < told.err.index("agent0 run resume ")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.world import open_log, recorded
-from agent0.cli.progress import Progress, frontier
+from agent0.assembly.runtime.app import open_log, recorded
+from agent0.assembly.runtime.progress import Progress, frontier
 from agent0.config.loading import load
 from events.alarms import AlarmRaised, AlarmResolved, ReactionFailed
 from events.base import Event

@@ -12,7 +12,7 @@ import pytest
 from nats.errors import TimeoutError as NoAnswerError
 from nats.js.manager import JetStreamManager
 
-from agent0.assembly.tables import live_path
+from agent0.assembly.runtime.read_models import live_path
 from agent0.errors import DependencyError
 from agent0.settings import Settings
 from infra import storage

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly import experiments
-from agent0.assembly.archive import export
-from agent0.assembly.experiments import Rescore, gather, rescore_run
-from agent0.assembly.importing import bring
-from agent0.assembly.retrain import Retrain, retrain
+from agent0.assembly.log.export import export
+from agent0.assembly.log.restore import bring
+from agent0.assembly.replay import rescore as experiments
+from agent0.assembly.replay.rescore import Rescore, gather, rescore_run
+from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.errors import NotFoundError, OperationError
 from agent0.settings import RewardConfig, Settings
 from events.base import Event, Recorded

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.exam import check_fresh, tasks_of
-from agent0.assembly.grid import Asked, run_grid
+from agent0.assembly.ablations.grid import Asked, run_grid
+from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.evaluation.protocol import DRAWN, EARLIER, ExamSet, earlier, forms, forms_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import handlers as room
-from agent0.assembly.world import check_names, known_handlers
+from agent0.assembly.runtime.app import check_names, known_handlers
 from agent0.errors import OperationError
 from agent0.ports import Trained, TrainJob
 from agent0.run.lifecycle import RunState, evolve

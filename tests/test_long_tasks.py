@@ -11,7 +11,7 @@ from statistics import fmean
 import pytest
 import pytest_asyncio
 
-from agent0.assembly.world import started as started_of
+from agent0.assembly.runtime.app import started as started_of
 from agent0.ports import Sandbox, SandboxCall
 from agent0.rewards import rewards
 from agent0.rollout.parsing import parse_turn

@@ -23,8 +23,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from agent0.assembly.metrics import exposition, serving
-from agent0.assembly.tables import live_path
+from agent0.assembly.runtime.prometheus import exposition, serving
+from agent0.assembly.runtime.read_models import live_path
 from agent0.config.loading import load
 from agent0.errors import OperationError
 from agent0.settings import Settings

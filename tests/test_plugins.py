@@ -5,14 +5,14 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from agent0.assembly import models
+from agent0.assembly.runtime import providers
 from agent0.errors import ConfigError
 from agent0.settings import ActorConfig, Settings, StudentConfig
 from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts
 
 PLUGIN = """
-from agent0.assembly.models import Provider, provider
+from agent0.assembly.runtime.providers import Provider, provider
 from infra.models.scripted import Scripted
 provider(Provider("stranger", lambda actor, settings, artifacts: Scripted(artifacts)))
 """
@@ -21,40 +21,40 @@ provider(Provider("stranger", lambda actor, settings, artifacts: Scripted(artifa
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """Installs a module as a plugin; forgets it afterwards."""
-    monkeypatch.setattr(models, "_providers", dict(models._providers))
+    monkeypatch.setattr(providers, "_providers", dict(providers._providers))
     monkeypatch.syspath_prepend(str(tmp_path))
     asked: list[str] = []
 
     def install(name: str, text: str) -> list[str]:
         (tmp_path / f"{name}.py").write_text(text)
-        points = EntryPoints([EntryPoint(name, name, models.PLUGINS)])
-        monkeypatch.setattr(models, "entry_points", lambda group: asked.append(group) or points)
-        models.load_plugins.cache_clear()
+        points = EntryPoints([EntryPoint(name, name, providers.PLUGINS)])
+        monkeypatch.setattr(providers, "entry_points", lambda group: asked.append(group) or points)
+        providers.load_plugins.cache_clear()
         return asked
 
     yield install
-    models.load_plugins.cache_clear()
+    providers.load_plugins.cache_clear()
     for name in ("stranger_plugin", "broken_plugin"):
         sys.modules.pop(name, None)
 
 
 def test_a_plugin_adds_a_provider_and_is_looked_for_once(installed):
     asked = installed("stranger_plugin", PLUGIN)
-    ports = models.OpenModels(Settings(), MemoryArtifacts())
+    ports = providers.OpenModels(Settings(), MemoryArtifacts())
     first = ports.open(ActorConfig(provider="stranger"))
     assert isinstance(first, Scripted)
     assert ports.open(ActorConfig(provider="stranger", temperature=0.5)) is first
-    assert asked == [models.PLUGINS]
+    assert asked == [providers.PLUGINS]
 
 
 def test_a_plugin_that_cannot_be_imported_is_named(installed):
     installed("broken_plugin", "import no_such_module\n")
     with pytest.raises(ConfigError, match=r"broken_plugin.*no_such_module"):
-        models.providers()
+        providers.providers()
 
 
 def test_roles_share_a_model_unless_what_opens_depends_on_the_role():
-    ports = models.OpenModels(Settings(), MemoryArtifacts())
+    ports = providers.OpenModels(Settings(), MemoryArtifacts())
     shared = [ports.open(kind(provider="scripted")) for kind in (ActorConfig, StudentConfig)]
     apart = [ports.open(kind(provider="ollama")) for kind in (ActorConfig, StudentConfig)]
     assert shared[0] is shared[1]
@@ -63,13 +63,13 @@ def test_roles_share_a_model_unless_what_opens_depends_on_the_role():
 
 @pytest.mark.parametrize("name", ["tiny", "scripted"])
 async def test_trainers_are_kept_and_closed(name):
-    trainers = models.OpenTrainers(Settings(), MemoryArtifacts())
+    trainers = providers.OpenTrainers(Settings(), MemoryArtifacts())
     assert trainers.open(ActorConfig(provider=name)) is trainers.open(StudentConfig(provider=name))
     await trainers.close()
 
 
 def test_what_cannot_be_trained_or_is_not_there_is_refused():
     with pytest.raises(ConfigError, match="cannot be trained"):
-        models.OpenTrainers(Settings(), MemoryArtifacts()).open(ActorConfig(provider="ollama"))
+        providers.OpenTrainers(Settings(), MemoryArtifacts()).open(ActorConfig(provider="ollama"))
     with pytest.raises(ConfigError, match="Did you mean ngram"):
-        models.OpenEmbedders(Settings()).open("ngramm")
+        providers.OpenEmbedders(Settings()).open("ngramm")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agent0.assembly.policy import change, changes, rows, with_policy
-from agent0.assembly.tables import catch_up, reading
-from agent0.assembly.world import open_log, recorded, started
+from agent0.assembly.runtime.app import open_log, recorded, started
+from agent0.assembly.runtime.read_models import catch_up, reading
+from agent0.assembly.runtime.tool_policy import change, changes, rows, with_policy
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.settings import PolicyConfig, Settings

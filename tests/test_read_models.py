@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.cli.progress import Progress
+from agent0.assembly.runtime.progress import Progress
 from agent0.errors import NotFoundError, OperationError
 from events import runs, tasks
 from events.alarms import ReactionDropped, ReactionFailed

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly import reverify as reverifies
-from agent0.assembly.experiments import Rescore, gather, rescore_run
-from agent0.assembly.retrain import Retrain, retrain
-from agent0.assembly.reverify import Reverify, planned, reverify
+from agent0.assembly.replay import reverify as reverifies
+from agent0.assembly.replay.rescore import Rescore, gather, rescore_run
+from agent0.assembly.replay.retrain import Retrain, retrain
+from agent0.assembly.replay.reverify import Reverify, planned, reverify
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError, SandboxUnavailableError
 from agent0.experiments.rescore import Rescored, rescore
 from agent0.ports import SandboxCall, SandboxResult

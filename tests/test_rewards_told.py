@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agent0.assembly.rewards import reward_policy
+from agent0.assembly.validate.rewards import reward_policy
 from agent0.cli import build, terminal
 from agent0.errors import ConfigError
 from agent0.report.markdown.rewards import said

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.folders import read, write
-from agent0.assembly.world import open_log, recorded, started
+from agent0.assembly.runtime.app import open_log, recorded, started
+from agent0.assembly.tooling.workspaces import read, write
 from agent0.cli import usage
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent0.assembly.seals import look, sealer, topology, verify
-from agent0.assembly.tables import catch_up, live_path
-from agent0.assembly.world import open_log, provision
+from agent0.assembly.log.integrity import look, sealer, topology, verify
+from agent0.assembly.runtime.app import open_log, provision
+from agent0.assembly.runtime.read_models import catch_up, live_path
 from agent0.config.loading import load
 from agent0.errors import LogError
 from agent0.provenance.hash_chain import Chain, Difference, Seal, digest_of, localise, seal_of
@@ -348,7 +348,7 @@ async def test_a_changed_body_is_named_with_the_help_of_the_tables(held: Setting
         found = [d async for d in seals.through(log, chain, 53)]
         assert found == []
         forged = Difference("changed", 1, 20, "differs")
-        from agent0.assembly.seals import _Copy
+        from agent0.assembly.log.integrity import _Copy
 
         [one] = await seals._localised(log, forged, _Copy(held))
         assert (one.problem, one.first, one.last) == ("changed", 7, 7)

@@ -12,7 +12,7 @@ import torch
 import typer
 
 from agent0 import cli
-from agent0.assembly.world import open_log
+from agent0.assembly.runtime.app import open_log
 from agent0.cli import model
 from agent0.config.loading import config_of, load
 from agent0.ports import Sampling
@@ -268,7 +268,7 @@ def test_a_failure_in_the_middle_leaves_nothing(home: Path, tmp_path: Path, monk
     monkeypatch.setattr("infra.gguf._write", full)
     said = call(home, "export", f"{RUN}/{STEP}", "--out", str(tmp_path / "out"))
     assert said.code != 0 and list(tmp_path.iterdir()) == []
-    monkeypatch.setattr("agent0.assembly.serving.ROOM", 1e12)
+    monkeypatch.setattr("agent0.assembly.models.export.ROOM", 1e12)
     assert "disk space" in call(home, "export", f"{RUN}/{STEP}", "--out", str(tmp_path / "out")).err
 
 

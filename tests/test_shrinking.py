@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.assembly.cold import fitted
-from agent0.assembly.world import LimitedSandbox, check_names, started
+from agent0.assembly.runtime.app import LimitedSandbox, check_names, started
+from agent0.assembly.validate.sandbox_speed import fitted
 from agent0.config.loading import config_of, load
 from agent0.experiments.smaller_run import TASKS, TEST, VALIDATION, difference, shrunk
 from agent0.settings import RunConfig

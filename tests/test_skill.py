@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.bases import make_bases, needed, provenance, with_base
-from agent0.assembly.cell import Plan, carry_cell, result
-from agent0.assembly.curriculum import check_curriculum
-from agent0.assembly.grid import Asked, run_grid
+from agent0.assembly.ablations.base_models import make_bases, needed, provenance, with_base
+from agent0.assembly.ablations.cell import Plan, carry_cell, result
+from agent0.assembly.ablations.grid import Asked, run_grid
+from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
 from agent0.evaluation.protocol import ExamSet

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.folders import content, find
-from agent0.assembly.sandbox import Asked, Bench
+from agent0.assembly.tooling.tool_calls import Asked, Bench
+from agent0.assembly.tooling.workspaces import content, find
 from agent0.config.loading import load
 from agent0.settings import Settings
 from agent0.tools import tools

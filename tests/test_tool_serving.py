@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.assembly.folders import content, find
-from agent0.assembly.sandbox import Asked, open_bench
+from agent0.assembly.tooling.tool_calls import Asked, open_bench
+from agent0.assembly.tooling.workspaces import content, find
 from agent0.cli import serving
 from agent0.cli.serving import LONGEST, Lines, serve
 from events.values import ToolState

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.assembly.retrain import Retrain, retrain
-from agent0.assembly.trials import Search, search
+from agent0.assembly.ablations.hyperparameters import Search, search
+from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.hyperparameter_search import Trial, Tried, best_by_budget, outcome, space_of, trials
 from agent0.report.markdown.hyperparameters import page
@@ -129,7 +129,7 @@ def test_a_search_over_the_log_is_gone_on_with(tmp_path: Path, monkeypatch: pyte
     asked = Search("r1", "s", space_of(["rank=4,8"]))
     (first, second) = trials("s", asked.space)
     with monkeypatch.context() as patch:
-        patch.setattr("agent0.assembly.trials.retrain", refusing(first.name))
+        patch.setattr("agent0.assembly.ablations.hyperparameters.retrain", refusing(first.name))
         found = asyncio.run(search(held, asked))
     assert [one["trial"] for one in found["failed"]] == [first.name] and "rank 4): No." in page(found, "")
     assert {row["trial"] for row in found["trials"]} == {"r1", second.name}

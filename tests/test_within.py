@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly.metrics import LATEST
+from agent0.assembly.runtime.prometheus import LATEST
 from agent0.evaluation.checkpoint_score import Item, score
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.terminal_plot import plot

@@ -12,7 +12,7 @@ app = typer.Typer(help="The artifact store: verify what events name, throw away 
 @app.command()
 def verify(as_json: terminal.Json = False) -> None:
     """Read every artifact that events name and compare it with its digest. Exit 1 where one is missing or damaged."""
-    from agent0.assembly.artifacts import verify as compare
+    from agent0.assembly.log.artifact_check import verify as compare
 
     held = terminal.settings()
     found = terminal.run_async(lambda: compare(held))
@@ -27,7 +27,7 @@ def gc(
     as_json: terminal.Json = False,
 ) -> None:
     """Count artifacts that no event of the log or of its archives names. What is younger than an hour stays."""
-    from agent0.assembly.artifacts import collect
+    from agent0.assembly.log.artifact_check import collect
 
     held = terminal.settings()
     terminal.record(terminal.run_async(lambda: collect(held, delete)), as_json)

@@ -13,7 +13,7 @@ from agent0.cli import terminal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent0.assembly.bench import Progress
+    from agent0.assembly.evaluation.benchmark_run import Progress
     from agent0.evaluation.benchmark_scores import Compared
     from agent0.evaluation.benchmarks import Benchmark
     from agent0.settings import Settings
@@ -96,7 +96,7 @@ def run(
     as_json: terminal.Json = False,
 ) -> None:
     """Score a student, with tools and without. Killed, it goes on with --resume: nothing is asked twice."""
-    from agent0.assembly.bench import Plan, run_benchmarks
+    from agent0.assembly.evaluation.benchmark_run import Plan, run_benchmarks
 
     held = student(provider, model, profile, set_)
     names = _named(benchmarks, data)
@@ -152,7 +152,7 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
 
 def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
     """Adapter of ``RUN/CHECKPOINT``."""
-    from agent0.assembly.bench import adapter_of
+    from agent0.assembly.evaluation.benchmark_run import adapter_of
 
     if not checkpoint:
         return {}
@@ -247,7 +247,7 @@ def compare(
 ) -> None:
     """Paired on the items both have scored: difference, interval, exact test with Holm's correction, and the smallest
     difference that would have shown."""
-    from agent0.assembly.bench import scored_items
+    from agent0.assembly.evaluation.benchmark_run import scored_items
 
     held = terminal.settings()
     left, _ = terminal.run_async(lambda: scored_items(held, before))

@@ -9,7 +9,7 @@ import typer
 from agent0.cli import bench, terminal
 
 if TYPE_CHECKING:
-    from agent0.assembly.bench import Plan, Progress
+    from agent0.assembly.evaluation.benchmark_run import Plan, Progress
     from agent0.settings import Settings
 
 PAIRS = ("verifier_pairs.jsonl", "code_verifier_pairs.jsonl")
@@ -64,7 +64,7 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
     Raises:
         NotFoundError: nothing can.
     """
-    from agent0.assembly.bench import Plan, read_plan
+    from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
     from agent0.errors import Agent0Error, NotFoundError
     from agent0.evaluation.benchmarks import benchmarks
 
@@ -88,7 +88,7 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
 
 
 def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
-    from agent0.assembly.bench import run_benchmarks
+    from agent0.assembly.evaluation.benchmark_run import run_benchmarks
     from agent0.report.benchmark_findings import bench_findings
     from infra.artifacts import FileArtifacts
 
@@ -104,7 +104,7 @@ def _tell(now: "Progress") -> None:
 
 async def _verified(held: "Settings", folder: Path) -> dict[str, Any]:
     """Summaries by file, of the pairs that are there."""
-    from agent0.assembly.world import open_port
+    from agent0.assembly.runtime.app import open_port
     from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
     from infra.artifacts import FileArtifacts
 
@@ -137,7 +137,7 @@ def _command(
 def _made(held: "Settings") -> dict[str, str]:
     from importlib.metadata import version
 
-    from agent0.assembly.world import now
+    from agent0.assembly.runtime.app import now
 
     student = held.run.student
     name = f"{student.provider} {student.model}".strip()

@@ -44,7 +44,7 @@ def bench_report(
 
 def _asked(settings: dict[str, Any], folder: Path) -> "Asked":
     """Items by id, of benchmarks whose rows are at hand just as they were and may be passed on."""
-    from agent0.assembly.bench import Plan, read_plan
+    from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
     from agent0.errors import Agent0Error
 
     found: dict[str, Any] = {}

@@ -21,8 +21,8 @@ def _resolved(run: str) -> str:
 
 def show_at(run: str, seq: int, as_json: bool) -> None:
     """Print the whole state of ``run`` as of event ``seq``."""
-    from agent0.assembly.branches import state_at, told_state
-    from agent0.assembly.tables import sound_log
+    from agent0.assembly.replay.forks import state_at, told_state
+    from agent0.assembly.runtime.read_models import sound_log
 
     name = _resolved(run)
 
@@ -50,9 +50,9 @@ def fork(
 ) -> None:
     """Begin a run in the middle of another, under other settings. The past is shared, not copied; what was under way
     is asked for again."""
-    from agent0.assembly.branches import fork as forked
-    from agent0.assembly.branches import pairs_of
-    from agent0.assembly.world import open_log
+    from agent0.assembly.replay.forks import fork as forked
+    from agent0.assembly.replay.forks import pairs_of
+    from agent0.assembly.runtime.app import open_log
     from agent0.cli import run as runs
 
     held = terminal.settings()
@@ -79,8 +79,8 @@ def diff(
     as_json: terminal.Json = False,
 ) -> None:
     """What two runs differ in: their settings, where they stand, and where they part."""
-    from agent0.assembly.branches import compare_states
-    from agent0.assembly.tables import sound_log
+    from agent0.assembly.replay.forks import compare_states
+    from agent0.assembly.runtime.read_models import sound_log
 
     names = _resolved(left), _resolved(right)
 
@@ -104,8 +104,8 @@ def diff(
 
 def check(run: terminal.Run = "LAST", as_json: terminal.Json = False) -> None:
     """Ask today's code for every decision of a run again; the first that would be another is named."""
-    from agent0.assembly.branches import check_run
-    from agent0.assembly.tables import sound_log
+    from agent0.assembly.replay.forks import check_run
+    from agent0.assembly.runtime.read_models import sound_log
 
     name = _resolved(run)
 

@@ -65,8 +65,8 @@ def calibrate(
 
 def _measured(held: Any, student: str, run: str, size: tuple[int, int, int], name: str, quiet: bool) -> "Found":
     """One student, one seed: told as it is done. ``size``: items, samples, seed."""
-    from agent0.assembly.calibration import Plan
-    from agent0.assembly.calibration import calibrate as measure
+    from agent0.assembly.evaluation.calibration import Plan
+    from agent0.assembly.evaluation.calibration import calibrate as measure
 
     plan = Plan(*size, name=name, **_trained(held, student))
     found = terminal.run_async(lambda: measure(held, plan, run, _Told(f"{student}, seed {plan.seed}", quiet)))
@@ -77,7 +77,7 @@ def _measured(held: Any, student: str, run: str, size: tuple[int, int, int], nam
 
 def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
     """Adapter of ``RUN/CHECKPOINT``; none for the base."""
-    from agent0.assembly.bench import adapter_of
+    from agent0.assembly.evaluation.benchmark_run import adapter_of
 
     if checkpoint in ("", "base"):
         return {}

@@ -30,8 +30,8 @@ def show(
 @app.command()
 def validate(profile: terminal.Profile = None, pairs: terminal.Set = None, as_json: terminal.Json = False) -> None:
     """Check settings and everything that they name (models, tools, domains, rewards, prompts)."""
-    from agent0.assembly.models import check_models
-    from agent0.assembly.world import check_names
+    from agent0.assembly.runtime.app import check_names
+    from agent0.assembly.runtime.providers import check_models
     from agent0.config.loading import config_of
 
     held = terminal.settings(profile, pairs)

@@ -9,7 +9,7 @@ import typer
 from agent0.cli import terminal
 
 if TYPE_CHECKING:
-    from agent0.assembly.doctor import Check
+    from agent0.assembly.runtime.doctor import Check
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 SMOKE = {"run.iterations": "1", "run.tasks": "3", "run.attempts": "2", "run.evaluation.validation": "12"}
@@ -29,7 +29,7 @@ def doctor(
     held = terminal.settings(profile)
 
     async def work() -> "list[Check]":
-        from agent0.assembly.doctor import examine
+        from agent0.assembly.runtime.doctor import examine
 
         found = []
         async for check in examine(held):
@@ -63,8 +63,8 @@ def _show(check: "Check") -> None:
 
 
 def _smoke() -> "Check":
-    from agent0.assembly.doctor import Check
-    from agent0.assembly.world import started
+    from agent0.assembly.runtime.app import started
+    from agent0.assembly.runtime.doctor import Check
     from agent0.cli.run import carry_out
     from agent0.config.loading import load
 

@@ -32,7 +32,7 @@ def tail(
     _known(type)
 
     async def work() -> None:
-        from agent0.assembly.tables import reading_log
+        from agent0.assembly.runtime.read_models import reading_log
 
         async with reading_log(held) as log:
             end = await log.last_seq()
@@ -105,9 +105,9 @@ def verify(
     as_json: terminal.Json = False,
 ) -> None:
     """Read the whole log, or an archive, and compare it with its seals. Says where it differs; then exit 1."""
-    from agent0.assembly.archive import look_into
-    from agent0.assembly.seals import compare
-    from agent0.assembly.tables import reading_log
+    from agent0.assembly.log.export import look_into
+    from agent0.assembly.log.integrity import compare
+    from agent0.assembly.runtime.read_models import reading_log
 
     held = terminal.settings()
 
@@ -134,7 +134,7 @@ def set_aside(
     as_json: terminal.Json = False,
 ) -> None:
     """Go on without a message of the log that is no event. It stays stored; a tombstone is read in its place."""
-    from agent0.assembly.seals import set_aside as note
+    from agent0.assembly.log.integrity import set_aside as note
 
     held = terminal.settings()
     terminal.record(terminal.run_async(lambda: note(held, seq, reason)), as_json)
@@ -151,7 +151,7 @@ def export(
     as_json: terminal.Json = False,
 ) -> None:
     """Write the log, or one run, with the artifacts it names: compressed, with a digest of everything."""
-    from agent0.assembly.archive import export as write
+    from agent0.assembly.log.export import export as write
 
     held, name = terminal.settings(), _resolved(run)
     terminal.record(terminal.run_async(lambda: write(held, path, name, redact or ())), as_json)
@@ -163,7 +163,7 @@ def import_(
     as_json: terminal.Json = False,
 ) -> None:
     """Make the log of an empty data folder from an archive: all of it or nothing, under the same numbers."""
-    from agent0.assembly.importing import bring
+    from agent0.assembly.log.restore import bring
 
     held = terminal.settings()
     terminal.record(terminal.run_async(lambda: bring(held, path)), as_json)
@@ -175,7 +175,7 @@ def archive(
     as_json: terminal.Json = False,
 ) -> None:
     """Seal and export everything, then go on in a fresh stream whose numbers go on. Runs must be over."""
-    from agent0.assembly.renewal import archive as put_away
+    from agent0.assembly.log.rollover import archive as put_away
 
     held = terminal.settings()
     terminal.record(terminal.run_async(lambda: put_away(held, path)), as_json)

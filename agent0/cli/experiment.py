@@ -10,7 +10,7 @@ from agent0.cli import experiment_grids, terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent0.assembly.experiments import Progress
+    from agent0.assembly.replay.rescore import Progress
     from agent0.settings import Settings
     from events.values import Role
 
@@ -59,8 +59,8 @@ def rescore(
     as_json: terminal.Json = False,
 ) -> None:
     """Recompute all rewards of a run, its teacher's too, and show what changes. With its own rules: nothing."""
-    from agent0.assembly.experiments import Rescore, rescore_run
-    from agent0.assembly.rewards import AS_RUN, reward_policy
+    from agent0.assembly.replay.rescore import Rescore, rescore_run
+    from agent0.assembly.validate.rewards import AS_RUN, reward_policy
     from agent0.errors import ConfigError
 
     policy = reward_policy(rewards)
@@ -93,9 +93,9 @@ def reverify(
 ) -> None:
     """Judge all attempts of a run again in fresh sandboxes, by today's verifiers or other settings of them (--set
     verification.agreeing=…), and show which verdicts change. With its own settings: none."""
-    from agent0.assembly.branches import pairs_of
-    from agent0.assembly.reverify import Reverify
-    from agent0.assembly.reverify import reverify as judge_again
+    from agent0.assembly.replay.forks import pairs_of
+    from agent0.assembly.replay.reverify import Reverify
+    from agent0.assembly.replay.reverify import reverify as judge_again
     from agent0.errors import ConfigError
 
     if commit and not name:
@@ -152,9 +152,9 @@ def purge_task(
 def _retrain(
     source: str, name: str, pairs: list[str] | None, roles: str, purged: tuple[str, ...], evaluate: bool, as_json: bool
 ) -> None:
-    from agent0.assembly.branches import pairs_of
-    from agent0.assembly.retrain import Retrain, roles_of
-    from agent0.assembly.retrain import retrain as train_again
+    from agent0.assembly.replay.forks import pairs_of
+    from agent0.assembly.replay.retrain import Retrain, roles_of
+    from agent0.assembly.replay.retrain import retrain as train_again
     from agent0.errors import ConfigError
 
     if not name:
@@ -175,8 +175,8 @@ def _retrain(
 
 def _staying(held: "Settings", run: str, task: str, roles: "Sequence[Role]") -> list[str]:
     """Checkpoints of the run's other roles whose training saw ``task``."""
-    from agent0.assembly.lineage import touched
-    from agent0.assembly.tables import reading_log
+    from agent0.assembly.models.lineage import touched
+    from agent0.assembly.runtime.read_models import reading_log
     from infra.artifacts import FileArtifacts
 
     async def work() -> list[dict[str, Any]]:
@@ -196,7 +196,7 @@ def compare(
     as_json: terminal.Json = False,
 ) -> None:
     """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, cost."""
-    from agent0.assembly.experiments import gather
+    from agent0.assembly.replay.rescore import gather
     from agent0.errors import ConfigError
     from agent0.experiments.compare_runs import side_by_side
 

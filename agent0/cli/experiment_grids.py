@@ -10,7 +10,7 @@ from agent0.cli import terminal
 from agent0.experiments.ablations import Grid, grids
 
 if TYPE_CHECKING:
-    from agent0.assembly.grid import Asked
+    from agent0.assembly.ablations.grid import Asked
 
 Profile = Annotated[
     str | None, typer.Option("--profile", "-p", help="tiny, scripted … or the path of a .toml file; empty: its own.")
@@ -63,7 +63,7 @@ def _command(entry: Grid) -> Callable[..., None]:
         write: Write = None,
         as_json: terminal.Json = False,
     ) -> None:
-        from agent0.assembly.grid import Asked
+        from agent0.assembly.ablations.grid import Asked
         from agent0.experiments.ablation_cells import seeds_of
 
         wanted = profile or entry.profile
@@ -85,7 +85,7 @@ def _command(entry: Grid) -> Callable[..., None]:
 
 
 def _carry(asked: "Asked", out: Path | None, page_to: Path | None, as_json: bool) -> None:
-    from agent0.assembly.grid import run_grid
+    from agent0.assembly.ablations.grid import run_grid
     from agent0.config.loading import load
     from agent0.report.html.ablation_page import grid_page
 
@@ -173,8 +173,8 @@ def hyperparameters(
 ) -> None:
     """Train a run's stored trajectories again under other recipes, and sort these by validation. Nothing is generated
     again, and test is never scored. Killed, the same command goes on."""
-    from agent0.assembly.trials import Search
-    from agent0.assembly.trials import search as look
+    from agent0.assembly.ablations.hyperparameters import Search
+    from agent0.assembly.ablations.hyperparameters import search as look
     from agent0.experiments.hyperparameter_search import space_of
     from projections.runs import resolve
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 async def _carried(folder: Path) -> None:
-    from agent0.assembly.cell import carry_cell
+    from agent0.assembly.ablations.cell import carry_cell
     from agent0.cli.terminal import stops
 
     loop = asyncio.get_running_loop()
@@ -29,7 +29,7 @@ async def _carried(folder: Path) -> None:
 
 
 def _tell(text: str, left_s: float | None) -> None:
-    from agent0.assembly.cell import line
+    from agent0.assembly.ablations.cell import line
 
     try:
         sys.stdout.write(f"{line(text, left_s)}\n")

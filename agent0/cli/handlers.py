@@ -12,7 +12,7 @@ app = typer.Typer(help="Reactions to events: list them, run some or all as a pro
 @app.command("list")
 def list_(as_json: terminal.Json = False) -> None:
     """Every handler with what it reacts to and what it needs."""
-    from agent0.assembly.world import known_handlers
+    from agent0.assembly.runtime.app import known_handlers
 
     rows = [
         {
@@ -36,8 +36,8 @@ def run(
     projector: Annotated[bool, typer.Option("--projector", help="Keep the tables up to date, too.")] = False,
 ) -> None:
     """React to events until stopped. Several processes share the work; SIGTERM finishes what is in hand."""
-    from agent0.assembly.tables import run_projector
-    from agent0.assembly.world import open_world, run_handlers, until_cancelled
+    from agent0.assembly.runtime.app import open_world, run_handlers, until_cancelled
+    from agent0.assembly.runtime.read_models import run_projector
 
     held = terminal.settings(profile, pairs)
 

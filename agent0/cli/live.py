@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from agent0.assembly.runtime.progress import Pace, Progress, duration, told, trouble
 from agent0.cli import terminal
-from agent0.cli.progress import Pace, Progress, duration, told, trouble
 from agent0.provenance.fork_history import past_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) 
 
 
 async def _refresh(progress: Progress, display: Display, trainings: Path) -> None:
-    from agent0.assembly.world import now
+    from agent0.assembly.runtime.app import now
 
     said: set[str] = set()
     while True:

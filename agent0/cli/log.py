@@ -15,7 +15,7 @@ app = typer.Typer(help="The event log: make or check streams and consumers.")
 @app.command()
 def init(profile: terminal.Profile = None, pairs: terminal.Set = None, as_json: terminal.Json = False) -> None:
     """Make streams and consumers, or apply changed limits. Doing it twice changes nothing."""
-    from agent0.assembly.world import provision
+    from agent0.assembly.runtime.app import provision
 
     held = terminal.settings(profile, pairs)
 
@@ -35,7 +35,7 @@ def check(profile: terminal.Profile = None, pairs: terminal.Set = None, as_json:
 
 async def _info(held: "Settings") -> dict[str, object]:
     from agent0.addresses import bare_url
-    from agent0.assembly.world import check_log, known_handlers, open_log
+    from agent0.assembly.runtime.app import check_log, known_handlers, open_log
 
     async with open_log(held, "reader") as log:
         await check_log(held, log, known_handlers().values())

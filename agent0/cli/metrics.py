@@ -27,7 +27,7 @@ def _alone(context: typer.Context) -> None:
 @app.command()
 def show() -> None:
     """Print tool calls, limits, kills, refusals, events, runs, failures and alarms; `agent0 metrics` does the same."""
-    from agent0.assembly.metrics import exposition
+    from agent0.assembly.runtime.prometheus import exposition
 
     with terminal.tables():
         pass
@@ -47,8 +47,8 @@ def serve(
 
 
 async def _serve(held: "Settings", host: str, port: int) -> None:
-    from agent0.assembly.metrics import serving
-    from agent0.assembly.tables import reading_log, run_projector
+    from agent0.assembly.runtime.prometheus import serving
+    from agent0.assembly.runtime.read_models import reading_log, run_projector
 
     async with reading_log(held) as log:
         with serving(held, host, port) as address:

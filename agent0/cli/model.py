@@ -22,8 +22,8 @@ def lineage(
 ) -> None:
     """A checkpoint, its dataset, trajectories, tasks, teacher, verifiers, rewards, configuration and code; then its
     parent's, to the base."""
-    from agent0.assembly.lineage import lineage as chain
-    from agent0.assembly.tables import sound_log
+    from agent0.assembly.models.lineage import lineage as chain
+    from agent0.assembly.runtime.read_models import sound_log
     from infra.artifacts import FileArtifacts
 
     held = terminal.settings()
@@ -53,7 +53,7 @@ def check(
 ) -> None:
     """Whether an adapter's lineage digest follows from what it says of itself, and its weights are those that it names:
     from the file alone."""
-    from agent0.assembly.lineage import check_adapter
+    from agent0.assembly.models.lineage import check_adapter
     from agent0.errors import LogError
 
     found = check_adapter(adapter.read_bytes())

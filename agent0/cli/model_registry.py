@@ -126,7 +126,7 @@ def ab(
 ) -> None:
     """Two checkpoints answer the same new held-out tasks until a sequential test tells them apart. The outcome is an
     event of B's run."""
-    from agent0.assembly.ab import compare_models, told
+    from agent0.assembly.models.ab_test import compare_models, told
 
     held = terminal.settings()
     tell = _quiet if as_json else _say
@@ -149,7 +149,7 @@ def repeat(
     """How far a checkpoint's accuracy varies over several draws of held-out tasks. Its target: below 5 points."""
     from statistics import fmean, stdev
 
-    from agent0.assembly.ab import repeat as answer
+    from agent0.assembly.models.ab_test import repeat as answer
 
     held = terminal.settings()
     event = terminal.run_async(lambda: answer(held, wanted, repeats, n, seed, _quiet if as_json else _say))
@@ -176,7 +176,7 @@ def exam(
 ) -> None:
     """Several attempts at each held-out task: what one comes to, any of them where a check picks, and their majority.
     Choose nothing by the test split."""
-    from agent0.assembly.exam import examine
+    from agent0.assembly.models.protocol import examine
     from agent0.errors import ConfigError
     from agent0.evaluation.protocol import Exam, scores
 
@@ -204,7 +204,7 @@ def rejudge(
 ) -> None:
     """Judge the stored answers of all evaluations again, by the verifiers of today, and show which verdicts differ.
     Exit 1 where one does. No model is called; what earlier versions did not store is named."""
-    from agent0.assembly.rejudge import rejudge as judge_again
+    from agent0.assembly.replay.rejudge import rejudge as judge_again
 
     held = terminal.settings()
     found = terminal.run_async(lambda: judge_again(held, wanted))
@@ -237,7 +237,7 @@ def _quiet(at: Any) -> None:
 
 def promote(wanted: Checkpoint, reason: Reason = "", as_json: terminal.Json = False) -> None:
     """Make a checkpoint its run's student, whatever the gate said of it. One event; `rollback` undoes it."""
-    from agent0.assembly.registry import promote as decide
+    from agent0.assembly.models.registry import promote as decide
 
     held = terminal.settings()
     _told(terminal.run_async(lambda: decide(held, wanted, reason)), as_json)
@@ -250,7 +250,7 @@ def rollback(
     as_json: terminal.Json = False,
 ) -> None:
     """Go back to an earlier student: what was promoted since is let go. One event."""
-    from agent0.assembly.registry import go_back
+    from agent0.assembly.models.registry import go_back
     from projections.runs import resolve
 
     held = terminal.settings()
@@ -267,7 +267,7 @@ def prune(
 ) -> None:
     """Adapters that a run which is over no longer needs: students it did not go on with and nothing else names. Their
     manifests stay, so `agent0 experiment retrain` makes them again."""
-    from agent0.assembly.registry import prune as throw
+    from agent0.assembly.models.registry import prune as throw
     from projections.runs import resolve
 
     held = terminal.settings()

@@ -9,7 +9,7 @@ import typer
 from agent0.cli import terminal
 
 if TYPE_CHECKING:
-    from agent0.assembly.serving import Source
+    from agent0.assembly.models.export import Source
 
 Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
 Way = Literal["auto", "adapter", "merged"]
@@ -29,8 +29,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def _source(held: Any, checkpoint: str, base: Path | None) -> "Source":
-    from agent0.assembly.serving import open_source
-    from agent0.assembly.tables import reading_log
+    from agent0.assembly.models.export import open_source
+    from agent0.assembly.runtime.read_models import reading_log
     from infra.artifacts import FileArtifacts
 
     async with reading_log(held) as log:
@@ -49,7 +49,7 @@ def export(
     as_json: terminal.Json = False,
 ) -> None:
     """Write a checkpoint as files that other programs load. All of them are written, or none."""
-    from agent0.assembly.serving import export as write
+    from agent0.assembly.models.export import export as write
     from agent0.errors import ConfigError
     from infra.merging import KINDS
 
@@ -81,7 +81,7 @@ def push(
     as_json: terminal.Json = False,
 ) -> None:
     """Make a checkpoint a model of an Ollama server. Look at it with: agent0 model verify"""
-    from agent0.assembly.serving import push as send
+    from agent0.assembly.models.export import push as send
 
     held = terminal.settings()
     text = template.read_text(encoding="utf-8") if template else ""
@@ -107,8 +107,8 @@ def verify(
     as_json: terminal.Json = False,
 ) -> None:
     """Is what is served what was trained? Digests, template and probes are compared. Exit 3 where it is not."""
-    from agent0.assembly.served import verify as compare
-    from agent0.assembly.serving import check_files
+    from agent0.assembly.models.export import check_files
+    from agent0.assembly.models.parity import verify as compare
     from agent0.errors import GateError
     from infra.artifacts import FileArtifacts
 

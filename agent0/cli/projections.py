@@ -9,7 +9,7 @@ import typer
 from agent0.cli import terminal
 
 if TYPE_CHECKING:
-    from agent0.assembly.experiments import Progress
+    from agent0.assembly.replay.rescore import Progress
 
 app = typer.Typer(help="The tables (read models): list, query, rebuild.")
 
@@ -39,7 +39,7 @@ def show(
     as_json: terminal.Json = False,
 ) -> None:
     """The first rows of one table, in the order of its key."""
-    from agent0.assembly.replay import known_tables
+    from agent0.assembly.replay.tables_at import known_tables
     from projections import select
 
     known = known_tables((table,))[table]
@@ -62,7 +62,7 @@ def query(
     """Ask the tables anything. It can only read."""
     import sys
 
-    from agent0.assembly.tables import live_path
+    from agent0.assembly.runtime.read_models import live_path
     from agent0.errors import NotFoundError
     from infra.storage import guarded_query
 
@@ -80,7 +80,7 @@ def query(
 @app.command()
 def lag(as_json: terminal.Json = False) -> None:
     """How far the tables are behind the log, without catching up."""
-    from agent0.assembly.tables import reading, reading_log
+    from agent0.assembly.runtime.read_models import reading, reading_log
     from projections import position
 
     held = terminal.settings()
@@ -98,8 +98,8 @@ def lag(as_json: terminal.Json = False) -> None:
 @app.command()
 def run(profile: terminal.Profile = None, pairs: terminal.Set = None) -> None:
     """Keep the tables up to date until stopped; `agent0 run start` does so by itself."""
-    from agent0.assembly.tables import run_projector
-    from agent0.assembly.world import open_log
+    from agent0.assembly.runtime.app import open_log
+    from agent0.assembly.runtime.read_models import run_projector
 
     held = terminal.settings(profile, pairs)
 
@@ -119,8 +119,8 @@ def rebuild(
     as_json: terminal.Json = False,
 ) -> None:
     """Make the tables anew from the log, beside the live ones, then swap."""
-    from agent0.assembly.history import history
-    from agent0.assembly.tables import log_and_views
+    from agent0.assembly.log.full_history import history
+    from agent0.assembly.runtime.read_models import log_and_views
 
     held = terminal.settings()
 
@@ -147,8 +147,8 @@ def build(
 ) -> None:
     """Make the tables as of any event or moment in a file of their own. Nothing else is written; ask them with
     `agent0 projections query --file FILE`."""
-    from agent0.assembly.replay import Build, moment
-    from agent0.assembly.replay import build as build_file
+    from agent0.assembly.replay.tables_at import Build, moment
+    from agent0.assembly.replay.tables_at import build as build_file
     from agent0.errors import ConfigError
 
     if until_seq and until_time:
@@ -176,7 +176,7 @@ class _Told:
 @app.command()
 def rollback(as_json: terminal.Json = False) -> None:
     """Go back to the tables before the last rebuild; they catch up by themselves."""
-    from agent0.assembly.tables import log_and_views
+    from agent0.assembly.runtime.read_models import log_and_views
 
     async def work() -> str:
         async with log_and_views(terminal.settings()) as (_, views):

@@ -110,7 +110,7 @@ def calibrator(
 
 
 def _rules(set_: str, file: str) -> "RewardConfig":
-    from agent0.assembly.rewards import check_rewards, reward_policy
+    from agent0.assembly.validate.rewards import check_rewards, reward_policy
     from agent0.rewards import reward_sets, rules_of
     from agent0.settings import RewardConfig
 

@@ -9,8 +9,8 @@ import typer
 from agent0.cli import branching, terminal
 
 if TYPE_CHECKING:
-    from agent0.assembly.world import World
-    from agent0.cli.progress import Progress
+    from agent0.assembly.runtime.app import World
+    from agent0.assembly.runtime.progress import Progress
     from agent0.settings import Settings
     from events.base import Event, Recorded
     from infra.log import Log
@@ -38,9 +38,9 @@ def start(
     as_json: terminal.Json = False,
 ) -> None:
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
-    from agent0.assembly.models import check_models
-    from agent0.assembly.policy import with_policy
-    from agent0.assembly.world import check_names, started
+    from agent0.assembly.runtime.app import check_names, started
+    from agent0.assembly.runtime.providers import check_models
+    from agent0.assembly.runtime.tool_policy import with_policy
 
     given = terminal.settings(
         profile, pairs, run__seed=seed, run__iterations=iterations, run__tasks=tasks, run__attempts=attempts
@@ -96,7 +96,7 @@ def list_(
     as_json: terminal.Json = False,
 ) -> None:
     """Runs, newest first."""
-    from agent0.assembly.tables import NothingError
+    from agent0.assembly.runtime.read_models import NothingError
     from projections.runs import list_runs
 
     try:
@@ -208,9 +208,9 @@ def _onward(run: str, verb: str = "resume") -> str:
 async def carry_out(held: "Settings", run: str, begin: "Recorded | None", news: str = "", *, quiet: bool) -> "Progress":
     """All handlers and the projector in this process, until ``run`` is over; ``begin`` is appended first, where
     everything else is in order."""
-    from agent0.assembly.branches import check_resumed
-    from agent0.assembly.tables import catch_up
-    from agent0.assembly.world import open_world
+    from agent0.assembly.replay.forks import check_resumed
+    from agent0.assembly.runtime.app import open_world
+    from agent0.assembly.runtime.read_models import catch_up
     from events.runs import RunStarted
 
     async with open_world(held) as world:
@@ -230,7 +230,7 @@ async def carry_out(held: "Settings", run: str, begin: "Recorded | None", news: 
 
 def _fitted(world: "World", begin: "Recorded | None") -> "Recorded | None":
     """``begin`` as this machine can carry it; what that changed is said."""
-    from agent0.assembly.cold import fitted
+    from agent0.assembly.validate.sandbox_speed import fitted
 
     if begin:
         begin, notice = fitted(world, begin)
@@ -240,7 +240,7 @@ def _fitted(world: "World", begin: "Recorded | None") -> "Recorded | None":
 
 
 async def _begin(log: "Log", begin: "Recorded | None", news: str) -> None:
-    from agent0.assembly.world import now
+    from agent0.assembly.runtime.app import now
 
     if begin:  # stamped now: getting ready took its time
         await log.append([begin.model_copy(update={"time": now()})])
@@ -250,8 +250,8 @@ async def _begin(log: "Log", begin: "Recorded | None", news: str) -> None:
 
 async def _pause_others(held: "Settings", log: "Log", run: str) -> None:
     """A run whose process died is still running by the log, and would take its share of the handlers here."""
-    from agent0.assembly.tables import reading
-    from agent0.assembly.world import recorded
+    from agent0.assembly.runtime.app import recorded
+    from agent0.assembly.runtime.read_models import reading
     from events.runs import RunPaused
     from projections.runs import list_runs
 
@@ -265,7 +265,7 @@ async def _pause_others(held: "Settings", log: "Log", run: str) -> None:
 
 async def _leave(log: "Log", run: str, error: BaseException) -> None:
     """Pause the run: one that nobody carries would take its share of the next one's handlers."""
-    from agent0.assembly.world import recorded
+    from agent0.assembly.runtime.app import recorded
     from agent0.errors import Agent0Error
     from events.runs import RunPaused
 
@@ -279,8 +279,8 @@ async def _leave(log: "Log", run: str, error: BaseException) -> None:
 
 
 async def _carried(held: "Settings", world: "World", run: str, quiet: bool) -> "Progress":
-    from agent0.assembly.tables import run_projector
-    from agent0.assembly.world import run_handlers
+    from agent0.assembly.runtime.app import run_handlers
+    from agent0.assembly.runtime.read_models import run_projector
     from agent0.cli.live import follow
 
     async with asyncio.TaskGroup() as group:
@@ -292,7 +292,7 @@ async def _carried(held: "Settings", world: "World", run: str, quiet: bool) -> "
 
 
 async def _watched(held: "Settings", run: str, begin: "Recorded | None", news: str, *, quiet: bool) -> "Progress":
-    from agent0.assembly.world import open_log
+    from agent0.assembly.runtime.app import open_log
     from agent0.cli.live import follow
 
     async with open_log(held, make=bool(begin)) as log:
@@ -377,13 +377,13 @@ def _row(run: str) -> dict[str, Any]:
 
 
 def _recorded(run: str, event: "Event") -> "Recorded":
-    from agent0.assembly.world import recorded
+    from agent0.assembly.runtime.app import recorded
 
     return recorded(run, event)
 
 
 async def _append(held: "Settings", begin: "Recorded", *, make: bool = False) -> None:
-    from agent0.assembly.world import open_log
+    from agent0.assembly.runtime.app import open_log
 
     async with open_log(held, make=make) as log:
         await log.append([begin])

@@ -74,7 +74,7 @@ def diff(
     as_json: terminal.Json = False,
 ) -> None:
     """What changed from one work folder to another."""
-    from agent0.assembly.folders import compare, find
+    from agent0.assembly.tooling.workspaces import compare, find
 
     held = _caught_up([before, after])
     rows = compare(held, find(held, before, run), find(held, after, run), text=text)
@@ -92,7 +92,7 @@ def restore(
     as_json: terminal.Json = False,
 ) -> None:
     """Write a work folder into a new or empty folder. Nothing is ever written over."""
-    from agent0.assembly.folders import content, find, write
+    from agent0.assembly.tooling.workspaces import content, find, write
 
     held = _caught_up([manifest])
     files = content(held, find(held, manifest, run))
@@ -151,8 +151,8 @@ def deny(
 @app.command("list")
 def list_(profile: terminal.Profile = None, pairs: terminal.Set = None, as_json: terminal.Json = False) -> None:
     """What a profile's tools may touch, by settings and by what was changed since."""
-    from agent0.assembly.policy import rows, with_policy
-    from agent0.assembly.tables import NothingError
+    from agent0.assembly.runtime.read_models import NothingError
+    from agent0.assembly.runtime.tool_policy import rows, with_policy
     from projections.policies import list_policies
 
     held = terminal.settings(profile, pairs)
@@ -185,7 +185,7 @@ def test_(
 ) -> None:
     """Say word by word whether a profile allows a command, and whether what it names is installed on this machine.
     Nothing is run. Exit 0: all of it is both; 3: something is denied or not installed; 2: it cannot be read."""
-    from agent0.assembly.policy import with_policy
+    from agent0.assembly.runtime.tool_policy import with_policy
     from agent0.errors import ConfigError
     from agent0.tools.policy import judge_python, judge_sql
 
@@ -223,7 +223,7 @@ def _caught_up(words: list[str]) -> "Settings":
 
 
 def _change(kind: str, name: str, reason: str, profile: str | None, as_json: bool, *, allowed: bool) -> None:
-    from agent0.assembly.policy import change
+    from agent0.assembly.runtime.tool_policy import change
     from agent0.errors import OperationError
     from agent0.tools.policy import checked, verdict, warning
 

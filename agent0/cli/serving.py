@@ -15,7 +15,7 @@ from agent0.errors import Agent0Error, ConfigError
 from agent0.tools.snapshots import MOST_BYTES
 
 if TYPE_CHECKING:
-    from agent0.assembly.sandbox import Asked, Bench
+    from agent0.assembly.tooling.tool_calls import Asked, Bench
     from agent0.ports import SandboxResult
     from agent0.settings import Settings
 
@@ -153,7 +153,7 @@ async def _lines(source: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
 
 async def respond(settings: "Settings", bench: "Bench", line: bytes | None) -> dict[str, Any]:
     """The answer to one line. What is wrong with it is its ``reason``; an ``id`` it has is given back."""
-    from agent0.assembly.sandbox import nothing
+    from agent0.assembly.tooling.tool_calls import nothing
     from events.values import ToolState
 
     raw: dict[str, Any] = {}
@@ -169,7 +169,7 @@ async def respond(settings: "Settings", bench: "Bench", line: bytes | None) -> d
 
 
 def _failed(raw: dict[str, Any], result: "SandboxResult") -> dict[str, Any]:
-    from agent0.assembly.sandbox import told
+    from agent0.assembly.tooling.tool_calls import told
 
     return told(raw["tool"] if isinstance(raw.get("tool"), str) else "", result)
 
@@ -189,13 +189,13 @@ def _object(line: bytes | None) -> dict[str, Any]:
 
 
 def _asked(settings: "Settings", raw: dict[str, Any]) -> "Asked":
-    from agent0.assembly import folders
-    from agent0.assembly.sandbox import Asked
+    from agent0.assembly.tooling import workspaces
+    from agent0.assembly.tooling.tool_calls import Asked
 
     _check(raw)
     files: dict[str, bytes] = {}
     if "from" in raw:
-        files = folders.content(settings, folders.find(settings, raw["from"]))
+        files = workspaces.content(settings, workspaces.find(settings, raw["from"]))
     files |= {name: text.encode(errors="surrogateescape") for name, text in raw.get("files", {}).items()}
     named = {key: raw[key] for key in ("tool", "code", "args", "wall", "mem", "keep") if key in raw}
     return Asked(**named, files=files)

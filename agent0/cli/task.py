@@ -133,7 +133,7 @@ def _verdicts(rows: list[dict[str, Any]], given: list[bool | None], reviewer: st
 
 
 def _record(run: str, events: "list[Event]") -> list[int]:
-    from agent0.assembly.world import open_log, recorded
+    from agent0.assembly.runtime.app import open_log, recorded
 
     async def work() -> list[int]:
         async with open_log(terminal.settings()) as log:
@@ -165,8 +165,8 @@ def lineage(
     as_json: terminal.Json = False,
 ) -> None:
     """Every checkpoint that a task touched, of runs and experiments: by its own events, or through a parent."""
-    from agent0.assembly.lineage import touched
-    from agent0.assembly.tables import sound_log
+    from agent0.assembly.models.lineage import touched
+    from agent0.assembly.runtime.read_models import sound_log
     from infra.artifacts import FileArtifacts
     from projections.runs import resolve
 

@@ -189,7 +189,7 @@ def tables() -> "Iterator[sqlite3.Connection]":
     Raises:
         NotFoundError: there are none yet.
     """
-    from agent0.assembly.tables import reading, refresh
+    from agent0.assembly.runtime.read_models import reading, refresh
 
     held = settings()
     warning = run_async(lambda: refresh(held))

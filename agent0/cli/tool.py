@@ -10,7 +10,7 @@ import typer
 from agent0.cli import terminal
 
 if TYPE_CHECKING:
-    from agent0.assembly.sandbox import Asked
+    from agent0.assembly.tooling.tool_calls import Asked
     from agent0.settings import Settings
 
 app = typer.Typer(help="Tools: list them, call one as a run would, serve calls, look at an MCP server.")
@@ -21,7 +21,7 @@ LONGEST_CODE = 4 << 20
 @app.command("list")
 def list_(profile: terminal.Profile = None, pairs: terminal.Set = None, as_json: terminal.Json = False) -> None:
     """Every tool with what it does, whether it is switched on, and whether the profile's student has it."""
-    from agent0.assembly.sandbox import switched_off
+    from agent0.assembly.tooling.tool_calls import switched_off
     from agent0.tools import tools
 
     held = terminal.settings(profile, pairs)
@@ -68,8 +68,8 @@ def call(
     object always has tool, state, rc, stdout, stderr, wall_s, cpu_s, peak_mem_mib, tier, backend, reason, output_bytes,
     files (name and size) and manifest; with --args also output, which is what a model reads. All text is without
     terminal sequences; other control characters and direction marks in it are escapes."""
-    from agent0.assembly.folders import content, find, read
-    from agent0.assembly.sandbox import Asked, known_tool
+    from agent0.assembly.tooling.tool_calls import Asked, known_tool
+    from agent0.assembly.tooling.workspaces import content, find, read
     from agent0.tools import tools
 
     held = terminal.settings(profile, pairs)
@@ -97,7 +97,7 @@ def serve(
     object with tool, code or args, and as wanted wall, mem, files, from, keep, id; the answer is the object of `tool
     call`, with the id. Lines may come faster than they are carried out: what finds sandbox.queue calls waiting is
     answered `busy`. The sandbox is started once."""
-    from agent0.assembly.sandbox import open_bench
+    from agent0.assembly.tooling.tool_calls import open_bench
     from agent0.cli.serving import incoming
     from agent0.cli.serving import serve as answer_all
 
@@ -122,7 +122,7 @@ def mcp(
     as_json: terminal.Json = False,
 ) -> None:
     """What an MCP server offers, and the digest to trust it by. Its words are those of strangers."""
-    from agent0.assembly.tools import inspect_mcp
+    from agent0.assembly.runtime.mcp_tools import inspect_mcp
 
     held = terminal.settings(profile, pairs)
     found = terminal.run_async(lambda: inspect_mcp(held, name))
@@ -179,7 +179,7 @@ def _arguments(text: str | None) -> dict[str, Any] | None:
 
 
 def _either(name: str, code: str | None, arguments: dict[str, Any] | None) -> None:
-    from agent0.assembly.sandbox import RAW
+    from agent0.assembly.tooling.tool_calls import RAW
     from agent0.errors import ConfigError
 
     if (code is None) == (arguments is None):
@@ -188,7 +188,7 @@ def _either(name: str, code: str | None, arguments: dict[str, Any] | None) -> No
 
 
 async def _answered(held: "Settings", asked: "Asked") -> dict[str, Any]:
-    from agent0.assembly.sandbox import open_bench
+    from agent0.assembly.tooling.tool_calls import open_bench
 
     async with open_bench(held, workers=1) as bench:
         return await bench.answer(asked)

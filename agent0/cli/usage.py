@@ -19,7 +19,7 @@ COLUMNS = ("tool", "calls", "per_min", "p50_ms", "p95_ms", "p99_ms", "limits", "
 
 def look(db: sqlite3.Connection, run: str = "") -> dict[str, Any]:
     """Every tool that was called: a summary and its calls of the last minute; besides, what is under way."""
-    from agent0.assembly.world import now
+    from agent0.assembly.runtime.app import now
     from projections.base import stamp
     from projections.runs import resolve, under_way
     from projections.tool_calls import recent_calls
@@ -47,7 +47,7 @@ async def watch(settings: "Settings", run: str, every_s: float, look: Look = loo
     """
     from rich.live import Live
 
-    from agent0.assembly.tables import catch_up, reading, reading_log, run_projector
+    from agent0.assembly.runtime.read_models import catch_up, reading, reading_log, run_projector
 
     async with reading_log(settings) as log, asyncio.TaskGroup() as group:
         await catch_up(settings, log)

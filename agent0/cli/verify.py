@@ -28,7 +28,7 @@ def pairs(
     held = terminal.settings()
 
     async def work() -> dict[str, Any]:
-        from agent0.assembly.world import open_port
+        from agent0.assembly.runtime.app import open_port
         from infra.artifacts import FileArtifacts
 
         sandbox = await open_port("verifier_sandbox", held, FileArtifacts(held.home))

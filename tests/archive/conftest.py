@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.archive import export
+from agent0.assembly.log.export import export
 from agent0.settings import Settings
 from infra import archive as archives
 from tests.archive.logs import fill, settings_of

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly import doctor
-from agent0.assembly.artifacts import collect
-from agent0.assembly.artifacts import verify as verify_artifacts
-from agent0.assembly.history import history
-from agent0.assembly.importing import bring
-from agent0.assembly.renewal import archive, finish
-from agent0.assembly.seals import verify
-from agent0.assembly.tables import catch_up, open_views
-from agent0.assembly.world import open_log
+from agent0.assembly.log.artifact_check import collect
+from agent0.assembly.log.artifact_check import verify as verify_artifacts
+from agent0.assembly.log.full_history import history
+from agent0.assembly.log.integrity import verify
+from agent0.assembly.log.restore import bring
+from agent0.assembly.log.rollover import archive, finish
+from agent0.assembly.runtime import doctor
+from agent0.assembly.runtime.app import open_log
+from agent0.assembly.runtime.read_models import catch_up, open_views
 from agent0.errors import NotFoundError, OperationError
 from agent0.provenance.artifact_refs import named, named_within
 from agent0.settings import Settings
@@ -39,7 +39,7 @@ async def test_an_archived_log_goes_on_under_the_same_numbers(
 ) -> None:
     before, path = await bodies(over), tmp_path / "old.tar"
     if killed:
-        monkeypatch.setattr("agent0.assembly.renewal.finish", _nothing)
+        monkeypatch.setattr("agent0.assembly.log.rollover.finish", _nothing)
     await archive(over, path)
     monkeypatch.undo()
     monkeypatch.setattr(archives, "EVENTS", 20)
@@ -95,8 +95,8 @@ async def test_a_run_that_is_not_over_keeps_its_log(over: Settings, tmp_path: Pa
 KILLED_SEALER = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from agent0.assembly.world import open_log
-from agent0.assembly.seals import sealer
+from agent0.assembly.runtime.app import open_log
+from agent0.assembly.log.integrity import sealer
 from infra.seal_file import SealFile
 from tests.archive.logs import naming, settings_of
 from events.values import Artifact

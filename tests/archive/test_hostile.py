@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.importing import _require_room, bring
+from agent0.assembly.log.restore import _require_room, bring
 from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
 from agent0.provenance.artifact_refs import named, named_within
 from agent0.provenance.hash_chain import Chain
@@ -303,7 +303,7 @@ async def test_an_import_that_fails_late_takes_back_what_it_made(
         raise DependencyError("disk space", "The device is full.")
 
     new = settings_of(tmp_path / "new")
-    monkeypatch.setattr("agent0.assembly.importing._bring_artifacts", fail)
+    monkeypatch.setattr("agent0.assembly.log.restore._bring_artifacts", fail)
     with pytest.raises(DependencyError):
         await bring(new, exported)
     assert [one.name for one in new.home.iterdir() if one.name != ".import.lock"] == []

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.archive import export
-from agent0.assembly.artifacts import verify as verify_artifacts
-from agent0.assembly.importing import bring
-from agent0.assembly.seals import verify
-from agent0.assembly.tables import catch_up, refresh
-from agent0.assembly.world import open_log
+from agent0.assembly.log.artifact_check import verify as verify_artifacts
+from agent0.assembly.log.export import export
+from agent0.assembly.log.integrity import verify
+from agent0.assembly.log.restore import bring
+from agent0.assembly.runtime.app import open_log
+from agent0.assembly.runtime.read_models import catch_up, refresh
 from agent0.errors import ConfigError, LogError, NotFoundError, OperationError
 from agent0.settings import Settings
 from events.runs import RunFinished, RunStarted
@@ -171,7 +171,7 @@ async def test_an_id_that_was_stored_twice_comes_back_twice(tmp_path: Path) -> N
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from agent0.assembly.importing import bring
+from agent0.assembly.log.restore import bring
 from infra import log_restore
 from tests.archive.logs import settings_of
 

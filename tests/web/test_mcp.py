@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import uvicorn
 
-from agent0.assembly.sandbox import Asked, open_bench
-from agent0.assembly.tools import inspect_mcp, mcp_tools
-from agent0.assembly.world import open_world
+from agent0.assembly.runtime.app import open_world
+from agent0.assembly.runtime.mcp_tools import inspect_mcp, mcp_tools
+from agent0.assembly.tooling.tool_calls import Asked, open_bench
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.settings import SandboxSettings, Settings

@@ -1,0 +1,46 @@
+"""Part of the rim: what uniformly random derivations of the tasks of a set come to, counted in a base's tokens."""
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from agent0.assembly.models.protocol import tasks_of
+from agent0.evaluation.protocol import ExamSet
+from agent0.experiments.training_gain import Chance
+from agent0.settings import RunConfig
+from agent0.tasks.families import Family, Params, families
+
+DRAWS = 20
+"""Derivations of each task whose tokens are counted."""
+
+
+def chances_of(sets: Sequence[ExamSet], plan: RunConfig, bases: Mapping[int, Path]) -> dict[str, Chance]:
+    """By the name of a set; sets with a task whose family has no such derivations are left out. Tokens are those of the
+    first of ``bases`` (all have the tokenizer of their course)."""
+    found = {}
+    for one in sets:
+        asked = [_of(task.family, task.question) for task in tasks_of(one.exam(), plan)]
+        held = [(family, params) for family, params in asked if family and family.chance and family.derive and params]
+        if len(held) == len(asked):
+            right = tuple(family.chance(params) for family, params in held if family.chance)
+            found[one.name] = Chance(right, _tokens(held, next(iter(bases.values()), None)))
+    return found
+
+
+def _of(name: str, question: str) -> tuple[Family | None, Params | None]:
+    family = families().get(name)
+    return family, family.parse(question) if family else None
+
+
+def _tokens(held: Sequence[tuple[Family, Params]], base: Path | None) -> float | None:
+    """Of one derivation in its box, as a student writes it: the mean over ``DRAWS`` of each task."""
+    if base is None or not (base / "tokenizer.json").exists():
+        return None
+    from infra.tiny.tokenizer import lengths
+
+    texts = []
+    for place, (family, params) in enumerate(held):
+        rng = random.Random(f"chance {place}")
+        texts += [f"\\boxed{{{family.derive(params, rng)}}}" for _ in range(DRAWS) if family.derive]
+    return fmean(lengths(base, texts))

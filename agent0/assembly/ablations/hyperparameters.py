@@ -1,0 +1,157 @@
+"""Part of the rim: a search for a recipe over the log, trial by trial; each is a training experiment under a name that
+follows from its settings, so the same command goes on with what is not finished."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.replay.rescore import run_config
+from agent0.assembly.replay.retrain import Retrain, retrain
+from agent0.assembly.runtime.app import check_names, open_log
+from agent0.config.loading import amended, leaves
+from agent0.errors import Agent0Error, OperationError
+from agent0.experiments.ablation_cells import stated
+from agent0.experiments.hyperparameter_search import Space, Trial, Tried, best_by_budget, outcome, trials
+from agent0.experiments.receipt_diff import experiment_id
+from agent0.provenance.fork_history import read_branch
+from agent0.settings import RunConfig, Settings
+from events.checkpoints import CheckpointEvaluated, CheckpointTrained
+from events.experiments import ExperimentFinished
+from events.runs import RunStarted
+
+if TYPE_CHECKING:
+    from events.base import Recorded
+    from infra.log import Log
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is asked: trials of ``space`` on the stored trajectories of ``run``; ``number`` of them drawn by ``seed``
+    (0: all)."""
+
+    run: str
+    name: str
+    space: Space
+    number: int = 0
+    seed: int = 0
+
+
+async def search(settings: Settings, asked: Search, tell: Tell = lambda _: None) -> dict[str, Any]:
+    """Train and score what is not finished; the outcome of all. A trial that fails is named, and the others go on.
+
+    Raises:
+        NotFoundError: no such run.
+        ConfigError: a value that does not fit, found before anything is trained.
+        OperationError: the run trained no student that was scored.
+    """
+    wanted = trials(asked.name, asked.space, asked.number, asked.seed)
+    async with open_log(settings, "reader") as log:
+        own_config = await run_config(log, asked.run)
+        for trial in wanted:
+            check_names(amended(own_config, trial.settings))
+        own = await _own(log, asked, own_config)
+        done = {trial.name for trial in wanted if await _finished(log, trial)}
+    tell(f"Search {asked.name}: {len(wanted)} trials on {asked.run}, {len(done)} are finished.")
+    failed = await _try(settings, asked.run, [trial for trial in wanted if trial.name not in done], tell)
+    async with open_log(settings, "reader") as log:
+        named = {one["trial"] for one in failed}
+        tried = [await _tried(log, trial) for trial in wanted if trial.name not in named]
+        first = await _beginning(log, asked.run)
+    return {
+        "run": asked.run,
+        "search": asked.name,
+        "profile": first[0].profile,
+        "seed": first[0].seed,
+        "effort": stated({"run": own_config}).removeprefix("Asked of every cell alike: ").partition(". ")[0],
+        "searched": list(asked.space),
+        "untrained": first[1].accuracy,
+        "n": first[1].n,
+        "trials": outcome(own, tried),
+        "best_by_budget": best_by_budget(own, tried),
+        "failed": failed,
+        "made_by": _made_by(first[0], own_config),
+    }
+
+
+async def _try(settings: Settings, run: str, left: Sequence[Trial], tell: Tell) -> list[dict[str, str]]:
+    """One after the other: two trainings of one checkpoint at once would share what is half done."""
+    from agent0.assembly.runtime.progress import duration
+
+    failed, began = [], monotonic()
+    for place, trial in enumerate(left):
+        rate = (monotonic() - began) / place if place else None
+        time = f", about {duration(rate * (len(left) - place))} left" if rate else ""
+        tell(f"trial {place + 1}/{len(left)}: {trial.words}{time}")
+        try:
+            await retrain(settings, Retrain(run, trial.name, trial.settings))
+        except Agent0Error as error:
+            failed.append({"trial": trial.name, "words": trial.words, "why": str(error)})
+            tell(f"{trial.name} failed: {error} The rest goes on.")
+    return failed
+
+
+async def _finished(log: "Log", trial: Trial) -> bool:
+    async for _ in log.read(experiment_id(trial.name), ["ExperimentFinished"]):
+        return True
+    return False
+
+
+async def _own(log: "Log", asked: Search, config: RunConfig) -> Tried:
+    """What the run itself came to under its own recipe."""
+    plain = dict(leaves(config.model_dump(mode="json")))
+    found = _gathered(asked.run, [one async for one in read_branch(log, asked.run)])
+    if not found.scored:
+        why = "There is nothing to compare trials with."
+        raise OperationError(f"Run {asked.run} scored no student that it trained.", why, "Choose another run.")
+    return Tried(asked.run, {key: f"{plain[key]}" for key in asked.space}, found.trained, found.scored)
+
+
+async def _tried(log: "Log", trial: Trial) -> Tried:
+    events = [one async for one in log.read(experiment_id(trial.name))]
+    assert any(isinstance(one.event, ExperimentFinished) for one in events)  # noqa: S101 - else it had failed
+    found = _gathered(trial.name, events)
+    return Tried(trial.name, trial.settings, found.trained, found.scored)
+
+
+def _gathered(name: str, events: "Sequence[Recorded]") -> Tried:
+    trained = [e for one in events if isinstance(e := one.event, CheckpointTrained) and e.role == "student"]
+    scored = [e for one in events if isinstance(e := one.event, CheckpointEvaluated) and _counts(e)]
+    return Tried(name, {}, trained, scored)
+
+
+def _counts(scored: CheckpointEvaluated) -> bool:
+    return scored.split == "validation" and not scored.forced_tool and scored.iteration >= 0
+
+
+async def _beginning(log: "Log", run: str) -> tuple[RunStarted, CheckpointEvaluated]:
+    """How the run began, and its untrained student's validation score."""
+    begun: RunStarted | None = None
+    async for one in read_branch(log, run, ["RunStarted", "CheckpointEvaluated"]):
+        event = one.event
+        if isinstance(event, RunStarted):
+            begun = event
+        elif isinstance(event, CheckpointEvaluated) and event.split == "validation" and not event.forced_tool and begun:
+            return begun, event
+    raise OperationError(f"Run {run} scored nothing.", "Its untrained student has no validation score.")
+
+
+def _made_by(begun: RunStarted, config: RunConfig) -> list[str]:
+    """The command that makes such a run again: its profile, and what differs from that."""
+    from agent0.config.loading import load, profiles
+
+    if begun.profile not in profiles() or begun.parent:
+        return []
+    usual = dict(leaves(load(begun.profile, env={}).run.model_dump(mode="json")))
+    held = dict(leaves(config.model_dump(mode="json")))
+    pairs = [f"-s run.{key}={_text(value)}" for key, value in held.items() if key in usual and usual[key] != value]
+    return [" ".join(["agent0 run start --profile", begun.profile, *pairs])]
+
+
+def _text(value: Any) -> str:
+    """As a flag is written."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

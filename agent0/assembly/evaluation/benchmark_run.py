@@ -1,0 +1,279 @@
+"""Part of the rim: asks a student the items of benchmarks and writes each one down when it is judged. What is written
+is never asked again, so a run that was killed goes on where it was."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from importlib.metadata import version as installed
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.evaluation.benchmark_item import Bench, Plan, ask
+from agent0.assembly.models.lineage import check_stored
+from agent0.assembly.runtime.app import open_log, open_port, recorded
+from agent0.errors import ConfigError, NotFoundError
+from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
+from agent0.evaluation.benchmarks import Benchmark, Item, chosen, make_items, read_items
+from agent0.ports import Model
+from agent0.rollout.prompts import prompt
+from agent0.settings import Settings, StudentConfig
+from agent0.stats.intervals import quantile
+from events.base import Recorded, effect_id, sha256
+from events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStarted, ItemScored, Mode
+from events.values import Artifact
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+__all__ = ["Plan", "Progress", "adapter_of", "read_plan", "run_benchmarks", "scored_items"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: items done of all, right ones among them, in ``benchmark`` and ``mode``; ``scored`` are those,
+    ``price`` that of a million tokens read and written; up to ``at_once`` items are asked together."""
+
+    benchmark: str
+    mode: Mode
+    done: int
+    all: int
+    right: int
+    scored: Sequence[ItemScored] = ()
+    price: tuple[float, float] = (0.0, 0.0)
+    at_once: int = 1
+
+    @property
+    def cost(self) -> float:
+        """What the tokens so far cost."""
+        return cost(self.scored, self.price)
+
+    def latency_s(self, share: float) -> float:
+        """Seconds from asking an item to its answer, the whole batches it was in: the quantile ``share``."""
+        return quantile([one.wall_s for one in self.scored], share) if self.scored else 0.0
+
+
+Tell = Callable[[Progress], None]
+Held = tuple[Benchmark, list[Item]]
+RUNS = "agent0 bench runs"
+"""What tells the ids of benchmark runs."""
+
+
+def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
+    """Items of every benchmark of ``plan``, and the digests of their files, or of the items where they are made.
+
+    Raises:
+        ConfigError, NotFoundError: no such benchmark, no such file, or a row that is none.
+    """
+    from infra.datasets import find
+
+    found: dict[str, Held] = {}
+    files: dict[str, str] = {}
+    for entry in chosen(plan.benchmarks):
+        if entry.make:
+            items, digest = make_items(entry, plan.limit, plan.seed)
+            name = f"{entry.name}, {len(items)} items of seed {plan.seed}"
+        else:
+            held = find(plan.folder, entry.files, entry.name)
+            items, digest, name = _drawn(read_items(entry, held.text, held.name), plan, entry), held.sha256, held.name
+        found[entry.name], files[name] = (entry, items), digest
+    return found, files
+
+
+def _drawn(items: list[Item], plan: Plan, entry: Benchmark) -> list[Item]:
+    if not 0 < plan.limit < len(items):
+        return items
+    kept = set(random.Random(f"{plan.seed} {entry.name}").sample(range(len(items)), plan.limit))
+    return [item for place, item in enumerate(items) if place in kept]
+
+
+async def run_benchmarks(
+    settings: Settings, plan: Plan, run: str, tell: Tell = lambda _: None, *, begun: bool = False
+) -> dict[str, Any]:
+    """Score everything that ``run`` has not scored yet; the results file, which is also stored. ``begun``: it must be
+    there already.
+
+    Raises:
+        ConfigError: ``run`` was begun with other settings, or a row is none.
+        NotFoundError: it was to be there, and is not.
+    """
+    found, files = read_plan(plan)
+    began = _began(settings, plan, found, files)
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(open_log(settings, make=True))
+        scored = await taken_up(log, run, began, begun)
+        bench = await _open(settings, plan, run, log, stack)
+        bench.model = _model(bench.actor, bench.models, found)
+        bench.scored = scored
+        for mode in plan.modes:
+            for entry, items in found.values():
+                await _score(bench, entry, items, mode, tell)
+        return await _finish(bench, began)
+
+
+def _began(settings: Settings, plan: Plan, found: Mapping[str, Held], files: dict[str, str]) -> BenchmarkStarted:
+    actor = settings.run.student
+    return BenchmarkStarted(
+        name=settings.profile,
+        benchmarks=plan.benchmarks,
+        modes=plan.modes,
+        samples=plan.samples,
+        limit=plan.limit,
+        seed=plan.seed,
+        actor=actor.model_dump(mode="json"),
+        adapter=plan.adapter,
+        checkpoint=plan.checkpoint,
+        files=files,
+        versions={
+            **{name: version(entry, actor) for name, (entry, _) in found.items()},
+            **{entry.package: installed(entry.package) for entry, _ in found.values() if entry.package},
+        },
+    )
+
+
+async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: AsyncExitStack) -> Bench:
+    from infra.artifacts import FileArtifacts
+
+    artifacts = FileArtifacts(settings.home)
+    ports: dict[str, Any] = {}
+    for name in ("models", "sandbox", "verifier_sandbox", "tool_cache"):
+        ports[name] = await open_port(name, settings, artifacts)
+        if close := getattr(ports[name], "close", None):
+            stack.push_async_callback(close)
+    return Bench(
+        run=run,
+        plan=plan,
+        actor=settings.run.student,
+        models=ports["models"],
+        log=log,
+        artifacts=artifacts,
+        sandbox=ports["sandbox"],
+        verifier=ports["verifier_sandbox"],
+        cache=ports["tool_cache"],
+        policy=settings.run.policy,
+    )
+
+
+def version(entry: Benchmark, actor: StudentConfig) -> str:
+    """What the numbers of a benchmark depend on besides its rows: prompt and benchmark."""
+    return sha256(f"{entry.name} {prompt(actor.prompts, entry.domain, 'student').version}")[:12]
+
+
+def _model(actor: StudentConfig, models: Any, found: Mapping[str, Held]) -> Model:
+    """The student's; the scripted provider replays references, which checks everything but a model."""
+    if actor.provider != "scripted":
+        model: Model = models.open(actor)
+        return model
+    from infra.models.replay import Replay
+
+    return Replay({item.question: item.reference for _, items in found.values() for item in items})
+
+
+async def taken_up(log: "Log", run: str, began: BenchmarkStarted, begun: bool = False) -> list[ItemScored]:
+    """What ``run`` has scored already; begins it where it is new. ``begun``: it must have begun before.
+
+    Raises:
+        NotFoundError: it has not. ConfigError: it was begun with other settings.
+    """
+    held = [r.event async for r in log.read(run, ["BenchmarkStarted", "ItemScored"])]
+    first = next((event for event in held if isinstance(event, BenchmarkStarted)), None)
+    if first is None and begun:
+        raise NotFoundError(f"There is no benchmark run {run[:80]!r} to go on with.", fix=f"See: {RUNS}")
+    if first is None:
+        await log.append([recorded(run, began)])
+    elif first != began:
+        changed = [name for name in BenchmarkStarted.model_fields if getattr(first, name) != getattr(began, name)]
+        fix = "Start a new one, or repeat the command that began it."
+        raise ConfigError(f"{run} was begun otherwise.", f"Different: {', '.join(changed)}.", fix)
+    return [event for event in held if isinstance(event, ItemScored)]
+
+
+async def _score(bench: Bench, entry: Benchmark, items: Sequence[Item], mode: Mode, tell: Tell) -> None:
+    """Every sample of every item that is not scored yet, some at once."""
+    held = [one for one in bench.scored if (one.benchmark, one.mode) == (entry.name, mode)]
+    known = {(one.item, one.sample) for one in held}
+    todo = [(i, s) for s in range(bench.plan.samples) for i in items if (i.id, s) not in known]
+    room, whole = asyncio.Semaphore(bench.plan.at_once), len(held) + len(todo)
+
+    def say() -> None:
+        right = sum(one.correct is True for one in held)
+        tell(Progress(entry.name, mode, len(held), whole, right, held, bench.actor.price, bench.plan.at_once))
+
+    async def one(item: Item, sample: int) -> None:
+        async with room:
+            scored = await ask(bench, entry, item, mode, sample)
+            await bench.log.append([_named(bench.run, scored)])
+        bench.scored.append(scored)
+        held.append(scored)
+        say()
+
+    say()
+    start = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        for item, sample in todo:
+            group.create_task(one(item, sample))
+    if todo:
+        bench.paces[entry.name, mode] = len(todo) / max(time.monotonic() - start, 1e-6)
+
+
+def _named(run: str, scored: ItemScored) -> Recorded:
+    """Under an id that the same sample has whenever it is scored."""
+    name = effect_id(run, f"{scored.benchmark}/{scored.item}/{scored.mode}", scored.sample)
+    return recorded(run, scored).model_copy(update={"id": name})
+
+
+async def _finish(bench: Bench, began: BenchmarkStarted) -> dict[str, Any]:
+    """Scores and the results file; stored once."""
+    from agent0.assembly.runtime.app import now
+
+    scores = [_paced(tally(items, bench.actor.price), bench) for items in grouped(bench.scored).values()]
+    held = [r.event async for r in bench.log.read(bench.run, ["BenchmarkFinished"])]
+    finished = next((event for event in held if isinstance(event, BenchmarkFinished)), None)
+    if finished is not None:
+        stored: dict[str, Any] = json.loads(bench.artifacts.get(finished.results))
+        return stored
+    told = results(began, scores, bench.run, now().isoformat())
+    kept = bench.artifacts.put(json.dumps(told, sort_keys=True).encode(), "application/json")
+    await bench.log.append([recorded(bench.run, event) for event in (*scores, BenchmarkFinished(results=kept))])
+    return told
+
+
+def _paced(score: BenchmarkScored, bench: Bench) -> BenchmarkScored:
+    """With how many items a second came, where some came in this process."""
+    pace = bench.paces.get((score.benchmark, score.mode))
+    return score if pace is None else score.model_copy(update={"metrics": {**score.metrics, "items_per_s": pace}})
+
+
+async def scored_items(settings: Settings, run: str) -> tuple[list[ItemScored], list[BenchmarkScored]]:
+    """What a run has scored, from the log.
+
+    Raises:
+        NotFoundError: no such run, or nothing is scored yet.
+    """
+    async with open_log(settings, "reader") as log:
+        events = [r.event async for r in log.read(run, ["ItemScored", "BenchmarkScored"])]
+    items = [event for event in events if isinstance(event, ItemScored)]
+    if not items:
+        raise NotFoundError(f"No benchmark run {run!r} has scored items.", fix=f"See: {RUNS}")
+    return items, [event for event in events if isinstance(event, BenchmarkScored)]
+
+
+async def adapter_of(settings: Settings, run: str, checkpoint: str) -> Artifact:
+    """The adapter that a run's checkpoint was trained to.
+
+    Raises:
+        NotFoundError: no such run or checkpoint, or its adapter was pruned or is gone.
+        LogError: its adapter is damaged.
+    """
+    from events.checkpoints import CheckpointTrained
+    from infra.artifacts import FileArtifacts
+
+    async with open_log(settings, "reader") as log:
+        trained = [r.event async for r in log.read(run, ["CheckpointTrained"])]
+        for event in trained:
+            if isinstance(event, CheckpointTrained) and event.checkpoint == checkpoint and event.adapter is not None:
+                await check_stored(log, FileArtifacts(settings.home), f"{run}/{checkpoint}", event.adapter)
+                return event.adapter
+    raise NotFoundError(f"Run {run!r} has no checkpoint {checkpoint!r}.", fix="See: agent0 run show RUN")

@@ -1,0 +1,212 @@
+"""Part of the rim: asks a student held-out tasks, fits what its confidence is worth on one split and scores it on the
+other. Each task is written down with all its samples when it is done: a run that was killed goes on where it was."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.evaluation.benchmark_item import answered
+from agent0.assembly.evaluation.benchmark_run import taken_up
+from agent0.assembly.runtime.app import open_log, open_port, recorded
+from agent0.errors import ConfigError, OperationError
+from agent0.evaluation.calibration_report import FITTING, SCORING, Found, event, judged
+from agent0.ports import Model, Sandbox, Web
+from agent0.rollout.attempt import Solved
+from agent0.rollout.confidence.signals import beside
+from agent0.rollout.prompts import prompt
+from agent0.rollout.student import Conditions, solve
+from agent0.rollout.workspace_store import Scratch
+from agent0.settings import Settings
+from agent0.tasks.splits import heldout
+from agent0.tools.cache import ToolCache
+from agent0.verification.verifiers import Verdict, verifier_for
+from events.base import Recorded, effect_id, sha256
+from events.benchmarks import BenchmarkStarted, CalibratorFitted, ItemScored
+from events.values import Artifact, Split, Task
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to ask: ``items`` tasks, half of them to fit on, each once greedily and ``samples`` times besides."""
+
+    items: int = 600
+    samples: int = 5
+    seed: int = 0
+    checkpoint: str = "base"
+    adapter: Artifact | None = None
+    name: str = ""
+    at_once: int = 256
+
+
+Tell = Callable[[int, int], None]
+"""Is told how many tasks of how many are done."""
+
+
+@dataclass
+class _Ask:
+    """Everything that asking needs."""
+
+    run: str
+    plan: Plan
+    settings: Settings
+    model: Model
+    sandbox: Sandbox
+    verifier: Sandbox
+    cache: ToolCache
+    web: Web
+
+
+async def calibrate(settings: Settings, plan: Plan, run: str, tell: Tell = lambda done, all_: None) -> Found:
+    """Ask what ``run`` has not asked yet, fit, score, and store the calibrators as the next revisions of theirs.
+
+    Raises:
+        ConfigError: ``run`` was begun with another plan, or there are too few held-out tasks.
+        OperationError: too few right or too few wrong answers to learn from.
+    """
+    tasks = _tasks(settings, plan)
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(open_log(settings, make=True))
+        scored = await taken_up(log, run, _began(settings, plan))
+        ask = await _open(settings, plan, run, stack)
+        scored += await _asked(ask, log, tasks, scored, tell)
+        try:
+            found = judged(run, plan.name or ask.model.name, plan.checkpoint, plan.seed, scored)
+        except ValueError as error:
+            raise OperationError("Nothing can be calibrated.", f"{error}.", "Ask more: --items.") from error
+        await _store(log, found)
+        return found
+
+
+def _tasks(settings: Settings, plan: Plan) -> list[tuple[Split, Task]]:
+    """Half of them of one split, half of the other."""
+    sizes: tuple[tuple[Split, int], ...] = ((FITTING, plan.items // 2), (SCORING, plan.items - plan.items // 2))
+    domains = settings.run.curriculum.domains
+    try:
+        return [(split, task) for split, n in sizes for task in heldout(split, n, plan.seed, domains)]
+    except ValueError as error:
+        raise ConfigError("The held-out sets cannot be drawn.", f"{error}.", "Ask fewer: --items.") from error
+
+
+def _began(settings: Settings, plan: Plan) -> BenchmarkStarted:
+    actor, domains = settings.run.student, settings.run.curriculum.domains
+    return BenchmarkStarted(
+        name="calibration",
+        benchmarks=(FITTING, SCORING),
+        modes=("tools",),
+        samples=plan.samples,
+        limit=plan.items,
+        seed=plan.seed,
+        actor=actor.model_dump(mode="json"),
+        adapter=plan.adapter,
+        checkpoint=plan.checkpoint,
+        files={},
+        versions={domain: prompt(actor.prompts, domain, "student").version for domain in domains},
+    )
+
+
+async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack) -> _Ask:
+    from infra.artifacts import FileArtifacts
+
+    artifacts, ports = FileArtifacts(settings.home), {}
+    for name in ("models", "sandbox", "verifier_sandbox", "tool_cache", "web"):
+        ports[name] = await open_port(name, settings, artifacts)
+        if close := getattr(ports[name], "close", None):
+            stack.push_async_callback(close)
+    model = ports["models"].open(settings.run.student)
+    opened: tuple[Any, ...] = (ports["sandbox"], ports["verifier_sandbox"], ports["tool_cache"], ports["web"])
+    return _Ask(run, plan, settings, model, *opened)
+
+
+async def _asked(
+    ask: _Ask, log: "Log", tasks: Sequence[tuple[Split, Task]], scored: Sequence[ItemScored], tell: Tell
+) -> list[ItemScored]:
+    """Every task of which a sample is missing, some at once; what came of them."""
+    held = {(one.benchmark, one.item, one.sample) for one in scored}
+    todo = [(s, t) for s, t in tasks if any((s, t.canonical, n) not in held for n in range(ask.plan.samples + 1))]
+    room = asyncio.Semaphore(max(1, ask.plan.at_once // (ask.plan.samples + 1)))
+    out: list[ItemScored] = []
+    done = len(tasks) - len(todo)
+    tell(done, len(tasks))
+
+    async def one(split: Split, task: Task) -> None:
+        nonlocal done
+        async with room:
+            answers = await _answers(ask, split, task)
+            await log.append([_named(ask.run, each) for each in answers])
+        out.extend(answers)
+        done += 1
+        tell(done, len(tasks))
+
+    async with asyncio.TaskGroup() as group:
+        for split, task in todo:
+            group.create_task(one(split, task))
+    return [each for each in out if (each.benchmark, each.item, each.sample) not in held]
+
+
+def _named(run: str, scored: ItemScored) -> Recorded:
+    """Under an id that the same sample has whenever it is scored."""
+    name = effect_id(run, f"{scored.benchmark}/{scored.item}", scored.sample)
+    return recorded(run, scored).model_copy(update={"id": name})
+
+
+async def _answers(ask: _Ask, split: Split, task: Task) -> list[ItemScored]:
+    """One task: greedily, and in further samples that say how far it agrees with itself."""
+    greedy, *others = await asyncio.gather(*(_solved(ask, task, n) for n in range(ask.plan.samples + 1)))
+    tried = [greedy, *others]
+    verdicts = await verifier_for(task).judge(task, [one.answer for one in tried], ask.verifier)
+    signals = [greedy.signals | beside(greedy, others), *(one.signals for one in others)]
+    return [
+        _item(split, task, n, one, verdict, said)
+        for n, (one, verdict, said) in enumerate(zip(tried, verdicts, signals, strict=True))
+    ]
+
+
+async def _solved(ask: _Ask, task: Task, sample: int) -> Solved:
+    config = ask.settings.run.student
+    given = Conditions(
+        ask.model,
+        config,
+        ask.sandbox,
+        Scratch(),
+        seed=int(sha256(f"{ask.plan.seed} {task.canonical} {sample}")[:12], 16),
+        adapter=ask.plan.adapter,
+        group=ask.run,
+        temperature=None if sample else 0.0,
+        cache=ask.cache,
+        policy=ask.settings.run.policy,
+        web=ask.web,
+    )
+    return await solve(task, prompt(config.prompts, task.domain, "student"), given)
+
+
+def _item(
+    split: Split, task: Task, sample: int, solved: Solved, verdict: Verdict, signals: dict[str, float]
+) -> ItemScored:
+    return ItemScored(
+        benchmark=split,
+        item=task.canonical,
+        mode="tools",
+        sample=sample,
+        **answered(solved, verdict),
+        facts={"domain": task.domain, "family": task.family, "level": str(task.level), "question": task.question},
+        signals=signals,
+    )
+
+
+async def _store(log: "Log", found: Found) -> None:
+    """Every calibrator as the next revision of its name and signal; once a run."""
+    held = [(r.run, r.event) async for r in log.read(types=["CalibratorFitted"])]
+    known = [(run, one) for run, one in held if isinstance(one, CalibratorFitted)]
+    fresh = []
+    for part, one in [(whole, each) for whole in (found, found.sampled) if whole for each in whole.measured]:
+        same = [(run, old) for run, old in known if (old.name, old.signal) == (part.name, one.candidate.signal)]
+        if any(run == found.run and old.checkpoint == found.checkpoint for run, old in same):
+            continue
+        fresh.append(event(part, one, max((old.revision for _, old in same), default=0) + 1))
+    if fresh:
+        await log.append([recorded(found.run, one) for one in fresh])

@@ -1,0 +1,1 @@
+"""Part of the rim: export, import, rollover and integrity of a log."""

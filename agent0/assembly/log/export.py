@@ -1,0 +1,233 @@
+"""Part of the rim: the log, or one run of it, leaves as an archive."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.log.integrity import seal_file
+from agent0.assembly.runtime.app import code_rev, now, open_log
+from agent0.errors import LogError, NotFoundError
+from agent0.provenance.artifact_refs import may_name, named, named_within
+from agent0.provenance.hash_chain import Chain
+from agent0.provenance.redaction import Redaction, tombstone
+from agent0.settings import Settings
+from events.alarms import LOG, LogSealed
+from events.base import sha256
+from events.runs import RunStarted
+from events.values import Artifact
+
+if TYPE_CHECKING:
+    from infra.archive import Manifest
+    from infra.log import Log
+
+Bodies = list[tuple[int, bytes]]
+
+
+@dataclass
+class _Taken:
+    """What an export has read so far."""
+
+    chain: Chain
+    begin: Chain
+    runs: set[str] = field(default_factory=set)
+    artifacts: dict[str, Artifact] = field(default_factory=dict)
+    left_out: dict[str, Artifact] = field(default_factory=dict)
+    """Named by what was redacted."""
+    redacted: list[int] = field(default_factory=list)
+    elsewhere: list[int] = field(default_factory=list)
+    spent: set[str] = field(default_factory=set)
+    """What of the redaction took something."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an export is asked for: of ``runs`` only, where some are named; without what ``redaction`` takes."""
+
+    runs: frozenset[str] = frozenset()
+    redaction: Redaction = field(default_factory=lambda: Redaction.of(()))
+
+
+async def export(settings: Settings, path: Path, run: str = "", redact: Sequence[str] = ()) -> dict[str, Any]:
+    """Write the log, or one run with its ancestors, to ``path``: a folder, or one file where it ends in ``.tar``.
+
+    Raises:
+        LogError: the log is damaged. NotFoundError: no such run. ConfigError: the path is taken, or there is nothing
+            to redact.
+    """
+    redaction = Redaction.of(redact)
+    async with open_log(settings, "reader") as log:
+        runs = await _ancestry(log, run) if run else frozenset[str]()
+        manifest, _ = await write(settings, log, path, Wanted(runs, redaction))
+    return told(path, manifest)
+
+
+def told(path: Path, manifest: "Manifest") -> dict[str, Any]:
+    """An archive in few words."""
+    return {
+        "path": str(path),
+        "first": manifest.first,
+        "last": manifest.last,
+        "events": manifest.last - manifest.first + 1,
+        "segments": len(manifest.segments),
+        "seals": len(manifest.seals),
+        "runs": len(manifest.runs),
+        "artifacts": len(manifest.artifacts),
+        "absent": list(manifest.absent),
+        "redacted": _count(manifest.redacted),
+        "elsewhere": _count(manifest.elsewhere),
+        "withheld": manifest.withheld,
+        "sha256": sha256(manifest.to_json()),
+    }
+
+
+def _count(pairs: Sequence[int]) -> int:
+    return sum(last - first + 1 for first, last in zip(pairs[::2], pairs[1::2], strict=True))
+
+
+async def _ancestry(log: "Log", run: str) -> frozenset[str]:
+    """``run``, and the runs that it is a fork of."""
+    found: set[str] = set()
+    while run and run not in found:
+        found.add(run)
+        begins = [r.event async for r in log.read(run, ("RunStarted",))]
+        if not begins and not await log.last_seq(run):
+            raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
+        run = next((event.parent for event in begins if isinstance(event, RunStarted)), "")
+    return frozenset(found)
+
+
+async def write(settings: Settings, log: "Log", path: Path, wanted: Wanted) -> tuple["Manifest", bytes]:
+    """Write what is ``wanted`` of the log to ``path``; its manifest, and that as it was written."""
+    from infra.archive import Manifest, Writer, stretches
+    from infra.artifacts import FileArtifacts
+
+    begin, until = await _extent(settings, log, wanted.runs)
+    with Writer(path) as writer:
+        taken = await _take(log, begin, until, wanted, writer.add)
+        segments = writer.close()
+        store = FileArtifacts(settings.home)
+        artifacts, absent, withheld = _carried(store, taken, wanted.redaction, writer.add_artifact)
+        wanted.redaction.require_found(taken.spent)
+        manifest = Manifest(
+            created=(await log.info()).created,
+            made=now().isoformat(),
+            code_rev=code_rev(),
+            first=begin.last + 1,
+            last=until,
+            before=begin.digest,
+            after=taken.chain.close(),
+            segments=segments,
+            seals=tuple(taken.chain.met),
+            runs=tuple(sorted(taken.runs - {LOG})),
+            artifacts=artifacts,
+            absent=absent,
+            redacted=stretches(taken.redacted),
+            elsewhere=stretches(taken.elsewhere),
+            withheld=withheld,
+        )
+        return manifest, writer.finish(manifest)
+
+
+async def _extent(settings: Settings, log: "Log", runs: frozenset[str]) -> tuple[Chain, int]:
+    """Where an export begins, as a chain, and its last sequence: for one run from the seal before its first event to
+    the one behind its last."""
+    from infra.seals import begin
+
+    whole, end = begin(seal_file(settings).read(), whole=True), await log.last_seq()
+    if not runs:
+        return whole, end
+    first, last = end, 0
+    for run in runs:
+        async with aclosing(log.read(run)) as events:  # type: ignore[type-var]
+            first = min(first, (await anext(events)).seq)
+        last = max(last, await log.last_seq(run))
+    async for one in log.read(LOG, (LogSealed.__name__,)):
+        if isinstance(one.event, LogSealed):
+            if one.event.last < first:
+                whole = Chain(last=one.event.last, digest=one.event.sha256)
+            elif one.event.last >= last:
+                return whole, one.seq
+    return whole, end
+
+
+async def _take(log: "Log", begin: Chain, until: int, wanted: Wanted, add: Callable[[int, bytes], None]) -> _Taken:
+    from infra.seals import require
+
+    taken = _Taken(Chain(last=begin.last, digest=begin.digest), begin)
+    async with aclosing(log.read_bodies(begin.last, until)) as chunks:  # type: ignore[type-var]
+        async for chunk in chunks if until > begin.last else _none():
+            for seq, body in chunk:
+                require(taken.chain.feed(seq, body))
+                add(seq, _kept(taken, wanted, seq, body))
+    return taken
+
+
+async def _none() -> AsyncIterator[Bodies]:
+    return
+    yield
+
+
+def _kept(taken: _Taken, wanted: Wanted, seq: int, body: bytes) -> bytes:
+    """``body``, or what stands for it."""
+    from infra.log_restore import place_of
+
+    place_of(seq, body)  # what could not be brought back is not carried away
+    raw = json.loads(body)
+    run, kind = raw["run"], raw["type"]
+    if kind == "EventRedacted":  # left out of the archive that this log was imported from
+        (taken.redacted if run != LOG else taken.elsewhere).append(seq)
+        return body
+    if wanted.runs and run not in wanted.runs and run != LOG:
+        taken.elsewhere.append(seq)
+        return tombstone(raw, body, seq, "elsewhere")
+    found = {artifact.sha256: artifact for artifact in named(raw["data"])}
+    if by := wanted.redaction.takes(raw, body):
+        taken.spent |= by
+        taken.redacted.append(seq)
+        taken.left_out |= found
+        return tombstone(raw, body, seq, "forgotten")
+    taken.runs.add(run)
+    taken.artifacts |= found
+    return body
+
+
+def _carried(
+    store: Any, taken: _Taken, redaction: Redaction, add: Callable[[Artifact, bytes], None]
+) -> tuple[tuple[Artifact, ...], tuple[str, ...], int]:
+    """Carry what the events name, and what that names: (carried, absent, number withheld)."""
+    carried: dict[str, Artifact] = {}
+    absent: set[str] = set()
+    withheld = set(taken.left_out) - set(taken.artifacts)
+    waiting = list(taken.artifacts.values())
+    while waiting:
+        one = waiting.pop()
+        if one.sha256 in {*carried, *absent, *withheld}:
+            continue
+        try:
+            data = store.get(one)
+        except (NotFoundError, LogError):
+            absent.add(one.sha256)
+            continue
+        if by := redaction.finds(data):
+            taken.spent |= by
+            withheld.add(one.sha256)
+            continue
+        carried[one.sha256] = one.model_copy(update={"size": len(data)})
+        add(one, data)
+        waiting += named_within(one, data) if may_name(one) else ()
+    return tuple(carried[key] for key in sorted(carried)), tuple(sorted(absent)), len(withheld)
+
+
+def look_into(path: Path) -> dict[str, Any]:
+    """An archive, and everything that is wrong with it."""
+    from infra.archive import manifest_of
+    from infra.archive_check import examine
+    from infra.archive_place import open_archive
+
+    place = open_archive(path)
+    manifest = manifest_of(place)
+    wrong = examine(place, manifest)
+    return {"state": "broken" if wrong else "whole", **told(path, manifest), "differences": wrong}

@@ -1,0 +1,52 @@
+"""Part of the rim: everything there ever was in the log, the archives it goes on from included."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent0.assembly.log.integrity import seal_file
+from agent0.errors import NotFoundError
+from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from infra.log import Log
+    from infra.seal_file import Archived
+
+Bodies = list[tuple[int, bytes]]
+
+
+def history(settings: Settings, log: "Log") -> Callable[[int, int], AsyncIterator[Bodies]]:
+    """Reads all there ever was: archives first, then the log. Chunks of (sequence, body) after one sequence, up to and
+    with another (0: to the present end).
+
+    Raises:
+        NotFoundError: an archive is not where it was written to.
+    """
+    archives = seal_file(settings).read().archives
+
+    async def read(after: int, until: int = 0) -> AsyncIterator[Bodies]:
+        for one in archives:
+            if one.before > after and not (until and one.first > until):
+                for chunk in _archived(one, after, until):
+                    yield chunk
+                    after = chunk[-1][0]
+        if not until or after < until:
+            async with aclosing(log.read_bodies(after, until)) as chunks:  # type: ignore[type-var]
+                async for stored in chunks:
+                    yield stored
+
+    return read
+
+
+def _archived(one: "Archived", after: int, until: int) -> Iterator[Bodies]:
+    from infra.archive import events_of, manifest_of
+    from infra.archive_place import open_archive
+
+    try:
+        place = open_archive(Path(one.path))
+    except NotFoundError as error:
+        what = f"Events {one.first:,} to {one.before:,} are in an archive."
+        why = f"It was written to {one.path}, which is not there."
+        raise NotFoundError(what, why, "Put it back.") from error
+    return events_of(place, manifest_of(place), after, until)

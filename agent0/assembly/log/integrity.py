@@ -1,0 +1,171 @@
+"""Part of the rim: what is known of the log outside its server, compared with it before work begins and while it goes
+on."""
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agent0.errors import Agent0Error, OperationError
+from agent0.provenance.hash_chain import Difference, Seal, digest_of
+from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from infra.log import Log
+    from infra.seal_file import Known, SealFile
+    from infra.seals import Sealer, Verified
+    from infra.topology import Topology
+
+
+def seal_file(settings: Settings) -> "SealFile":
+    """The file of the data folder."""
+    from infra.seal_file import SealFile
+
+    return SealFile(settings.home)
+
+
+def topology(settings: Settings, known: "Known | None" = None) -> "Topology":
+    """What the log must look like."""
+    from infra.topology import Topology
+
+    known = known or seal_file(settings).read()
+    stream = known.stream
+    return Topology(settings.nats, settings.handlers, stream.first if stream else 1, stream is not None)
+
+
+async def look(settings: Settings, log: "Log") -> None:
+    """The look before work: short, but of the whole log after a stop that was none.
+
+    Raises:
+        LogError: the log is not what it was; nothing may be written to it.
+    """
+    from infra import seals
+
+    file, copy = seal_file(settings), _Copy(settings)
+    known = file.read()
+    if known.stream is None:
+        known = await seals.first_sight(log)
+        if kept := copy.seals(known):  # the file was lost, and the tables were not
+            seals.require((await seals.verify(log, known, kept, copy.reached(known), copy)).differences)
+        file.note(*known.streams, *kept)
+    await seals.check(log, file, copy.reached(known), copy)
+
+
+async def verify(settings: Settings, log: "Log") -> "Verified":
+    """The whole log against its seals, those in the data folder, and the tables."""
+    from infra import seals
+
+    copy, known = _Copy(settings), seal_file(settings).read()
+    noted = known.stream is not None
+    known = known if noted else await seals.first_sight(log)
+    kept = copy.seals(known)
+    found = await seals.verify(log, known, kept, copy.reached(known), copy)
+    if noted or not kept:
+        return found
+    told = f"what was noted of them in the data folder (seals.jsonl) is gone; the tables know {len(kept):,} seals"
+    return replace(found, differences=(*found.differences, Difference("gone", found.first, found.last, told)))
+
+
+async def compare(settings: Settings, log: "Log") -> dict[str, Any]:
+    """The same, plainly told."""
+    found = await verify(settings, log)
+    found = replace(found, differences=(*found.differences, *await _foreign(log, found)))
+    known = seal_file(settings).read()
+    return {
+        "state": "broken" if found.differences else "whole",
+        "first": found.first,
+        "last": found.last,
+        "created": found.created,
+        "seals": found.seals,
+        "sealed": found.sealed,
+        "redacted": found.redacted,
+        "set_aside": len(log.asides),
+        "archives": [one.path for one in known.archives],
+        "differences": [{**vars(one), "where": one.where} for one in found.differences],
+    }
+
+
+async def _foreign(log: "Log", found: "Verified") -> list[Difference]:
+    """Messages that are no events, as far as the log can be read."""
+    from infra.log_aside import unreadable
+    from infra.log_read import GapError
+
+    out = []
+    with suppress(GapError):
+        async for chunk in log.read_bodies(found.first - 1, found.last):
+            for seq, why in ((seq, unreadable(body)) for seq, body in chunk):
+                if why:
+                    fix = f"where no Agent0 wrote it, go on without: agent0 events set-aside {seq}"
+                    out.append(Difference("foreign", seq, seq, f"it is no event that can be read ({why}); {fix}"))
+    return out
+
+
+async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, Any]:
+    """Go on without the message at ``seq``, which is no event; what was noted of it.
+
+    Raises:
+        NotFoundError: there is none. OperationError: it can be read, or was set aside before.
+    """
+    from agent0.assembly.runtime.app import open_log, recorded
+    from events.alarms import LOG, MessageExcluded
+    from events.base import sha256
+    from infra.log_aside import unreadable
+
+    async with open_log(settings) as log:
+        body = await log.body(seq)
+        if not (why := unreadable(body)):
+            fix = "To leave an event out for good: agent0 events export PATH --redact TASK"
+            raise OperationError(f"Event {seq} is not set aside.", "It can be read, or was set aside before.", fix)
+        event = MessageExcluded(at=seq, sha256=sha256(body), reason=reason)
+        await log.append([recorded(LOG, event)])
+    return {"at": seq, "sha256": event.sha256, "bytes": len(body), "why": why, "reason": reason}
+
+
+def sealer(settings: Settings, log: "Log") -> "Sealer":
+    """Seals ``log`` while a process works."""
+    from agent0.assembly.runtime.app import recorded
+    from events.alarms import LOG
+    from infra.seals import Sealer
+
+    return Sealer(log, seal_file(settings), settings.nats.seal_every, lambda event: recorded(LOG, event))
+
+
+async def seal(settings: Settings, log: "Log") -> None:
+    """Seal everything there is, however much that is; where another process seals, it does."""
+    await sealer(settings, log).finish(None)
+
+
+class _Copy:
+    """What the tables hold of the log. Tables that are not there, or of another log, hold nothing."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._path = settings.home / "tables" / "view.db"
+
+    def reached(self, known: "Known") -> int:
+        """How far they have come."""
+        from projections import position
+
+        at = self._ask(position)
+        return at.seq if at and at.stream == known.identity else 0
+
+    def seals(self, known: "Known") -> list[Seal]:
+        """The seals they have seen."""
+        from projections.seals import list_seals
+
+        return [Seal(**row) for row in self._ask(list_seals) or ()] if self.reached(known) else []
+
+    def __call__(self, first: int, last: int) -> Mapping[int, bytes]:
+        from projections.seals import bodies_between
+
+        held = self._ask(lambda db: bodies_between(db, first, last)) or {}
+        return {seq: digest_of(body) for seq, body in held.items()}
+
+    def _ask(self, query: Any) -> Any:
+        """What ``query`` answers; None where the tables cannot be asked: they are a help, and no condition."""
+        from infra import storage
+
+        if self._path.exists():
+            with suppress(Agent0Error, sqlite3.Error), storage.reading(self._path) as db:
+                return query(db)
+        return None

@@ -1,0 +1,156 @@
+"""Part of the rim: an archive becomes the log of an empty data folder, all of it or nothing."""
+
+import fcntl
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.log.export import told
+from agent0.assembly.log.integrity import seal_file
+from agent0.assembly.runtime.app import known_handlers, open_log
+from agent0.errors import DependencyError, LogError, OperationError
+from agent0.settings import Settings
+from events.base import sha256
+
+if TYPE_CHECKING:
+    from infra.archive import Manifest
+    from infra.archive_place import Place
+
+
+async def bring(settings: Settings, path: Path) -> dict[str, Any]:
+    """Make the empty data folder's log from the archive at ``path``: all of it or nothing. Sequences are as they were.
+
+    Raises:
+        DamagedError: the archive is not what it was. OperationError: the data folder is not empty.
+    """
+    from infra.archive import manifest_of
+    from infra.archive_place import open_archive
+    from infra.seal_file import IMPORTING
+
+    place = open_archive(path)
+    manifest = manifest_of(place)
+    require_whole(place, manifest)
+    if settings.nats.url:
+        why = "An archive comes into the log of a data folder of its own."
+        raise OperationError("An external server's log cannot be imported into.", why, "Unset AGENT0_NATS_URL.")
+    _require_room(settings, manifest)
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _alone(settings.home):
+        made = settings.home / IMPORTING
+        await _clear(settings, made)
+        await _require_empty(settings)
+        try:
+            await _restore(settings, made, place, manifest)
+            _bring_artifacts(settings, place, manifest)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+        if (settings.home / "nats").exists():
+            shutil.rmtree(settings.home / "nats")  # it holds no event
+        (made / "nats").rename(settings.home / "nats")  # from here on it is done; what follows is done by any reader
+        seal_file(settings).read()
+        shutil.rmtree(made)
+    return told(path, manifest)
+
+
+def require_whole(place: "Place", manifest: "Manifest") -> None:
+    from infra.archive_check import examine
+    from infra.archive_place import DamagedError
+
+    if wrong := examine(place, manifest):
+        raise DamagedError(place.path, wrong)
+
+
+def _require_room(settings: Settings, manifest: "Manifest") -> None:
+    """Raises before anything is written where the stream or the disk is too small."""
+    events = sum(one.bytes for one in manifest.segments)
+    if events > settings.nats.max_bytes:
+        why = f"Its events take {events:,} bytes, and nats.max_bytes is {settings.nats.max_bytes:,}."
+        raise OperationError("The archive is larger than the log may be.", why, "Raise nats.max_bytes, then try again.")
+    needed = events + sum(one.size for one in manifest.artifacts)
+    folder = next(one for one in (settings.home, *settings.home.absolute().parents) if one.is_dir())
+    if needed > (free := shutil.disk_usage(folder).free):
+        why = f"The archive holds {needed:,} bytes, and {free:,} are free in {folder}."
+        raise DependencyError("disk space", why, "Free some space, or name another data folder: AGENT0_HOME=…")
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    with (home / ".import.lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OperationError("Another import is at work in this data folder.", fix="Wait for it.") from None
+        yield
+
+
+async def _clear(settings: Settings, made: Path) -> None:
+    """What an import that was killed left behind: its server may still run."""
+    from infra.server import open_server
+
+    seal_file(settings).read()  # it may have been killed when all was done
+    if (made / "nats").exists():
+        await (await open_server(made, settings.nats)).stop()
+    if made.exists():
+        shutil.rmtree(made)
+
+
+async def _require_empty(settings: Settings) -> None:
+    from infra.log import NoLogError
+
+    fix = "Name an empty data folder: AGENT0_HOME=…"
+    if seal_file(settings).read().stream or (settings.home / "tables" / "view.db").exists():
+        raise OperationError("This data folder has a log already.", f"{settings.home} has known one.", fix)
+    if not (settings.home / "nats").exists():
+        return
+    try:
+        async with open_log(settings, "reader") as log:
+            if await log.last_seq():
+                raise OperationError("This data folder has a log already.", f"{settings.home} holds events.", fix)
+            if not await log.server.alone():
+                raise OperationError("Others use this data folder's log.", fix="Stop them first.")
+    except NoLogError:
+        return
+
+
+async def _restore(settings: Settings, made: Path, place: "Place", manifest: "Manifest") -> None:
+    """A whole server's folder beside the one that is used, with every event read back."""
+    from infra.archive import events_of
+    from infra.log import Log
+    from infra.log_restore import restore
+    from infra.seal_file import Known, SealFile, Stream
+    from infra.seals import begin, require, through
+    from infra.server import open_server
+    from infra.topology import Topology, init
+
+    server = await open_server(made, settings.nats)
+    try:
+        wanted = Topology(settings.nats, settings.handlers, manifest.first)
+        await init(server, wanted, known_handlers().values())
+        await restore(server, events_of(place, manifest))
+        async with await Log.connect(server, "reader") as log:
+            info = await log.info()
+            out = (*manifest.redacted, *manifest.elsewhere)
+            stream = Stream(info.created, manifest.first, manifest.before, out, manifest.last)
+            chain = begin(Known(streams=(stream,)))
+            require([one async for one in through(log, chain, manifest.last)])
+            if (chain.close(), info.last_seq) != (manifest.after, manifest.last):
+                raise LogError("The log does not hold what the archive does.", fix="Nothing was changed; try again.")
+            SealFile(made).note(stream, *chain.met)
+    finally:
+        await server.stop()
+
+
+def _bring_artifacts(settings: Settings, place: "Place", manifest: "Manifest") -> None:
+    from infra.archive import artifact_name
+    from infra.archive_place import read
+    from infra.artifacts import FileArtifacts
+
+    store = FileArtifacts(settings.home)
+    for artifact in manifest.artifacts:
+        data = read(place, artifact_name(artifact), artifact.size)
+        if sha256(data) != artifact.sha256:
+            raise LogError(f"Artifact {artifact.sha256[:12]} changed while it was read.", fix="Use a whole copy.")
+        store.put(data, artifact.media)

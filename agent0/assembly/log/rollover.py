@@ -1,0 +1,107 @@
+"""Part of the rim: a log that is full goes on in a fresh stream, whose numbers go on; what was before is an archive."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.log.export import Wanted, told, write
+from agent0.assembly.log.integrity import seal_file, sealer, topology, verify
+from agent0.assembly.log.restore import require_whole
+from agent0.assembly.runtime.app import known_handlers, open_log, recorded
+from agent0.assembly.runtime.read_models import catch_up, reading
+from agent0.errors import OperationError
+from agent0.settings import Settings
+from events.alarms import LOG, LogContinued
+from events.base import effect_id
+from events.values import Artifact
+
+if TYPE_CHECKING:
+    from infra.archive import Manifest
+    from infra.log import Log
+    from infra.server import Server
+
+MANIFEST = "application/vnd.agent0.archive+json"
+OVER = ("finished", "cancelled")
+
+
+async def archive(settings: Settings, path: Path) -> dict[str, Any]:
+    """Seal and export everything, then go on in a fresh stream whose numbers go on: a position stays one number.
+
+    Raises:
+        OperationError: a run is not over, or others use the log. LogError: the log is damaged.
+    """
+    if settings.nats.url:
+        why = "Only the embedded server's stream can be replaced safely."
+        raise OperationError("An external server's log cannot be archived.", why, "Raise nats.max_bytes there.")
+    async with open_log(settings) as log:
+        await _require_over(settings, log)
+        async with sealer(settings, log):
+            pass  # its end seals what there is
+        await catch_up(settings, log)
+        if found := (await verify(settings, log)).differences:
+            from infra.seals import BrokenLogError
+
+            raise BrokenLogError(found)
+        manifest = await _put_away(settings, log, path)
+        await finish(settings, log.server)
+    return {**told(path, manifest), "continues_at": manifest.last + 1}
+
+
+async def _require_over(settings: Settings, log: "Log") -> None:
+    from projections.runs import list_runs
+
+    await catch_up(settings, log)
+    with reading(settings) as db:
+        left = [str(row["run"]) for row in list_runs(db, 1_000_000) if row["status"] not in OVER]
+    if left:
+        fix = "Let them finish (agent0 run resume RUN), or cancel them (agent0 run cancel RUN)."
+        raise OperationError("Runs that are not over need their events here.", f"{', '.join(left[:20])}.", fix)
+    if not await log.server.alone():
+        raise OperationError("Others use the log.", "Its stream would be taken from under them.", "Stop them first.")
+
+
+async def _put_away(settings: Settings, log: "Log", path: Path) -> "Manifest":
+    """Write the archive, read it back, and note that it is the truth up to its end."""
+    from infra.archive_place import open_archive
+    from infra.artifacts import FileArtifacts
+    from infra.seal_file import Archived
+
+    manifest, written = await write(settings, log, path, Wanted())
+    if manifest.last < manifest.first:
+        raise OperationError("There is nothing to archive.")
+    require_whole(open_archive(path), manifest)
+    kept = FileArtifacts(settings.home).put(written, MANIFEST)
+    noted = Archived(
+        manifest.first, manifest.last, manifest.after, str(path.absolute()), kept.sha256, kept.size, manifest.runs
+    )
+    seal_file(settings).note(noted)  # from here on the old stream may go
+    return manifest
+
+
+async def finish(settings: Settings, server: "Server") -> None:
+    """Where a stream was archived and has no successor yet, make it. Harmless to repeat."""
+    from infra.log import Log, NoLogError
+    from infra.log_restore import renew
+    from infra.seal_file import Stream
+    from infra.server_folder import provisioning
+
+    file = seal_file(settings)
+    async with provisioning(server.folder, "archive.lock"):
+        left = file.read().left
+        if left is None:
+            return
+        wanted = topology(settings, file.read())
+        fresh = type(wanted)(wanted.nats, wanted.handlers, left.before + 1)
+        try:
+            async with await Log.connect(server, "reader") as log:
+                renewed = (await log.info()).first_seq == left.before + 1
+        except NoLogError:
+            renewed = False
+        if not renewed:
+            await renew(server, fresh, known_handlers().values())
+        async with await Log.connect(server, "app") as log:
+            if await log.last_seq() <= left.before:
+                manifest = Artifact(sha256=left.manifest, size=left.size, media=MANIFEST)
+                begin = recorded(LOG, LogContinued(before=left.before, seal=left.digest, archive=manifest))
+                await log.append([begin.model_copy(update={"id": effect_id(left.manifest, "archive", left.before)})])
+            info = await log.info()
+            file.note(Stream(info.created, left.before + 1, left.digest, last=info.last_seq))

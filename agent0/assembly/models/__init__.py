@@ -1,0 +1,1 @@
+"""Part of the rim: checkpoints compared, evaluated, exported and promoted."""

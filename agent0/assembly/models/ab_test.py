@@ -1,0 +1,253 @@
+"""Part of the rim: checkpoints answer new held-out tasks, two of them the same ones, or one of them several draws."""
+
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent0.assembly.models.lineage import check_stored, checkpoint
+from agent0.assembly.replay.forks import state_at
+from agent0.assembly.runtime.app import known_handlers, open_log, open_port, recorded
+from agent0.errors import OperationError
+from agent0.run.lifecycle import RunState
+from agent0.settings import Settings
+from agent0.state.run_state import BASE, Checkpoint
+from agent0.stats.intervals import wilson
+from agent0.stats.sequential_test import e_value, winner
+from agent0.tasks.curriculum.sampler import stream
+from events.base import Recorded, sha256
+from events.checkpoints import (
+    CheckpointEvaluated,
+    CheckpointRepeated,
+    CheckpointTrained,
+    EvaluationRequested,
+    ModelsCompared,
+)
+from events.values import Artifact, Split
+
+SPLIT: Split = "validation"
+"""Where new tasks are drawn from: never from test."""
+BATCH = 50
+Tell = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Player:
+    """A checkpoint with the state of its run, whose student's settings it answers with."""
+
+    name: str
+    run: str
+    held: Checkpoint
+    state: RunState
+
+
+@dataclass
+class Outcomes:
+    """What both answered so far, by the identity of the task."""
+
+    first: dict[str, bool] = field(default_factory=dict)
+    second: dict[str, bool] = field(default_factory=dict)
+
+    def counts(self) -> tuple[int, int]:
+        """(tasks that only the second solved, that only the first did)."""
+        pairs = [(self.first[task], self.second[task]) for task in self.first]
+        return sum(b and not a for a, b in pairs), sum(a and not b for a, b in pairs)
+
+
+class _Scratch:
+    """Artifacts that nobody keeps."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, bytes] = {}
+
+    def put(self, data: bytes, media: str = "application/octet-stream") -> Artifact:
+        self._held[digest := sha256(data)] = data
+        return Artifact(sha256=digest, size=len(data), media=media)
+
+    def get(self, artifact: Artifact) -> bytes:
+        return self._held[artifact.sha256]
+
+
+async def compare_models(
+    settings: Settings, first: str, second: str, limit: int, seed: int, tell: Tell = lambda _: None
+) -> ModelsCompared:
+    """``first`` and ``second`` (RUN/CHECKPOINT, RUN/base or a digest) answer the same tasks, ``BATCH`` at a time, until
+    a test that one may look at any time tells them apart, or ``limit`` tasks are answered. The outcome is an event of
+    the second one's run.
+
+    Raises:
+        NotFoundError: no such checkpoint.
+        OperationError: a teacher's; or their runs ask for other families, so there are no same tasks.
+    """
+    from infra.artifacts import FileArtifacts
+
+    began = time.monotonic()
+    async with open_log(settings) as log:
+        one, other = await player(log, first), await player(log, second)
+        if _asked(one) != _asked(other):
+            raise OperationError(
+                "They come from runs of other tasks.",
+                "Domains, families or run.evaluation.levels differ, so there are no tasks that both were asked for.",
+            )
+        for who in (one, other):
+            await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
+        found = Outcomes()
+        async with _answering(settings) as answer:
+            for number in range(-(-limit // BATCH)):
+                draw = stream("ab", seed, number)
+                left = await answer(one, draw, BATCH)
+                right = await answer(other, draw, BATCH)
+                for task in [task for task in left if task in right and task not in found.first][
+                    : limit - len(found.first)
+                ]:
+                    found.first[task], found.second[task] = left[task], right[task]
+                gained, lost = found.counts()
+                tell({"tasks": len(found.first), "gained": gained, "lost": lost, "e_value": e_value(gained, lost)})
+                if winner(gained, lost) or len(found.first) >= limit:
+                    break
+        event = _compared(one, other, found, seed, limit, time.monotonic() - began)
+        await log.append([recorded(other.run, event)])
+    return event
+
+
+def _asked(who: Player) -> tuple[tuple[str, ...], ...]:
+    """What a player's held-out tasks are drawn from."""
+    plan = who.state.config
+    return plan.curriculum.domains, plan.curriculum.families, tuple(map(str, plan.evaluation.levels))
+
+
+async def repeat(
+    settings: Settings, wanted: str, repeats: int, n: int, seed: int, tell: Tell = lambda _: None
+) -> CheckpointRepeated:
+    """``wanted`` answers ``repeats`` draws of ``n`` held-out tasks: how far its accuracy varies. An event of its run.
+
+    Raises:
+        NotFoundError: no such checkpoint.
+        OperationError: a teacher's.
+    """
+    from infra.artifacts import FileArtifacts
+
+    began = time.monotonic()
+    async with open_log(settings) as log:
+        who, shares = await player(log, wanted), []
+        await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
+        async with _answering(settings) as answer:
+            for number in range(repeats):
+                right = await answer(who, stream("repeat", seed, number), n)
+                shares.append(sum(right.values()) / len(right))
+                tell({"draw": number + 1, "accuracy": shares[-1]})
+        event = CheckpointRepeated(
+            checkpoint=who.held.id,
+            split=SPLIT,
+            n=n,
+            seed=seed,
+            accuracies=tuple(round(share, 6) for share in shares),
+            wall_s=round(time.monotonic() - began, 3),
+        )
+        await log.append([recorded(who.run, event)])
+    return event
+
+
+async def player(log: Any, wanted: str) -> Player:
+    """A student by RUN/CHECKPOINT, RUN/base or digest.
+
+    Raises:
+        NotFoundError: no such checkpoint.
+        OperationError: a teacher's.
+    """
+    run, _, name = wanted.partition("/")
+    if name == BASE:
+        return Player(wanted, run, Checkpoint(), await state_at(log, run))
+    told = await checkpoint(log, wanted)
+    trained = told.event
+    if not isinstance(trained, CheckpointTrained) or trained.role != "student":
+        raise OperationError(f"{wanted} is no student's.", fix="See: agent0 model list --role student")
+    held = Checkpoint(trained.checkpoint, trained.adapter)
+    return Player(f"{told.run}/{held.id}", told.run, held, await state_at(log, told.run))
+
+
+Answer = Callable[[Player, int, int], Any]
+
+
+@asynccontextmanager
+async def _answering(settings: Settings) -> AsyncIterator[Answer]:
+    """A function that asks a player for held-out tasks: right or not, by the identity of the task. The reaction that
+    scores a run's checkpoints does it."""
+    from infra.artifacts import FileArtifacts
+
+    reaction, scratch = known_handlers()["evaluate_checkpoint"], _Scratch()
+    async with AsyncExitStack() as stack:
+        ports: dict[str, Any] = {"artifacts": scratch}
+        for name in reaction.ports:
+            if name not in ports:
+                ports[name] = await open_port(name, settings, FileArtifacts(settings.home))
+                if close := getattr(ports[name], "close", None):
+                    stack.push_async_callback(close)
+
+        async def answer(player: Player, seed: int, n: int) -> dict[str, bool]:
+            asked = EvaluationRequested(
+                evaluation=f"{player.held.id}-{seed}",
+                checkpoint=player.held.id,
+                adapter=player.held.adapter,
+                iteration=player.state.iteration,
+                split=SPLIT,
+                n=n,
+                seed=seed,
+                state_sha="",
+            )
+            (scored,) = await reaction(_cause(player, asked), _single(player.state), ports)
+            assert isinstance(scored, CheckpointEvaluated) and scored.items  # noqa: S101 - that is what it answers
+            rows = [json.loads(line) for line in scratch.get(scored.items).splitlines()]
+            return {row["task"]: row["correct"] is True for row in rows}
+
+        yield answer
+
+
+def _single(state: RunState) -> RunState:
+    """One attempt an item."""
+    plan = state.config.model_copy(update={"evaluation": state.config.evaluation.model_copy(update={"checked": 0})})
+    return replace(state, config=plan)
+
+
+def _cause(player: Player, asked: EvaluationRequested) -> Recorded:
+    return recorded(player.run, asked)
+
+
+def _compared(one: Player, other: Player, found: Outcomes, seed: int, limit: int, wall_s: float) -> ModelsCompared:
+    gained, lost = found.counts()
+    return ModelsCompared(
+        comparison=f"ab-{secrets.token_hex(4)}",
+        first=one.name,
+        second=other.name,
+        split=SPLIT,
+        seed=seed,
+        n=len(found.first),
+        limit=limit,
+        first_correct=sum(found.first.values()),
+        second_correct=sum(found.second.values()),
+        gained=gained,
+        lost=lost,
+        e_value=e_value(gained, lost),
+        winner=winner(gained, lost),
+        first_outcomes="".join(str(int(right)) for right in found.first.values()),
+        second_outcomes="".join(str(int(right)) for right in found.second.values()),
+        wall_s=round(wall_s, 3),
+    )
+
+
+def told(event: ModelsCompared) -> dict[str, Any]:
+    """For people: accuracies with intervals, and the verdict."""
+    first, second = wilson(event.first_correct, event.n), wilson(event.second_correct, event.n)
+    words = {"": "not told apart", "first": f"{event.first} is better", "second": f"{event.second} is better"}
+    return {
+        "tasks": event.n,
+        "first": f"{event.first} {event.first_correct / event.n:.3f} ({first[0]:.3f} to {first[1]:.3f})",
+        "second": f"{event.second} {event.second_correct / event.n:.3f} ({second[0]:.3f} to {second[1]:.3f})",
+        "gained": event.gained,
+        "lost": event.lost,
+        "e_value": event.e_value,
+        "verdict": words[event.winner],
+    }

@@ -1,0 +1,318 @@
+"""Part of the rim: a checkpoint as files that other programs load, and as a model of an Ollama server."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
+
+from agent0.addresses import bare_url
+from agent0.assembly.models.lineage import check_stored, checkpoint
+from agent0.assembly.runtime.providers import provider_of
+from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
+from agent0.settings import ActorConfig, RunConfig
+from events.checkpoints import CheckpointTrained
+from events.experiments import ExperimentStarted
+from events.runs import RunStarted
+from events.values import Artifact
+
+if TYPE_CHECKING:
+    from infra.artifacts import FileArtifacts
+    from infra.log import Log
+    from infra.merging import Lora, Whole
+    from infra.models.ollama_models import OllamaModels
+
+Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
+Way = Literal["auto", "adapter", "merged"]
+NOTE = "served.json"
+"""Beside exported files: what they were made of, and the sha256 of each."""
+ROOM = 1.1
+"""Free space that is asked for, as a multiple of what is written."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A checkpoint with everything that serves it: the adapter read and fitted, the folder of its base."""
+
+    run: str
+    trained: CheckpointTrained
+    adapter: Artifact
+    actor: ActorConfig
+    base: Path
+    data: bytes
+    weights: "Lora | Whole"
+
+    @property
+    def name(self) -> str:
+        """RUN/CHECKPOINT."""
+        return f"{self.run}/{self.trained.checkpoint}"
+
+    @property
+    def whole(self) -> bool:
+        """Whether its adapter stands in the place of its base, and so cannot be served beside it."""
+        from infra.merging import Whole
+
+        return isinstance(self.weights, Whole)
+
+
+async def open_source(log: "Log", artifacts: "FileArtifacts", wanted: str, base: Path | None = None) -> Source:
+    """The checkpoint ``wanted`` (RUN/CHECKPOINT, or the beginning of its adapter's digest) over the base that its run
+    names, or the one in the folder ``base``.
+
+    Raises:
+        NotFoundError: there is none, its adapter was pruned or is gone from the store, or the base is not there.
+        LogError: the adapter's file is damaged.
+        OperationError: it holds no weights, or does not fit the base.
+    """
+    from infra.merging import check_fit, read_adapter
+    from infra.weights import Weights, digest
+
+    told = await checkpoint(log, wanted)
+    trained = told.event
+    assert isinstance(trained, CheckpointTrained)  # noqa: S101 - chosen so
+    if trained.adapter is None:
+        why = "There was nothing to learn from, so its parent was kept."
+        raise OperationError(f"{wanted} has no weights of its own.", why, f"Name {told.run}/{trained.parent}.")
+    actor = await _actor(log, told.run, trained.role)
+    folder = base or _base(actor)
+    if not folder.is_dir():
+        why = f"There is no folder {folder.absolute()}."
+        raise NotFoundError(f"The base {folder} is not here.", why, "Name the folder of the base with --base.")
+    await check_stored(log, artifacts, f"{told.run}/{trained.checkpoint}", trained.adapter)
+    data = artifacts.get(trained.adapter)
+    weights = read_adapter(data)
+    known, found = trained.environment.get("base", ""), digest(folder)
+    if known and known != found:
+        why = f"It was trained on weights with sha256 {known[:12]}…, those in {folder} have {found[:12]}…."
+        raise OperationError("The adapter does not fit this base.", why, "Name the base it was trained on with --base.")
+    check_fit(weights, Weights.of_folder(folder))
+    return Source(told.run, trained, trained.adapter, actor, folder, data, weights)
+
+
+async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
+    """Who played ``role`` in ``run``, or in the run that an experiment looked at."""
+    async for told in log.read(run, ["RunStarted", "ExperimentStarted"]):
+        match told.event:
+            case RunStarted(config=config):
+                held = RunConfig.recorded(config)
+                return held.student if role == "student" else held.teacher
+            case ExperimentStarted(run=source):
+                return await _actor(log, source, role)
+    raise NotFoundError(f"The log has no beginning of run {run}.", fix="Import its archive.")
+
+
+def _base(actor: ActorConfig) -> Path:
+    from infra.models.transformers import check_folder
+
+    place = provider_of(actor).folder
+    if place is None:
+        why = f"Checkpoints of provider {actor.provider} hold no weights that another program could load."
+        raise OperationError("This checkpoint cannot be served.", why, "Take one of a run with tiny or transformers.")
+    folder = place(actor)
+    check_folder(folder)
+    return folder
+
+
+def export(source: Source, form: Format, out: Path, kind: str = "float32") -> dict[str, Any]:
+    """Write ``source`` as files into the folder ``out``: all of them, or none. What was written, with digests.
+
+    ``gguf``: base.gguf and adapter.gguf. ``gguf-merged``: model.gguf. ``merged``: a folder for transformers, in
+    numbers of ``kind``. ``adapter``: a folder for peft; of a full adapter, which peft does not know, its files.
+
+    Raises:
+        OperationError: ``out`` holds something, or the base cannot be written in this form.
+        DependencyError: the disk has no room for it.
+    """
+    from infra.models.served import file_digest
+
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise OperationError(f"{out} is there already.", "It is no empty folder.", "Name another with --out.")
+    with _staged(out, _size(source, form)) as folder:
+        _WRITERS[form](source, folder, kind)
+        told = {**describe(source), "format": form, "numbers": kind if form == "merged" else "float32"}
+        told["files"] = {path.name: file_digest(path) for path in sorted(folder.iterdir())}
+        (folder / NOTE).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    return {**told, "out": str(out)}
+
+
+def describe(source: Source) -> dict[str, Any]:
+    """What serves: by names and digests. ``text``: whether a server that is given text, not token ids, is sure to cut
+    it as the model was taught."""
+    from infra.gguf import split_name
+    from infra.weights import digest
+
+    name, exact = split_name(json.loads((source.base / "tokenizer.json").read_text(encoding="utf-8")))
+    return {
+        "checkpoint": source.name,
+        "role": source.trained.role,
+        "adapter": source.adapter.sha256,
+        "base": {"name": source.base.name, "sha256": digest(source.base)},
+        "text": {"split": name, "exact": exact},
+    }
+
+
+@contextmanager
+def _staged(out: Path, size: int) -> Iterator[Path]:
+    """A folder beside ``out`` that takes its place at the end, and goes where that does not come."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(out.parent).free
+    if free < size * ROOM:
+        why = f"{out.parent} has {free >> 20} MiB, the files need {size >> 20}."
+        raise DependencyError("disk space", why, "Free some, or name another folder with --out.")
+    folder = out.with_name(f".{out.name}.{uuid4().hex}")
+    folder.mkdir()
+    try:
+        yield folder
+        folder.replace(out)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _size(source: Source, form: Format) -> int:
+    from math import prod
+
+    from infra.weights import Weights
+
+    base = Weights.of_folder(source.base)
+    own = len(source.data)
+    return own if form == "adapter" else own + 4 * sum(prod(base.shape(name)) for name in base)
+
+
+def _gguf(source: Source, folder: Path, _: str) -> None:
+    from infra.gguf import write_adapter, write_base
+
+    write_adapter(source.weights, source.base, folder / "adapter.gguf")
+    write_base(source.base, folder / "base.gguf")
+
+
+def _gguf_merged(source: Source, folder: Path, _: str) -> None:
+    from infra.gguf import write_base
+    from infra.merging import merged
+    from infra.weights import Weights
+
+    write_base(source.base, folder / "model.gguf", merged(source.weights, Weights.of_folder(source.base)))
+
+
+def _merged(source: Source, folder: Path, kind: str) -> None:
+    from infra.merging import save_merged
+
+    save_merged(source.base, source.weights, folder, kind)
+
+
+def _adapter(source: Source, folder: Path, _: str) -> None:
+    from infra.models.engine_adapter import files
+
+    for name, content in files(source.data).items():
+        (folder / name).write_bytes(content)
+
+
+_WRITERS: dict[Format, Callable[[Source, Path, str], None]] = {
+    "gguf": _gguf,
+    "gguf-merged": _gguf_merged,
+    "merged": _merged,
+    "adapter": _adapter,
+}
+
+
+def check_files(folder: Path, source: Source) -> dict[str, Any]:
+    """Whether exported files are what they were, and of this checkpoint.
+
+    Raises:
+        NotFoundError: there is no note of an export in ``folder``.
+        LogError: a file is missing or changed, or the files are of another checkpoint.
+    """
+    from infra.models.served import file_digest
+
+    try:
+        told = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+        listed, adapter = dict(told["files"]), str(told["adapter"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        fix = "Name a folder that `agent0 model export` wrote."
+        raise NotFoundError(f"There is no note of an export in {folder}.", f"{error}"[:200], fix) from error
+    again = f"Export it again: agent0 model export {source.name} --format {told.get('format', 'gguf')} --out FOLDER"
+    for name, sha in listed.items():
+        path = folder / Path(name).name
+        if not path.is_file() or file_digest(path) != sha:
+            raise LogError(f"{path} is {'damaged' if path.is_file() else 'missing'}.", "", again)
+    if adapter != source.adapter.sha256:
+        raise LogError(f"The files in {folder} are of another checkpoint.", f"Adapter {adapter[:12]}….", again)
+    return {"folder": str(folder), "files": len(listed), "agree": True}
+
+
+async def push(
+    source: Source, name: str, url: str, way: Way = "auto", *, base: str = "", template: str = "", quantize: str = ""
+) -> dict[str, Any]:
+    """Make ``source`` the model ``name`` of the Ollama server at ``url``; what was sent.
+
+    As an adapter beside its base where the server takes one, else merged; a full adapter always merged. ``base`` is a
+    model that the server has and that this checkpoint was trained on; without it, the base is sent. ``template`` (Go's)
+    and ``quantize`` are passed on.
+
+    Raises:
+        DependencyError: no server, or one that is too old.
+        OperationError: it refuses, its ``base`` has another shape, or a full adapter is to be sent apart.
+    """
+    from infra.merging import not_apart
+    from infra.models.ollama_models import OllamaModels
+
+    if way == "adapter" and source.whole:
+        raise not_apart()
+    server = OllamaModels(url)
+    try:
+        takes = await server.takes_adapters()
+        if way == "adapter" and not takes:
+            why = f"Ollama {await server.version()} at {url} takes no adapters; it did from 0.30 to 0.34.0."
+            raise OperationError("The adapter cannot be sent apart from its base.", why, "Leave --as out, or: merged.")
+        apart = takes and way != "merged" and not source.whole
+        with tempfile.TemporaryDirectory(prefix="agent0-push-") as folder:
+            sent = await _sent(server, source, Path(folder), base if apart else "", apart)
+        await server.create(name, **sent, template=template, quantize=quantize, parameters=_parameters(source))
+        return {"name": name, "server": bare_url(url), "version": await server.version(), **sent, **describe(source)}
+    finally:
+        await server.close()
+
+
+async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str, apart: bool) -> dict[str, Any]:
+    """Files handed over, as /api/create names them."""
+    if not apart:
+        _gguf_merged(source, folder, "")
+        return {"files": {"model.gguf": await server.put(folder / "model.gguf")}}
+    from infra.gguf import write_adapter, write_base
+
+    if base:
+        await _check_base(server, source, base)
+    write_adapter(source.weights, source.base, folder / "adapter.gguf")
+    adapters = {"adapter.gguf": await server.put(folder / "adapter.gguf")}
+    if base:
+        return {"from": base, "adapters": adapters}
+    write_base(source.base, folder / "base.gguf")
+    return {"files": {"base.gguf": await server.put(folder / "base.gguf")}, "adapters": adapters}
+
+
+async def _check_base(server: "OllamaModels", source: Source, base: str) -> None:
+    """Raises OperationError where the server's model ``base`` has another shape than the one that was trained on."""
+    from infra.gguf import ARCHITECTURE, shape
+
+    told = (await server.show(base)).get("model_info") or {}
+    config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
+    ours = {f"{ARCHITECTURE}.{key}": value for key, value in shape(config).items() if isinstance(value, int)}
+    ours.pop(f"{ARCHITECTURE}.context_length")  # a matter of how it is served
+    other = [f"{key} {told[key]}, not {value}" for key, value in ours.items() if key in told and told[key] != value]
+    family = told.get("general.architecture", ARCHITECTURE)
+    if family != ARCHITECTURE or other:
+        why = f"It is {family}: {'; '.join(other[:3]) or 'another family'}."
+        raise OperationError(f"The adapter does not fit {base}.", why, "Name its base, or leave --from out.")
+
+
+def _parameters(source: Source) -> dict[str, Any]:
+    """What keeps the server from its own defaults: context, and where a turn ends."""
+    config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
+    told = json.loads((source.base / "tokenizer_config.json").read_text(encoding="utf-8"))
+    end = told.get("eos_token")
+    end = end.get("content") if isinstance(end, dict) else end
+    window = {"num_ctx": min(int(config["max_position_embeddings"]), source.actor.num_ctx)}
+    return window | ({"stop": [end]} if end else {})

@@ -1,0 +1,141 @@
+"""Part of the rim: is what a server serves what was trained? Files, template and probes, compared with the reference,
+which is the model and its adapter through transformers in float32."""
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent0.addresses import bare_url
+from agent0.assembly.models.export import Source
+from agent0.errors import ConfigError
+from agent0.evaluation.serving_parity import PROBES, TOKENS, Parity, Step, parity, probes
+from agent0.ports import Artifacts, GenerateRequest, Generation, Sampling
+from events.values import Turn
+
+if TYPE_CHECKING:
+    from infra.models.served import Said, Served
+
+
+async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tolerance: float) -> dict[str, Any]:
+    """Everything that tells a served model from the trained one. ``agrees`` is the verdict: the probes within
+    ``tolerance``, or equal texts where the server tells no log-probabilities; and no digest or template that differs.
+
+    Raises:
+        DependencyError, OperationError: no server, or no such model.
+    """
+    asked = probes(PROBES)
+    trained, plain = await reference(source, artifacts, asked)
+    server = await _open(url, name)
+    try:
+        served = [await _written(server, source, one, True) for one in trained]
+        base = [await _written(server, source, one, False) for one in plain]
+        found = {
+            "checkpoint": source.name,
+            "server": f"{server.kind} at {bare_url(url)}",
+            "adapter": await _digest(source, server),
+            "template": await _template(source, server, asked, trained),
+            "probes": _compared(server, trained, served, tolerance),
+            "base": _compared(server, plain, base, tolerance) if all(base) else "told by no such server",
+            "untrained": _compared(server, plain, served, tolerance),
+        }
+    finally:
+        await server.close()
+    return {**found, "tolerance": tolerance, "agrees": _verdict(found)}
+
+
+def _verdict(found: dict[str, Any]) -> bool:
+    """A template or digest that is not told is no disagreement; the probes decide."""
+    told = [found["adapter"], found["template"], found["probes"], found["base"]]
+    return all(one["agree"] is not False for one in told if isinstance(one, dict))
+
+
+async def reference(
+    source: Source, artifacts: Artifacts, asked: Sequence[tuple[Turn, ...]]
+) -> tuple[list[Generation], list[Generation]]:
+    """What the trained model writes greedily after each probe, and what its base does."""
+    from infra.models.transformers import Transformers
+
+    model = Transformers(source.base, artifacts, name="reference")
+    sampling = Sampling(temperature=0.0, max_tokens=TOKENS)
+    try:
+        both = [
+            await asyncio.gather(*(model.generate(GenerateRequest(t, sampling, adapter=adapter)) for t in asked))
+            for adapter in (source.adapter, None)
+        ]
+    finally:
+        await model.close()
+    return both[0], both[1]
+
+
+async def _written(server: "Served", source: Source, one: Generation, adapted: bool) -> "Said | None":
+    from infra.models.served import spelt
+
+    return await server.write(one.prompt_ids, spelt(source.base, one.prompt_ids), TOKENS, adapted)
+
+
+def _compared(
+    server: "Served", expected: Sequence[Generation], served: "Sequence[Said | None]", tolerance: float
+) -> dict[str, Any]:
+    """By log-probability where the server tells them, else by text."""
+    said = [one for one in served if one is not None]
+    texts = sum(one.text.strip() == other.text.strip() for one, other in zip(expected, said, strict=True))
+    if not any(one.steps for one in said):
+        told = "the server tells no log-probabilities; greedy texts were compared"
+        return {"probes": len(said), "same_text": texts, "told": told, "agree": texts == len(said)}
+    by_id = server.kind != "ollama"
+    found: Parity = parity([_steps(one, by_id) for one in expected], [one.steps for one in said])
+    numbers = {"largest": found.largest, "mean": found.mean, "tokens": found.compared, "parted": found.parted}
+    numbers |= {"unseen": found.unseen, "same_text": texts, "probes": len(said)}
+    return {**numbers, "by": "token id" if by_id else "token text", "agree": found.within(tolerance)}
+
+
+def _steps(one: Generation, by_id: bool) -> list[Step]:
+    """Tokens by id; or by text, without the end of the turn, which has none."""
+    if by_id:
+        return [Step(token, logprob) for token, logprob in zip(one.token_ids, one.logprobs, strict=True)]
+    starts = (0, *one.ends[:-1])
+    pieces = [one.text[start:end] for start, end in zip(starts, one.ends, strict=True)]
+    return [Step(piece, logprob) for piece, logprob in zip(pieces, one.logprobs, strict=True) if piece]
+
+
+async def _digest(source: Source, server: "Served") -> dict[str, Any]:
+    """Whether the adapter that the server has is, byte for byte, the one that this checkpoint gives."""
+    from infra.gguf import write_adapter
+    from infra.models.served import file_digest
+
+    found, told = await server.digest()
+    if source.whole:
+        return {"sha256": "", "served": found, "told": "a full adapter is served merged", "agree": None}
+    with tempfile.TemporaryDirectory(prefix="agent0-verify-") as folder:
+        path = Path(folder) / "adapter.gguf"
+        write_adapter(source.weights, source.base, path)
+        ours = file_digest(path)
+    return {"sha256": ours, "served": found, "told": told, "agree": ours == found if found else None}
+
+
+async def _template(
+    source: Source, server: "Served", asked: Sequence[tuple[Turn, ...]], ours: Sequence[Generation]
+) -> dict[str, Any]:
+    from infra.models.served import spelt
+
+    theirs = [await server.rendered(turns) for turns in asked]
+    if None in theirs:
+        return {"agree": None, "told": "the server does not tell what its template makes"}
+    same = [text == spelt(source.base, one.prompt_ids) for text, one in zip(theirs, ours, strict=True)]
+    first = next((str(theirs[n])[:120] for n, one in enumerate(same) if not one), "")
+    return {"agree": all(same), "probes": len(same), **({"differs": first} if first else {})}
+
+
+async def _open(url: str, name: str) -> "Served":
+    from infra.models.ollama_models import OllamaServed
+    from infra.models.served import LlamaServer, kind_of
+
+    if await kind_of(url) != "ollama":
+        return LlamaServer(url)
+    if not name:
+        raise ConfigError(
+            "Which model of Ollama?", f"At {url} there is Ollama, which has many.", "Name it with --name."
+        )
+    return OllamaServed(url, name)

@@ -1,0 +1,182 @@
+"""Part of the rim: a checkpoint sits exams; what they come to is told as events of its run, once each where asked."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.models.ab_test import Player, player
+from agent0.assembly.models.lineage import check_stored
+from agent0.assembly.runtime.app import open_log, open_port, recorded
+from agent0.assembly.validate.curriculum import check_levels
+from agent0.errors import ConfigError
+from agent0.evaluation.protocol import Exam, ExamSet, earlier, forms, forms_of
+from agent0.evaluation.protocol_runner import lines, sit
+from agent0.ports import Artifacts
+from agent0.rollout.student import Conditions
+from agent0.rollout.workspace_store import Scratch
+from agent0.settings import RunConfig, Settings, StudentConfig
+from agent0.tasks.splits import heldout
+from events.checkpoints import StudentExamined
+from events.values import Task
+from handlers.evaluate_checkpoint import FORCED
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+Tell = Callable[[StudentExamined], None]
+_TOOLS = ("tools", "max_turns", "max_calls")
+"""What a student without tools is lent where one is forced on it."""
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """Everything that exams of one student need: its conditions, the sandbox of its verifiers, where answers go."""
+
+    player: Player
+    given: Conditions
+    verifier: Any
+    artifacts: Artifacts
+
+
+async def examine(
+    settings: Settings, asked: Mapping[str, Sequence[Exam]], tell: Tell = lambda _: None, *, once: bool = False
+) -> list[StudentExamined]:
+    """Each of ``asked`` (RUN/CHECKPOINT, RUN/base or a digest) sits its exams, one after the other; each is an event
+    when it is over. ``once``: those that it has sat are only read, and told of no more.
+
+    Raises:
+        NotFoundError: no such checkpoint.
+        OperationError: a teacher's.
+        ConfigError: tasks that there are not.
+    """
+    from infra.artifacts import FileArtifacts
+
+    out, ports, store = [], None, FileArtifacts(settings.home)
+    async with open_log(settings) as log, AsyncExitStack() as stack:
+        for wanted, exams in asked.items():
+            who = await player(log, wanted)
+            sat = await _sat_before(log, who) if once else []
+            known = {exam: one for exam in exams for one in sat if exam.is_that_of(one)}
+            left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
+            if left:
+                await check_stored(log, store, who.name, who.held.adapter)
+            ports = await _ports(settings, stack) if left and ports is None else ports
+            for exam in exams:
+                if ports is None or exam not in left:
+                    out.append(known[exam])
+                    continue
+                out.append(await _sat(log, _seated(who, ports, store), exam, left[exam]))
+                tell(out[-1])
+    return out
+
+
+async def _sat_before(log: "Log", who: Player) -> list[StudentExamined]:
+    told = [one.event async for one in log.read(who.run, ("StudentExamined",))]
+    return [one for one in told if isinstance(one, StudentExamined) and one.checkpoint == who.held.id]
+
+
+def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
+    """Of the families that ``plan`` asks for.
+
+    Raises:
+        ConfigError: levels that none has, or too few tasks.
+    """
+    asked = plan.curriculum
+    check_levels("The exam's levels", exam.levels, asked)
+    try:
+        return heldout(
+            exam.split,
+            exam.n,
+            exam.seed,
+            domains=asked.domains,
+            names=asked.families,
+            levels=exam.levels,
+            beyond=exam.beyond,
+            rule=asked.split_rule,
+            without=forms_of(exam.excluded),
+        )
+    except ValueError as error:
+        raise ConfigError("The exam's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
+
+
+def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
+    """No task of ``sets`` may stand in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``), in whatever wording.
+
+    Raises:
+        ConfigError: one does.
+    """
+    for tasks in sets:
+        own = {task.canonical for task in tasks_of(tasks.exam(), plan)}
+        for name in earlier(tasks):
+            if both := own & forms(name):
+                what = f"{len(both)} of the {len(own)} tasks of the set {tasks.name} were drawn before, for {name}."
+                why = f"One of them is {min(both)}. A claim about new tasks needs tasks that are new."
+                raise ConfigError(
+                    what, why, "Draw it by another seed, without the earlier sets: agent0.evaluation.protocol.DRAWN."
+                )
+
+
+async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
+    from infra.artifacts import FileArtifacts
+
+    artifacts, ports = FileArtifacts(settings.home), {}
+    for name in ("models", "sandbox", "verifier_sandbox", "tool_cache", "web"):
+        ports[name] = await open_port(name, settings, artifacts)
+        if close := getattr(ports[name], "close", None):
+            stack.push_async_callback(close)
+    return ports
+
+
+def _seated(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> Sitting:
+    plan = who.state.config
+    given = Conditions(
+        ports["models"].open(plan.student),
+        plan.student,
+        ports["sandbox"],
+        Scratch(),
+        seed=0,
+        adapter=who.held.adapter,
+        group=who.run,
+        cache=ports["tool_cache"],
+        policy=plan.policy,
+        web=ports["web"],
+    )
+    return Sitting(who, given, ports["verifier_sandbox"], artifacts)
+
+
+async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) -> StudentExamined:
+    began, who = time.monotonic(), sitting.player
+    given = sitting.given
+    if exam.forced_tool:
+        given = replace(given, prefill=FORCED, config=_lent(given.config))
+    found = await sit(tasks, exam, given, sitting.verifier)
+    event = StudentExamined(
+        exam=exam.name,
+        checkpoint=who.held.id,
+        split=exam.split,
+        seed=exam.seed,
+        attempts=exam.attempts,
+        temperature=exam.temperature,
+        forced_tool=exam.forced_tool,
+        right=found.right,
+        majority=found.majority,
+        tokens=found.tokens,
+        wall_s=round(time.monotonic() - began, 3),
+        levels=exam.levels,
+        beyond=exam.beyond,
+        excluded=exam.excluded,
+        answers=await asyncio.to_thread(sitting.artifacts.put, lines(found.answers), "application/jsonl"),
+    )
+    await log.append([recorded(who.run, event)])
+    return event
+
+
+def _lent(config: StudentConfig) -> StudentConfig:
+    """With the usual tools and turns where it has none: a call that nobody carries out would be no control."""
+    if config.tools and config.max_calls:
+        return config
+    usual = StudentConfig()
+    return config.model_copy(update={name: getattr(usual, name) for name in _TOOLS})

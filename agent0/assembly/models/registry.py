@@ -1,0 +1,119 @@
+"""Part of the rim: a person's word on checkpoints, as events; and adapters that are no longer needed."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.models.lineage import check_stored, checkpoint
+from agent0.assembly.replay.forks import state_at
+from agent0.assembly.runtime.app import open_log, recorded
+from agent0.errors import NotFoundError, OperationError
+from agent0.evaluation.checkpoint_registry import check_promotion, kept, promotion, rollback
+from agent0.settings import Settings
+from events.base import Recorded
+from events.checkpoints import CheckpointEvaluated, CheckpointPruned, CheckpointTrained
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+
+async def promote(settings: Settings, wanted: str, reason: str) -> Recorded:
+    """Make ``wanted`` (RUN/CHECKPOINT or digest) its run's student.
+
+    Raises:
+        NotFoundError: no such checkpoint, or its adapter was pruned or is gone.
+        LogError: its adapter is damaged.
+        OperationError: it cannot be, or was never scored.
+    """
+    from infra.artifacts import FileArtifacts
+
+    async with open_log(settings) as log:
+        told = await checkpoint(log, wanted)
+        trained = told.event
+        assert isinstance(trained, CheckpointTrained)  # noqa: S101 - that is what ``checkpoint`` finds
+        state = await state_at(log, told.run)
+        check_promotion(state, trained)
+        await check_stored(log, FileArtifacts(settings.home), f"{told.run}/{trained.checkpoint}", trained.adapter)
+        event = promotion(state, trained, await _accuracy(log, told.run, trained.checkpoint), reason)
+        begun = recorded(told.run, event)
+        await log.append([begun])
+    return begun
+
+
+async def _accuracy(log: "Log", run: str, name: str) -> float:
+    scores = [r.event async for r in log.read(run, ["CheckpointEvaluated"])]
+    found = [
+        one.accuracy
+        for one in scores
+        if isinstance(one, CheckpointEvaluated) and one.checkpoint == name and one.split == "validation"
+    ]
+    if not found:
+        raise OperationError(f"{name} was never scored on validation.", "A promotion says how good it is.")
+    return found[-1]
+
+
+async def go_back(settings: Settings, run: str, to: str, reason: str) -> Recorded:
+    """Make the earlier checkpoint ``to`` the student of ``run`` again.
+
+    Raises:
+        NotFoundError: no such run, or it was never promoted there.
+        OperationError: it is the student already.
+    """
+    async with open_log(settings) as log:
+        begun = recorded(run, rollback(await state_at(log, run), to, reason))
+        await log.append([begun])
+    return begun
+
+
+async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict[str, Any]:
+    """Throw away what a run that is over no longer needs: adapters of students that it did not go on with and that
+    nothing else names. Without ``commit``, only say which.
+
+    Raises:
+        NotFoundError: no such run.
+        OperationError: it is not over.
+    """
+    from infra.artifacts import FileArtifacts
+
+    store = FileArtifacts(settings.home)
+    async with open_log(settings) as log:
+        state = await state_at(log, run)
+        if state.status not in ("finished", "cancelled"):
+            raise OperationError(f"Run {run} is {state.status}.", "It may still need its adapters.", "Prune it later.")
+        needed = {one.adapter.sha256 for one in kept(state) if one.adapter} | await _parents(log, run)
+        gone = [one for one in await _trained(log, run) if one.adapter and one.adapter.sha256 not in needed]
+        left = [one for one in gone if one.adapter and not store.verify(one.adapter)]
+        if commit and left:
+            await log.append([recorded(run, _pruned(one, reason)) for one in left])
+            for one in left:
+                assert one.adapter is not None  # noqa: S101 - chosen so
+                store.remove(one.adapter, time.time())
+    rows = [{"checkpoint": one.checkpoint, "bytes": one.adapter.size if one.adapter else 0} for one in left]
+    return {"run": run, "pruned": rows, "bytes": sum(row["bytes"] for row in rows), "committed": commit}
+
+
+async def _trained(log: "Log", run: str) -> list[CheckpointTrained]:
+    told = [r.event async for r in log.read(run, ["CheckpointTrained"])]
+    return [event for event in told if isinstance(event, CheckpointTrained) and event.role == "student"]
+
+
+async def _parents(log: "Log", run: str) -> set[str]:
+    """Digests that any other run, fork or experiment asked to begin from, and those of the same run's requests."""
+    from events.checkpoints import EvaluationRequested, TrainingRequested
+
+    found: set[str] = set()
+    async for told in log.read("", ["TrainingRequested", "EvaluationRequested", "CheckpointTrained"]):
+        match told.event:
+            case TrainingRequested(parent_adapter=artifact) if artifact:
+                found.add(artifact.sha256)
+            case EvaluationRequested(adapter=artifact) if artifact and told.run != run:
+                found.add(artifact.sha256)
+            case CheckpointTrained(adapter=artifact) if artifact and told.run != run:
+                found.add(artifact.sha256)
+    return found
+
+
+def _pruned(one: CheckpointTrained, reason: str) -> CheckpointPruned:
+    if one.adapter is None:
+        raise NotFoundError(f"{one.checkpoint} has no adapter.")
+    why = reason or "its run did not go on with it"
+    return CheckpointPruned(checkpoint=one.checkpoint, adapter=one.adapter.sha256, size=one.adapter.size, reason=why)

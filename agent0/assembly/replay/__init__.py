@@ -1,0 +1,1 @@
+"""Part of the rim: forks, rescoring, re-verification and retraining of recorded runs."""

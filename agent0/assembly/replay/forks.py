@@ -1,0 +1,264 @@
+"""Part of the rim: any past state of a run, runs that begin there, and whether today's code would decide the same."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.runtime.app import check_names, recorded
+from agent0.assembly.validate.base_model import check_bases
+from agent0.config.loading import amended, config_of, leaves
+from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.provenance.fork_history import ancestry, read_branch, read_whole
+from agent0.run.forking import redone
+from agent0.run.lifecycle import RunState, evolve
+from agent0.settings import RunConfig, Settings
+from events.alarms import EventRedacted
+from events.base import Event, Recorded, effect_id
+from events.runs import RunStarted
+
+if TYPE_CHECKING:
+    from handlers import Handler
+    from infra.log import Log
+
+
+async def state_at(log: "Log", run: str, seq: int = 0) -> RunState:
+    """The state of ``run`` after its last event up to ``seq`` (0: its present end), rebuilt from the beginning.
+
+    Raises:
+        NotFoundError: no such run, or ``seq`` is before its start or beyond the log.
+    """
+    last = await log.last_seq()
+    if not 0 <= seq <= last:
+        raise NotFoundError(f"The log has no event {seq}.", f"It ends at {last}.", "See: agent0 events stats")
+    state: RunState | None = None
+    async with aclosing(read_whole(log, run, seq)) as events:  # type: ignore[type-var]
+        async for told in events:
+            state = evolve(state, told)
+    if state is None or state.run != run:
+        began = await _start(log, run)
+        fix = "See: agent0 run list" if began is None else f"It begins at event {began.seq}."
+        raise NotFoundError(f"There is no run {run!r}{f' at event {seq}' if seq else ''}.", fix=fix)
+    return state
+
+
+async def _start(log: "Log", run: str) -> Recorded | None:
+    async for told in log.read(run, ["RunStarted"]):
+        return told
+    return None
+
+
+async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapping[str, str], name: str) -> Recorded:
+    """The beginning of a run that goes on from ``run`` as of ``seq`` (0: its end), to be appended.
+
+    ``changes`` are settings of a run by dotted key, with or without ``run.`` in front.
+
+    Raises:
+        NotFoundError: no such run or event.
+        ConfigError: a setting that is none or does not fit, or a model that its adapters were not trained on.
+    """
+    first, end = await _start(log, run), await log.last_seq(run)
+    at = seq or end
+    parent = await state_at(log, run, at)
+    assert first is not None and isinstance(first.event, RunStarted)  # noqa: S101 - it has a state
+    if at > end:
+        why = f"It begins at event {first.seq} and ends at event {end}."
+        raise NotFoundError(f"Run {run} cannot be forked at event {at}.", why, "Name one between; --at 0 is its end.")
+    config = amended(parent.config, changes)
+    check_names(config)
+    await check_bases(log, parent, config)
+    plain, digest = config_of(config)
+    title = name or f"{first.event.name} fork"
+    event = first.event.model_copy(
+        update={
+            "name": title,
+            "seed": config.seed,
+            "config": plain,
+            "config_sha": digest,
+            "parent": run,
+            "parent_seq": at,
+            "changes": differing(parent.config, config),
+            "redone": redone(parent, config),
+        }
+    )
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "fork"
+    return recorded(f"{slug}-{secrets.token_hex(3)}", event)
+
+
+async def check_resumed(log: "Log", run: str) -> None:
+    """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since."""
+    async for _ in read_branch(log, run, ["CheckpointTrained"]):
+        state = await state_at(log, run)
+        await check_bases(log, state, state.config)
+        return
+
+
+def differing(before: RunConfig, after: RunConfig) -> dict[str, Any]:
+    """Settings of ``after`` that are not those of ``before``, by dotted key."""
+    old, new = (dict(leaves(config.model_dump(mode="json"))) for config in (before, after))
+    return {key: new[key] for key in sorted(new) if new[key] != old.get(key)}
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """An event that today's code would have written otherwise, or not at all, or one that it would have added."""
+
+    seq: int
+    id: str
+    type: str
+    handler: str
+    recorded: dict[str, Any]
+    today: dict[str, Any]
+
+
+@dataclass
+class _Check:
+    handlers: "Mapping[str, Handler]"
+    state: RunState | None = None
+    expected: "dict[str, tuple[Event, Recorded, str]]" = field(default_factory=dict)
+    spoke: set[str] = field(default_factory=set)
+    """Handlers that told anything: one that is younger than the run said nothing in it."""
+    decisions: int = 0
+
+    async def take(self, told: Recorded) -> Mismatch | None:
+        """The first event that differs."""
+        found = self._compare(told) if told.handler in self.handlers and told.type != "ReactionFailed" else None
+        self.state = evolve(self.state, told)
+        if found is None and self.state is not None:
+            await self._decide(told, self.state)
+        return found
+
+    def _compare(self, told: Recorded) -> Mismatch | None:
+        self.decisions += 1
+        self.spoke.add(told.handler)
+        event, _, _ = self.expected.pop(told.id, (None, None, None))
+        if type(event) is type(told.event) and event.model_dump_json() == told.event.model_dump_json():
+            return None
+        return Mismatch(told.seq, told.id, told.type, told.handler, *_differing(told.event, event))
+
+    async def _decide(self, told: Recorded, state: RunState) -> None:
+        for name, handler in self.handlers.items():
+            if told.type in handler.events:
+                for number, event in enumerate(await handler(told, state, {})):
+                    self.expected[effect_id(told.id, name, number)] = (event, told, name)
+
+
+def _differing(recorded: Event, today: Event | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    was, now = recorded.model_dump(mode="json"), today.model_dump(mode="json") if today else {}
+    keys = [key for key in was if was[key] != now.get(key)]
+    return {key: was[key] for key in keys}, {key: now.get(key) for key in keys if key in now}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """``decisions`` looked at, and the first that today's code would have made otherwise. All those from the event
+    ``redacted`` on (0: there is none) rest on what was taken out of the log, and nobody can tell."""
+
+    decisions: int
+    first: Mismatch | None = None
+    redacted: int = 0
+
+
+async def check_run(log: "Log", run: str) -> Checked:
+    """Every handler that needs no port is asked again for each of its causes, in the state rebuilt from the log.
+
+    Raises:
+        NotFoundError: no such run.
+    """
+    from agent0.assembly.runtime.app import known_handlers
+
+    pure = {name: handler for name, handler in known_handlers().items() if not handler.ports}
+    check = _Check(pure)
+    async with aclosing(read_whole(log, run)) as events:  # type: ignore[type-var]
+        async for told in events:
+            if isinstance(told.event, EventRedacted) and told.event.why != "aside":
+                return Checked(check.decisions, redacted=told.seq)
+            if found := await check.take(told):
+                return Checked(check.decisions, found)
+    if check.state is None or check.state.run != run:
+        raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
+    return Checked(check.decisions, _left_out(check))
+
+
+def _left_out(check: _Check) -> Mismatch | None:
+    """What today's code would have added in a run that came to its end: requests and payments, alarms aside."""
+    state = check.state
+    if state is None or state.status != "finished" or state.failures:
+        return None
+    for id, (event, cause, handler) in check.expected.items():
+        if handler in check.spoke - {"raise_alarm"} and cause.run == state.run and cause.type != "ReactionDropped":
+            return Mismatch(cause.seq, id, type(event).__name__, handler, {}, event.model_dump(mode="json"))
+    return None
+
+
+def told_state(state: RunState) -> dict[str, Any]:
+    """A state for people: where it stands, who plays, what curriculum remembers."""
+    return {
+        "run": state.run,
+        "seq": state.seq,
+        "status": state.status,
+        "phase": state.phase,
+        "iteration": state.iteration,
+        "student": state.student.id,
+        "teacher": state.teacher.id,
+        "candidate": state.candidate.id if state.candidate else None,
+        "promoted": [one.id for one in state.promoted],
+        "tasks": state.task_count,
+        "attempts": state.attempt_count,
+        "open_tasks": sum(not task.done for task in state.tasks.values()),
+        "pending": sorted(state.pending),
+        "failures": sorted(state.failures),
+        "arms": {
+            key: {
+                "closed": round(arm.closed, 3),
+                "solve_rate": round(arm.solved / arm.closed, 3) if arm.closed else None,
+            }
+            for key, arm in sorted(state.arms.items())
+        },
+        "state_sha": state.digest,
+    }
+
+
+async def compare_states(log: "Log", left: str, right: str) -> dict[str, Any]:
+    """Two runs' settings and ends, where they differ, and where they part if one is a fork of the other.
+
+    Raises:
+        NotFoundError: no such run.
+        OperationError: the same run twice.
+    """
+    if left == right:
+        raise OperationError("That is one run.", "It differs from itself in nothing.", "Name two runs.")
+    one, other = await state_at(log, left), await state_at(log, right)
+    paths = [await ancestry(log, run) for run in (left, right)]
+    both = {s.run for s in paths[0]} & {s.run for s in paths[1]}
+    parts = [s.until for path in paths for s in path if s.run in both and s.until]
+    before, after = told_state(one), told_state(other)
+    skipped = ("run", "seq", "arms")
+    return {
+        "left": left,
+        "right": right,
+        "common_until": min(parts, default=0) if both else 0,
+        "settings": {key: [_setting(one, key), value] for key, value in differing(one.config, other.config).items()},
+        "state": {k: [before[k], after[k]] for k in before if k not in skipped and before[k] != after[k]},
+    }
+
+
+def _setting(state: RunState, key: str) -> Any:
+    return dict(leaves(state.config.model_dump(mode="json"))).get(key)
+
+
+def pairs_of(pairs: list[str] | None) -> dict[str, str]:
+    """``KEY=VALUE`` of a command line.
+
+    Raises:
+        ConfigError: one without ``=``.
+    """
+    out = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"{pair!r} is no setting.", fix="Write KEY=VALUE, as in training.student.lr=0.001.")
+        out[key.strip()] = value
+    return out

@@ -1,0 +1,70 @@
+"""Part of the rim: the stored answers of a run's evaluations, judged again in a fresh sandbox."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.runtime.app import open_log, open_port
+from agent0.errors import NotFoundError
+from agent0.experiments.stored_verdicts import differences, stored
+from agent0.settings import Settings
+from events.checkpoints import CheckpointEvaluated, StudentExamined
+from events.values import Artifact
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+
+@dataclass(frozen=True)
+class _Told:
+    """An evaluation whose answers may be stored; ``how``: the protocol, for people."""
+
+    checkpoint: str
+    how: str
+    tasks: int
+    answers: Artifact | None
+
+
+async def rejudge(settings: Settings, wanted: str) -> dict[str, Any]:
+    """Every evaluation of ``wanted`` (RUN or RUN/CHECKPOINT): how many answers were judged again, and which verdicts
+    differ. Nothing is written.
+
+    Raises:
+        NotFoundError: nothing of it was evaluated, or stored answers are not here.
+        LogError: stored answers are damaged or unreadable.
+    """
+    from infra.artifacts import FileArtifacts
+
+    run, _, checkpoint = wanted.partition("/")
+    store = FileArtifacts(settings.home)
+    rows, differing = [], []
+    async with open_log(settings) as log, AsyncExitStack() as stack:
+        found = [one for one in await _told(log, run) if checkpoint in ("", one.checkpoint)]
+        if not found:
+            raise NotFoundError(f"Nothing of {wanted} was evaluated.", fix=f"See: agent0 run show {run}")
+        sandbox = await open_port("verifier_sandbox", settings, store)
+        if close := getattr(sandbox, "close", None):
+            stack.push_async_callback(close)
+        for one in found:
+            row: dict[str, Any] = {"checkpoint": one.checkpoint, "evaluation": one.how, "tasks": one.tasks}
+            if one.answers is None:
+                rows.append({**row, "answers": None, "differ": None})
+                continue
+            held = stored(await asyncio.to_thread(store.get, one.answers))
+            new = [{**row, **asdict(each)} for each in await differences(held, sandbox)]
+            differing += new
+            rows.append({**row, "answers": sum(len(each.answers) for each in held), "differ": len(new)})
+    return {"evaluations": rows, "differences": differing}
+
+
+async def _told(log: "Log", run: str) -> list[_Told]:
+    out = []
+    async for one in log.read(run, ("StudentExamined", "CheckpointEvaluated")):
+        match one.event:
+            case StudentExamined() as event:
+                how = f"{event.exam}, {event.split}, seed {event.seed}"
+                out.append(_Told(event.checkpoint, how, len(event.right), event.answers))
+            case CheckpointEvaluated() as event:
+                out.append(_Told(event.checkpoint, event.evaluation, event.n, event.items))
+    return out

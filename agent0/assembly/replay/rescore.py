@@ -1,0 +1,329 @@
+"""Part of the rim: experiments read a run's past from the log and write what they found under a token of their own."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.runtime.app import open_log, recorded
+from agent0.assembly.runtime.read_models import sound_log
+from agent0.errors import NotFoundError, OperationError
+from agent0.experiments.compare_runs import Side, side_of
+from agent0.experiments.receipt_diff import Receipt, Repaid, digest, experiment_id, start_of, summary, told_id
+from agent0.experiments.rescore import HANDLER, Rescoring, Trouble
+from agent0.provenance.fork_history import read_branch, read_whole
+from agent0.rewards.assign import effective
+from agent0.settings import RewardConfig, RunConfig, Settings
+from agent0.verification.human_review import verdicts_of
+from events.alarms import EventRedacted, ReactionDropped, ReactionFailed, ReactionRetried
+from events.base import Event, Recorded
+from events.benchmarks import TaskReviewed
+from events.experiments import PREFIX, ExperimentFinished, ExperimentStarted, RecomputeFailed
+from events.runs import RunStarted
+from events.tasks import ResultVerified, RewardAssigned
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+PART = 500
+"""Events that land together, all or none."""
+_FAILED = (ReactionFailed, ReactionRetried, ReactionDropped)
+REVIEWS = "reviews"
+"""The name that stands for what persons decided (``agent0 task review``)."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Events read of all, and the time that took (seconds)."""
+
+    done: int
+    all: int
+    wall_s: float
+
+    @property
+    def left_s(self) -> float:
+        """At the rate so far."""
+        return self.wall_s / self.done * (self.all - self.done) if self.done else 0.0
+
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Rescore:
+    """What is asked: rewards of ``run`` under ``policy`` (None: its own), verdicts of an earlier experiment instead of
+    the run's where one is named, or those of persons (``REVIEWS``)."""
+
+    run: str
+    name: str
+    policy: RewardConfig | None
+    verdicts: str = ""
+    commit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    """The ``number``-th receipt that follows from the event ``cause``."""
+
+    cause: str
+    number: int
+    receipt: Receipt
+
+
+@dataclass
+class _Found:
+    """What reading gave: pairs by the id of the run's own receipt."""
+
+    until: int
+    before: dict[str, Receipt] = field(default_factory=dict)
+    after: dict[str, _Computed] = field(default_factory=dict)
+    troubles: list[Trouble] = field(default_factory=list)
+    given_up: set[str] = field(default_factory=set)
+    read: int = 0
+    redacted: int = 0
+    finished: bool = False
+
+    def pairs(self) -> list[Repaid]:
+        """Side by side. What was given up, or had not landed yet when a run was stopped, has no counterpart."""
+        out = [Repaid(self.before[id], found.receipt) for id, found in self.after.items() if id in self.before]
+        out += [Repaid(None, f.receipt) for id, f in self.after.items() if id not in self.before and self.due(f)]
+        return out + [Repaid(old, None) for id, old in self.before.items() if id not in self.after]
+
+    def due(self, found: _Computed) -> bool:
+        return self.finished and found.cause not in self.given_up
+
+    def stands(self, id: str, reward: RewardAssigned) -> None:
+        """A stored receipt. Where it is what was computed, one copy is kept of both."""
+        stored, computed = Receipt.of(reward), self.after.get(id)
+        self.before[id] = computed.receipt if computed and computed.receipt == stored else stored
+
+
+async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _: None) -> dict[str, Any]:
+    """Recompute, compare and, where asked to, write down what ``asked.run`` would have been paid.
+
+    Raises:
+        NotFoundError: no such run, or no such experiment's verdicts.
+        OperationError: an experiment of this name asked something else.
+    """
+    name = experiment_id(asked.name)
+    async with open_log(settings) if asked.commit else sound_log(settings) as log:
+        begun = await begun_as(log, name)
+        start = _start(asked, await run_config(log, asked.run), await extent(log, asked.run, begun))
+        if asked.commit:
+            check_same(name, begun, start)
+        verdicts = await verdicts_of_source(log, asked.run, asked.verdicts)
+        found = await _recompute(log, asked, verdicts, start.until, tell)
+        told = {
+            "experiment": name,
+            "run": asked.run,
+            "until": found.until,
+            "events": found.read,
+            **summary(found.pairs()),
+            "failed": len(found.troubles),
+            "redacted": found.redacted,
+            "committed": False,
+        }
+        if asked.commit:
+            await _commit(log, name, start, found, told)
+    return told
+
+
+def _start(asked: Rescore, plan: RunConfig, until: int) -> ExperimentStarted:
+    policy = {**effective(asked.policy, plan.rewards).model_dump(mode="json"), "verdicts": asked.verdicts}
+    return start_of("rescore", asked.name, asked.run, until, policy)
+
+
+async def run_config(log: "Log", run: str) -> RunConfig:
+    """The settings that ``run`` began with.
+
+    Raises:
+        NotFoundError: no such run.
+    """
+    async for told in log.read(run, ["RunStarted"]):
+        if isinstance(told.event, RunStarted):
+            return RunConfig.recorded(told.event.config)
+    raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
+
+
+async def extent(log: "Log", run: str, begun: ExperimentStarted | None) -> int:
+    """How far an experiment on ``run`` looks: as far as it did when it began, else to the run's present end."""
+    return begun.until if begun is not None and begun.run == run else await log.last_seq(run)
+
+
+def check_same(name: str, begun: ExperimentStarted | None, start: ExperimentStarted) -> None:
+    """Raises OperationError where the experiment of this name asked something else than ``start``."""
+    if begun is not None and begun != start:
+        why = f"It is a {begun.kind} of {begun.source}." if begun.source != start.source else "Its rules were others."
+        raise OperationError(f"Experiment {name} asked something else.", why, "Choose another name.")
+
+
+async def _recompute(
+    log: "Log", asked: Rescore, verdicts: Mapping[str, ResultVerified], until: int, tell: Tell
+) -> _Found:
+    found, began, first = _Found(until), monotonic(), 0
+    fold = Rescoring(asked.policy, verdicts)
+    async with aclosing(read_whole(log, asked.run, found.until)) as events:  # type: ignore[type-var]
+        async for told in events:
+            _take(found, fold, told, asked.run)
+            found.read += 1
+            first = first or told.seq
+            if found.read % 2000 == 0:
+                tell(Progress(told.seq - first + 1, until - first + 1, monotonic() - began))
+    found.finished = fold.state is not None and fold.state.status == "finished"
+    tell(Progress(until - first + 1, until - first + 1, monotonic() - began))
+    return found
+
+
+def _take(found: _Found, fold: Rescoring, told: Recorded, run: str) -> None:
+    """A fork's past was paid in its parent: it is folded, and not told again."""
+    paid = fold.take(told)
+    if isinstance(told.event, EventRedacted) and told.event.why != "aside":
+        found.redacted += 1
+        found.after.pop(told.id, None)  # a receipt that was forgotten is not told again
+    if told.run != run:
+        return
+    if isinstance(told.event, RewardAssigned):
+        found.stands(told.id, told.event)
+    elif isinstance(told.event, _FAILED) and told.event.failed_handler == HANDLER:
+        found.given_up.add(told.event.cause_id)
+    for each in paid:
+        if isinstance(each, Trouble):
+            found.troubles.append(each)
+        else:
+            found.after[each.id] = _Computed(each.cause.id, each.number, Receipt.of(each.reward))
+
+
+async def verdicts_of_source(log: "Log", run: str, source: str) -> dict[str, ResultVerified]:
+    """By attempt of ``run``, what a finished experiment decided, or what persons did (``REVIEWS``); nothing where no
+    source is named.
+
+    Raises:
+        NotFoundError: there is no such finished experiment.
+        OperationError: it decided nothing, or about another run.
+    """
+    if not source:
+        return {}
+    if source == REVIEWS:
+        told = [r.event async for r in log.read(run, ["TaskReviewed"])]
+        return verdicts_of(event for event in told if isinstance(event, TaskReviewed))
+    events = [r.event async for r in log.read(experiment_id(source))]
+    begun = next((event for event in events if isinstance(event, ExperimentStarted)), None)
+    finished = any(isinstance(event, ExperimentFinished) for event in events)
+    if begun is None or not finished:
+        raise NotFoundError(f"There is no finished experiment {source!r}.", fix="See: agent0 experiment list")
+    if begun.kind != "reverify" or begun.run != run:
+        why = f"It is a {begun.kind} of {begun.run}."
+        raise OperationError(f"Experiment {source} holds no verdicts of {run}.", why, "See: agent0 experiment list")
+    return {event.attempt: event for event in events if isinstance(event, ResultVerified)}
+
+
+async def begun_as(log: "Log", experiment: str) -> ExperimentStarted | None:
+    """What the experiment asked when it began, None where it has not."""
+    async for told in log.read(experiment, ["ExperimentStarted"]):
+        if isinstance(told.event, ExperimentStarted):
+            return told.event
+    return None
+
+
+async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found, told: dict[str, Any]) -> None:
+    """Write what is not written yet; the closing event comes last, and everything before it is nobody's truth."""
+    rewards = [each for id, each in found.after.items() if id in found.before or found.due(each)]
+    end = ExperimentFinished(
+        kind="rescore",
+        events=len(rewards),
+        failed=len(found.troubles),
+        sha256=digest(each.receipt.reward for each in rewards),
+        summary=numbers(told),
+    )
+    first, last = named(name, start, told_id(name, "start", 0)), named(name, end, told_id(name, "end", 0))
+    paid = (named(name, e.receipt.reward, told_id(name, e.cause, e.number), e.cause) for e in rewards)
+    failed = (named(name, _failed(e), told_id(name, e.cause.id, 99 + e.number), e.cause.id) for e in found.troubles)
+    known = {r.id async for r in log.read(name)}
+    await append_new(log, chain([first], paid, failed, [last]), known)
+    told["committed"] = True
+
+
+async def append_new(log: "Log", events: Iterable[Recorded], known: set[str]) -> None:
+    """What is not stored yet, in parts that land all or none."""
+    left = (each for each in events if each.id not in known)
+    while part := list(islice(left, PART)):
+        await log.append(part)
+
+
+def named(experiment: str, event: Event, id: str, cause: str = "") -> Recorded:
+    """``event`` as what ``experiment`` says, under an ``id`` that is the same however often it is said."""
+    return recorded(experiment, event).model_copy(update={"id": id, "cause": cause})
+
+
+def _failed(trouble: Trouble) -> RecomputeFailed:
+    cause = trouble.cause
+    return RecomputeFailed(
+        task=trouble.task,
+        attempt=trouble.attempt,
+        cause_id=cause.id,
+        cause_seq=cause.seq,
+        what="reward",
+        error=trouble.error,
+        message=trouble.message,
+    )
+
+
+def numbers(told: Mapping[str, Any]) -> dict[str, float]:
+    """Of a summary, what is a number, by dotted name."""
+    out: dict[str, float] = {}
+    for key, value in told.items():
+        if isinstance(value, Mapping):
+            out |= {f"{key}.{name}": number for name, number in numbers(value).items()}
+        elif isinstance(value, int | float):
+            out[key] = float(value)
+    return out
+
+
+async def gather(settings: Settings, names: Sequence[str]) -> list[Side]:
+    """What stands side by side, in this order. An experiment that only paid shares its run's scores and cost.
+
+    Raises:
+        NotFoundError: no such run or experiment.
+        OperationError: an experiment is unfinished.
+    """
+    async with sound_log(settings) as log:
+        return [side_of(name, await _of(log, name)) for name in names]
+
+
+async def _of(log: "Log", name: str) -> list[Recorded]:
+    token = name if await log.last_seq(name) else experiment_id(name)
+    events = [r async for r in log.read(token)]
+    started = next((r.event for r in events if isinstance(r.event, ExperimentStarted)), None)
+    if not events or (started is None and not any(isinstance(r.event, RunStarted) for r in events)):
+        raise NotFoundError(f"There is no run or experiment {name!r}.", fix="See: agent0 experiment list")
+    if started is None:
+        return [r async for r in read_branch(log, token)]
+    if not any(isinstance(r.event, ExperimentFinished) for r in events):
+        raise OperationError(f"Experiment {name} is unfinished.", "It counts from its closing event.")
+    return [*await _behind(log, started), *events]
+
+
+async def _behind(log: "Log", started: ExperimentStarted) -> list[Recorded]:
+    """What an experiment shares with others: of a training the receipts that it went by, of any other one everything
+    of its run but what it says itself."""
+    if started.kind != "retrain":
+        own = RewardAssigned if started.kind == "rescore" else ResultVerified
+        return [r async for r in read_branch(log, started.run) if not isinstance(r.event, own)]
+    _, paid = await behind_training(log, started)
+    return [r async for r in read_branch(log, paid, ["RewardAssigned"])]
+
+
+async def behind_training(log: "Log", started: ExperimentStarted) -> tuple[ExperimentStarted | None, str]:
+    """Whose receipts a training goes by: the experiment that paid them (None: the run itself), and its token. A
+    training from another training goes by what that one went by."""
+    while (begun := await experiment_of(log, started.source)) and begun.kind == "retrain":
+        started = begun
+    return (begun, experiment_id(started.source)) if begun else (None, started.run)
+
+
+async def experiment_of(log: "Log", source: str) -> ExperimentStarted | None:
+    """How the experiment ``source`` began; None where that names a run, or nothing."""
+    is_run = not source.startswith(PREFIX) and await log.last_seq(source)
+    return None if is_run else await begun_as(log, experiment_id(source))

@@ -1,0 +1,307 @@
+"""Part of the rim: new checkpoints from stored trajectories. No task is asked and no attempt is made again."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.replay.forks import state_at
+from agent0.assembly.replay.rescore import (
+    append_new,
+    begun_as,
+    behind_training,
+    check_same,
+    experiment_of,
+    named,
+    verdicts_of_source,
+)
+from agent0.assembly.runtime.app import check_names, known_handlers, open_log, open_port
+from agent0.assembly.validate.base_model import check_trained_on
+from agent0.config.loading import amended, config_of
+from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.experiments.receipt_diff import experiment_id, told_id
+from agent0.experiments.substitution import Deed, Substituted
+from agent0.provenance.fork_history import Branches
+from agent0.run.lifecycle import RunState
+from agent0.settings import RunConfig, Settings
+from agent0.training.manifest import canonical
+from agent0.training.pipeline import make_checkpoint
+from events.base import Event, Recorded, sha256
+from events.checkpoints import CheckpointEvaluated, CheckpointTrained, EvaluationRequested, TrainingRequested
+from events.experiments import ExperimentFinished, ExperimentStarted
+from events.tasks import ResultVerified, RewardAssigned, TaskRequested
+from events.values import Artifact, Role
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+BASE = "base"
+_WRITTEN: Mapping[Role, str] = {"student": "TaskAttempted", "teacher": "TaskProposed"}
+"""What a role is trained on."""
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Retrain:
+    """What is asked: the checkpoints of ``source`` (a run or an experiment) once more, from its rewards, with
+    ``changes`` of the run's settings and without the tasks ``purged``. ``evaluate``: score each on validation."""
+
+    source: str
+    name: str
+    changes: Mapping[str, str] = field(default_factory=dict)
+    purged: tuple[str, ...] = ()
+    roles: tuple[Role, ...] = ("student",)
+    evaluate: bool = True
+
+
+@dataclass
+class _Past:
+    """What was stored: requests in order, and what stands for the run's own rewards and verdicts."""
+
+    run: str
+    state: RunState
+    requests: list[Recorded]
+    rewards: dict[Deed, RewardAssigned]
+    verdicts: dict[str, ResultVerified]
+    purged: tuple[str, ...]
+
+
+@dataclass
+class _Work:
+    """One training experiment under way: what it has told, what it made of which parent, and the ports it opened."""
+
+    log: "Log"
+    name: str
+    past: _Past
+    plan: RunConfig
+    held: list[Recorded]
+    settings: Settings
+    stack: AsyncExitStack
+    ports: dict[str, Any] = field(default_factory=dict)
+    made: dict[str, Artifact | None] = field(default_factory=lambda: {BASE: None})
+
+    @property
+    def history(self) -> Substituted:
+        """The past that is trained on."""
+        past = self.past
+        return Substituted(Branches(self.log), past.rewards, past.verdicts, frozenset(past.purged))
+
+    async def open(self, *names: str) -> None:
+        """Those ports, as far as they are not open yet: a sandbox takes seconds, and only scores need one."""
+        for name in names:
+            if name not in self.ports:
+                self.ports[name] = await open_port(name, self.settings, self.ports["artifacts"])
+                if close := getattr(self.ports[name], "close", None):
+                    self.stack.push_async_callback(close)
+
+    async def tell(self, events: Sequence[tuple[Event, str]]) -> None:
+        """Write down (event, id) that are not written yet, all or none."""
+        await append_new(self.log, [named(self.name, event, id) for event, id in events], {r.id for r in self.held})
+
+
+async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: None) -> dict[str, Any]:
+    """Train and write down, checkpoint by checkpoint; killed, the same command goes on with the next.
+
+    Raises:
+        NotFoundError: no such run, experiment or task, or an artifact that would be trained on is gone.
+        ConfigError: the base that the run was trained on is not here any more.
+        OperationError: the experiment is unfinished, nothing was ever trained, or the name asked something else.
+    """
+    from infra.artifacts import FileArtifacts
+
+    name = experiment_id(asked.name)
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(open_log(settings))
+        past = await _past(log, asked)
+        plan = amended(past.state.config, asked.changes)
+        check_names(plan)
+        if _models(plan) == _models(past.state.config):
+            await check_trained_on(log, past.run, asked.roles, plan)
+        start = _start(name, asked, past, plan)
+        check_same(name, await begun_as(log, name), start)
+        work = _Work(log, name, past, plan, [r async for r in log.read(name)], settings, stack)
+        work.ports["artifacts"] = FileArtifacts(settings.home)
+        await _check_artifacts(work, asked.roles)
+        await work.open("trainers")
+        await work.tell([(start, told_id(name, "start", 0))])
+        trained = await _train(work, asked.evaluate, tell)
+        await work.tell([(_end(trained), told_id(name, "end", 0))])
+    return {
+        "experiment": name,
+        "run": past.run,
+        "checkpoints": [
+            {"checkpoint": t.checkpoint, "adapter": t.adapter.sha256 if t.adapter else None, "samples": t.samples}
+            for t in trained
+        ],
+    }
+
+
+def _models(plan: RunConfig) -> list[tuple[str, str]]:
+    return [(actor.provider, actor.model) for actor in (plan.student, plan.teacher)]
+
+
+def _end(trained: Sequence[CheckpointTrained]) -> ExperimentFinished:
+    made = [[t.checkpoint, t.adapter.sha256 if t.adapter else ""] for t in trained]
+    samples = {f"{t.checkpoint}.samples": float(t.samples) for t in trained}
+    return ExperimentFinished(kind="retrain", events=len(trained), sha256=sha256(canonical(made)), summary=samples)
+
+
+async def _past(log: "Log", asked: Retrain) -> _Past:
+    run, rewards, verdicts, purged = await _source(log, asked)
+    state = await state_at(log, run)
+    history = Branches(log)
+    types = ["TrainingRequested", "TaskRequested"]
+    events = [r async for r in history.read(run, types)]
+    known = {r.task for r in events if isinstance(r.event, TaskRequested)}
+    for task in purged:
+        if task not in known:
+            raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"See: agent0 task list {run}")
+    requests = [r for r in events if isinstance(r.event, TrainingRequested) and r.event.role in asked.roles]
+    if not requests:
+        raise OperationError(f"Run {run} never trained a {' or a '.join(asked.roles)}.", "There is nothing to repeat.")
+    return _Past(run, state, requests, rewards, verdicts, purged)
+
+
+async def _source(
+    log: "Log", asked: Retrain
+) -> tuple[str, dict[Deed, RewardAssigned], dict[str, ResultVerified], tuple[str, ...]]:
+    """The run, what stands for its receipts and verdicts, and the tasks left out: by a training gone on from, too."""
+    begun = await experiment_of(log, asked.source)
+    if begun is None:
+        return asked.source, {}, {}, asked.purged
+    purged = tuple(dict.fromkeys((*begun.purged, *asked.purged)))
+    payer, token = await behind_training(log, begun) if begun.kind == "retrain" else (begun, experiment_id(begun.name))
+    for one in (begun, payer):
+        await _check_finished(log, one)
+    if payer is None:
+        return begun.run, {}, {}, purged
+    if payer.kind == "reverify":
+        why, fix = (
+            "It decided and paid nothing.",
+            f"First: agent0 experiment rescore {payer.run} --verdicts {payer.name}",
+        )
+        raise OperationError(f"Experiment {payer.name} has no rewards.", why, f"{fix} --name NAME --commit")
+    told = [r.event async for r in log.read(token, ["RewardAssigned"])]
+    rewards: dict[Deed, RewardAssigned] = {
+        (e.task, e.attempt, e.role): e for e in told if isinstance(e, RewardAssigned)
+    }
+    return begun.run, rewards, await verdicts_of_source(log, begun.run, payer.policy.get("verdicts", "")), purged
+
+
+async def _check_finished(log: "Log", begun: ExperimentStarted | None) -> None:
+    if begun is None:
+        return
+    async for _ in log.read(experiment_id(begun.name), ["ExperimentFinished"]):
+        return
+    fix = "Run the command that began it again: it goes on."
+    raise OperationError(f"Experiment {begun.name} is unfinished.", "It counts from its closing event.", fix)
+
+
+def _start(name: str, asked: Retrain, past: _Past, plan: RunConfig) -> ExperimentStarted:
+    plain, digest = config_of(plan)
+    return ExperimentStarted(
+        name=asked.name,
+        kind="retrain",
+        source=asked.source,
+        run=past.run,
+        until=max(request.seq for request in past.requests),
+        policy={"training": plain["training"], "roles": list(asked.roles), "evaluate": asked.evaluate},
+        policy_sha=digest,
+        purged=past.purged,
+    )
+
+
+async def _check_artifacts(work: _Work, roles: Sequence[Role]) -> None:
+    """Whatever will be trained on or from is there and whole, before anything is written."""
+    past, store = work.past, work.ports["artifacts"]
+    wanted: dict[Artifact, str] = {}
+    asked = [r.event for r in past.requests if isinstance(r.event, TrainingRequested)]
+    known = {f"{request.role}/{request.checkpoint}" for request in asked}
+    for request in asked:
+        if request.parent_adapter and f"{request.role}/{request.parent}" not in known and request.parent != BASE:
+            wanted[request.parent_adapter] = f"the adapter of {request.parent}"
+    first = min(min(request.after, request.replay_after) for request in asked)
+    types = [_WRITTEN[role] for role in roles]
+    async for told in work.history.read(past.run, types, after=first, until=max(request.until for request in asked)):
+        if artifact := getattr(told.event, "trajectory_artifact", None):
+            wanted[artifact] = f"the trajectory of {told.task if told.attempt == '-' else told.attempt}"
+    for artifact, what in wanted.items():
+        if problem := await asyncio.to_thread(store.verify, artifact):
+            why = f"Artifact {artifact.sha256} is {problem}; it is {what}."
+            fix = "Copy artifacts/ of the machine that wrote it, or leave that task out: --purge TASK."
+            raise NotFoundError(f"Run {past.run} cannot be trained again.", why, fix)
+
+
+async def _train(work: _Work, evaluate: bool, tell: Tell) -> list[CheckpointTrained]:
+    """One request after the other: each goes on from what was made of its parent's."""
+    out: list[CheckpointTrained] = []
+    for told in work.past.requests:
+        request = told.event
+        assert isinstance(request, TrainingRequested)  # noqa: S101 - chosen so
+        tell(f"{request.checkpoint} from {request.parent}")
+        parent = _parent_adapter(work.made, request)
+        done = _done(work.held, request.checkpoint) or await _checkpoint(work, told.id, request, parent)
+        work.made[f"{request.role}/{request.checkpoint}"] = done.adapter or parent
+        out.append(done)
+        if evaluate and request.role == "student":
+            await _evaluate(work, done)
+    return out
+
+
+async def _checkpoint(
+    work: _Work, cause: str, request: TrainingRequested, parent: Artifact | None
+) -> CheckpointTrained:
+    again = request.model_copy(update={"parent_adapter": parent})
+    trainers, artifacts = work.ports["trainers"], work.ports["artifacts"]
+    events = await make_checkpoint(again, work.past.run, work.plan, trainers, work.history, artifacts)
+    await work.tell([(event, told_id(work.name, cause, number)) for number, event in enumerate(events)])
+    return next(event for event in events if isinstance(event, CheckpointTrained))
+
+
+def _parent_adapter(made: Mapping[str, Artifact | None], request: TrainingRequested) -> Artifact | None:
+    """What was made of the parent; a parent from before the branch keeps its own adapter."""
+    key = f"{request.role}/{request.parent}"
+    return made.get(key, None if request.parent == BASE else request.parent_adapter)
+
+
+def _done(held: list[Recorded], checkpoint: str) -> CheckpointTrained | None:
+    for told in held:
+        if isinstance(told.event, CheckpointTrained) and told.event.checkpoint == checkpoint:
+            return told.event
+    return None
+
+
+async def _evaluate(work: _Work, trained: CheckpointTrained) -> None:
+    """On the validation tasks of the run, as the run scored its own."""
+    if any(isinstance(r.event, CheckpointEvaluated) and r.event.checkpoint == trained.checkpoint for r in work.held):
+        return
+    request = EvaluationRequested(
+        evaluation=f"{trained.checkpoint}-validation",
+        checkpoint=trained.checkpoint,
+        adapter=work.made[f"student/{trained.checkpoint}"],
+        iteration=trained.iteration,
+        split="validation",
+        n=work.plan.evaluation.validation,
+        seed=work.plan.evaluation.seed,
+        state_sha="",
+    )
+    handler = known_handlers(["evaluate_checkpoint"])["evaluate_checkpoint"]
+    await work.open(*handler.ports)
+    key = str({"checkpoint": trained.checkpoint, "split": "validation"})
+    cause = named(work.name, request, told_id(work.name, key, 0))
+    events = await handler(cause, replace(work.past.state, config=work.plan), work.ports)
+    await work.tell([(event, told_id(work.name, key, number + 1)) for number, event in enumerate(events)])
+
+
+def roles_of(text: str) -> tuple[Role, ...]:
+    """``student``, ``teacher`` or both, comma-separated.
+
+    Raises:
+        ConfigError: anything else.
+    """
+    known: dict[str, Role] = {"student": "student", "teacher": "teacher"}
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names or any(name not in known for name in names):
+        raise ConfigError(f"{text!r} names no roles.", fix="Say student, teacher, or student,teacher.")
+    return tuple(known[name] for name in dict.fromkeys(names))

@@ -1,0 +1,350 @@
+"""Part of the rim: a run's attempts judged again in fresh sandboxes, by today's verifiers or under other settings. What
+a judge model said is read from the log; no model is called."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.replay.rescore import (
+    PART,
+    Progress,
+    Tell,
+    begun_as,
+    check_same,
+    extent,
+    named,
+    numbers,
+    run_config,
+)
+from agent0.assembly.runtime.app import check_names, known_handlers, open_log, open_port
+from agent0.config.loading import amended, config_of
+from agent0.errors import Agent0Error, ConfigError
+from agent0.experiments.receipt_diff import digest, experiment_id, start_of, told_id
+from agent0.experiments.verdict_diff import Redecided, difference, heard
+from agent0.ports import Sandbox
+from agent0.provenance.fork_history import read_whole
+from agent0.run.lifecycle import RunState, evolve
+from agent0.settings import RunConfig, Settings, VerificationConfig
+from agent0.verification.verdicts import DECIDING, HANDLER, looked_at, task_of, verdicts
+from events.base import Event, Recorded
+from events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
+from events.runs import RunFinished
+from events.tasks import ResultVerified
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+SECTION = "verification."
+OFTEN_S = 2.0
+"""Between two words on how far it is."""
+
+
+@dataclass(frozen=True)
+class Reverify:
+    """What is asked: verdicts of ``run`` once more, with ``changes`` of its verification settings (dotted key ->
+    text)."""
+
+    run: str
+    name: str
+    changes: Mapping[str, str] = field(default_factory=dict)
+    commit: bool = False
+
+
+@dataclass
+class _Stored:
+    """What the run itself told: verdicts of its verifiers by attempt, causes at which these gave up, its end."""
+
+    verdicts: dict[str, ResultVerified] = field(default_factory=dict)
+    given_up: set[str] = field(default_factory=set)
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class _Case:
+    """An event at which something is decided, with the state just after it."""
+
+    cause: Recorded
+    state: RunState
+
+    @property
+    def family(self) -> str:
+        """Of the task."""
+        held = self.state.tasks[task_of(self.cause.event)]
+        return held.proposal.family if held.proposal else held.family
+
+
+@dataclass
+class _Work:
+    """What deciding needs. ``held``: what the experiment has told already, by cause."""
+
+    name: str
+    rules: VerificationConfig
+    sandbox: Sandbox
+    stored: _Stored
+    held: Mapping[str, Sequence[Event]]
+
+    def wanted(self, case: _Case) -> bool:
+        """Whether something is decided there: in the run something was, or should have been."""
+        attempts = looked_at(case.cause.event, case.state, self.rules)
+        due = self.stored.finished and case.cause.id not in self.stored.given_up
+        return any((due or name in self.stored.verdicts) and not a.settled for name, a in attempts.items())
+
+    async def decide(self, case: _Case) -> Sequence[Event]:
+        """Verdicts, or an event for each attempt that has none because its verifier raised.
+
+        Raises:
+            Agent0Error: the sandbox is away; nothing is wrong with the attempt.
+        """
+        if case.cause.id in self.held:
+            return self.held[case.cause.id]
+        event, state = case.cause.event, case.state
+        ask = heard(state.tasks[task_of(event)], self.stored.verdicts) if self.rules.judge.provider else None
+        try:
+            return await verdicts(event, state, self.sandbox, ask, self.rules)
+        except Exception as error:  # a verifier is anybody's code: one old event must not end the rest
+            if isinstance(error, Agent0Error) and error.kind.retryable:
+                raise
+            return self._failed(case, error)
+
+    def _failed(self, case: _Case, error: Exception) -> list[Event]:
+        attempts = looked_at(case.cause.event, case.state, self.rules)
+        facts = {"task": task_of(case.cause.event), "cause_id": case.cause.id, "cause_seq": case.cause.seq}
+        told = {"what": "verdict", "error": type(error).__name__, "message": str(error)[:500]}
+        open_ones = [name for name, attempt in attempts.items() if not attempt.settled]
+        return [RecomputeFailed.model_validate({**facts, **told, "attempt": name}) for name in open_ones]
+
+    def told(self, case: _Case, events: Sequence[Event]) -> list[Recorded]:
+        """As they are written down, each under an id that follows from its cause."""
+        cause = case.cause.id
+        ids = (told_id(self.name, cause, number) for number in range(len(events)))
+        return [named(self.name, event, id, cause) for event, id in zip(events, ids, strict=True)]
+
+
+@dataclass
+class _Found:
+    """What deciding gave, in the order of the causes."""
+
+    events: list[Event] = field(default_factory=list)
+    families: dict[str, str] = field(default_factory=dict)
+    read: int = 0
+
+    @property
+    def verdicts(self) -> list[ResultVerified]:
+        return [event for event in self.events if isinstance(event, ResultVerified)]
+
+    def pairs(self, before: Mapping[str, ResultVerified]) -> list[Redecided]:
+        """Beside what the run told; what it told and nobody could decide again comes last."""
+        after = {event.attempt: event for event in self.verdicts}
+        found = [Redecided(before.get(name), event, self.families[event.task]) for name, event in after.items()]
+        lost = [old for name, old in before.items() if name not in after]
+        return [*found, *(Redecided(old, None, self.families.get(old.task, "")) for old in lost)]
+
+
+async def reverify(settings: Settings, asked: Reverify, tell: Tell = lambda _: None) -> dict[str, Any]:
+    """Decide again, compare and, where asked to, write down verdict by verdict; killed, the same command goes on.
+
+    Raises:
+        NotFoundError: no such run.
+        ConfigError: settings that decide nothing about what was logged.
+        SandboxUnavailableError: verifiers have nothing to run programs in.
+        OperationError: an experiment of this name asked something else.
+    """
+    from infra.artifacts import FileArtifacts
+
+    name = experiment_id(asked.name)
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(open_log(settings))
+        own = await run_config(log, asked.run)
+        plan = planned(own, asked.changes)
+        begun = await begun_as(log, name) if asked.commit else None
+        start = _start(asked, plan, await extent(log, asked.run, begun))
+        check_same(name, begun, start)
+        sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
+        stack.push_async_callback(sandbox.close)
+        stored = await _stored(log, asked.run, start.until)
+        held = [r async for r in log.read(name)] if asked.commit else []
+        work = _Work(name, plan.verification, sandbox, stored, _by_cause(held))
+        bound = settings.handlers.in_flight or known_handlers([HANDLER])[HANDLER].in_flight
+        writer = _Writer(log, {r.id for r in held}) if asked.commit else None
+        if writer:
+            await writer.add([named(name, start, told_id(name, "start", 0))])
+        found = await _decide_all(log, asked, start.until, work, bound, writer, tell)
+        told = _told(asked, start, found, stored, own.verification == plan.verification)
+        if writer:
+            await writer.add([named(name, _end(found, told), told_id(name, "end", 0))])
+            await writer.flush()
+            told["committed"] = True
+    return told
+
+
+def planned(own: RunConfig, changes: Mapping[str, str]) -> RunConfig:
+    """A run's settings with other ones of its verification.
+
+    Raises:
+        ConfigError: a setting that is none, or one that decides nothing about what was logged.
+    """
+    for key in changes:
+        if not key.removeprefix("run.").startswith(SECTION):
+            fix = "Settings of a verification begin with verification., as in verification.agreeing=2."
+            raise ConfigError(f"{key} changes no verdict.", "Attempts stay as they were made.", fix)
+    plan = amended(own, changes)
+    check_names(plan)
+    old, new = own.verification, plan.verification
+    if new.judge.provider and new.judge != old.judge:
+        why = "What a judge says is read from the log, and this one was never asked."
+        raise ConfigError("run.verification.judge cannot be another one.", why, "Leave it, or set its provider to ''.")
+    if new.undecided != old.undecided:
+        why = "It says who is asked where verifiers leave off."
+        raise ConfigError("run.verification.undecided changes no verdict.", why, "Leave it as it was.")
+    return plan
+
+
+def _start(asked: Reverify, plan: RunConfig, until: int) -> ExperimentStarted:
+    policy = config_of(plan)[0]["verification"]
+    return start_of("reverify", asked.name, asked.run, until, policy)
+
+
+def _by_cause(held: Iterable[Recorded]) -> dict[str, list[Event]]:
+    """What the experiment has told already."""
+    found: dict[str, list[Event]] = {}
+    for told in held:
+        if isinstance(told.event, ResultVerified | RecomputeFailed):
+            found.setdefault(told.cause, []).append(told.event)
+    return found
+
+
+async def _stored(log: "Log", run: str, until: int) -> _Stored:
+    types = ("ResultVerified", "ReactionFailed", "ReactionDropped", "RunFinished")
+    stored = _Stored()
+    async for told in log.read(run, types, until=until):
+        event = told.event
+        if isinstance(event, ResultVerified) and told.handler == HANDLER:
+            stored.verdicts.setdefault(event.attempt, event)
+        elif isinstance(event, RunFinished):
+            stored.finished = True
+        elif getattr(event, "failed_handler", "") == HANDLER:
+            stored.given_up.add(str(getattr(event, "cause_id", "")))
+    return stored
+
+
+class _Writer:
+    """Writes down what is not ``known`` to be stored, in parts that land all or none and never cut what one cause came
+    to."""
+
+    def __init__(self, log: "Log", known: set[str]) -> None:
+        self._log, self._known, self._part = log, known, list[Recorded]()
+
+    async def add(self, events: Sequence[Recorded]) -> None:
+        """These come next; what came before them is stored where it would be too much for one part."""
+        if len(self._part) + len(events) > PART:
+            await self.flush()
+        self._part += [each for each in events if each.id not in self._known]
+
+    async def flush(self) -> None:
+        """Store what was added."""
+        await self._log.append(self._part)
+        self._part = []
+
+
+async def _decide_all(
+    log: "Log", asked: Reverify, until: int, work: _Work, bound: int, writer: _Writer | None, tell: Tell
+) -> _Found:
+    """Decide at every event of the run that wants it, at most ``bound`` at once, and tell in the order of the log."""
+    found, under_way = _Found(), deque[tuple[_Case, asyncio.Task[Sequence[Event]]]]()
+    clock = _Clock(tell, until)
+
+    async def next_one() -> None:
+        case, deciding = under_way[0]
+        events = await deciding
+        under_way.popleft()
+        found.events += events
+        if writer:
+            await writer.add(work.told(case, events))
+        clock.at(case.cause.seq)
+
+    try:
+        async with aclosing(_cases(log, asked.run, until, found)) as cases:
+            async for case in cases:
+                clock.begin(case.cause.seq)
+                if work.wanted(case):
+                    found.families[task_of(case.cause.event)] = case.family
+                    under_way.append((case, asyncio.ensure_future(work.decide(case))))
+                if len(under_way) >= bound:
+                    await next_one()
+        while under_way:
+            await next_one()
+    finally:
+        for _, deciding in under_way:
+            deciding.cancel()
+        await asyncio.gather(*(deciding for _, deciding in under_way), return_exceptions=True)
+    clock.end()
+    return found
+
+
+async def _cases(log: "Log", run: str, until: int, found: _Found) -> AsyncGenerator[_Case]:
+    """Events of the run at which something may be decided; a fork's past was decided in its parent."""
+    state: RunState | None = None
+    async with aclosing(read_whole(log, run, until)) as events:  # type: ignore[type-var]
+        async for told in events:
+            state = evolve(state, told)
+            found.read += 1
+            if told.run == run and isinstance(told.event, DECIDING) and state is not None:
+                yield _Case(told, state)
+
+
+class _Clock:
+    """Says now and then how far it is: by the place in the log of what was last decided."""
+
+    def __init__(self, tell: Tell, until: int) -> None:
+        self._tell, self._until, self._first = tell, until, 0
+        self._began = self._last = monotonic()
+
+    def begin(self, seq: int) -> None:
+        """The first event that is looked at."""
+        self._first = self._first or seq
+
+    def at(self, seq: int) -> None:
+        """Decided up to ``seq``."""
+        if monotonic() - self._last > OFTEN_S:
+            self._last = monotonic()
+            self._say(seq)
+
+    def end(self) -> None:
+        """All of it."""
+        self._say(self._until)
+
+    def _say(self, seq: int) -> None:
+        first = self._first or self._until
+        self._tell(Progress(seq - first + 1, self._until - first + 1, monotonic() - self._began))
+
+
+def _told(asked: Reverify, start: ExperimentStarted, found: _Found, stored: _Stored, own: bool) -> dict[str, Any]:
+    return {
+        "experiment": experiment_id(asked.name),
+        "run": asked.run,
+        "until": start.until,
+        "events": found.read,
+        **difference(found.pairs(stored.verdicts)),
+        "failed": len(found.events) - len(found.verdicts),
+        "failures": [
+            {"task": e.task, "attempt": e.attempt, "error": e.error, "message": e.message}
+            for e in found.events
+            if isinstance(e, RecomputeFailed)
+        ],
+        "own_settings": own,
+        "committed": False,
+    }
+
+
+def _end(found: _Found, told: Mapping[str, Any]) -> ExperimentFinished:
+    return ExperimentFinished(
+        kind="reverify",
+        events=len(found.verdicts),
+        failed=told["failed"],
+        sha256=digest(found.events),
+        summary=numbers(told),
+    )

@@ -1,0 +1,172 @@
+"""Part of the rim: tables as of any moment in a file of their own, from the log or from an archive of it. A pure read:
+nothing but that file is written."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import takewhile
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.log.full_history import Bodies, history
+from agent0.assembly.log.integrity import seal_file
+from agent0.assembly.replay.rescore import Progress, Tell
+from agent0.assembly.runtime.providers import load_plugins
+from agent0.assembly.runtime.read_models import reading_log
+from agent0.errors import ConfigError, NotFoundError
+from agent0.settings import Settings
+from events.base import decode
+
+if TYPE_CHECKING:
+    from projections import Table
+
+
+@dataclass(frozen=True)
+class Build:
+    """What is asked for: the tables ``names`` (none: all) in the new file ``into``, with every event up to ``seq`` or
+    before the first one that is later than ``time`` (neither: all there are), of ``archive`` or else of the log."""
+
+    into: Path
+    names: tuple[str, ...] = ()
+    seq: int = 0
+    time: datetime | None = None
+    archive: Path | None = None
+
+
+@dataclass(frozen=True)
+class _Past:
+    """Events from ``first`` to ``last`` of the log ``name``; ``read`` gives those after one sequence up to another."""
+
+    name: str
+    first: int
+    last: int
+    read: Callable[[int, int], AsyncIterator[Bodies]]
+
+
+async def build(settings: Settings, asked: Build, tell: Tell = lambda _: None) -> dict[str, Any]:
+    """Make ``asked.into``: all of it or nothing.
+
+    Raises:
+        NotFoundError: no such table, event, archive or moment.
+        ConfigError: the file is there already, or cannot be.
+        LogError: the log or the archive is damaged; its place is named.
+    """
+    from infra.seal_file import sync_folder
+    from infra.storage import connect, explained
+    from projections import Position
+    from projections import build as build_file
+
+    tables = known_tables(asked.names)
+    _require_free(settings, asked.into)
+    async with _past(settings, asked.archive) as past:
+        begin, until = Position(past.name, past.first - 1), _until(past, asked.seq)
+        if asked.time:
+            await _require_before(past, asked.time)
+        with explained(asked.into):
+            built = await build_file(asked.into, connect, tables, begin, lambda _: _told(past, until, asked.time, tell))
+    sync_folder(asked.into.absolute().parent)
+    events = built.seq - begin.seq
+    return {"path": str(asked.into), "seq": built.seq, "events": events, "sha256": built.digests}
+
+
+def known_tables(names: tuple[str, ...] = ()) -> dict[str, "Table"]:
+    """Tables by name; only ``names`` where given.
+
+    Raises:
+        NotFoundError: no such table.
+    """
+    from agent0.config.loading import nearest
+    from projections import tables
+
+    load_plugins()
+    known = tables()
+    for name in names:
+        if name not in known:
+            hint = nearest(name, list(known))
+            raise NotFoundError(f"There is no table {name[:80]!r}.", hint, "See: agent0 projections list")
+    return {name: known[name] for name in names or known}
+
+
+def moment(text: str) -> datetime:
+    """An ISO 8601 date, with or without a time; UTC where it names no zone.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        fix = "Write it as in 2026-11-21T14:30:00Z or 2026-11-21."
+        raise ConfigError(f"{text[:80]!r} is no time.", f"{error}.", fix) from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _require_free(settings: Settings, path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        raise ConfigError(f"{path} is there already.", fix="Name a file that is not.")
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f"{path} cannot be written.", f"There is no folder {path.absolute().parent}.")
+    if path.absolute().parent.resolve() == (settings.home / "tables").resolve():
+        raise ConfigError(f"{path} cannot be written.", "The live tables are in that folder.", "Name another one.")
+
+
+@asynccontextmanager
+async def _past(settings: Settings, archive: Path | None) -> AsyncIterator[_Past]:
+    if archive is not None:
+        yield _archived(archive)
+        return
+    async with reading_log(settings) as log:
+        known, info = seal_file(settings).read(), await log.info()
+        yield _Past(known.identity or info.created, known.first, info.last_seq, history(settings, log))
+
+
+def _archived(path: Path) -> _Past:
+    from infra.archive import events_of, manifest_of
+    from infra.archive_place import open_archive
+
+    place = open_archive(path)
+    held = manifest_of(place)
+
+    async def read(after: int, until: int) -> AsyncIterator[Bodies]:
+        for chunk in events_of(place, held, after, until):
+            yield chunk
+
+    return _Past(held.created, held.first, held.last, read)
+
+
+def _until(past: _Past, seq: int) -> int:
+    if past.last < past.first:
+        raise NotFoundError("There is nothing to make tables of.", "No event is stored.")
+    if seq and not past.first <= seq <= past.last:
+        raise NotFoundError(f"There is no event {seq}.", f"There are {past.first} to {past.last}.")
+    return seq or past.last
+
+
+async def _require_before(past: _Past, time: datetime) -> None:
+    async with aclosing(past.read(past.first - 1, past.first)) as chunks:  # type: ignore[type-var]
+        async for (_, body), *_ in chunks:
+            if _later(body, time):
+                raise NotFoundError(f"Nothing had happened at {time}.", f"The first event is of {decode(body).time}.")
+
+
+async def _told(past: _Past, until: int, time: datetime | None, tell: Tell) -> AsyncIterator[Bodies]:
+    """What tables are made of; says after each chunk how much of it there was."""
+    began, everything = monotonic(), until - past.first + 1
+    async with aclosing(past.read(past.first - 1, until)) as chunks:  # type: ignore[type-var]
+        async for chunk in chunks:
+            kept = [*takewhile(lambda one: not _later(one[1], time), chunk)] if time else chunk
+            if kept:
+                yield kept
+                tell(Progress(kept[-1][0] - past.first + 1, everything, monotonic() - began))
+            if len(kept) < len(chunk):
+                return
+
+
+def _later(body: bytes, time: datetime) -> bool:
+    """A body that cannot be read is not: whoever reads on says what is wrong with it."""
+    try:
+        return decode(body).time > time
+    except ValueError:
+        return False

@@ -1,0 +1,1 @@
+"""Part of the rim: opens the log, ports and tables that a process needs."""

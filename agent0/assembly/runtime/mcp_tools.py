@@ -1,0 +1,101 @@
+"""MCP servers become tools, part of the rim: what settings name is listed, compared with what a person trusts, and
+given to the world that asked, beside the registered tools."""
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from agent0.config.loading import nearest
+from agent0.errors import ConfigError, DependencyError, NotFoundError
+from agent0.ports import Sandbox
+from agent0.settings import McpServer, Settings
+from agent0.tools import Tool, tools
+
+MCP = "mcp_"
+"""How the names of all their tools begin."""
+
+if TYPE_CHECKING:
+    from infra.mcp_wire import Listing
+
+
+async def mcp_tools(settings: Settings, sandbox: Sandbox) -> dict[str, Tool]:
+    """The tools that all configured servers offer, by name; none without servers. A tool that the profile's student
+    wants must be among them.
+
+    Raises:
+        ConfigError: a server that is not configured well, whose tools are not the trusted ones, or have a name twice.
+        DependencyError: one that does not answer, or the package mcp is not installed.
+    """
+    found: dict[str, Tool] = {}
+    for name, server in settings.mcp.servers.items():
+        for entry in await _trusted_tools(settings, name, server, sandbox):
+            if entry.name in found or entry.name in tools():
+                why = f"One of them is offered by MCP server {name}."
+                raise ConfigError(f"Two tools are named {entry.name}.", why, "Give the server another name.")
+            found[entry.name] = entry
+    missing = [name for name in settings.run.student.tools if name.startswith(MCP) and name not in found]
+    if missing:
+        why = f"MCP servers offer: {', '.join(found) or 'nothing'}."
+        raise ConfigError(f"run.student.tools: there is no {missing[0][:80]!r}.", why, nearest(missing[0], list(found)))
+    return found
+
+
+async def _trusted_tools(settings: Settings, name: str, server: McpServer, sandbox: Sandbox) -> list[Any]:
+    _check_package()
+    from infra.mcp_servers import changed, list_source, open_source, tools_of
+
+    source = open_source(name, server, sandbox, settings.run.policy)
+    look = f"Look at its tools with: agent0 tool mcp {name}"
+    if server.transport == "http" and not server.trust:
+        raise ConfigError(f"MCP server {name} is not trusted.", f"mcp.servers.{name}.trust is empty.", look)
+    listing = await list_source(name, source)
+    if server.trust and server.trust != listing.digest:
+        what = changed(name, server.trust, listing.digest)
+        raise ConfigError(f"{what[:1].upper()}{what[1:]}.", fix=f"{look}; then set mcp.servers.{name}.trust.")
+    return tools_of(name, source, listing)
+
+
+async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
+    """What the server ``name`` offers now: ``server``, ``transport``, ``digest``, ``trust``, ``trusted``, and ``tools``
+    with ``name``, ``description`` and ``schema`` each, all cleaned. Nothing is offered to anyone.
+
+    Raises:
+        NotFoundError: no such server is configured.
+        ConfigError, DependencyError: it cannot be asked.
+    """
+    from agent0.assembly.runtime.app import open_port
+    from infra.artifacts import FileArtifacts
+
+    servers = settings.mcp.servers
+    if name not in servers:
+        known = f"Configured: {', '.join(servers) or 'none'}."
+        raise NotFoundError(f"There is no MCP server {name[:40]!r}.", known, nearest(name, list(servers)))
+    if servers[name].transport == "http":
+        return _shown(name, servers[name], await _list(settings, name, None))
+    sandbox = await open_port("sandbox", settings, FileArtifacts(settings.home))
+    try:
+        return _shown(name, servers[name], await _list(settings, name, sandbox))
+    finally:
+        await sandbox.close()
+
+
+async def _list(settings: Settings, name: str, sandbox: Any) -> "Listing":
+    _check_package()
+    from infra.mcp_servers import list_source, open_source
+
+    return await list_source(name, open_source(name, settings.mcp.servers[name], sandbox, settings.run.policy))
+
+
+def _shown(name: str, server: McpServer, listing: "Listing") -> dict[str, Any]:
+    return {
+        "server": name,
+        "transport": server.transport,
+        "digest": listing.digest,
+        "trust": server.trust,
+        "trusted": server.trust == listing.digest,
+        "tools": [{"name": one.name, "description": one.words, "schema": dict(one.schema)} for one in listing.tools],
+    }
+
+
+def _check_package() -> None:
+    if find_spec("mcp") is None:
+        raise DependencyError("The package mcp", "MCP servers are configured.", "pip install 'agent0[mcp]'")

@@ -1,0 +1,171 @@
+"""Part of the rim: carries the log into the read models, once or for as long as a process lives."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent0.assembly.log.full_history import history
+from agent0.assembly.log.integrity import look, seal_file
+from agent0.assembly.runtime.app import open_log
+from agent0.assembly.runtime.providers import load_plugins
+from agent0.errors import DependencyError, LogError, NotFoundError
+from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from infra.log import Log
+    from projections import Projector, Views
+
+
+class NothingError(NotFoundError):
+    """No run was ever begun in this data folder."""
+
+    def __init__(self, home: Path) -> None:
+        fix = "Start a run: agent0 run start --profile scripted"
+        super().__init__("There is nothing to show yet.", f"{home} holds no run.", fix)
+
+
+async def open_views(settings: Settings, log: "Log") -> "Views":
+    """The tables that belong to ``log``.
+
+    Raises:
+        LogError: it is another log than the one that this data folder knows.
+    """
+    from infra import storage
+    from infra.seals import extent, require
+    from projections import Views, tables
+
+    load_plugins()
+    known, info = seal_file(settings).read(), await log.info()
+    require(extent(info, known, 0))
+    identity = known.identity or info.created
+    return Views(settings.home / "tables", storage.connect, tables(), identity, known.first)
+
+
+def live_path(settings: Settings) -> Path:
+    """Where readers find the tables."""
+    return settings.home / "tables" / "view.db"
+
+
+async def run_projector(settings: Settings, log: "Log") -> None:
+    """Carry events into the tables as they come, until cancelled; goes on in new tables when a rebuild swaps them."""
+    await look(settings, log)
+    projector = (await open_views(settings, log)).projector()
+    try:
+        everything = history(settings, log)
+        await _check(settings, projector, log)
+        await projector.catch_up(lambda after: everything(after, 0))
+        await projector.follow(lambda after: log.read_bodies(after, follow=True))
+    finally:
+        projector.close()
+
+
+async def catch_up(settings: Settings, log: "Log") -> int:
+    """Bring the tables up to the log's present end; the sequence reached."""
+    projector = (await open_views(settings, log)).projector()
+    try:
+        everything = history(settings, log)
+        await _check(settings, projector, log)
+        return await projector.catch_up(lambda after: everything(after, 0))
+    finally:
+        projector.close()
+
+
+async def refresh(settings: Settings) -> str:
+    """Catch the tables up where the log can be reached. Returns what a reader should be told, empty if all is well."""
+    from infra.log import NoLogError
+    from infra.topology import GoneError
+    from projections import StoppedError
+
+    if not settings.nats.url and not (settings.home / "nats").is_dir():
+        if seal_file(settings).read().stream:
+            raise GoneError
+        return ""
+    try:
+        async with open_log(settings, "reader") as log:
+            await catch_up(settings, log)
+    except NoLogError:
+        if settings.nats.url:
+            raise
+        if live_path(settings).exists():
+            raise GoneError from None
+    except DependencyError as error:
+        return f"The tables may be behind: {error}"
+    except StoppedError as error:
+        return f"The tables stopped at event {error.seq - 1}; this shows what there is until then. {error}"
+    return ""
+
+
+@contextmanager
+def reading(settings: Settings) -> Iterator[sqlite3.Connection]:
+    """A read-only connection to the tables.
+
+    Raises:
+        NothingError: there are none yet.
+    """
+    from infra import storage
+
+    if not live_path(settings).exists():
+        raise NothingError(settings.home)
+    with storage.reading(live_path(settings)) as db:
+        yield db
+
+
+@asynccontextmanager
+async def reading_log(settings: Settings) -> AsyncIterator["Log"]:
+    """The log, to look at.
+
+    Raises:
+        NothingError: an embedded one that was never made.
+    """
+    from infra.log import NoLogError
+    from infra.topology import GoneError
+
+    try:
+        async with open_log(settings, "reader") as log:
+            yield log
+    except NoLogError:
+        if settings.nats.url:
+            raise
+        if live_path(settings).exists():
+            raise GoneError from None
+        raise NothingError(settings.home) from None
+
+
+@asynccontextmanager
+async def sound_log(settings: Settings) -> AsyncIterator["Log"]:
+    """The log, to fold a past from: what a damaged one lacks would look like a mistake of code or rules.
+
+    Raises:
+        NothingError: as above. LogError: the log is not what it was.
+    """
+    async with reading_log(settings) as log:
+        await look(settings, log)
+        yield log
+
+
+@asynccontextmanager
+async def log_and_views(settings: Settings) -> AsyncIterator[tuple["Log", "Views"]]:
+    """Both, for rebuilds."""
+    async with reading_log(settings) as log:
+        yield log, await open_views(settings, log)
+
+
+async def _check(settings: Settings, projector: "Projector", log: "Log") -> None:
+    """The tables must have been made from this very history."""
+    held, archives = projector.position, seal_file(settings).read().archives
+    last = await log.last_seq()
+    if archives and held.seq <= archives[-1].before:
+        id_there: str | None = held.event  # in an archive, from whose seal the log goes on
+    else:
+        id_there = await _id_at(log, held.seq) if held.event and held.seq <= last else None
+    projector.check(last, id_there, held)
+
+
+async def _id_at(log: "Log", seq: int) -> str:
+    try:
+        return (await log.message(seq)).id
+    except NotFoundError as error:
+        why = "The tables have seen it, so it was taken out, or the store is damaged."
+        raise LogError(error.what, why, "`agent0 events verify` says all that is wrong.") from error

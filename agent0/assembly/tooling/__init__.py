@@ -1,0 +1,1 @@
+"""Part of the rim: tools and workspaces outside a run."""

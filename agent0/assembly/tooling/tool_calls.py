@@ -1,0 +1,212 @@
+"""Part of the rim: tools outside of any run, called one by one by a person or a program."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent0.assembly.runtime.app import open_port
+from agent0.assembly.runtime.providers import load_plugins
+from agent0.assembly.runtime.tool_policy import with_policy
+from agent0.config.loading import nearest
+from agent0.errors import ConfigError, SandboxUnavailableError
+from agent0.escapes import escaped
+from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult, Web
+from agent0.settings import Settings
+from agent0.tools import Tool, call_tool, tools
+from agent0.tools.paths import printable
+from agent0.tools.results import clean, shorten
+from agent0.tools.snapshots import is_inside, kept, save
+from agent0.tools.workspace import Workspace
+from events.values import Artifact, ToolCall, ToolState
+
+RAW = ("python", "shell")
+"""Tools that can be given code, and tell what it did rather than what a model would read of it."""
+MEASURED = ("wall_s", "cpu_s", "peak_mem_mib", "tier", "backend", "reason", "output_bytes")
+LONGEST = 1 << 16
+"""Characters of both outputs of a call that is made of several."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One call: ``code`` for a raw one, else ``args``. Limits (seconds, MiB) are those of the settings where not given
+    or larger. ``keep``: store the work folder, so that a later call can start from it."""
+
+    tool: str
+    code: str | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    wall: float | None = None
+    mem: int | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    keep: bool = False
+
+
+class Bench:
+    """Every tool, ready to be called; nothing of one call is left for the next. Make one with ``open_bench``."""
+
+    def __init__(
+        self, settings: Settings, sandbox: Sandbox, web: Web | None, artifacts: Artifacts, known: Mapping[str, Tool]
+    ) -> None:
+        self._settings, self._sandbox, self._web, self._artifacts = settings, sandbox, web, artifacts
+        self._tools = known
+
+    @property
+    def room(self) -> int:
+        """Calls that are carried out or wait; to one more the sandbox says ``busy``."""
+        held = self._settings.sandbox
+        return held.workers * held.calls + held.queue
+
+    async def answer(self, asked: Asked) -> dict[str, Any]:
+        """What came of it, as JSON values (``told``). Hostile code, a limit, no sandbox at all: ``state`` tells.
+
+        Raises:
+            ConfigError: there is no such tool, or it takes no code.
+        """
+        known_tool(asked.tool, self._tools)
+        if asked.code is not None and asked.tool not in RAW:
+            raise ConfigError(f"{asked.tool} takes no code.", f"Only {' and '.join(RAW)} do.", "Give it arguments.")
+        if reason := _misfit(asked.files):
+            return told(asked.tool, nothing(ToolState.REFUSED, reason))
+        limits = self._settings.sandbox
+        sandbox = _Sized(self._sandbox, min(asked.mem or limits.mem_mib, limits.mem_mib))
+        work = self._workspace(asked, sandbox)
+        try:
+            made = self._raw(asked, asked.code, work) if asked.code is not None else _read(asked, work, sandbox.seen)
+            result, output = await made
+        except SandboxUnavailableError as error:
+            result, output = nothing(ToolState.REFUSED, str(error)), None if asked.code is not None else ""
+        manifest = await asyncio.to_thread(save, work.files, self._artifacts) if asked.keep else None
+        return told(asked.tool, replace(result, files=work.files), output, manifest)
+
+    def _workspace(self, asked: Asked, sandbox: Sandbox) -> Workspace:
+        limits, student = self._settings.sandbox, self._settings.run.student
+        seconds = asked.wall or (limits.wall_s if asked.code is not None else student.tool_seconds)
+        return Workspace(
+            sandbox=sandbox,
+            allowed=tuple(self._tools),
+            tools=self._tools,
+            policy=self._settings.run.policy,
+            web=self._web,
+            seconds=seconds,
+            characters=student.tool_output,
+            files=dict(asked.files),
+        )
+
+    async def _raw(self, asked: Asked, code: str, work: Workspace) -> tuple[SandboxResult, None]:
+        if reason := known_tool(asked.tool, self._tools).denial(work.policy):
+            return nothing(ToolState.REFUSED, reason), None
+        run = work.python if asked.tool == "python" else work.shell
+        return await run(code, wall_s=work.seconds), None
+
+
+async def _read(asked: Asked, work: Workspace, seen: Sequence[SandboxResult]) -> tuple[SandboxResult, str]:
+    """A call as a model makes it: what it reads, and what the calls of the sandbox printed that it was made of."""
+    result = await call_tool(ToolCall(name=asked.tool, arguments=dict(asked.args)), work)
+    stdout, stderr = ("".join(texts) for texts in ([one.stdout for one in seen], [one.stderr for one in seen]))
+    measured = {name: getattr(result, name) for name in MEASURED}
+    whole = SandboxResult(result.state, result.rc, shorten(stdout, LONGEST), shorten(stderr, LONGEST), **measured)
+    return whole, result.output
+
+
+class _Sized:
+    """A sandbox whose calls get a person's memory limit, which tools know nothing of. ``seen``: what came of them."""
+
+    def __init__(self, inner: Sandbox, mem_mib: int) -> None:
+        self._inner, self._mem_mib = inner, mem_mib
+        self.seen: list[SandboxResult] = []
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        """Run ``call`` with that limit."""
+        self.seen.append(await self._inner.call(replace(call, mem_mib=self._mem_mib)))
+        return self.seen[-1]
+
+    async def close(self) -> None:
+        """It is not ours to close."""
+
+
+@asynccontextmanager
+async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[Bench]:
+    """Tools with a sandbox on ``workers`` zygotes (0: as set) and what their profile may touch now. Where no sandbox
+    passes its self-test, every call that needs one is refused.
+
+    Raises:
+        ConfigError: an MCP server whose tools are not the trusted ones.
+        DependencyError: the log, which knows what is allowed, cannot be reached.
+    """
+    from agent0.assembly.runtime.mcp_tools import mcp_tools
+    from infra.artifacts import FileArtifacts
+    from infra.sandbox import Refusing
+
+    load_plugins()
+    held = await with_policy(settings)
+    if workers:
+        held = held.model_copy(update={"sandbox": held.sandbox.model_copy(update={"workers": workers})})
+    artifacts = FileArtifacts(held.home)
+    async with AsyncExitStack() as stack:
+        known, sandbox = tools(), await _sandbox(held, artifacts)
+        stack.push_async_callback(sandbox.close)
+        if not isinstance(sandbox, Refusing):
+            known |= await mcp_tools(held, sandbox)
+        web = await open_port("web", held, artifacts)
+        stack.push_async_callback(web.close)
+        yield Bench(held, sandbox, web, artifacts, known)
+
+
+async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
+    from infra.sandbox import Refusing
+
+    try:
+        opened: Sandbox = await open_port("sandbox", settings, artifacts)
+    except SandboxUnavailableError as error:
+        return Refusing(error.why, error.fix)
+    return opened
+
+
+def known_tool(name: str, known: Mapping[str, Tool]) -> Tool:
+    """The tool of that name among those ``known``.
+
+    Raises:
+        ConfigError: there is none; the known ones and the nearest are named.
+    """
+    if name not in known:
+        why = f"The tools are: {', '.join(known)}."
+        raise ConfigError(f"There is no tool {name[:80]!r}.", why, nearest(name, list(known)))
+    return known[name]
+
+
+def nothing(state: ToolState, reason: str) -> SandboxResult:
+    """The result of what was not run."""
+    return SandboxResult(state, None, "", "", 0.0, 0.0, 0.0, "", "", reason=reason)
+
+
+def told(
+    tool: str, result: SandboxResult, output: str | None = None, manifest: Artifact | None = None
+) -> dict[str, Any]:
+    """One object that says all of a call: every key of it is always there but ``output``, which is what a model reads
+    and raw calls have none of. Control and format characters of texts and names of files are escapes."""
+    said: dict[str, Any] = {"tool": tool, "state": result.state.value}
+    said |= {name: getattr(result, name) for name in ("rc", "stdout", "stderr")}
+    said |= {"output": output} if output is not None else {}
+    said |= {name: getattr(result, name) for name in MEASURED}
+    return {
+        **{name: escaped(clean(value)) if isinstance(value, str) else value for name, value in said.items()},
+        "files": {printable(name): len(data) for name, data in result.files.items()},
+        "manifest": manifest.sha256 if manifest else None,
+    }
+
+
+def _misfit(files: Mapping[str, bytes]) -> str:
+    """Why no work folder can hold ``files``, empty where one can."""
+    if bad := next((name for name in files if not is_inside(name)), None):
+        return f"files: {printable(bad[:80])!r} is no path inside the work folder"
+    lost = kept(files)[1]
+    return f"files: {lost} of {len(files)} do not fit into a work folder" if lost else ""
+
+
+def switched_off(settings: Settings) -> dict[str, str]:
+    """Tools that refuse every call by these settings, and why."""
+    from infra.web import FETCH_OFF, SEARCH_OFF
+
+    reasons = {"http_request": (settings.web.enabled, FETCH_OFF), "web_search": (settings.web.search, SEARCH_OFF)}
+    return {name: why for name, (on, why) in reasons.items() if not on}

@@ -1,0 +1,85 @@
+"""Part of the rim: whether the adapters that a run would go on with are of the models that its settings name."""
+
+import asyncio
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from agent0.assembly.runtime.providers import provider_of
+from agent0.errors import ConfigError
+from agent0.evaluation.checkpoint_registry import kept
+from agent0.provenance.fork_history import read_branch
+from agent0.run.lifecycle import RunState
+from agent0.settings import ActorConfig, RunConfig
+from events.checkpoints import CheckpointTrained
+from events.values import Role
+
+if TYPE_CHECKING:
+    from infra.log import Log
+
+
+async def check_bases(log: "Log", state: RunState, config: RunConfig) -> None:
+    """A LoRA of one base may have the shapes of another, so digests decide; where either is not known, names.
+
+    Raises:
+        ConfigError: ``state`` holds an adapter of another base than ``config`` names for its role.
+    """
+    trained = {
+        told.event.adapter: told.event
+        async for told in read_branch(log, state.run, ["CheckpointTrained"])
+        if isinstance(told.event, CheckpointTrained) and told.event.adapter
+    }
+    for one in kept(state):
+        if one.adapter is None or one.adapter not in trained:
+            continue
+        role = trained[one.adapter].role
+        before, after = (_actor(plan, role) for plan in (state.config, config))
+        known, found = trained[one.adapter].environment.get("base", ""), await _base(after)
+        fits = known == found if known and found else (before.provider, before.model) == (after.provider, after.model)
+        if not fits:
+            _refuse(state, one.id, role, after, known, found)
+
+
+async def check_trained_on(log: "Log", run: str, roles: Collection[Role], plan: RunConfig) -> None:
+    """Checkpoints of ``run`` that went on from the base itself name no adapter that would not fit another one.
+
+    Raises:
+        ConfigError: the models that ``plan`` names for ``roles`` have other weights than those that ``run`` trained.
+    """
+    known: dict[Role, str] = {}
+    async for told in read_branch(log, run, ["CheckpointTrained"]):
+        event = told.event
+        if isinstance(event, CheckpointTrained) and event.role in roles and event.environment.get("base"):
+            known[event.role] = str(event.environment["base"])
+    for role, base in known.items():
+        found = await _base(_actor(plan, role))
+        if found and found != base:
+            actor = _actor(plan, role)
+            raise ConfigError(
+                f"The {role}'s model of run {run} is not here any more: sha256 {base[:12]}….",
+                f"{actor.provider} {actor.model}".strip() + f" has weights with sha256 {found[:12]}….",
+                f"Name the weights it was trained on: --set {role}.provider=transformers --set {role}.model=FOLDER",
+            )
+
+
+def _actor(plan: RunConfig, role: Role) -> ActorConfig:
+    return plan.student if role == "student" else plan.teacher
+
+
+async def _base(actor: ActorConfig) -> str:
+    """The digest of the weights that ``actor`` names; empty where they are not here."""
+    from infra.weights import digest
+
+    place = provider_of(actor).folder
+    folder = place(actor) if place else None
+    there = folder is not None and any(folder.glob("*.safetensors"))
+    return await asyncio.to_thread(digest, folder) if folder and there else ""
+
+
+def _refuse(state: RunState, name: str, role: Role, actor: ActorConfig, known: str, found: str) -> None:
+    where = f"provider {actor.provider}" + (f", model {actor.model!r}" if actor.model else "")
+    digests = f" (sha256 {known[:12]}…, that has {found[:12]}…)" if known and found else ""
+    raise ConfigError(
+        f"{name}, a checkpoint of {state.run}, does not fit the {role}'s model: {where}.",
+        f"Its adapter was trained on other weights{digests}.",
+        f"Keep the model (settings {role}.provider and {role}.model), or fork at an event before the first promotion.",
+    )

@@ -1,0 +1,86 @@
+"""Part of the rim: rules of rewards as people write them, and what a stored receipt was made of."""
+
+import tomllib
+from pathlib import Path
+
+from agent0.config.loading import nearest
+from agent0.errors import ConfigError
+from agent0.settings import RewardConfig
+
+AS_RUN = "as-run"
+
+
+def check_rewards(rules: RewardConfig, where: str) -> None:
+    """The set and every part that ``rules`` name must exist, and a calibrator be whole; ``where`` they are written.
+
+    Raises:
+        ConfigError: the first that does not.
+    """
+    from agent0.assembly.runtime.providers import load_plugins
+    from agent0.rewards import registered, reward_sets, rewards
+
+    load_plugins()
+    known = [name for name in reward_sets() if "/" not in name]
+    if rules.set not in known:
+        what = f"{where}: there is no reward set {rules.set[:80]!r}."
+        raise ConfigError(what, f"Known: {', '.join(known)}.", nearest(rules.set, known))
+    chosen = registered(rules)
+    parts = sorted({**rewards("student", chosen), **rewards("teacher", chosen)})
+    for name in rules.weights:
+        if name not in parts:
+            what = f"{where}: there is no reward {name[:80]!r}."
+            raise ConfigError(what, f"Known: {', '.join(parts)}.", nearest(name, parts))
+    _check_calibrator(rules, where)
+
+
+def _check_calibrator(rules: RewardConfig, where: str) -> None:
+    from agent0.rollout.confidence.signals import MEANING
+
+    plan = rules.calibrator
+    if not plan.signal:
+        return
+    names, sizes = plan.signal.split("+"), {"temperature": (1,), "platt": (2,)}
+    if unknown := [name for name in names if name not in MEANING]:
+        what = f"{where}: there is no signal {unknown[0][:80]!r}."
+        raise ConfigError(what, f"Known: {', '.join(sorted(MEANING))}.", nearest(unknown[0], list(MEANING)))
+    size = len(plan.parameters)
+    fits = {
+        "logistic": size == 1 + 2 * len(names),
+        "isotonic": size >= 2 and size % 2 == 0 and len(names) == 1,
+    }.get(plan.method, size in sizes.get(plan.method, ()) and len(names) == 1)
+    if not fits:
+        what = f"{where}: a {plan.method} calibrator of {plan.signal} does not have {size} parameters."
+        raise ConfigError(what, "", "Take one whole: agent0 reward calibrator MODEL")
+
+
+def reward_policy(given: str) -> RewardConfig | None:
+    """Rules of a set by its name, or of a TOML file with ``set``, ``[weights]`` and what else ``run.rewards`` may have;
+    None for ``as-run``.
+
+    Raises:
+        ConfigError: no such file, no TOML, or a set or part that does not exist.
+    """
+    from agent0.assembly.runtime.providers import load_plugins
+    from agent0.rewards import reward_sets, rules_of
+
+    if given == AS_RUN:
+        return None
+    load_plugins()
+    if given in reward_sets():
+        return rules_of(given)
+    path = Path(given)
+    try:
+        given_rules = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        fix = f"Name a set, a TOML file, or {AS_RUN}."
+        raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", fix) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is no TOML.", f"{error}.") from error
+    try:
+        policy = RewardConfig.model_validate(given_rules)
+    except ValueError as error:
+        why = " ".join(str(error).splitlines()[1:3])
+        fix = f"It may have: {', '.join(RewardConfig.model_fields)}; weights and calibrator are tables."
+        raise ConfigError(f"{path} holds no rules.", f"{why}.", fix) from error
+    check_rewards(policy, str(path))
+    return policy

@@ -1,0 +1,29 @@
+"""Part of the rim: a run that begins where only a cold sandbox works is made smaller before anything is recorded."""
+
+from agent0.assembly.runtime.app import World
+from agent0.config.loading import config_of
+from agent0.experiments.smaller_run import difference, shrunk
+from agent0.settings import RunConfig
+from events.base import Recorded
+from events.runs import RunStarted
+
+_LACKING = "`agent0 sandbox check` says what a warm sandbox lacks."
+
+
+def fitted(world: World, begin: Recorded) -> tuple[Recorded, str]:
+    """``begin`` as this machine can carry it, and what a person is told about that (nothing where nothing changed)."""
+    backend = getattr(world.ports.get("sandbox"), "backend", "")
+    if not isinstance(begin.event, RunStarted) or not backend.endswith("-cold"):
+        return begin, ""
+    asked = RunConfig.recorded(begin.event.config)
+    config, digest = config_of(shrunk(asked))
+    chosen = world.settings.sandbox.backend == backend
+    notice = (
+        f"{f'sandbox.backend is {backend}' if chosen else f'Only {backend} works here'}: every tool call starts a "
+        "process of its own, and imports what it needs. "
+    )
+    notice += "With auto a warm sandbox is tried first." if chosen else _LACKING
+    if changed := difference(asked, shrunk(asked)):
+        notice += f" This run is made smaller: {changed}."
+    event = begin.event.model_copy(update={"config": config, "config_sha": digest})
+    return begin.model_copy(update={"event": event}), notice
