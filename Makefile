@@ -56,7 +56,7 @@ check: linux .venv/.ready-dev
 	$(BIN)/mypy
 
 docs: linux .venv/.ready-dev
-	$(BIN)/python -m agent0.cli.pages
+	$(BIN)/python -m agent0.cli.system.docs_pages
 
 learning: setup
 	$(BIN)/agent0 experiment skill --arms ours,random-tries,permuted-verdicts,right-as-written --jobs 2 \

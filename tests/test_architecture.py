@@ -102,7 +102,7 @@ WORLDLY = {
 }
 """Parts of the standard library that pure rooms do without; ``events.base`` names events by time."""
 
-ENVIRONMENT = ("agent0/settings/*", "agent0/config/loading.py", "agent0/cli/terminal.py", "infra/*")
+ENVIRONMENT = ("agent0/settings/*", "agent0/config/loading.py", "agent0/cli/console.py", "infra/*")
 """Settings read it, a terminal asks its width, and ``infra`` makes children's environments from nothing."""
 
 
@@ -218,7 +218,7 @@ PLANTED = [
     ("projections/x.py", "import handlers", "imports handlers"),
     ("events/x.py", "from agent0 import run", "imports agent0"),
     ("infra/x.py", "from agent0 import assembly", "imports agent0 of the rim"),
-    ("agent0/x.py", "from agent0.cli.run import start", "imports agent0.cli.run of the rim"),
+    ("agent0/x.py", "from agent0.cli.runs.run import start", "imports agent0.cli.runs.run of the rim"),
     ("agent0/cli/x.py", "from infra.log import _body", "imports infra.log._body"),
     ("agent0/x.py", "import torch", "imports torch"),
     ("infra/x.py", "def f():\n    import requests", "imports requests, which the table of outsiders does not name"),

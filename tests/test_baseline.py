@@ -9,7 +9,7 @@ import pytest
 from typer.main import get_command
 
 from agent0.cli import build
-from agent0.cli.bench_baseline import PAGE
+from agent0.cli.evaluation.baseline import PAGE
 from agent0.report.benchmark_findings import bench_findings
 from agent0.report.markdown.baseline import baseline_page
 from agent0.verification.labelled_pairs import Decided, summary

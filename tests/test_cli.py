@@ -15,7 +15,7 @@ from typer.main import get_command
 
 import agent0.cli
 from agent0 import errors
-from agent0.cli import build, known, terminal
+from agent0.cli import build, console, known
 from agent0.errors import Agent0Error
 from tests.terminal import agent0 as call
 
@@ -235,11 +235,11 @@ def test_a_reader_who_has_seen_enough_is_not_shouted_at():
 
 @given(st.text())
 def test_nothing_a_model_writes_can_drive_a_terminal(text):
-    kept = terminal.clean(text)
+    kept = console.clean(text)
     assert all(c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co") for c in kept)
-    assert terminal.clean(kept) == kept
-    assert len(terminal.one_line(text, 20)) <= 20
-    assert "\n" not in terminal.one_line(text, 20)
+    assert console.clean(kept) == kept
+    assert len(console.one_line(text, 20)) <= 20
+    assert "\n" not in console.one_line(text, 20)
 
 
 MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\x1b\x07\x9b\x7f\u200b"
@@ -248,17 +248,17 @@ MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061
 def test_marks_that_turn_text_around_are_shown_where_they_are(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     shown = "".join(f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in MARKS)
-    terminal.text(f"a{MARKS}b\r\nc\td")
-    terminal.table([{"answer": MARKS}], as_json=False)
-    terminal.record({"answer": MARKS}, as_json=False)
-    terminal.say(MARKS)
+    console.text(f"a{MARKS}b\r\nc\td")
+    console.table([{"answer": MARKS}], as_json=False)
+    console.record({"answer": MARKS}, as_json=False)
+    console.say(MARKS)
     told = capsys.readouterr()
     assert told.out.startswith(f"a{shown}b\nc\td\n") and (told.out.count(shown), told.err.count(shown)) == (3, 1)
     assert not set(MARKS) & set(told.out + told.err)
 
 
 def test_tables_show_hostile_text_as_text(capsys):
-    terminal.table([{"answer": "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold]", "n": 1}], as_json=False)
+    console.table([{"answer": "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold]", "n": 1}], as_json=False)
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "\x07" not in out
@@ -266,7 +266,7 @@ def test_tables_show_hostile_text_as_text(capsys):
 
 
 def test_json_escapes_what_a_terminal_would_obey(capsys):
-    terminal.data({"answer": "\x1b[31m\x9b\u202e"})
+    console.data({"answer": "\x1b[31m\x9b\u202e"})
     out = capsys.readouterr().out
     assert out.isascii()
     assert "\x1b" not in out

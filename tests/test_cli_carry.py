@@ -18,7 +18,7 @@ from nats.aio.client import Client
 from agent0.assembly.runtime.app import World, open_log, open_world, run_handlers
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up
-from agent0.cli import run as run_commands
+from agent0.cli.runs import run as run_commands
 from agent0.config.loading import load
 from projections import Projector
 from tests.patience import PATIENCE_S
@@ -81,7 +81,7 @@ async def test_a_run_that_is_over_before_its_projector_has_begun_is_left(begun, 
         return await project(self, read)
 
     monkeypatch.setattr("agent0.assembly.runtime.app.run_handlers", idle)
-    monkeypatch.setattr("agent0.cli.live.follow", until_over)
+    monkeypatch.setattr("agent0.cli.runs.live.follow", until_over)
     monkeypatch.setattr(Projector, "follow", begins)
     async with open_log(held) as log:
         await catch_up(held, log)  # so that there is a position to be looked at
@@ -125,7 +125,7 @@ def test_a_signal_stops_cleanly_and_resume_finishes(tmp_path, number):
 
 STUBBORN = """
 import asyncio
-from agent0.cli.terminal import run_async, say
+from agent0.cli.console import run_async, say
 
 async def work():
     say("at work")
@@ -151,7 +151,7 @@ DRAINS = """
 import asyncio, pathlib, sys
 import typer
 from agent0 import cli
-from agent0.cli.terminal import run_async, say
+from agent0.cli.console import run_async, say
 
 async def work():
     print("at work", flush=True)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from agent0.cli import build, pages
+from agent0.cli import build
+from agent0.cli.system import docs_pages
 from agent0.config.loading import fields
 from agent0.errors import Kind
 from agent0.tools import tools
@@ -19,7 +20,7 @@ from events.values import ToolState
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-GENERATED = pages.pages()
+GENERATED = docs_pages.pages()
 WRITTEN = [page for page in PAGES if page.name not in GENERATED]
 every_page = pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -51,7 +52,7 @@ def test_every_command_is_on_its_page() -> None:
 
 def test_every_tool_is_on_its_page() -> None:
     text = (ROOT / "docs" / "tools.md").read_text()
-    assert list(pages.STATES) == [state.value for state in ToolState]
+    assert list(docs_pages.STATES) == [state.value for state in ToolState]
     assert len(tools()) > 10
     for name, entry in tools().items():
         said = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
@@ -61,8 +62,8 @@ def test_every_tool_is_on_its_page() -> None:
 
 
 def test_pages_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "DOCS", tmp_path)
-    pages.write()
+    monkeypatch.setattr(docs_pages, "DOCS", tmp_path)
+    docs_pages.write()
     assert {page.name: page.read_text() for page in tmp_path.iterdir()} == GENERATED
 
 

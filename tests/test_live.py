@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent0.assembly.runtime.progress import Pace, Progress
-from agent0.cli.live import _refresh, describe, training
+from agent0.cli.runs.live import _refresh, describe, training
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from infra.lora import pace_of, told_name

@@ -12,7 +12,7 @@ import pytest
 
 from agent0.assembly.runtime.app import open_log, recorded, started
 from agent0.assembly.tooling.workspaces import read, write
-from agent0.cli import usage
+from agent0.cli.tools import usage
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
 from agent0.settings import Settings

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.cli import terminal
+from agent0.cli import console
 from agent0.errors import ConfigError, NotFoundError
 from agent0.rollout.prompts import prompt
 from events.values import Artifact
@@ -243,19 +243,19 @@ HOSTILE = "\x1b]0;owned\x07 \x1b[2J\x9b31m right\u202eleft\u2066 bell\x07 back\b
 
 @given(st.text())
 def test_no_text_commands_a_terminal(text: str) -> None:
-    shown = terminal.clean(text)
+    shown = console.clean(text)
     assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Co", "Cs") and c not in "\n\t"]
-    assert terminal.clean(shown) == shown
-    assert "\n" not in terminal.one_line(text)
+    assert console.clean(shown) == shown
+    assert "\n" not in console.one_line(text)
 
 
 @pytest.mark.parametrize("as_json", [True, False])
 def test_whatever_a_model_wrote_is_shown_as_text(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
-    terminal.table([{"text": HOSTILE, "[bold]": "[red]x[/red]"}], as_json)
-    terminal.record({"text": HOSTILE}, as_json)
-    terminal.say(HOSTILE)
+    console.table([{"text": HOSTILE, "[bold]": "[red]x[/red]"}], as_json)
+    console.record({"text": HOSTILE}, as_json)
+    console.say(HOSTILE)
     if not as_json:
-        terminal.text(HOSTILE)
+        console.text(HOSTILE)
     told = capsys.readouterr()
     marks = {c for c in told.out + told.err if unicodedata.category(c) in ("Cc", "Cf", "Co")} - {"\n"}
     assert not marks

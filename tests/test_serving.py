@@ -13,7 +13,7 @@ import typer
 
 from agent0 import cli
 from agent0.assembly.runtime.app import open_log
-from agent0.cli import model
+from agent0.cli.models import model
 from agent0.config.loading import config_of, load
 from agent0.ports import Sampling
 from events.base import Event, record

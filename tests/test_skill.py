@@ -359,7 +359,7 @@ def test_a_cell_that_is_stopped_between_exams_sits_each_once(tmp_path: Path) -> 
 @pytest.mark.slow  # part of make crash
 def test_a_cell_that_is_killed_between_exams_sits_each_once(tmp_path: Path) -> None:
     planned(tmp_path)
-    command = [sys.executable, "-m", "agent0.cli.grid_cell", str(tmp_path)]
+    command = [sys.executable, "-m", "agent0.cli.experiments.worker_cell", str(tmp_path)]
     pipe, root = subprocess.PIPE, Path(__file__).parents[1]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=root) as process:
         assert process.stdout is not None

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from agent0.assembly.tooling.tool_calls import Asked, open_bench
 from agent0.assembly.tooling.workspaces import content, find
-from agent0.cli import serving
-from agent0.cli.serving import LONGEST, Lines, serve
+from agent0.cli.tools import jsonl_server
+from agent0.cli.tools.jsonl_server import LONGEST, Lines, serve
 from events.values import ToolState
 from tests.test_tool_cli import KEYS, held
 
@@ -119,8 +119,8 @@ async def test_what_waits_to_be_told_is_bounded(
             self.now -= 1
             return {"code": asked.code}
 
-    monkeypatch.setattr(serving, "BEYOND", beyond)
-    monkeypatch.setattr(serving, "HELD", held_bytes)
+    monkeypatch.setattr(jsonl_server, "BEYOND", beyond)
+    monkeypatch.setattr(jsonl_server, "HELD", held_bytes)
     bench: Any = Counting()
     codes = [str(n * 7 % 50) for n in range(60)]
     said: list[str] = []

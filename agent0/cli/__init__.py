@@ -53,7 +53,7 @@ def main() -> None:
     except BrokenPipeError:
         _leave_pipe()
     except (Exception, BaseExceptionGroup) as error:
-        from agent0.cli.terminal import complain, defect
+        from agent0.cli.console import complain, defect
 
         told = known(error) or defect(error)
         complain(told)
@@ -62,7 +62,7 @@ def main() -> None:
 
 def _end_by_signals() -> None:
     """Outside of what can be cancelled: leave, and let go of what is held."""
-    from agent0.cli.terminal import stops
+    from agent0.cli.console import stops
 
     for number in set(stops()) - {signal.SIGINT}:
         signal.signal(number, lambda number, _: sys.exit(128 + number))

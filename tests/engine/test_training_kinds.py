@@ -11,7 +11,7 @@ import torch
 from peft import get_peft_model
 from transformers import PreTrainedTokenizerFast
 
-from agent0.cli.live import steps
+from agent0.cli.runs.live import steps
 from agent0.errors import DependencyError, OperationError
 from agent0.ports import Lesson, Sample, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs

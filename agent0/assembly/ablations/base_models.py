@@ -16,7 +16,7 @@ from agent0.errors import ConfigError, OperationError
 from agent0.experiments.ablation_cells import Cell
 
 PROVENANCE = "provenance.json"
-MODULE = "agent0.cli.grid_base"
+MODULE = "agent0.cli.experiments.worker_base"
 Tell = Callable[[str], None]
 _facts = re.compile(r"\*\*What (it was taught|was left out):\*\* (.+?)(?:\n\n|\Z)", re.DOTALL)
 

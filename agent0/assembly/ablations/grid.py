@@ -217,7 +217,7 @@ async def _carried(work: _Work, cell: Cell) -> str:
     folder = work.place(cell)
     said = folder / SAID
     before = size(said)
-    async with child("agent0.cli.grid_cell", str(folder), said=said) as process:
+    async with child("agent0.cli.experiments.worker_cell", str(folder), said=said) as process:
         hearing = asyncio.create_task(_hear(work, cell, process))
         try:
             code = await process.wait()

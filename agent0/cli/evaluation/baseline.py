@@ -1,0 +1,145 @@
+"""``agent0 bench baseline``: where a student stands, on every suite that is there, as one page."""
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+from agent0.cli.evaluation import bench
+
+if TYPE_CHECKING:
+    from agent0.assembly.evaluation.benchmark_run import Plan, Progress
+    from agent0.settings import Settings
+
+PAIRS = ("verifier_pairs.jsonl", "code_verifier_pairs.jsonl")
+PAGE = "docs/baseline.md"
+
+
+@bench.app.command()
+def baseline(
+    provider: Annotated[str | None, typer.Option(help="tiny, ollama, transformers…")] = None,
+    model: Annotated[str | None, typer.Option(help="Model name or folder.")] = None,
+    data: bench.Data = bench.HERE,
+    suites: Annotated[str, typer.Option(help="Names, comma-separated; all: every one that is there.")] = "all",
+    limit: Annotated[int, typer.Option(min=0, help="Items of each suite, drawn with the seed; 0: all.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the items.")] = 0,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="Where to write; '-': standard output.")
+    ] = PAGE,
+    resume: Annotated[str, typer.Option(help="Id of the benchmark run of a baseline that was cut off.")] = "",
+    profile: console.Profile = None,
+    set_: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Score a student on every suite that is there and on our own held-out tasks, with tools and without; measure the
+    verifiers on labelled pairs; list what to mend first. All of it becomes one page."""
+    from agent0.report.markdown.baseline import baseline_page
+
+    held = bench.student(provider, model, profile, set_)
+    plan, skipped = _plan(suites, data, limit, seed)
+    identity = resume or f"baseline-{secrets.token_hex(3)}"
+    console.say(f"Benchmark run {identity}: {', '.join(plan.benchmarks)}; {held.run.student.provider}")
+    found = _scored(held, plan, identity, bool(resume))
+    verified = console.run_async(lambda: _verified(held, data))
+    command = _command(provider, model, suites, limit, seed, profile, set_ or [])
+    text = baseline_page(found, verified, skipped, {"command": command, **_made(held)})
+    if out == "-":
+        typer.echo(text, nl=False)
+        return
+    path = _written(text, out)
+    shown = {"path": str(path), "run": identity, "scores": found["scores"], "domains": found["domains"]}
+    console.record({**shown, "verifiers": verified, "skipped": skipped} if as_json else {"path": str(path)}, as_json)
+
+
+def _written(text: str, out: str) -> Path:
+    from agent0.cli.evaluation.report import written
+
+    return written(text, out, PAGE)
+
+
+def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict[str, str]]":
+    """Everything that can be scored here, and why the rest cannot.
+
+    Raises:
+        NotFoundError: nothing can.
+    """
+    from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
+    from agent0.errors import Agent0Error, NotFoundError
+    from agent0.evaluation.benchmarks import benchmarks
+
+    names = (
+        list(benchmarks()) if suites == "all" else list(dict.fromkeys(filter(None, map(str.strip, suites.split(",")))))
+    )
+    skipped: dict[str, str] = {}
+    for name in names:
+        try:
+            read_plan(Plan((name,), folder, limit=limit, seed=seed))
+        except Agent0Error as error:
+            if suites != "all":
+                raise
+            skipped[name] = error.why if isinstance(error, NotFoundError) else str(error)
+    found = tuple(name for name in names if name not in skipped)
+    if not found:
+        raise NotFoundError(
+            "There is no suite to score.", f"{folder} has no rows of any.", "Name another: --data FOLDER"
+        )
+    return Plan(found, folder, limit=limit, seed=seed), skipped
+
+
+def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
+    from agent0.assembly.evaluation.benchmark_run import run_benchmarks
+    from agent0.report.benchmark_findings import bench_findings
+    from infra.artifacts import FileArtifacts
+
+    console.run_async(lambda: run_benchmarks(held, plan, identity, _tell, begun=begun))
+    with console.tables() as db:
+        return bench_findings(db, FileArtifacts(held.home), identity, {})
+
+
+def _tell(now: "Progress") -> None:
+    if now.done == now.all:
+        console.say(f"{now.benchmark:<16} {now.mode:<6} {now.right}/{now.all} right")
+
+
+async def _verified(held: "Settings", folder: Path) -> dict[str, Any]:
+    """Summaries by file, of the pairs that are there."""
+    from agent0.assembly.runtime.app import open_port
+    from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
+    from infra.artifacts import FileArtifacts
+
+    there = [folder / name for name in PAIRS if (folder / name).is_file()]
+    if not there:
+        return {}
+    sandbox = await open_port("verifier_sandbox", held, FileArtifacts(held.home))
+    at_once = max(1, held.sandbox.workers // 2) * held.sandbox.calls
+    try:
+        found = {}
+        for path in there:
+            rows = read_pairs(decoded(path.read_bytes(), str(path)), str(path))
+            found[path.name] = summary(await decide_pairs(rows, sandbox, at_once))
+            console.say(f"{path.name}: {found[path.name]['accuracy']:.3f} of {found[path.name]['n']} decided right")
+        return found
+    finally:
+        await sandbox.close()
+
+
+def _command(
+    provider: str | None, model: str | None, suites: str, limit: int, seed: int, profile: str | None, pairs: list[str]
+) -> str:
+    """The command as it would be given again; where the rows lie is everybody's own affair."""
+    given = {"--profile": profile, "--provider": provider, "--model": model, "--limit": limit, "--seed": seed}
+    words = [f"{flag} {value}" for flag, value in given.items() if value is not None]
+    named = [] if suites == "all" else [f"--suites {suites}"]
+    return " ".join(["agent0 bench baseline --data FOLDER", *words, *named, *(f"--set {pair}" for pair in pairs)])
+
+
+def _made(held: "Settings") -> dict[str, str]:
+    from importlib.metadata import version
+
+    from agent0.assembly.runtime.app import now
+
+    student = held.run.student
+    name = f"{student.provider} {student.model}".strip()
+    return {"date": f"{now():%Y-%m-%d}", "student": f"the student `{name}`", "version": version("agent0")}

@@ -1,0 +1,309 @@
+"""Benchmarks: what there is, how a student scores, and whether two scores differ."""
+
+import json
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent0.assembly.evaluation.benchmark_run import Progress
+    from agent0.evaluation.benchmark_scores import Compared
+    from agent0.evaluation.benchmarks import Benchmark
+    from agent0.settings import Settings
+    from events.benchmarks import ItemScored
+
+app = typer.Typer(help="Score a student on benchmarks: rows lie in a folder you name, every item is an event.")
+Data = Annotated[Path, typer.Option(envvar="AGENT0_BENCHMARKS", help="Folder with the rows.")]
+HERE = Path("benchmarks-data")
+
+
+@app.command("list")
+def list_(data: Data = HERE, as_json: console.Json = False) -> None:
+    """Every benchmark: how many rows are there, or are made where nobody says how many, and its licence."""
+    from agent0.evaluation.benchmarks import benchmarks
+
+    rows = [
+        {
+            "benchmark": name,
+            "title": entry.title,
+            "domain": entry.domain,
+            "rows": _count(data, entry),
+            "licence": entry.licence,
+            "source": entry.source,
+            "files": ", ".join(entry.files),
+            "made": entry.make is not None,
+        }
+        for name, entry in benchmarks().items()
+    ]
+    console.table(rows, as_json, ("benchmark", "title", "domain", "rows", "licence"))
+
+
+@app.command()
+def runs(as_json: console.Json = False) -> None:
+    """Benchmark runs, the latest last: what they score, how far they came, and the ids that other commands take."""
+    from projections.benchmark_scores import list_benchmark_runs
+
+    with console.tables() as db:
+        rows = [{**row, "benchmarks": json.loads(row["benchmarks"] or "[]")} for row in list_benchmark_runs(db)]
+    if not as_json:
+        rows = [{**row, "benchmarks": ", ".join(row["benchmarks"])} for row in rows]
+    console.table(rows, as_json, ("run", "status", "provider", "checkpoint", "benchmarks", "samples", "time"))
+
+
+def _count(folder: Path, entry: "Benchmark") -> int | None:
+    """Rows of the first file that is there; items that are made, where what makes them is installed."""
+    from importlib.util import find_spec
+
+    from agent0.errors import Agent0Error
+    from infra.datasets import find
+
+    if entry.make:
+        there = not entry.package or find_spec(entry.package.replace("-", "_")) is not None
+        return entry.size if there else None
+    try:
+        text = find(folder, entry.files, "").text
+    except Agent0Error:
+        return None
+    return sum(bool(line.strip()) for line in text.split("\n"))
+
+
+@app.command()
+def run(
+    benchmarks: Annotated[
+        str, typer.Argument(help="Names, comma-separated, parts as gym:chain_sum; all: every one that is there.")
+    ],
+    data: Data = HERE,
+    provider: Annotated[
+        str | None, typer.Option(help="tiny, ollama, transformers…; scripted replays references.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Model name or folder.")] = None,
+    checkpoint: Annotated[str, typer.Option(help="RUN/CHECKPOINT of a trained student, as in `run show`.")] = "",
+    limit: Annotated[
+        int, typer.Option(min=0, help="Items of each benchmark, drawn or made with the seed; 0: all.")
+    ] = 0,
+    samples: Annotated[int, typer.Option(min=1, max=64, help="Samples an item; one is greedy.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Draws items and samples.")] = 0,
+    resume: Annotated[str, typer.Option(help="Id of a benchmark run to go on with.")] = "",
+    profile: console.Profile = None,
+    set_: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Score a student, with tools and without. Killed, it goes on with --resume: nothing is asked twice."""
+    from agent0.assembly.evaluation.benchmark_run import Plan, run_benchmarks
+
+    held = student(provider, model, profile, set_)
+    names = _named(benchmarks, data)
+    identity = resume or f"bench-{secrets.token_hex(3)}"
+    console.say(f"Benchmark run {identity}: {', '.join(names)}; {held.run.student.provider}, data in {held.home}")
+    if held.run.student.provider == "scripted":
+        console.say("The scripted student replays reference replies: this checks everything but a model.")
+    plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **_trained(held, checkpoint))
+    found = console.run_async(lambda: run_benchmarks(held, plan, identity, _Told(as_json), begun=bool(resume)))
+    if as_json:
+        console.data(found)
+    else:
+        show(found)
+
+
+ONE_MODEL = {"tiny": "It is one model, packaged with Agent0.", "scripted": "It replays references."}
+"""Providers that have no other model to be named, and why."""
+
+
+def student(provider: str | None, model: str | None, profile: str | None, pairs: list[str] | None) -> "Settings":
+    """Settings with the student that flags name.
+
+    Raises:
+        ConfigError: a model is named of a provider that has just one.
+    """
+    from agent0.errors import ConfigError
+
+    held = console.settings(profile, pairs, run__student__provider=provider, run__student__model=model)
+    if model and (why := ONE_MODEL.get(held.run.student.provider)):
+        fix = "Leave --model out, or name another provider: --provider transformers --model FOLDER"
+        raise ConfigError(f"The provider {held.run.student.provider} knows no model {model[:80]!r}.", why, fix)
+    return held
+
+
+def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
+    """Names of what is to be scored.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    from agent0.errors import ConfigError
+    from agent0.evaluation.benchmarks import benchmarks as known
+
+    if benchmarks == "all":
+        return tuple(name for name, entry in known().items() if _count(data, entry))
+    names = tuple(dict.fromkeys(name.strip() for name in benchmarks.split(",") if name.strip()))
+    if not names:
+        raise ConfigError(
+            "No benchmark is named.", f"There is no name in {benchmarks[:80]!r}.", "See: agent0 bench list"
+        )
+    return names
+
+
+def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
+    """Adapter of ``RUN/CHECKPOINT``."""
+    from agent0.assembly.evaluation.benchmark_run import adapter_of
+
+    if not checkpoint:
+        return {}
+    name, _, wanted = checkpoint.rpartition("/")
+    return {"checkpoint": checkpoint, "adapter": console.run_async(lambda: adapter_of(held, name, wanted))}
+
+
+EVERY_S = 5.0
+
+
+class _Told:
+    """A line on stderr every few seconds, and at the end of each benchmark, with the pace and time left.
+
+    Items of one batch come at one moment, so until some have come for a while nothing is said of either; then the pace
+    is that of the items before this one, up to when the last of them came.
+    """
+
+    def __init__(self, quiet: bool, clock: "Callable[[], float]" = time.monotonic) -> None:
+        self._quiet, self._clock = quiet, clock
+        self._key: tuple[str, str] = ("", "")
+        self._start = self._last = self._earliest = self._before = 0.0
+        self._first = 0
+        self._pace: float | None = None
+
+    def __call__(self, now: "Progress") -> None:
+        if (now.benchmark, now.mode) != self._key:
+            self._key, self._first, self._pace = (now.benchmark, now.mode), now.done, None
+            self._start = self._last = self._clock()
+        moment, ended = self._clock(), now.done == now.all
+        self._measure(now.done - self._first, moment, ended)
+        if self._quiet or not (ended or moment - self._last >= EVERY_S):
+            return
+        self._last = moment
+        share = f"{now.right / now.done:.3f}" if now.done else "-"
+        paid = f"  cost {now.cost:.4g}" if any(now.price) else ""
+        more = "" if ended or self._pace is None else f"  {(now.all - now.done) / self._pace:.0f} s left"
+        console.say(
+            f"{now.benchmark:<14} {now.mode:<6} {now.done}/{now.all}  right {share}{self._took(now)}{paid}{more}"
+        )
+
+    def _measure(self, fresh: int, moment: float, ended: bool) -> None:
+        """Set the pace, items a second of wall time, where something can be said of it."""
+        if fresh == 1:
+            self._earliest = moment
+        elif fresh and moment - self._earliest >= EVERY_S:
+            self._pace = (fresh - 1) / max(self._before - self._start, 1e-6)
+        if fresh and ended:
+            self._pace = fresh / max(moment - self._start, 1e-6)
+        self._before = moment
+
+    def _took(self, now: "Progress") -> str:
+        if not now.done:
+            return ""
+        pace = "" if self._pace is None else f"  {self._pace:.3g} items/s"
+        return f"{pace}  {now.latency_s(0.5):.2f} s wall, 95 % {now.latency_s(0.95):.2f} s, up to {now.at_once} at once"
+
+
+def show(found: dict[str, Any]) -> None:
+    """A results file as a table, and another one of what was told by likelihood."""
+    rows = [
+        {
+            "benchmark": name,
+            "mode": mode,
+            "n": found["n-samples"][name]["effective"],
+            "accuracy": f"{entry[f'acc,{mode}']:.3f}",
+            "95 %": f"{entry[f'acc_lower95,{mode}']:.3f} to {entry[f'acc_upper95,{mode}']:.3f}",
+            "items/s": entry.get(f"items_per_s,{mode}"),
+            "wall s, batched": entry.get(f"latency_p50_s,{mode}"),
+            "cost": entry.get(f"cost,{mode}"),
+        }
+        for name, entry in found["results"].items()
+        for mode in ("tools", "plain")
+        if f"acc,{mode}" in entry
+    ]
+    console.table(rows, False, ("benchmark", "mode", "n", "accuracy", "95 %", "items/s", "wall s, batched", "cost"))
+    likely = [
+        {"benchmark": name, "acc": entry["acc,likelihood"], "acc_norm": entry["acc_norm,likelihood"]}
+        for name, entry in found["results"].items()
+        if "acc,likelihood" in entry
+    ]
+    if likely:
+        console.table(
+            likely, False, title="\nLikeliest choice (nothing is generated: not to be compared with the above)"
+        )
+
+
+@app.command()
+def compare(
+    before: Annotated[str, typer.Argument(help="A benchmark run.")],
+    after: Annotated[str, typer.Argument(help="Another one; the same: without tools against with tools.")],
+    as_json: console.Json = False,
+) -> None:
+    """Paired on the items both have scored: difference, interval, exact test with Holm's correction, and the smallest
+    difference that would have shown."""
+    from agent0.assembly.evaluation.benchmark_run import scored_items
+
+    held = console.settings()
+    left, _ = console.run_async(lambda: scored_items(held, before))
+    right, _ = console.run_async(lambda: scored_items(held, after))
+    _compare(paired(before, left, after, right), as_json)
+
+
+def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequence[ItemScored]") -> "list[Compared]":
+    """What ``before`` and ``after`` came to on the same items; of one run, without tools and with them.
+
+    Raises:
+        OperationError: there are no such items.
+    """
+    from agent0.errors import OperationError
+    from agent0.evaluation.benchmark_scores import compared, grouped, modes_compared
+
+    if found := modes_compared(left) if before == after else compared(left, right):
+        return found
+    scored = {name: ", ".join(map(" ".join, grouped(items))) for name, items in ((before, left), (after, right))}
+    why = " ".join(f"{name[:80]} has scored {what}." for name, what in scored.items())
+    what = "There are no items that both have scored." if before != after else "There is only one mode to compare."
+    fix = "Score the same benchmark and mode with one --limit and --seed. See: agent0 bench runs"
+    raise OperationError(what, why, fix)
+
+
+def _compare(found: "list[Compared]", as_json: bool) -> None:
+    rows = [
+        {
+            "benchmark": one.benchmark,
+            "mode": one.mode,
+            "n": one.difference.items,
+            "before": round(one.before, 4),
+            "after": round(one.after, 4),
+            "difference": round(one.difference.mean, 4),
+            "lower95": round(one.difference.lower95, 4),
+            "upper95": round(one.difference.upper95, 4),
+            "p": float(f"{one.adjusted:.3g}"),
+            "detectable": round(one.difference.detectable, 4),
+            "verdict": one.verdict,
+        }
+        for one in found
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    seen = (
+        "benchmark",
+        "mode",
+        "n",
+        "before",
+        "after",
+        "difference",
+        "lower95",
+        "upper95",
+        "p",
+        "detectable",
+        "verdict",
+    )
+    console.table(rows, False, seen)

@@ -1,0 +1,72 @@
+"""``agent0 bench report``: one HTML file about a benchmark run, and its tables here."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+from agent0.cli.evaluation import bench
+from agent0.cli.evaluation.report import Out, written
+
+if TYPE_CHECKING:
+    from agent0.report.benchmark_findings import Asked
+
+BenchRun = Annotated[str, typer.Argument(metavar="BENCH_RUN", help="Id of a benchmark run, or LAST for the newest.")]
+
+
+@bench.app.command("report")
+def bench_report(
+    run: BenchRun = "LAST", data: bench.Data = bench.HERE, out: Out = "", as_json: console.Json = False
+) -> None:
+    """Write one self-contained HTML file about a benchmark run: accuracy with intervals, with tools beside without,
+    where it fails, what it took, what its confidence is worth, and items that were not right (with their questions
+    where the rows are at hand)."""
+    from agent0.report.benchmark_findings import bench_findings
+    from agent0.report.html.benchmark_page import bench_page
+    from infra.artifacts import FileArtifacts
+    from projections.benchmark_scores import show_benchmark_run
+
+    artifacts = FileArtifacts(console.settings().home)
+    with console.tables() as db:
+        held = show_benchmark_run(db, run)
+        found = bench_findings(db, artifacts, held["run"], _asked(held["settings"], data))
+    text = bench_page(found)
+    if out == "-":
+        typer.echo(text)
+        return
+    path = written(text, out, f"{found['run']}.html")
+    if as_json:
+        console.data({"path": str(path), "bytes": path.stat().st_size, **found})
+    else:
+        _tell(found)
+        console.text(path)
+
+
+def _asked(settings: dict[str, Any], folder: Path) -> "Asked":
+    """Items by id, of benchmarks whose rows are at hand just as they were and may be passed on."""
+    from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
+    from agent0.errors import Agent0Error
+
+    found: dict[str, Any] = {}
+    for name in settings["benchmarks"]:
+        try:
+            held, files = read_plan(Plan((name,), folder, limit=settings["limit"], seed=settings["seed"]))
+        except Agent0Error:  # not at hand: then without
+            continue
+        if all(settings["files"].get(file) == digest for file, digest in files.items()):
+            found |= {key: {item.id: item for item in items} for key, (entry, items) in held.items() if entry.ships}
+    return found
+
+
+def _tell(found: dict[str, Any]) -> None:
+    from agent0.report.tables import told_modes, told_scores, told_tools
+
+    console.text(f"Benchmark run {found['run']}, {found['status']}")
+    console.table(told_scores(found["scores"]), False, title="\nAccuracy")
+    if found["tools_against_plain"]:
+        console.table(told_tools(found["tools_against_plain"]), False, title="\nWith tools against without")
+    for one in found["failures"]:
+        title = f"\nWhere it fails, {one['mode']}: {one['wrong']} of {one['items']} not right"
+        if one["modes"]:
+            console.table(told_modes(one["modes"]), False, title=title)

@@ -1,0 +1,216 @@
+"""Experiments that train: arms over seeds, one command for each grid there is; and other recipes for a run."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+from agent0.experiments.ablations import Grid, grids
+
+if TYPE_CHECKING:
+    from agent0.assembly.ablations.grid import Asked
+
+Profile = Annotated[
+    str | None, typer.Option("--profile", "-p", help="tiny, scripted … or the path of a .toml file; empty: its own.")
+]
+Seeds = Annotated[str | None, typer.Option(help="As 0,1,2 or 0-4; empty: its own.")]
+Name = Annotated[
+    str, typer.Option("--name", "-n", help="Run again with the same one, it goes on; empty: experiment and profile.")
+]
+Only = Annotated[str, typer.Option("--arms", metavar="ARM,ARM", help="Only these arms; the first is the measure.")]
+Models = Annotated[
+    list[str] | None, typer.Option("--model", metavar="[PROVIDER:]MODEL", help="All arms once more with this model.")
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells at once, each a process of its own.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where the HTML page goes; empty: beside the cells.")
+]
+
+
+Write = Annotated[
+    Path | None,
+    typer.Option("--write", metavar="FILE", help="Write a Markdown page, its pictures beside it."),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """A command for each grid, and the search."""
+    app.command("hyperparameters")(hyperparameters)
+    for entry in grids().values():
+        app.command(entry.name, help=_help(entry))(_command(entry))
+
+
+def _help(entry: Grid) -> str:
+    arms = "; ".join(f"{arm.name}: {arm.about}" if arm.about else arm.name for arm in entry.arms)
+    return (
+        f"{entry.question} Arms: {arms}. Every arm runs with every seed, each a run in a data folder of its own; "
+        "killed, the same command goes on with what is not finished."
+    )
+
+
+def _command(entry: Grid) -> Callable[..., None]:
+    def command(
+        profile: Profile = None,
+        seeds: Seeds = None,
+        name: Name = "",
+        only: Only = "",
+        models: Models = None,
+        jobs: Jobs = 1,
+        pairs: console.Set = None,
+        out: Out = None,
+        write: Write = None,
+        as_json: console.Json = False,
+    ) -> None:
+        from agent0.assembly.ablations.grid import Asked
+        from agent0.experiments.ablation_cells import seeds_of
+
+        wanted = profile or entry.profile
+        if wanted.endswith(".toml"):
+            wanted = str(Path(wanted).absolute())
+        asked = Asked(
+            grid=entry,
+            name=name or f"{entry.name}-{Path(wanted).stem}".lower(),
+            profile=wanted,
+            seeds=entry.seeds if seeds is None else seeds_of(seeds),
+            given=console.overrides(pairs),
+            only=tuple(filter(None, (one.strip() for one in only.split(",")))),
+            models=tuple(models or ()),
+            jobs=jobs,
+        )
+        _carry(asked, out, write, as_json)
+
+    return command
+
+
+def _carry(asked: "Asked", out: Path | None, page_to: Path | None, as_json: bool) -> None:
+    from agent0.assembly.ablations.grid import run_grid
+    from agent0.config.loading import load
+    from agent0.report.html.ablation_page import grid_page
+
+    held = load(asked.profile, asked.given)
+    stopping = "Stopping: cells under way stop cleanly; the same command goes on (again: at once)."
+    found = console.run_async(lambda: run_grid(held, asked, (lambda _: None) if as_json else console.say), stopping)
+    page = out or Path(found["folder"]) / "page.html"
+    _write(page, grid_page(found))
+    if page_to:
+        _write_markdown(page_to, found)
+    if as_json:
+        console.data({**found, "page": str(page)})
+    else:
+        _tell(found)
+        console.text(f"\nPage: {page}\nCells: {found['folder']}")
+    if not found["complete"]:
+        console.say(f"{len(found['failed'])} cells failed; the same command tries them again.", "yellow")
+        raise typer.Exit(1)
+
+
+def _tell(found: dict[str, Any]) -> None:
+    from agent0.report.markdown.ablation import sentences
+
+    console.text(found["effort"])
+    seen = ("student", "seeds", "items", "mean", "low", "high")
+    console.table(found["arms"], False, ("measure", "arm", *seen), title="\nMeans over seeds, with 95 % intervals")
+    columns = ("measure", "arm", "against", "seeds", "items", "mean", "low", "high", "p_items", "p_seeds")
+    console.table(
+        found["against"],
+        False,
+        (*columns, "adjusted_p", "detectable", "word"),
+        title="\nPaired on the same items and seeds; Holm over arms",
+    )
+    if "skill" in found:
+        for one in found["skill"]["sets"]:
+            rows = [row for row in found["skill"]["means"] if row["set"] == one["name"]]
+            title = f"\n{one['name']}: {one['title']}, share solved with 95 % intervals"
+            console.table(rows, False, ("who", "how", "seeds", "items", "mean", "low", "high"), title=title)
+    console.text("\n" + "\n".join(one.replace("**", "") for one in sentences(found)))
+    console.table(found["cost"], False, title="\nCost of a cell (means)")
+    for one in found["failed"]:
+        console.text(f"{one['cell']} failed: {one['why']}")
+
+
+def _write_markdown(path: Path, found: dict[str, Any]) -> None:
+    """The page, and its pictures as files beside it."""
+    from agent0.report.charts.ablation_charts import files
+    from agent0.report.markdown.ablation import page
+
+    names = {}
+    for name, text in files(found).items():
+        names[name] = f"{path.stem}-{name}.svg"
+        _write(path.with_name(names[name]), text)
+    _write(path, page(found, names, str(path)))
+
+
+def _write(path: Path, text: str) -> None:
+    from agent0.errors import OperationError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        fix = "Name another place; what was found is kept, so the same command is quick now."
+        raise OperationError("The page cannot be written.", f"{path}: {error.strerror}.", fix) from error
+
+
+def hyperparameters(
+    run: console.Run = "LAST",
+    over: Annotated[
+        list[str] | None,
+        typer.Option("--search", metavar="KEY=A,B,C", help="Values of the student's recipe: rank=4,16."),
+    ] = None,
+    number: Annotated[
+        int, typer.Option("--trials", min=0, help="So many combinations, drawn at random; 0: all of them (a grid).")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the trials.")] = 0,
+    name: Annotated[
+        str, typer.Option("--name", "-n", help="Its trials are named after it; empty: after the run.")
+    ] = "",
+    page: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="Write a Markdown page: docs/hyperparameters.md.")
+    ] = None,
+    as_json: console.Json = False,
+) -> None:
+    """Train a run's stored trajectories again under other recipes, and sort these by validation. Nothing is generated
+    again, and test is never scored. Killed, the same command goes on."""
+    from agent0.assembly.ablations.hyperparameters import Search
+    from agent0.assembly.ablations.hyperparameters import search as look
+    from agent0.experiments.hyperparameter_search import space_of
+    from projections.runs import resolve
+
+    space, held = space_of(over or ()), console.settings()
+    with console.tables() as db:
+        of = str(resolve(db, run))
+    asked = Search(of, name or f"search-{of}"[:40], space, number, seed)
+    found = console.run_async(lambda: look(held, asked, (lambda _: None) if as_json else console.say))
+    if page:
+        _write(page, _page(found, over or (), number, seed))
+    if as_json:
+        console.data(found)
+    else:
+        _tell_search(found)
+    if found["failed"]:
+        raise typer.Exit(1)
+
+
+def _page(found: dict[str, Any], over: Sequence[str], number: int, seed: int) -> str:
+    from agent0.report.markdown.hyperparameters import page
+
+    words = [f"--search {one}" for one in over] + ([f"--trials {number} --seed {seed}"] if number else [])
+    return page(found, f"agent0 experiment hyperparameters LAST {' '.join(words)} --write docs/hyperparameters.md")
+
+
+def _tell_search(found: dict[str, Any]) -> None:
+    rows = [_flat(row) for row in found["trials"]]
+    searched = [key.rpartition(".")[2] for key in found["searched"]]
+    columns = ("validation", "low", "high", "difference", "adjusted_p", "word", "steps", "training_s", "trial")
+    console.table(rows, False, (*searched, *columns), title="Trials, the best on validation first")
+    best = [_flat(row) for row in found["best_by_budget"]]
+    seen = ("trainings", "steps", *searched, "validation", "low", "high")
+    console.table(best, False, seen, title="\nThe best after so many trainings")
+    for one in found["failed"]:
+        console.text(f"{one['trial']} ({one['words']}) failed: {one['why']}")
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, **{key.rpartition(".")[2]: text for key, text in row["settings"].items()}}

@@ -1,0 +1,298 @@
+"""Experiments: what a run would have come to under other rules, from its log and without a model call."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+from agent0.cli.experiments import ablations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent0.assembly.replay.rescore import Progress
+    from agent0.settings import Settings
+    from events.values import Role
+
+app = typer.Typer(
+    help="Experiments: other rewards, verdicts or training from what was logged; and runs compared, arm by arm."
+)
+Name = Annotated[str, typer.Option("--name", "-n", help="Its name; run again with the same one, it goes on.")]
+
+
+@app.command("list")
+def list_(
+    run: Annotated[str, typer.Option(help="Those of one run.")] = "",
+    limit: console.Limit = 100,
+    as_json: console.Json = False,
+) -> None:
+    """Experiments, newest first."""
+    from projections.experiments import list_experiments
+
+    with console.tables() as db:
+        console.table(list_experiments(db, run, limit), as_json)
+
+
+@app.command()
+def show(experiment: str, as_json: console.Json = False) -> None:
+    """One experiment: what it asked, under which rules, and what it found."""
+    from projections.experiments import show_experiment
+
+    with console.tables() as db:
+        console.record(show_experiment(db, experiment), as_json)
+
+
+@app.command()
+def rescore(
+    run: console.Run = "LAST",
+    rewards: Annotated[
+        str,
+        typer.Option(
+            metavar="SET|FILE", help="A set, or TOML with `set` and \\[weights]; as-run: the run's own rules."
+        ),
+    ] = "as-run",
+    name: Name = "",
+    verdicts: Annotated[
+        str, typer.Option(metavar="EXPERIMENT", help="Verdicts of a `reverify` instead, or `reviews`: of persons.")
+    ] = "",
+    commit: Annotated[bool, typer.Option("--commit", help="Write it down; without it nothing is written.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """Recompute all rewards of a run, its teacher's too, and show what changes. With its own rules: nothing."""
+    from agent0.assembly.replay.rescore import Rescore, rescore_run
+    from agent0.assembly.validate.rewards import AS_RUN, reward_policy
+    from agent0.errors import ConfigError
+
+    policy = reward_policy(rewards)
+    if commit and not name:
+        raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
+    held = console.settings()
+    asked = Rescore(_resolved(run), name or "look", policy, verdicts, commit)
+    found = console.run_async(lambda: rescore_run(held, asked, _Told(quiet=as_json)))
+    own = rewards == AS_RUN and not verdicts
+    if as_json:
+        console.data(found)
+    else:
+        _tell(found)
+    if own and not found["identical"] and found["redacted"]:
+        console.say("The run's own rules do not give all of its own rewards: some rest on what was redacted.", "yellow")
+    elif own and not found["identical"]:
+        console.say("The run's own rules do not give its own rewards: see `agent0 run check`.")
+        raise typer.Exit(1)
+
+
+@app.command()
+def reverify(
+    run: console.Run = "LAST",
+    name: Name = "",
+    pairs: console.Set = None,
+    commit: Annotated[bool, typer.Option("--commit", help="Write it down; without it nothing is written.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """Judge all attempts of a run again in fresh sandboxes, by today's verifiers or other settings of them (--set
+    verification.agreeing=…), and show which verdicts change. With its own settings: none."""
+    from agent0.assembly.replay.forks import pairs_of
+    from agent0.assembly.replay.reverify import Reverify
+    from agent0.assembly.replay.reverify import reverify as judge_again
+    from agent0.errors import ConfigError
+
+    if commit and not name:
+        raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
+    held = console.settings()
+    asked = Reverify(_resolved(run), name or "look", pairs_of(pairs), commit)
+    found = console.run_async(lambda: judge_again(held, asked, _Told(quiet=as_json)))
+    if as_json:
+        console.data(found)
+    else:
+        _tell_verdicts(found)
+    if found["own_settings"] and not found["identical"]:
+        console.say("The run's own settings do not give its own verdicts: verifiers were changed since, or one failed.")
+        raise typer.Exit(1)
+
+
+Source = Annotated[str, typer.Argument(metavar="SOURCE", help="An experiment, or a run.")]
+Roles = Annotated[str, typer.Option(help="student, teacher, or student,teacher.")]
+Purge = Annotated[list[str] | None, typer.Option("--purge", metavar="TASK", help="A task to leave out.")]
+Evaluate = Annotated[bool, typer.Option(help="Score each new student on the validation tasks.")]
+
+
+@app.command()
+def retrain(
+    source: Source,
+    name: Name = "",
+    pairs: console.Set = None,
+    roles: Roles = "student",
+    purge: Purge = None,
+    evaluate: Evaluate = True,
+    as_json: console.Json = False,
+) -> None:
+    """Train a run's checkpoints again from what is stored: with the rewards of an experiment, another recipe
+    (--set training.student.lr=…), or without some tasks. Nothing is generated again."""
+    _retrain(source, name, pairs, roles, tuple(purge or ()), evaluate, as_json)
+
+
+@app.command("purge-task")
+def purge_task(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task to train without.")],
+    run: console.Run = "LAST",
+    name: Name = "",
+    roles: Roles = "student",
+    evaluate: Evaluate = True,
+    as_json: console.Json = False,
+) -> None:
+    """Train a run's checkpoints again as if one of its tasks had never been. Those of a role that --roles does not name
+    stay, and are told where they saw the task."""
+    _retrain(run, name or f"without-{task}", None, roles, (task,), evaluate, as_json)
+
+
+def _retrain(
+    source: str, name: str, pairs: list[str] | None, roles: str, purged: tuple[str, ...], evaluate: bool, as_json: bool
+) -> None:
+    from agent0.assembly.replay.forks import pairs_of
+    from agent0.assembly.replay.retrain import Retrain, roles_of
+    from agent0.assembly.replay.retrain import retrain as train_again
+    from agent0.errors import ConfigError
+
+    if not name:
+        raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
+    held = console.settings()
+    asked = Retrain(console.of_newest(source), name, pairs_of(pairs), purged, roles_of(roles), evaluate)
+    found = console.run_async(lambda: train_again(held, asked, (lambda _: None) if as_json else console.say))
+    found["stay"] = [one for task in purged for one in _staying(held, found["run"], task, asked.roles)]
+    if as_json:
+        console.data(found)
+        return
+    console.table(found["checkpoints"], False)
+    console.text(f"Written down as {found['experiment']}.")
+    if found["stay"]:
+        others = "student,teacher"
+        console.say(f"These saw what was left out, and stay (--roles {others}): {', '.join(found['stay'])}", "yellow")
+
+
+def _staying(held: "Settings", run: str, task: str, roles: "Sequence[Role]") -> list[str]:
+    """Checkpoints of the run's other roles whose training saw ``task``."""
+    from agent0.assembly.models.lineage import touched
+    from agent0.assembly.runtime.read_models import reading_log
+    from infra.artifacts import FileArtifacts
+
+    async def work() -> list[dict[str, Any]]:
+        async with reading_log(held) as log:
+            return await touched(log, FileArtifacts(held.home), run, task)
+
+    found = console.run_async(work)
+    return [f"{one['run']}/{one['checkpoint']}" for one in found if one["run"] == run and one["role"] not in roles]
+
+
+@app.command()
+def compare(
+    names: Annotated[
+        list[str], typer.Argument(metavar="A B …", help="Runs and experiments; the first is the measure.")
+    ],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write one HTML file.")] = None,
+    as_json: console.Json = False,
+) -> None:
+    """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, cost."""
+    from agent0.assembly.replay.rescore import gather
+    from agent0.errors import ConfigError
+    from agent0.experiments.compare_runs import side_by_side
+
+    names = [console.of_newest(name) for name in names]
+    if len(set(names)) < 2:
+        raise ConfigError("Nothing to compare.", f"{len(set(names))} name was given.", "Name two runs or experiments.")
+    held = console.settings()
+    found = side_by_side(console.run_async(lambda: gather(held, names)))
+    if out is not None:
+        from agent0.report.html.compare_page import compare_page
+
+        out.write_text(compare_page(found), encoding="utf-8")
+    if as_json:
+        console.data(found)
+        return
+    console.table(found["rewards"], False, title="Rewards")
+    last = [{"name": name, **curve[-1]} for name, curve in found["curves"].items() if curve]
+    console.table(last, False, title="\nLast validation score")
+    rows = [{**row, **(row["held_out"] or {}), "changed_sides": len(row["changed_sides"])} for row in found["against"]]
+    seen = ("name", "word", "mean", "lower95", "upper95", "adjusted_p", "detectable", "teacher_rank_correlation")
+    console.table(rows, False, (*seen, "changed_sides"), title=f"\nAgainst {found['names'][0]}, on the same items")
+    console.table(found["cost"], False, title="\nCost")
+    if out is not None:
+        console.text(str(out))
+
+
+ablations.add_to(app)
+
+
+def _resolved(run: str) -> str:
+    from projections.runs import resolve
+
+    with console.tables() as db:
+        return str(resolve(db, run))
+
+
+class _Told:
+    """Says now and then how far the reading is."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def __call__(self, at: "Progress") -> None:
+        if not self._quiet:
+            rate = at.done / at.wall_s if at.wall_s else 0.0
+            console.say(f"{at.done:,} of {at.all:,} events, {rate:,.0f} a second, {at.left_s:.0f} s left")
+
+
+def _tell(found: dict[str, Any]) -> None:
+    roles = [{"role": role, **found[role]} for role in ("student", "teacher") if role in found]
+    sides = found["changed_sides"]
+    console.table(roles, False, ("role", "n", "changed", "mean_before", "mean_after", "rank_correlation"))
+    console.text(f"{found['changed']} of {found['receipts']} receipts change.")
+    if sides:
+        console.text(f"{len(sides)} tasks change sides: {', '.join(sides[:20])}{' …' if len(sides) > 20 else ''}")
+    if found["failed"]:
+        console.text(f"{found['failed']} rewards could not be computed.")
+    if found["redacted"]:
+        console.text(f"{found['redacted']} events of the run were redacted: what they told is left out.")
+    _tell_end(found)
+
+
+def _tell_end(found: dict[str, Any]) -> None:
+    if found["committed"]:
+        console.text(f"Written down as {found['experiment']}.")
+    else:
+        console.say("Nothing is written; --commit writes it down.")
+
+
+SHOWN = 20
+"""Changed verdicts that a person is shown; --json has them all."""
+
+
+def _tell_verdicts(found: dict[str, Any]) -> None:
+    for rows in (found["by_verifier"], [row for row in found["by_family"] if row["changed"]]):
+        if rows:
+            console.table([_labels(row) for row in rows], False)
+    flips = "; ".join(f"{word}: {count}" for word, count in found["flips"].items())
+    labels = f", {found['flipped']} of them the label ({flips})" if flips else ""
+    console.text(f"{found['changed']} of {found['verdicts']} verdicts change{labels}.")
+    if found["changes"]:
+        first = sorted(found["changes"], key=lambda row: not row["flip"])[:SHOWN]
+        console.table([_changed(row) for row in first], False)
+    if len(found["changes"]) > SHOWN:
+        console.text(f"… and {len(found['changes']) - SHOWN} more: --json has them all.")
+    for row in found["failures"][:SHOWN]:
+        console.text(f"{row['attempt']} could not be judged: {row['error']}: {console.one_line(row['message'])}")
+    _tell_end(found)
+
+
+def _labels(row: dict[str, Any]) -> dict[str, Any]:
+    """Counts as ``before > after``."""
+    plain = {key: value for key, value in row.items() if not key.endswith(("_before", "_after"))}
+    words = ("right", "wrong", "undecided")
+    return plain | {word: f"{row[f'{word}_before']} > {row[f'{word}_after']}" for word in words}
+
+
+def _changed(row: dict[str, Any]) -> dict[str, Any]:
+    words = {True: "right", False: "wrong", None: "undecided"}
+    told = {when: words[row[when]["correct"]] if row[when] else "none" for when in ("before", "after")}
+    reason = console.one_line(row["after"]["reason"] if row["after"] else "")
+    return {"attempt": row["attempt"], "family": row["family"], **told, "reason": reason}

@@ -1,0 +1,1 @@
+"""Commands about the log, its artifacts and its tables."""

@@ -1,0 +1,35 @@
+"""The artifact store: is everything there that events name, and what is there that none names."""
+
+from typing import Annotated
+
+import typer
+
+from agent0.cli import console
+
+app = typer.Typer(help="The artifact store: verify what events name, throw away what none names.")
+
+
+@app.command()
+def verify(as_json: console.Json = False) -> None:
+    """Read every artifact that events name and compare it with its digest. Exit 1 where one is missing or damaged."""
+    from agent0.assembly.log.artifact_check import verify as compare
+
+    held = console.settings()
+    found = console.run_async(lambda: compare(held))
+    console.record(found, as_json)
+    if found["state"] != "whole":
+        raise typer.Exit(1)
+
+
+@app.command()
+def gc(
+    delete: Annotated[bool, typer.Option("--delete", help="Do it; without it nothing is changed.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """Count artifacts that no event of the log or of its archives names. What is younger than an hour stays."""
+    from agent0.assembly.log.artifact_check import collect
+
+    held = console.settings()
+    console.record(console.run_async(lambda: collect(held, delete)), as_json)
+    if not delete:
+        console.say("Nothing is changed; --delete throws the unnamed ones away.")

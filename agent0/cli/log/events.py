@@ -1,0 +1,214 @@
+"""The events themselves: follow, look up, search, count, verify, export, import, archive."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from events.base import Recorded
+
+app = typer.Typer(help="The events of the log: follow, look up, search, count, verify, export, import, archive.")
+Of = Annotated[str, typer.Option("--run", help="One run only; LAST for the newest.")]
+Type = Annotated[str, typer.Option("--type", "-t", help="One event type only, for example ToolCalled.")]
+MOST = 100
+"""Differences that people are told; programs are told all."""
+SEEN = ("seq", "time", "type", "run", "task", "attempt", "text")
+
+
+@app.command()
+def tail(
+    run: Of = "",
+    type: Type = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Last events to begin with.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """The newest events, from the log itself; --json gives one object a line."""
+    held = console.settings()
+    name = _resolved(run)
+    _known(type)
+
+    async def work() -> None:
+        from agent0.assembly.runtime.read_models import reading_log
+
+        async with reading_log(held) as log:
+            end = await log.last_seq()
+            kinds = (type,) if type else ()
+            before = [r async for r in log.read(name, kinds, until=end)][-limit:] if limit and end else []
+            for one in before:
+                _print(one, as_json)
+            if follow:
+                async for one in log.tail(end, name, kinds):
+                    _print(one, as_json)
+
+    console.run_async(work)
+
+
+@app.command()
+def show(
+    event: Annotated[str, typer.Argument(metavar="EVENT", help="Sequence number or id.")],
+    as_json: console.Json = False,
+) -> None:
+    """One event with everything in it, and the events it caused."""
+    from projections.events import show_event
+
+    with console.tables() as db:
+        found = show_event(db, event)
+    if as_json:
+        console.data(found)
+        return
+    import json
+
+    effects = found.pop("effects")
+    body: Any = found.pop("body")
+    console.record(found, False)
+    console.text(json.dumps(body, indent=2, ensure_ascii=False))
+    if effects:
+        console.table(effects, False, ("seq", "type", "handler", "task", "attempt", "text"), title="caused")
+
+
+@app.command()
+def grep(
+    words: Annotated[list[str], typer.Argument(help="Words that must all occur; a trailing * means any ending.")],
+    run: Of = "",
+    type: Type = "",
+    limit: console.Limit = 100,
+    as_json: console.Json = False,
+) -> None:
+    """Search the text of all events."""
+    from projections.events import grep_events
+    from projections.runs import resolve
+
+    _known(type)
+    with console.tables() as db:
+        rows = grep_events(db, " ".join(words), resolve(db, run) if run else "", type, limit)
+    console.table(rows, as_json, SEEN)
+
+
+@app.command()
+def stats(run: Of = "", as_json: console.Json = False) -> None:
+    """How many events of each type, and their size."""
+    from projections.events import event_stats
+    from projections.runs import resolve
+
+    with console.tables() as db:
+        rows = event_stats(db, resolve(db, run) if run else "")
+    console.table(rows, as_json)
+
+
+@app.command()
+def verify(
+    archive: Annotated[Path | None, typer.Argument(help="An archive; without it: the log.")] = None,
+    as_json: console.Json = False,
+) -> None:
+    """Read the whole log, or an archive, and compare it with its seals. Says where it differs; then exit 1."""
+    from agent0.assembly.log.export import look_into
+    from agent0.assembly.log.integrity import compare
+    from agent0.assembly.runtime.read_models import reading_log
+
+    held = console.settings()
+
+    async def work() -> dict[str, Any]:
+        async with reading_log(held) as log:
+            return await compare(held, log)
+
+    found = look_into(archive) if archive else console.run_async(work)
+    if as_json:
+        console.data(found)
+    else:
+        wrong = found.pop("differences")
+        console.record(found, False)
+        for one in wrong[:MOST]:
+            console.say(one if isinstance(one, str) else f"{one['where']}: {one['told']}", "red")
+    if found["state"] != "whole":
+        raise typer.Exit(1)
+
+
+@app.command("set-aside")
+def set_aside(
+    seq: Annotated[int, typer.Argument(metavar="SEQUENCE", min=1, help="As `agent0 events verify` names it.")],
+    reason: Annotated[str, typer.Option("--reason", help="Kept in the log.")] = "",
+    as_json: console.Json = False,
+) -> None:
+    """Go on without a message of the log that is no event. It stays stored; a tombstone is read in its place."""
+    from agent0.assembly.log.integrity import set_aside as note
+
+    held = console.settings()
+    console.record(console.run_async(lambda: note(held, seq, reason)), as_json)
+
+
+@app.command()
+def export(
+    path: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .tar.")],
+    run: Of = "",
+    redact: Annotated[
+        list[str] | None,
+        typer.Option("--redact", metavar="TASK|PATTERN", help="Forget a task, or what a regular expression finds."),
+    ] = None,
+    as_json: console.Json = False,
+) -> None:
+    """Write the log, or one run, with the artifacts it names: compressed, with a digest of everything."""
+    from agent0.assembly.log.export import export as write
+
+    held, name = console.settings(), _resolved(run)
+    console.record(console.run_async(lambda: write(held, path, name, redact or ())), as_json)
+
+
+@app.command("import")
+def import_(
+    path: Annotated[Path, typer.Argument(help="An archive, as `agent0 events export` writes it.")],
+    as_json: console.Json = False,
+) -> None:
+    """Make the log of an empty data folder from an archive: all of it or nothing, under the same numbers."""
+    from agent0.assembly.log.restore import bring
+
+    held = console.settings()
+    console.record(console.run_async(lambda: bring(held, path)), as_json)
+
+
+@app.command()
+def archive(
+    path: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .tar.")],
+    as_json: console.Json = False,
+) -> None:
+    """Seal and export everything, then go on in a fresh stream whose numbers go on. Runs must be over."""
+    from agent0.assembly.log.rollover import archive as put_away
+
+    held = console.settings()
+    console.record(console.run_async(lambda: put_away(held, path)), as_json)
+
+
+def _resolved(run: str) -> str:
+    if run != "LAST":
+        return run
+    from projections.runs import resolve
+
+    with console.tables() as db:
+        return resolve(db, run)
+
+
+def _known(type: str) -> None:
+    """Raises ConfigError for an event type there is not."""
+    from agent0.config.loading import nearest
+    from agent0.errors import ConfigError
+    from events import event_types
+
+    if type and type not in event_types():
+        raise ConfigError(f"There is no event type {type[:80]!r}.", nearest(type, list(event_types())))
+
+
+def _print(one: "Recorded", as_json: bool) -> None:
+    import json
+
+    if as_json:
+        console.line({"seq": one.seq, **json.loads(one.to_json())})
+        return
+    from projections.wording import describe
+
+    where = one.attempt if one.attempt != "-" else one.task
+    console.text(
+        f"{one.seq:>8} {one.time:%H:%M:%S} {one.run} {one.type:<20} {where:<12} {console.one_line(describe(one), 120)}"
+    )

@@ -1,0 +1,144 @@
+"""What a student's confidence is worth: measured on held-out tasks, mended, measured again on others."""
+
+import secrets
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from agent0.evaluation.calibration_report import Found
+
+EVERY_S = 5.0
+ENOUGH = 10
+"""Tasks that must be done before the time left is guessed: models are loaded during the first."""
+
+
+def register(root: typer.Typer) -> None:
+    """A verb of its own: it has no noun."""
+    root.command("calibrate")(calibrate)
+
+
+def calibrate(
+    provider: Annotated[str | None, typer.Option(help="tiny, ollama, transformers…")] = None,
+    model: Annotated[str | None, typer.Option(help="Model name or folder.")] = None,
+    checkpoint: Annotated[
+        list[str] | None, typer.Option(help="RUN/CHECKPOINT of a trained student, or base; may be given several times.")
+    ] = None,
+    items: Annotated[int, typer.Option(min=20, help="Tasks a seed; half of them to fit on.")] = 640,
+    samples: Annotated[int, typer.Option(min=0, max=64, help="Further samples a task, for agreement.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Draws tasks and samples.")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, max=20, help="How many seeds, from --seed on.")] = 1,
+    name: Annotated[
+        str, typer.Option(help="Name of the calibrators; empty: the model's, under which it is used.")
+    ] = "",
+    page: Annotated[Path | None, typer.Option(help="Write what was found as a Markdown page.")] = None,
+    note: Annotated[str, typer.Option(help="A sentence for the page: where the students come from.")] = "",
+    resume: Annotated[str, typer.Option(help="Id of a calibration to go on with.")] = "",
+    profile: console.Profile = None,
+    set_: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Ask held-out tasks, fit calibrators of every confidence signal on one half and score them on the other.
+
+    Killed, it goes on with --resume: no task is asked twice."""
+    from agent0.report.markdown.calibration import page as told
+
+    held = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
+    identity = resume or f"calibration-{secrets.token_hex(3)}"
+    console.say(f"Calibration {identity}: {held.run.student.provider}, data in {held.home}")
+    found: list[Found] = []
+    for place, student in enumerate(checkpoint or ["base"]):
+        for number in range(seed, seed + seeds):
+            one = _measured(held, student, f"{identity}-{place}-{number}", (items, samples, number), name, as_json)
+            found.append(one)
+    if page:
+        _write(page, told(found, shlex.join(["agent0", *sys.argv[1:]]), note))
+    if as_json:
+        console.data([_plain(one) for one in found])
+
+
+def _measured(held: Any, student: str, run: str, size: tuple[int, int, int], name: str, quiet: bool) -> "Found":
+    """One student, one seed: told as it is done. ``size``: items, samples, seed."""
+    from agent0.assembly.evaluation.calibration import Plan
+    from agent0.assembly.evaluation.calibration import calibrate as measure
+
+    plan = Plan(*size, name=name, **_trained(held, student))
+    found = console.run_async(lambda: measure(held, plan, run, _Told(f"{student}, seed {plan.seed}", quiet)))
+    if not quiet:
+        _show(found)
+    return found
+
+
+def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
+    """Adapter of ``RUN/CHECKPOINT``; none for the base."""
+    from agent0.assembly.evaluation.benchmark_run import adapter_of
+
+    if checkpoint in ("", "base"):
+        return {}
+    run, _, wanted = checkpoint.rpartition("/")
+    return {"checkpoint": checkpoint, "adapter": console.run_async(lambda: adapter_of(held, run, wanted))}
+
+
+class _Told:
+    """A line on stderr every few seconds and at the end, with time left."""
+
+    def __init__(self, head: str, quiet: bool) -> None:
+        self._head, self._quiet = head, quiet
+        self._start = self._last = time.monotonic()
+        self._first = -1
+
+    def __call__(self, done: int, all_: int) -> None:
+        now = time.monotonic()
+        if self._first < 0:
+            self._first = done
+        if self._quiet or not (done == all_ or now - self._last >= EVERY_S):
+            return
+        self._last, fresh = now, done - self._first
+        left = f"  {(now - self._start) / fresh * (all_ - done):.0f} s left" if fresh >= ENOUGH and done < all_ else ""
+        console.say(f"{self._head}: {done}/{all_} tasks{left}")
+
+
+def _show(found: "Found") -> None:
+    """The table of all signals, and the picture of the best."""
+    from agent0.evaluation.calibration_report import picture, row
+
+    console.text(
+        f"\n{found.name}, {found.checkpoint}, seed {found.seed}: fitted on {found.fitted_on} answers, scored on "
+        f"{found.scored_on} others; {found.accuracy:.3f} of these are right; {found.unanswered} of {found.asked} tasks "
+        f"unanswered, {found.undecided} undecided."
+    )
+    seen = ("signal", "method", "n", "ece_before", "ece_after", "after_95", "floor", "brier_after", "auroc", "log_loss")
+    console.table([row(one) for one in found.measured], False, seen)
+    best = found.measured[0]
+    console.text(f"Before ({best.candidate.signal}):\n" + "\n".join(picture(best.before)))
+    console.text(f"After ({best.candidate.method}):\n" + "\n".join(picture(best.bins)))
+    console.text(f"Aim, ECE below 0.10: {found.verdict}.")
+
+
+def _plain(found: "Found") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from agent0.evaluation.calibration_report import row
+
+    kept = {key: value for key, value in asdict(found).items() if key not in ("measured", "sampled", "carried")}
+    bins = [asdict(one) for one in found.measured[0].bins]
+    kept |= {"sampled": _plain(found.sampled)} if found.sampled else {}
+    return {**kept, "aim": found.verdict, "calibrators": [row(one) for one in found.measured], "reliability": bins}
+
+
+def _write(path: Path, text: str) -> None:
+    from agent0.errors import OperationError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        what, why = "The page cannot be written.", f"{path}: {error.strerror}."
+        raise OperationError(what, why, "Name another place: --page FILE") from error
+    console.say(f"Written: {path}")

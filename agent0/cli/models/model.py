@@ -1,0 +1,69 @@
+"""Checkpoints: what they were made of."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agent0.cli import console
+from agent0.cli.models import registry, serving
+
+app = typer.Typer(help="Checkpoints: the registry, what made them down to the events, and serving them elsewhere.")
+registry.add_to(app)
+serving.add_to(app)
+
+
+@app.command()
+def lineage(
+    adapter: Annotated[
+        str,
+        typer.Argument(metavar="ADAPTER", help="RUN/CHECKPOINT, or its adapter's digest.", callback=console.of_newest),
+    ],
+    as_json: console.Json = False,
+) -> None:
+    """A checkpoint, its dataset, trajectories, tasks, teacher, verifiers, rewards, configuration and code; then its
+    parent's, to the base."""
+    from agent0.assembly.models.lineage import lineage as chain
+    from agent0.assembly.runtime.read_models import sound_log
+    from infra.artifacts import FileArtifacts
+
+    held = console.settings()
+
+    async def work() -> list[dict[str, Any]]:
+        async with sound_log(held) as log:
+            return await chain(log, FileArtifacts(held.home), adapter)
+
+    found = console.run_async(work)
+    if as_json:
+        console.data(found)
+        return
+    for one in found:
+        shown = ("run", "checkpoint", "role", "parent", "adapter", "dataset", "config_sha", "code_rev", "event")
+        counts = {name: ", ".join(f"{k} {n}" for k, n in one[name].items()) for name in ("teachers", "students")}
+        counts |= {name: ", ".join(f"{k} {n}" for k, n in one[name].items()) for name in ("verifiers", "rewards")}
+        size = {"events": len(one["events"]), "tasks": len(one["tasks"]), "missing events": one["missing_events"]}
+        console.record({**{name: one[name] for name in shown}, **size, **counts}, False)
+        console.text("")
+    console.say(f"{len(found)} checkpoints down to the base; --json has every event id.")
+
+
+@app.command()
+def check(
+    adapter: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="An adapter's file.")],
+    as_json: console.Json = False,
+) -> None:
+    """Whether an adapter's lineage digest follows from what it says of itself, and its weights are those that it names:
+    from the file alone."""
+    from agent0.assembly.models.lineage import check_adapter
+    from agent0.errors import LogError
+
+    found = check_adapter(adapter.read_bytes())
+    console.record(found, as_json)
+    if not found["agrees"]:
+        raise LogError("The lineage digest does not follow from the note.", "The note was altered.")
+    if found["weights_agree"] is False:
+        raise LogError("The weights are not those that the note names.", "One of the two was altered.")
+    if found["weights_agree"] is None:
+        console.say(
+            "It has no digest of its weights (an older Agent0 made it): whether they were altered, none can say."
+        )

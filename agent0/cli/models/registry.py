@@ -1,0 +1,283 @@
+"""Of ``agent0 model``: ``list``, ``show``, ``card``, ``compare``, ``ab``, ``repeat``, ``exam``, ``rejudge``,
+``promote``, ``rollback`` and ``prune``: the checkpoints there are, side by side, and a person's word on them."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agent0.cli import console
+from events.values import Split
+
+Checkpoint = Annotated[
+    str,
+    typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.", callback=console.of_newest),
+]
+Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; it is part of the event.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to ``agent0 model``."""
+    app.command("list")(list_)
+    for command in (show, card, compare, ab, repeat, exam, rejudge, promote, rollback, prune):
+        app.command()(command)
+
+
+def list_(
+    run: Annotated[str, typer.Option(help="Those of one run or experiment.")] = "",
+    role: Annotated[str, typer.Option(help="student or teacher.")] = "",
+    status: Annotated[str, typer.Option(help="promoted, rejected, trained, unchanged, failed or rolled_back.")] = "",
+    limit: console.Limit = 100,
+    as_json: console.Json = False,
+) -> None:
+    """Checkpoints of all runs and experiments, newest first."""
+    from projections.checkpoints import registry
+    from projections.runs import resolve
+
+    with console.tables() as db:
+        found = registry(db, resolve(db, run) if run == "LAST" else run, role, status, limit)
+    if not as_json:
+        found = [{**row, "adapter": (row["adapter"] or "")[:12]} for row in found]
+    console.table(found, as_json)
+
+
+def show(wanted: Checkpoint, as_json: console.Json = False) -> None:
+    """One checkpoint: what it was made of, how it was judged, and every score it has."""
+    from projections.checkpoints import find_checkpoint
+    from projections.evaluations import list_evaluations
+
+    with console.tables() as db:
+        held = find_checkpoint(db, wanted)
+        scores = [s for s in list_evaluations(db, held["run"]) if s["checkpoint"] == held["checkpoint"]]
+    if as_json:
+        console.data({**held, "evaluations": scores})
+        return
+    console.record(held, False)
+    seen = ("evaluation", "split", "n", "accuracy", "lower95", "upper95", "solved_within", "tool_use", "status")
+    console.table(scores, False, seen, title="\nScores")
+
+
+def card(
+    wanted: Checkpoint,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead.")] = None,
+) -> None:
+    """A model card in Markdown: data, making, scores with intervals beside their controls, limits, licence."""
+    from agent0.report.markdown.model_card import model_card
+    from agent0.state.run_state import BASE
+    from projections.base import select
+    from projections.checkpoints import find_checkpoint, list_exams
+    from projections.evaluations import list_evaluations
+    from projections.runs import show_run
+
+    counted = (
+        "SELECT family, count(*) AS n FROM tasks WHERE run = ? AND status = 'accepted' GROUP BY family ORDER BY n DESC"
+    )
+    with console.tables() as db:
+        held = find_checkpoint(db, wanted)
+        families = {row["family"]: row["n"] for row in select(db, counted, (held["run"],))}
+        exams = [exam for name in (held["checkpoint"], BASE) for exam in list_exams(db, held["run"], name)]
+        text = model_card(held, show_run(db, held["run"]), list_evaluations(db, held["run"]), families, exams)
+    if out is None:
+        console.text(text)
+        return
+    out.write_text(text, encoding="utf-8")
+    console.text(str(out))
+
+
+def compare(
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=console.of_newest)
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.", callback=console.of_newest)],
+    as_json: console.Json = False,
+) -> None:
+    """Two checkpoints by what is recorded: the paired test on validation, and where their recipes differ. For new
+    tasks, answered by both: `agent0 model ab`."""
+    from agent0.evaluation.checkpoint_registry import side_by_side
+    from projections.checkpoints import find_student
+    from projections.evaluations import list_evaluations
+    from projections.runs import show_run
+
+    with console.tables() as db:
+        held = [find_student(db, wanted) for wanted in (first, second)]
+        scores = [list_evaluations(db, one["run"]) for one in held]
+        plans = [show_run(db, one["run"])["config"]["evaluation"] for one in held]
+    found = side_by_side(held, scores, plans)
+    if as_json:
+        console.data(found)
+        return
+    console.table(found["models"], False)
+    exact = [{k: f"{v:g}" if isinstance(v, float) else v for k, v in row.items()} for row in found["recipe"]]
+    console.table(exact, False, title="\nWhere their recipes differ")
+    console.text(found["word"])
+
+
+Seed = Annotated[int, typer.Option(help="Draws the tasks.", min=0)]
+
+
+def ab(
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=console.of_newest)
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.", callback=console.of_newest)],
+    tasks: Annotated[int, typer.Option(help="Tasks at most.", min=10, max=100_000)] = 400,
+    seed: Seed = 1,
+    as_json: console.Json = False,
+) -> None:
+    """Two checkpoints answer the same new held-out tasks until a sequential test tells them apart. The outcome is an
+    event of B's run."""
+    from agent0.assembly.models.ab_test import compare_models, told
+
+    held = console.settings()
+    tell = _quiet if as_json else _say
+    event = console.run_async(lambda: compare_models(held, first, second, tasks, seed, tell))
+    console.record(event.model_dump(mode="json") if as_json else told(event), as_json)
+
+
+def repeat(
+    wanted: Annotated[
+        str,
+        typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=console.of_newest),
+    ],
+    repeats: Annotated[int, typer.Option(help="Draws.", min=2, max=1000)] = 5,
+    n: Annotated[int, typer.Option("--n", help="Tasks a draw.", min=1, max=100_000)] = 150,
+    seed: Seed = 1,
+    as_json: console.Json = False,
+) -> None:
+    """How far a checkpoint's accuracy varies over several draws of held-out tasks. Its target: below 5 points."""
+    from statistics import fmean, stdev
+
+    from agent0.assembly.models.ab_test import repeat as answer
+
+    held = console.settings()
+    event = console.run_async(lambda: answer(held, wanted, repeats, n, seed, _quiet if as_json else _say))
+    spread = stdev(event.accuracies)
+    found = {"checkpoint": event.checkpoint, "draws": repeats, "n": n, "mean": round(fmean(event.accuracies), 4)}
+    console.record({**found, "deviation": round(spread, 4), "below 5 points": spread < 0.05}, as_json)
+
+
+def exam(
+    wanted: Annotated[
+        str,
+        typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=console.of_newest),
+    ],
+    n: Annotated[int, typer.Option("--n", help="Tasks.", min=1, max=100_000)] = 150,
+    attempts: Annotated[int, typer.Option(help="Of each task, where it samples.", min=1, max=1000)] = 8,
+    temperatures: Annotated[str, typer.Option(help="0: greedy, once a task.")] = "0,1",
+    split: Annotated[Split, typer.Option(help="Which held-out tasks.")] = "validation",
+    levels: Annotated[str, typer.Option(help="As 2,3; empty: all.")] = "",
+    forced_tool: Annotated[bool, typer.Option("--forced-tool", help="Each attempt begins with a tool call.")] = False,
+    seed: Seed = 1,
+    as_json: console.Json = False,
+) -> None:
+    """Several attempts at each held-out task: what one comes to, any of them where a check picks, and their majority.
+    Choose nothing by the test split."""
+    from agent0.assembly.models.protocol import examine
+    from agent0.errors import ConfigError
+    from agent0.evaluation.protocol import Exam, scores
+
+    try:
+        heats = [float(one) for one in temperatures.split(",")]
+    except ValueError:
+        raise ConfigError(f"{temperatures[:80]!r} are no temperatures.", fix="Write --temperatures 0,0.7,1.") from None
+    if any(not 0 <= heat <= 100 for heat in heats):
+        raise ConfigError("A temperature lies between 0 and 100.", fix="Write --temperatures 0,0.7,1.")
+    exams = [Exam(n, seed, attempts if heat else 1, heat, split, forced_tool, _levels(levels)) for heat in heats]
+    held = console.settings()
+    tell = (lambda _: None) if as_json else (lambda event: console.say(f"{event.exam}: {event.wall_s:.0f} s"))
+    found = [scores(event) for event in console.run_async(lambda: examine(held, {wanted: exams}, tell))]
+    console.table(found, as_json)
+
+
+def rejudge(
+    wanted: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN[/CHECKPOINT]", help="A run, or one of its checkpoints.", callback=console.of_newest
+        ),
+    ],
+    as_json: console.Json = False,
+) -> None:
+    """Judge the stored answers of all evaluations again, by the verifiers of today, and show which verdicts differ.
+    Exit 1 where one does. No model is called; what earlier versions did not store is named."""
+    from agent0.assembly.replay.rejudge import rejudge as judge_again
+
+    held = console.settings()
+    found = console.run_async(lambda: judge_again(held, wanted))
+    if as_json:
+        console.data(found)
+    else:
+        stored = [{**row, "answers": row["answers"] or "not stored"} for row in found["evaluations"]]
+        console.table(stored, False)
+        console.table(found["differences"], False, title="\nVerdicts that differ")
+    if found["differences"]:
+        raise typer.Exit(1)
+
+
+def _levels(text: str) -> tuple[int, ...]:
+    from agent0.errors import ConfigError
+
+    parts = [one.strip() for one in text.split(",") if one.strip()]
+    if not all(one.isascii() and one.isdigit() and len(one) < 4 for one in parts):
+        raise ConfigError(f"{text[:80]!r} are no levels.", fix="Write --levels 2,3.")
+    return tuple(sorted(set(map(int, parts))))
+
+
+def _say(at: Any) -> None:
+    console.say(", ".join(f"{name} {value:.3g}" for name, value in at.items()))
+
+
+def _quiet(at: Any) -> None:
+    """Nothing is said."""
+
+
+def promote(wanted: Checkpoint, reason: Reason = "", as_json: console.Json = False) -> None:
+    """Make a checkpoint its run's student, whatever the gate said of it. One event; `rollback` undoes it."""
+    from agent0.assembly.models.registry import promote as decide
+
+    held = console.settings()
+    _told(console.run_async(lambda: decide(held, wanted, reason)), as_json)
+
+
+def rollback(
+    to: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="An earlier student, `base` included.")],
+    run: Annotated[str, typer.Option(help="Run id, or LAST.")] = "LAST",
+    reason: Reason = "",
+    as_json: console.Json = False,
+) -> None:
+    """Go back to an earlier student: what was promoted since is let go. One event."""
+    from agent0.assembly.models.registry import go_back
+    from projections.runs import resolve
+
+    held = console.settings()
+    with console.tables() as db:
+        name = resolve(db, run)
+    _told(console.run_async(lambda: go_back(held, name, to, reason)), as_json)
+
+
+def prune(
+    run: console.Run = "LAST",
+    reason: Reason = "",
+    commit: Annotated[bool, typer.Option("--commit", help="Throw them away; without it they are only named.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """Adapters that a run which is over no longer needs: students it did not go on with and nothing else names. Their
+    manifests stay, so `agent0 experiment retrain` makes them again."""
+    from agent0.assembly.models.registry import prune as throw
+    from projections.runs import resolve
+
+    held = console.settings()
+    with console.tables() as db:
+        name = resolve(db, run)
+    found: dict[str, Any] = console.run_async(lambda: throw(held, name, reason, commit))
+    if as_json:
+        console.data(found)
+        return
+    console.table(found["pruned"], False)
+    console.say(f"{found['bytes']:,} bytes." + ("" if commit else " Nothing is thrown away; --commit does it."))
+
+
+def _told(begun: Any, as_json: bool) -> None:
+    event = begun.event
+    student = getattr(event, "to", event.checkpoint)
+    console.record({"run": begun.run, "event": begun.type, "student": student, "reason": event.reason}, as_json)

@@ -1,0 +1,143 @@
+"""``agent0 model export``, ``push`` and ``verify``: a checkpoint for other programs, and whether they serve it as it
+was trained."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from agent0.assembly.models.export import Source
+
+Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
+Way = Literal["auto", "adapter", "merged"]
+
+Checkpoint = Annotated[
+    str,
+    typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.", callback=console.of_newest),
+]
+Base = Annotated[Path | None, typer.Option(help="Folder of the base, where it is not where its run had it.")]
+URL = Annotated[str, typer.Option("--url", "--host", help="Server of models; empty: models.ollama_url.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to ``agent0 model``."""
+    for command in (export, push, verify):
+        app.command()(command)
+
+
+async def _source(held: Any, checkpoint: str, base: Path | None) -> "Source":
+    from agent0.assembly.models.export import open_source
+    from agent0.assembly.runtime.read_models import reading_log
+    from infra.artifacts import FileArtifacts
+
+    async with reading_log(held) as log:
+        return await open_source(log, FileArtifacts(held.home), checkpoint, base)
+
+
+def export(
+    checkpoint: Checkpoint,
+    out: Annotated[Path, typer.Option(help="A new or empty folder.")],
+    form: Annotated[
+        Format,
+        typer.Option("--format", help="GGUF base and adapter, GGUF in one, a transformers folder, or a peft folder."),
+    ] = "gguf",
+    numbers: Annotated[str, typer.Option(help="Of format merged: float32, float16 or bfloat16.")] = "float32",
+    base: Base = None,
+    as_json: console.Json = False,
+) -> None:
+    """Write a checkpoint as files that other programs load. All of them are written, or none."""
+    from agent0.assembly.models.export import export as write
+    from agent0.errors import ConfigError
+    from infra.merging import KINDS
+
+    if numbers not in KINDS:
+        raise ConfigError(f"There are no numbers {numbers!r}.", f"Known: {', '.join(KINDS)}.")
+    held = console.settings()
+    found = write(console.run_async(lambda: _source(held, checkpoint, base)), form, out, numbers)
+    _tell(found, as_json)
+    if not found["text"]["exact"] and form.startswith("gguf"):
+        console.say(_INEXACT, "yellow")
+
+
+_INEXACT = (
+    "llama.cpp has no name for how this tokenizer cuts text. Token ids are served exactly; text may be cut elsewhere."
+)
+
+
+def push(
+    checkpoint: Checkpoint,
+    name: Annotated[str, typer.Option(help="What the model is to be called there, as student:i007.")],
+    url: URL = "",
+    way: Annotated[
+        Way, typer.Option("--as", help="As an adapter beside its base, or merged; auto: what the server takes.")
+    ] = "auto",
+    parent: Annotated[str, typer.Option("--from", help="The base as that server has it; empty: it is sent.")] = "",
+    template: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="Ollama's own template.")] = None,
+    quantize: Annotated[str, typer.Option(help="Let the server quantise a merged model: q8_0 …")] = "",
+    base: Base = None,
+    as_json: console.Json = False,
+) -> None:
+    """Make a checkpoint a model of an Ollama server. Look at it with: agent0 model verify"""
+    from agent0.assembly.models.export import push as send
+
+    held = console.settings()
+    text = template.read_text(encoding="utf-8") if template else ""
+
+    async def work() -> dict[str, Any]:
+        source = await _source(held, checkpoint, base)
+        there = url or held.models.ollama_url
+        return await send(source, name, there, way, base=parent, template=text, quantize=quantize)
+
+    found = console.run_async(work)
+    _tell(found, as_json)
+    if not found["text"]["exact"]:
+        console.say(_INEXACT, "yellow")
+
+
+def verify(
+    checkpoint: Checkpoint,
+    url: URL = "",
+    name: Annotated[str, typer.Option(help="The model's name there; a llama.cpp server has but one.")] = "",
+    folder: Annotated[Path | None, typer.Option(help="Look at exported files only, and ask no server.")] = None,
+    tolerance: Annotated[float, typer.Option(min=0, help="Nats by which a token's log-probability may differ.")] = 1e-3,
+    base: Base = None,
+    as_json: console.Json = False,
+) -> None:
+    """Is what is served what was trained? Digests, template and probes are compared. Exit 3 where it is not."""
+    from agent0.assembly.models.export import check_files
+    from agent0.assembly.models.parity import verify as compare
+    from agent0.errors import GateError
+    from infra.artifacts import FileArtifacts
+
+    held = console.settings()
+
+    async def work() -> dict[str, Any]:
+        source = await _source(held, checkpoint, base)
+        if folder:
+            return check_files(folder, source)
+        return await compare(source, FileArtifacts(held.home), url or held.models.ollama_url, name, tolerance)
+
+    found = console.run_async(work)
+    _tell(found, as_json)
+    if not found.get("agrees", True):
+        why = "A cache in half precision or quantised weights differ by more than float32; another adapter by far more."
+        fix = "See the numbers; start llama-server with -ctk f32 -ctv f32, raise --tolerance, or push it again."
+        raise GateError("What is served is not, as far as was asked, what was trained.", why, fix)
+
+
+def _tell(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        console.data(found)
+        return
+    flat = {
+        key: "  ".join(f"{k} {_short(v)}" for k, v in value.items()) if isinstance(value, dict) else value
+        for key, value in found.items()
+    }
+    console.record(flat, False)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.2g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,88 @@
+"""The built-in small model: make it again, read its card."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from infra.tiny.build import Mix, Progress
+
+app = typer.Typer(help="The built-in small model: make it, read its card.")
+Course = Literal["tools", "search"]
+EVERY = 100
+"""Steps between two lines of progress where nobody watches a terminal."""
+
+
+@app.command()
+def build(
+    out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help="Folder for the model.")] = Path("tiny"),
+    seed: Annotated[int, typer.Option(help="Same seed and mix on the same kind of machine: same weights.")] = 0,
+    course: Annotated[Course, typer.Option(help="tools: to call them; search: to try again.")] = "tools",
+    mix: Annotated[
+        Path | None, typer.Option("--mix", metavar="FILE", dir_okay=False, help="What is taught when, as JSON.")
+    ] = None,
+    as_json: console.Json = False,
+) -> None:
+    """Teach a model from nothing; some minutes on one core with a course's own mix."""
+    from infra.tiny.build import MIXES
+    from infra.tiny.build import build as make
+
+    made = make(out, seed=seed, mix=_read(mix) if mix else MIXES[course], progress=_quiet if as_json else _told())
+    shown = {**made.__dict__, "path": str(made.path)}
+    console.record(shown, as_json)
+    if not as_json:
+        console.say(f"Use it: --set run.student.provider=transformers --set run.student.model={made.path}")
+
+
+@app.command()
+def card(
+    course: Annotated[Course, typer.Option(help="Which of the packaged models.")] = "tools",
+    as_json: console.Json = False,
+) -> None:
+    """A packaged model's card: what it is, what it is not, how it was made."""
+    import json
+
+    from infra.models.tiny import packaged
+
+    base = packaged(course)
+    if as_json:
+        console.data(json.loads((base / "provenance.json").read_text(encoding="utf-8")))
+    else:
+        console.text((base / "README.md").read_text(encoding="utf-8"))
+
+
+def _read(path: Path) -> "Mix":
+    from agent0.errors import ConfigError
+    from infra.tiny.build import read_mix
+
+    try:
+        return read_mix(path)
+    except OSError as error:
+        raise ConfigError(f"The mix {path} cannot be read.", f"{error.strerror}.") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        fix = 'Write {"phases": [{"steps", "lr", "lr_end", "levels", "tool", "teacher"}, …]}, like provenance.json.'
+        raise ConfigError(f"{path} is no mix.", f"{type(error).__name__}: {error}.", fix) from error
+
+
+def _quiet(_done: int, _total: int, _loss: float) -> None:
+    pass
+
+
+def _told() -> "Progress":
+    import time
+
+    began, live = time.monotonic(), sys.stderr.isatty()
+
+    def tell(done: int, total: int, loss: float) -> None:
+        if done != total and done % (10 if live else EVERY):
+            return
+        left = (time.monotonic() - began) / done * (total - done)
+        ending = "\r" if live and done != total else "\n"
+        typer.echo(f"step {done}/{total}  loss {loss:.3f}  about {left:.0f} s left  ", err=True, nl=False)
+        typer.echo(ending, err=True, nl=False)
+
+    return tell

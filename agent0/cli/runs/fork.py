@@ -1,0 +1,134 @@
+"""Any moment of a run: its state then, a run that begins there, and whether today's code would decide the same."""
+
+from typing import Annotated, Any
+
+import typer
+
+from agent0.cli import console
+
+At = Annotated[int, typer.Option("--at", min=0, metavar="SEQ", help="Sequence of an event; 0: the run's end.")]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", "-s", metavar="KEY=VALUE", help="A setting of the run that is another.")
+]
+
+
+def _resolved(run: str) -> str:
+    from projections.runs import resolve
+
+    with console.tables() as db:
+        return str(resolve(db, run))
+
+
+def show_at(run: str, seq: int, as_json: bool) -> None:
+    """Print the whole state of ``run`` as of event ``seq``."""
+    from agent0.assembly.replay.forks import state_at, told_state
+    from agent0.assembly.runtime.read_models import sound_log
+
+    name = _resolved(run)
+
+    async def work() -> dict[str, Any]:
+        async with sound_log(console.settings()) as log:
+            return told_state(await state_at(log, name, seq))
+
+    found = console.run_async(work)
+    if as_json:
+        console.data(found)
+        return
+    arms = [{"arm": key, **arm} for key, arm in found.pop("arms").items()]
+    console.record({key: ", ".join(v) if isinstance(v, list) else v for key, v in found.items()}, False)
+    if arms:
+        console.table(arms, False, title="\nWhat curriculum remembers")
+
+
+def fork(
+    run: console.Run = "LAST",
+    at: At = 0,
+    pairs: Changes = None,
+    name: Annotated[str, typer.Option(help="A name for people; its id is made from it.")] = "",
+    detach: Annotated[bool, typer.Option("--detach", "--no-wait", help="Only begin it.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """Begin a run in the middle of another, under other settings. The past is shared, not copied; what was under way
+    is asked for again."""
+    from agent0.assembly.replay.forks import fork as forked
+    from agent0.assembly.replay.forks import pairs_of
+    from agent0.assembly.runtime.app import open_log
+    from agent0.cli.runs import run as runs
+
+    held = console.settings()
+    source, changes = _resolved(run), pairs_of(pairs)
+
+    async def work() -> Any:
+        async with open_log(held) as log:
+            begin = await forked(held, log, source, at, changes, name)
+            if detach:
+                await log.append([begin])
+            return begin
+
+    begin = console.run_async(work)
+    if detach:
+        console.record({"run": begin.run, "parent": source, "parent_seq": begin.event.parent_seq}, as_json)
+        return
+    news = f"Run {begin.run}: from {source} at event {begin.event.parent_seq}, data in {held.home}"
+    runs.carry(held, begin.run, begin, news, with_handlers=True, as_json=as_json)
+
+
+def diff(
+    left: Annotated[str, typer.Argument(metavar="A", help="A run.")],
+    right: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    as_json: console.Json = False,
+) -> None:
+    """What two runs differ in: their settings, where they stand, and where they part."""
+    from agent0.assembly.replay.forks import compare_states
+    from agent0.assembly.runtime.read_models import sound_log
+
+    names = _resolved(left), _resolved(right)
+
+    async def work() -> dict[str, Any]:
+        async with sound_log(console.settings()) as log:
+            return await compare_states(log, *names)
+
+    found = console.run_async(work)
+    if as_json:
+        console.data(found)
+        return
+    rows = [
+        {"what": f"{kind} {key}" if kind else key, names[0]: pair[0], names[1]: pair[1]}
+        for kind, part in (("setting", found["settings"]), ("", found["state"]))
+        for key, pair in part.items()
+    ]
+    console.table(rows, False)
+    if found["common_until"]:
+        console.text(f"They share everything up to event {found['common_until']}.")
+
+
+def check(run: console.Run = "LAST", as_json: console.Json = False) -> None:
+    """Ask today's code for every decision of a run again; the first that would be another is named."""
+    from agent0.assembly.replay.forks import check_run
+    from agent0.assembly.runtime.read_models import sound_log
+
+    name = _resolved(run)
+
+    async def work() -> Any:
+        async with sound_log(console.settings()) as log:
+            return await check_run(log, name)
+
+    checked = console.run_async(work)
+    count, found = checked.decisions, checked.first
+    told = {"run": name, "decisions": count, "same": found is None, "first": vars(found) if found else None}
+    told["redacted"] = checked.redacted
+    if as_json:
+        console.data(told)
+    elif found is None:
+        console.text(f"{count} decisions of {name}: today's code decides each of them alike.")
+        if checked.redacted:
+            console.text(
+                f"Those from event {checked.redacted:,} on are left out: they rest on what was redacted there."
+            )
+    else:
+        console.record({key: value for key, value in vars(found).items() if key not in ("recorded", "today")}, False)
+        rows = [{"field": k, "recorded": v, "today": found.today.get(k)} for k, v in found.recorded.items()]
+        console.table(rows, False, title="\nWhat differs")
+        console.say(f"Decision {count} of {name} would be another today.", "yellow")
+    if found is not None:
+        raise typer.Exit(1)

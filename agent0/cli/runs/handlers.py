@@ -1,0 +1,50 @@
+"""Handlers: which there are, and running some of them as a process."""
+
+from typing import Annotated
+
+import typer
+
+from agent0.cli import console
+
+app = typer.Typer(help="Reactions to events: list them, run some or all as a process.")
+
+
+@app.command("list")
+def list_(as_json: console.Json = False) -> None:
+    """Every handler with what it reacts to and what it needs."""
+    from agent0.assembly.runtime.app import known_handlers
+
+    rows = [
+        {
+            "handler": handler.name,
+            "reacts_to": ", ".join(handler.events),
+            "needs": ", ".join(handler.ports),
+            "in_flight": handler.in_flight,
+        }
+        for handler in known_handlers().values()
+    ]
+    console.table(rows, as_json)
+
+
+@app.command()
+def run(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Handlers to run; none: all. See agent0 handlers list.")
+    ] = None,
+    profile: console.Profile = None,
+    pairs: console.Set = None,
+    projector: Annotated[bool, typer.Option("--projector", help="Keep the tables up to date, too.")] = False,
+) -> None:
+    """React to events until stopped. Several processes share the work; SIGTERM finishes what is in hand."""
+    from agent0.assembly.runtime.app import open_world, run_handlers, until_cancelled
+    from agent0.assembly.runtime.read_models import run_projector
+
+    held = console.settings(profile, pairs)
+
+    async def work() -> None:
+        async with open_world(held, names or ()) as world:
+            console.say(f"Handlers {', '.join(world.handlers)} at work. Ctrl-C stops them.")
+            extra = [run_projector(held, world.log)] if projector else []
+            await until_cancelled(run_handlers(world), *extra)
+
+    console.run_async(work, "Stopping: finishing what is in hand (again: at once).")

@@ -1,0 +1,168 @@
+"""Following a run on stderr: a bar on a terminal, plain lines elsewhere."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from agent0.assembly.runtime.progress import Pace, Progress, duration, told, trouble
+from agent0.cli import console
+from agent0.provenance.fork_history import past_of
+
+if TYPE_CHECKING:
+    from infra.log import Log
+    from infra.models.engine_pace import Told
+
+BAR_S = 0.25
+LINES_S = 15.0
+"""Seconds between two looks: a bar moves, lines pile up."""
+
+PHASES = {
+    "baseline": "scoring the untrained student",
+    "tasks": "tasks and attempts",
+    "training": "training adapters",
+    "evaluating": "scoring the candidate",
+    "judging": "judging the candidate",
+    "final": "scoring the last student",
+    "done": "finishing",
+}
+
+
+class Display(Protocol):
+    """Somewhere to show a pace."""
+
+    every_s: float
+
+    def show(self, pace: Pace) -> None:
+        """Show it."""
+        ...
+
+    def say(self, text: str, style: str = "") -> None:
+        """A line that stays, above whatever moves."""
+        ...
+
+
+async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) -> Progress:
+    """Tell how ``run`` goes until it is over; milestones already passed are told again. ``trainings`` is the folder
+    where trainers of this machine say how far they are."""
+    progress, begin = Progress(), await log.last_seq(run)
+    with _display(quiet) as display:
+        shown = asyncio.create_task(_refresh(progress, display, trainings)) if display else None
+        try:
+            async with aclosing(past_of(log, run)) as past:  # type: ignore[type-var]
+                async for recorded in past:
+                    progress.begin_with(recorded)
+            async for recorded in log.tail(0, run):
+                milestone = progress.feed(recorded)
+                if display is None or progress.state is None:
+                    pass
+                elif milestone:
+                    display.say(told(milestone, progress.state.config.iterations))
+                elif recorded.seq > begin and (news := trouble(recorded)):
+                    display.say(news, "yellow")
+                if progress.over:
+                    break
+        finally:
+            if shown:
+                shown.cancel()
+    return progress
+
+
+async def _refresh(progress: Progress, display: Display, trainings: Path) -> None:
+    from agent0.assembly.runtime.app import now
+
+    said: set[str] = set()
+    while True:
+        await asyncio.sleep(display.every_s)
+        pace = progress.pace(now())
+        if pace and pace.phase == "training":
+            found = training(progress, trainings)
+            if found and found[1].room and found[1].room not in said:
+                said.add(found[1].room)
+                display.say(f"{found[0]}: {found[1].room}")
+            pace = replace(pace, training=steps(*found)) if found else pace
+        if pace:
+            display.show(pace)
+
+
+def training(progress: Progress, folder: Path) -> "tuple[str, Told] | None":
+    """(checkpoint, how far it is) of the one that is being trained on this machine, if one is."""
+    from infra.lora import pace_of
+
+    found = ((name, pace_of(folder, name, seed)) for name, seed in progress.trainings.items())
+    return next(((name, told) for name, told in found if told), None)
+
+
+def steps(checkpoint: str, told: "Told") -> str:
+    """``student-3 step 12/40, about 20 s left``."""
+    left = f", about {duration(told.left_s)} left" if told.left_s is not None else ""
+    return f"{checkpoint} step {told.done}/{told.total}{left}" if told.total else f"{checkpoint}: loading the model"
+
+
+@contextmanager
+def _display(quiet: bool) -> Iterator[Display | None]:
+    if quiet:
+        yield None
+    elif sys.stderr.isatty():
+        with Bar() as bar:
+            yield bar
+    else:
+        yield Lines()
+
+
+class Lines:
+    """A line now and then, and at each change of phase."""
+
+    every_s = LINES_S
+
+    def show(self, pace: Pace) -> None:
+        """Say it."""
+        console.say("  " + describe(pace))
+
+    def say(self, text: str, style: str = "") -> None:
+        """Say it."""
+        console.say(text, style)
+
+
+class Bar:
+    """A bar of this iteration's attempts."""
+
+    every_s = BAR_S
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, SpinnerColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        columns = (SpinnerColumn(), BarColumn(12), TextColumn("{task.description}", markup=False))
+        self._bars = Bars(*columns, console=console.console(stderr=True), auto_refresh=False, transient=True)
+        self._task = self._bars.add_task("starting", total=None)
+
+    def __enter__(self) -> "Bar":
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def show(self, pace: Pace) -> None:
+        """Move the bar."""
+        total = pace.total if pace.phase == "tasks" else None
+        self._bars.update(self._task, total=total, completed=pace.done, description=describe(pace))
+        self._bars.refresh()
+
+    def say(self, text: str, style: str = "") -> None:
+        """Print above the bar."""
+        self._bars.console.print(console.clean(text), style=style or None)
+
+
+def describe(pace: Pace) -> str:
+    """``iteration 2: tasks and attempts 120/512, 8.1/s, about 40 s left``."""
+    words = PHASES.get(pace.phase, pace.phase)
+    where = f"iteration {pace.iteration}: {words}" if pace.iteration >= 0 else words
+    if pace.phase != "tasks":
+        return f"{where}: {pace.training}" if pace.training else where
+    left = f", about {duration(pace.left_s)} left" if pace.left_s is not None else ""
+    return f"{where} {pace.done}/{pace.total}, {pace.rate:.1f}/s{left}"

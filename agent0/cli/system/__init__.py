@@ -1,0 +1,1 @@
+"""Commands about settings, the machine and the documentation."""

@@ -1,0 +1,76 @@
+"""Settings: what they are, where each came from, whether they are valid, what there is."""
+
+from typing import Annotated, Any
+
+import typer
+
+from agent0.cli import console
+
+app = typer.Typer(help="Settings: show, validate, explain.")
+
+
+@app.command()
+def show(
+    profile: console.Profile = None,
+    pairs: console.Set = None,
+    origin: Annotated[bool, typer.Option("--origin", help="Also where each value came from.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """The settings in effect; secrets are masked."""
+    from agent0.config.loading import config_of, public, resolve
+
+    loaded = resolve(profile, console.overrides(pairs))
+    if as_json and not origin:
+        console.data({**public(loaded.settings), "config_sha": config_of(loaded.settings.run)[1]})
+        return
+    rows = [{"key": key, "value": value, "origin": where} for key, value, where in loaded.rows()]
+    console.table(rows, as_json, ("key", "value", "origin") if origin else ("key", "value"))
+
+
+@app.command()
+def validate(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
+    """Check settings and everything that they name (models, tools, domains, rewards, prompts)."""
+    from agent0.assembly.runtime.app import check_names
+    from agent0.assembly.runtime.providers import check_models
+    from agent0.config.loading import config_of
+
+    held = console.settings(profile, pairs)
+    check_names(held.run)
+    check_models(held.run)
+    digest = config_of(held.run)[1]
+    if as_json:
+        console.data({"valid": True, "profile": held.profile, "config_sha": digest})
+    else:
+        console.text(f"Valid. Profile {held.profile}, configuration {digest[:12]}.")
+
+
+@app.command()
+def docs(as_json: console.Json = False) -> None:
+    """Every setting with its default and meaning, as Markdown: this is docs/config.md."""
+    rows = reference()
+    if as_json:
+        console.data(rows)
+        return
+    for row in rows:
+        if row["key"].rpartition(".")[2] == row["first"]:
+            console.text(f"\n## {row['section'] or 'General'}\n\n| key | default | meaning |\n|---|---|---|")
+        console.text(f"| `{row['key']}` | `{row['default']}` | {row['meaning']} |")
+
+
+def reference() -> list[dict[str, Any]]:
+    """key, default (JSON), meaning and section of every setting, in the order of the models."""
+    import json
+
+    from agent0.config.loading import fields, leaves, public
+    from agent0.settings import Settings
+
+    defaults = dict(leaves(public(Settings())))
+    rows: list[dict[str, Any]] = []
+    firsts: dict[str, str] = {}
+    for key, field in fields():
+        section, _, name = key.rpartition(".")
+        firsts.setdefault(section, name)
+        meaning = (field.description or "").replace("|", "\\|")
+        shown = "the user's data folder" if key == "home" else json.dumps(defaults.get(key))
+        rows.append({"key": key, "default": shown, "meaning": meaning, "section": section, "first": firsts[section]})
+    return rows

@@ -1,0 +1,76 @@
+"""Looks at everything Agent0 leans on: what works, what does not, and one fix for each."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from agent0.assembly.runtime.doctor import Check
+
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+SMOKE = {"run.iterations": "1", "run.tasks": "3", "run.attempts": "2", "run.evaluation.validation": "12"}
+
+
+def register(root: typer.Typer) -> None:
+    """A verb of its own: it has no noun."""
+    root.command("doctor")(doctor)
+
+
+def doctor(
+    smoke: Annotated[bool, typer.Option("--smoke", help="Also carry out a small scripted run elsewhere.")] = False,
+    profile: console.Profile = None,
+    as_json: console.Json = False,
+) -> None:
+    """Check dependencies, log, sandbox, disk, GPU and models. Exit 5 where the profile (tiny) could not run."""
+    held = console.settings(profile)
+
+    async def work() -> "list[Check]":
+        from agent0.assembly.runtime.doctor import examine
+
+        found = []
+        async for check in examine(held):
+            found.append(check)
+            if not as_json:
+                _show(check)
+        return found
+
+    found = console.run_async(work)
+    if smoke and not any(check.state == "fail" for check in found):
+        found.append(_smoke())
+        if not as_json:
+            _show(found[-1])
+    healthy = not any(check.state == "fail" for check in found)
+    if as_json:
+        console.data({"healthy": healthy, "profile": held.profile, "checks": [check.__dict__ for check in found]})
+    else:
+        console.say(f"Profile {held.profile} can run." if healthy else "Mend what failed, then try again.")
+    if not healthy:
+        raise typer.Exit(5)
+
+
+def _show(check: "Check") -> None:
+    from rich.text import Text
+
+    line = Text(f"{check.state:<5}", style=COLOURS[check.state])
+    line.append(f"{check.name:<22} {console.one_line(check.detail, 300)}", style="default")
+    console.console().print(line, soft_wrap=True)
+    if check.state != "ok" and check.fix:
+        console.text(f"{'':<5}{'':<22} fix: {check.fix}")
+
+
+def _smoke() -> "Check":
+    from agent0.assembly.runtime.app import started
+    from agent0.assembly.runtime.doctor import Check
+    from agent0.cli.runs.run import carry_out
+    from agent0.config.loading import load
+
+    with tempfile.TemporaryDirectory(prefix="agent0-doctor-") as folder:
+        held = load("scripted", {**SMOKE, "run.evaluation.test": "12", "home": str(Path(folder)), "nats.url": ""})
+        begin = started(held, "doctor")
+        progress = console.run_async(lambda: carry_out(held, begin.run, begin, quiet=True))
+        ended = progress.state.status if progress.state else "never started"
+        return Check("smoke run", "ok" if ended == "finished" else "fail", f"{ended}, {progress.events} events")

@@ -1,0 +1,56 @@
+"""Metrics for Prometheus, once or served."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from agent0.settings import Settings
+
+app = typer.Typer(help="Metrics for Prometheus: `agent0 metrics` prints them, `agent0 metrics serve` serves them.")
+
+
+def register(root: typer.Typer) -> None:
+    """A noun that is a command, too."""
+    app.callback(invoke_without_command=True)(_alone)
+    root.add_typer(app, name="metrics")
+
+
+def _alone(context: typer.Context) -> None:
+    """Metrics for Prometheus: printed, or served."""
+    if context.invoked_subcommand is None:
+        show()
+
+
+@app.command()
+def show() -> None:
+    """Print tool calls, limits, kills, refusals, events, runs, failures and alarms; `agent0 metrics` does the same."""
+    from agent0.assembly.runtime.prometheus import exposition
+
+    with console.tables():
+        pass
+    typer.echo(exposition(console.settings()), nl=False)
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 9464,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    profile: console.Profile = None,
+    pairs: console.Set = None,
+) -> None:
+    """Serve the metrics over HTTP and keep the tables up to date meanwhile, until stopped."""
+    held = console.settings(profile, pairs)
+    console.run_async(lambda: _serve(held, host, port))
+
+
+async def _serve(held: "Settings", host: str, port: int) -> None:
+    from agent0.assembly.runtime.prometheus import serving
+    from agent0.assembly.runtime.read_models import reading_log, run_projector
+
+    async with reading_log(held) as log:
+        with serving(held, host, port) as address:
+            console.say(f"Metrics at http://{address}/metrics. Ctrl-C stops.")
+            await run_projector(held, log)

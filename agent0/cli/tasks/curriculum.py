@@ -1,0 +1,57 @@
+"""What was asked of the teacher, how hard it was for the student, and how that changed."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agent0.cli import console
+
+app = typer.Typer(help="The curriculum: what was asked for, how hard it was, how broad it stayed.")
+
+
+@app.command()
+def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
+    """Families and levels with their difficulty for this student, and each iteration in numbers."""
+    from agent0.tasks.curriculum.difficulty import grade
+    from projections.iterations import list_arms, list_iterations
+    from projections.runs import resolve, show_run
+
+    with console.tables() as db:
+        name = resolve(db, run)
+        band = show_run(db, name)["config"]["curriculum"]["band"]
+        arms, iterations = list_arms(db, name), list_iterations(db, name)
+    graded: list[dict[str, Any]] = []
+    for arm in arms:
+        held = grade(int(arm["solved"]), arm["tried"], tuple(band), arm["turns"], arm["calls"])
+        graded.append({**arm, "grade": held.grade, "lower95": held.lower95, "upper95": held.upper95})
+    if as_json:
+        console.data({"run": name, "arms": graded, "iterations": iterations})
+        return
+    seen = ("domain", "family", "level", "grade", "asked", "tasks", "tried", "solve_rate", "lower95", "upper95")
+    console.table(graded, False, (*seen, "turns", "calls", "last"))
+    told = ("iteration", "tasks", "accepted", "families", "largest_family", "solve_rate", "frontier", "novelty")
+    title = "\nIterations; validation is that of the student who made the attempts, before it was trained on them"
+    console.table(iterations, False, (*told, "label_accuracy", "surprise", "validation"), title=title)
+
+
+@app.command()
+def draw(
+    run: console.Run = "LAST",
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="An SVG file.")] = None,
+    as_json: console.Json = False,
+) -> None:
+    """A picture: families and levels down, iterations across, colour by how many attempts were right."""
+    from agent0.errors import ConfigError
+    from agent0.report.charts.curriculum_heatmap import heatmap
+    from projections.iterations import arms_by_iteration
+    from projections.runs import resolve
+
+    with console.tables() as db:
+        name = resolve(db, run)
+        picture = heatmap(arms_by_iteration(db, name), f"Curriculum of {name}")
+    path = out or Path(f"{name}-curriculum.svg")
+    if path.suffix.lower() != ".svg":
+        raise ConfigError(f"{path} cannot hold the picture.", "It is an SVG.", "Name a file that ends with .svg.")
+    path.write_text(str(picture), encoding="utf-8")
+    console.record({"path": str(path)}, as_json)

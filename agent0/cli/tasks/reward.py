@@ -1,0 +1,161 @@
+"""Rewards: which sets there are, why somebody was paid what they were, and whether cheating pays."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from agent0.settings import RewardConfig
+
+app = typer.Typer(help="Rewards: sets and their parts, the receipt of a task or an attempt, and cheats.")
+Set = Annotated[str, typer.Option("--set", metavar="SET", help="A registered set; agent0 reward list names them.")]
+
+
+@app.command("list")
+def list_(
+    set_: Annotated[str, typer.Argument(metavar="SET", help="Parts of this set; empty: the sets themselves.")] = "",
+    as_json: console.Json = False,
+) -> None:
+    """The reward sets and how each puts its parts together; with a set, its parts, weights and formulas."""
+    from agent0.rewards.describe import part_rows, set_rows
+
+    if not set_:
+        console.table(set_rows(), as_json)
+        return
+    chosen = _registered(_rules(set_, ""))
+    console.table(part_rows(set_ if "/" in set_ else chosen), as_json, ("role", "part", "weight", "reads", "formula"))
+
+
+@app.command()
+def explain(
+    name: Annotated[str, typer.Argument(metavar="TASK|ATTEMPT", help="For example t0-003, or t0-003-a2.")],
+    run: console.Run = "LAST",
+    of: Annotated[str, typer.Option("--run", help="The same as RUN.")] = "",
+    as_json: console.Json = False,
+) -> None:
+    """Why a task's teacher, or an attempt, was paid what it was: each part with its inputs, value, weight and what the
+    total would lack without it."""
+    from agent0.rewards.describe import explained
+    from projections.rewards import explain_rewards
+    from projections.runs import resolve
+
+    attempt = name if "-a" in name else ""
+    with console.tables() as db:
+        found = resolve(db, of or run)
+        receipts = explain_rewards(db, found, attempt=attempt) if attempt else explain_rewards(db, found, task=name)
+    told = [explained(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
+    if not told:
+        from agent0.errors import NotFoundError
+
+        raise NotFoundError(f"{name!r} of {found} has no receipt.", "Nobody was paid yet.", "See: agent0 task list")
+    if as_json:
+        console.data(told)
+        return
+    for one in told:
+        parts = one.pop("parts")
+        console.record({key: value for key, value in one.items() if value not in ("", None)}, False)
+        seen = ("part", "value", "weight", "worth", "contribution", "inputs", "formula")
+        console.table(parts, False, seen)
+
+
+@app.command("hack-test")
+def hack_test(
+    set_: Set = "agent0",
+    rewards: Annotated[str, typer.Option(metavar="FILE", help="TOML rules instead, as for experiment rescore.")] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Draws tasks and luck.")] = 0,
+    page: Annotated[Path | None, typer.Option(help="Write sets, formulas and all sets' tables as Markdown.")] = None,
+    as_json: console.Json = False,
+) -> None:
+    """Play cheating teachers and students against honest ones, through the real rewards, and put answers that leave the
+    work undone to every family's verifier. Exit code 1 where a cheat is rewarded more, or such an answer at all."""
+    from agent0.rewards.red_team.play import suite
+    from agent0.rewards.red_team.undone import undone
+
+    rows = [_row(paid) for paid in suite(_rules(set_, rewards), seed)]
+    rows += [_undone(one) for one in undone(seed)]
+    console.table(rows, as_json, ("role", "policy", "family", "paid", "honest", "more", "about"))
+    if page:
+        _write(page, seed)
+    if cheats := [row for row in rows if row["more"]]:
+        console.say(f"{len(cheats)} of {len(rows)} policies are paid more than honest work.")
+        raise typer.Exit(1)
+
+
+@app.command()
+def calibrator(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Its name, as agent0 calibrate wrote it.")],
+    checkpoint: Annotated[str, typer.Option(help="base, or RUN/CHECKPOINT.")] = "base",
+    as_json: console.Json = False,
+) -> None:
+    """The newest and best calibrator of a model that needs no further samples, as a table for rules of rewards."""
+    from agent0.errors import NotFoundError
+    from agent0.rollout.confidence.signals import SEVERAL
+    from projections.calibrators import list_calibrators
+
+    with console.tables() as db:
+        rows = list_calibrators(db, model, checkpoint)
+    able = [row for row in rows if not set(row["signal"].split("+")) & {*SEVERAL}]
+    if not able:
+        raise NotFoundError(f"There is no calibrator of {model!r} at {checkpoint}.", fix="See: agent0 calibrate --help")
+    told = {key: able[0][key] for key in ("signal", "method", "parameters")}
+    if as_json:
+        console.data(told)
+        return
+    console.text(f'[calibrator]\nsignal = "{told["signal"]}"\nmethod = "{told["method"]}"')
+    console.text(f"parameters = {list(told['parameters'])}")
+
+
+def _rules(set_: str, file: str) -> "RewardConfig":
+    from agent0.assembly.validate.rewards import check_rewards, reward_policy
+    from agent0.rewards import reward_sets, rules_of
+    from agent0.settings import RewardConfig
+
+    if file:
+        return reward_policy(file) or RewardConfig()
+    rules = rules_of(set_) if set_ in reward_sets() else RewardConfig(set=set_)
+    check_rewards(rules, "--set")
+    return rules
+
+
+def _registered(rules: "RewardConfig") -> str:
+    from agent0.rewards import registered
+
+    return registered(rules)
+
+
+def _row(paid: Any) -> dict[str, Any]:
+    told = {
+        "role": paid.role,
+        "policy": paid.policy,
+        "family": "",
+        "paid": round(paid.mean, 4),
+        "honest": round(paid.honest, 4),
+    }
+    return {**told, "more": paid.more, "receipts": paid.receipts, "about": paid.about}
+
+
+def _undone(one: Any) -> dict[str, Any]:
+    """The share of answers that were right, beside that of the family's own."""
+    question, answer = one.example or ("", "")
+    about = f"{one.tried} answers of this kind, judged by the family's verifier"
+    told = {"role": "student", "policy": one.policy, "family": one.family, "paid": round(one.right / one.tried, 4)}
+    more = {"honest": round(one.honest, 4), "more": one.right > 0, "receipts": one.tried}
+    return {**told, **more, "about": f"{answer!r} is right for {question!r}" if one.right else about}
+
+
+def _write(path: Path, seed: int) -> None:
+    from agent0.errors import OperationError
+    from agent0.report.markdown.rewards import page
+
+    command = shlex.join(["agent0", "reward", "hack-test", "--seed", str(seed), "--page", str(path)])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(command, seed), encoding="utf-8")
+    except OSError as error:
+        what, why = "The page cannot be written.", f"{path}: {error.strerror}."
+        raise OperationError(what, why, "Name another place: --page FILE") from error
+    console.say(f"Written: {path}")

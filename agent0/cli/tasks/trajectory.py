@@ -1,0 +1,156 @@
+"""Attempts with what was said and done in them."""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Annotated, Any, Literal
+
+import typer
+
+from agent0.cli import console
+
+app = typer.Typer(help="Attempts with transcripts, tool calls, verdicts and rewards; export as training data.")
+Format = Literal["jsonl", "trl", "trl-messages", "trl-preference", "trl-unpaired"]
+
+
+@app.command("list")
+def list_(
+    run: console.Run = "LAST",
+    task: Annotated[str, typer.Option(help="One task only.")] = "",
+    iteration: Annotated[int | None, typer.Option("--iteration", "-i", min=0, help="One iteration only.")] = None,
+    correct: Annotated[bool | None, typer.Option("--correct/--wrong", help="By verdict.")] = None,
+    limit: console.Limit = 100,
+    as_json: console.Json = False,
+) -> None:
+    """Attempts in the order they were asked for."""
+    from projections.attempts import list_attempts
+    from projections.runs import resolve
+
+    with console.tables() as db:
+        rows = list_attempts(db, resolve(db, run), task, iteration, correct, limit)
+    seen = "attempt student status answer correct credit reward turns tool_calls tool_ok end wall_s"
+    console.table(rows, as_json, seen.split())
+
+
+@app.command()
+def show(
+    attempt: Annotated[str, typer.Argument(metavar="ATTEMPT", help="Attempt id, for example t0-003-a2.")],
+    run: console.Run = "LAST",
+    as_json: console.Json = False,
+) -> None:
+    """One attempt, finished or not: the conversation turn by turn, what each tool call left in the work folder, the
+    answers to subgoals, the verdict and the receipt of its reward."""
+    from projections.attempts import show_attempt
+    from projections.rewards import explain_rewards
+    from projections.runs import resolve
+
+    with console.tables() as db:
+        name = resolve(db, run)
+        found = show_attempt(db, name, attempt)
+        receipts = explain_rewards(db, name, attempt=attempt)
+    found["transcript"] = _said(found)
+    found["receipts"] = receipts
+    if as_json:
+        console.data(found)
+    else:
+        _tell(found)
+
+
+@app.command()
+def export(
+    run: console.Run = "LAST",
+    format: Annotated[Format, typer.Option(help="jsonl has everything; the others are TRL's dataset types.")] = "jsonl",
+) -> None:
+    """All attempts of a run as JSON lines on stdout."""
+    import json
+
+    from agent0.cli.console import settings
+    from infra.artifacts import FileArtifacts
+    from projections.runs import resolve
+    from projections.trajectories import export as rows_of
+
+    with console.tables() as db:
+        kind = "agent0" if format == "jsonl" else format
+        for row in rows_of(db, resolve(db, run), kind, FileArtifacts(settings().home)):
+            typer.echo(json.dumps(row, default=str))
+
+
+def _tell(found: dict[str, Any]) -> None:
+    lists = {name: found.pop(name) or [] for name in ("transcript", "calls", "verdicts", "receipts", "wanted")}
+    answers, found["rollbacks"] = found.pop("subgoals"), len(_rollbacks(lists["calls"])) or None
+    found.pop("progress", None)
+    console.record({k: v for k, v in found.items() if v is not None}, False)
+    for head, content in _conversation(lists["transcript"], lists["calls"], found["turns"] or 0):
+        console.text(f"\n[{head}]\n{content}")
+    console.text("")
+    seen = ("call", "turn", "tool", "arguments", "state", "output", "wall_s", "cached", "files", "work")
+    console.table([{**call, "turn": call["turn"] + 1, "work": _short(call)} for call in lists["calls"]], False, seen)
+    if lists["wanted"]:
+        console.table(_subgoals(lists["wanted"], answers or [], lists["verdicts"]), False, title="subgoals")
+    console.table(lists["verdicts"], False, ("verifier", "correct", "credit", "reason", "expected", "got"))
+    if votes := [vote for verdict in lists["verdicts"] for vote in verdict["votes"]]:
+        console.table(votes, False, ("check", "correct", "reason"), title="votes")
+    parts = [part for receipt in lists["receipts"] for part in receipt["parts"]]
+    console.table(parts, False, ("name", "inputs", "value", "weight", "worth"), title="reward")
+
+
+def _conversation(
+    transcript: list[dict[str, Any]], calls: list[dict[str, Any]], turns: int
+) -> Iterator[tuple[str, str]]:
+    """(head, content) of each message; the attempt's own turns are numbered, and its calls say what they left."""
+    number = turns - sum(turn["role"] == "assistant" for turn in transcript)  # a prompt may hold turns of examples
+    waiting: list[dict[str, Any]] = []
+    for turn in transcript:
+        head = turn["role"]
+        if head == "assistant":
+            number += 1
+            waiting = [call for call in calls if call["turn"] == number - 1 and not call["inner"]]
+            head = f"assistant, turn {number}" if number > 0 else head
+        elif head == "tool":
+            head = f"tool {turn['name']}" if turn["name"] else head
+            head = f"{head}: {_outcome(waiting.pop(0), calls)}" if number > 0 and waiting else head
+        yield head, turn["content"]
+
+
+def _outcome(call: dict[str, Any], calls: list[dict[str, Any]]) -> str:
+    """How a call ended, and what the work folder was after it."""
+    steps = sum(c["inner"] and _plan_of(c, calls) == call["number"] for c in calls)
+    told = [call["state"], f"{steps} steps" if steps else ""]
+    told.append("rolled back" if _rollbacks([call]) else "")
+    if call["files"]:
+        sizes = [f"{n:,} {word}{'s' * (n != 1)}" for n, word in ((call["files"], "file"), (call["file_bytes"], "byte"))]
+        told += [*sizes, f"folder {_short(call)}"]
+    return ", ".join(filter(None, told))
+
+
+def _plan_of(step: dict[str, Any], calls: list[dict[str, Any]]) -> int | None:
+    return next((c["number"] for c in calls if c["number"] > step["number"] and not c["inner"]), None)
+
+
+def _rollbacks(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [call for call in calls if call["tool"] == "rollback" and call["state"] == "ok"]
+
+
+def _short(call: dict[str, Any]) -> str | None:
+    return call["work"] and str(call["work"])[:12]
+
+
+def _subgoals(wanted: list[str], answers: list[str | None], verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row a step of a long task."""
+    right: list[bool | None] = next((verdict["subgoals"] for verdict in verdicts if verdict["subgoals"]), [])
+    rows = zip_longest(wanted, answers[: len(wanted)], right[: len(wanted)])
+    return [{"step": n, "wanted": w, "answer": a, "correct": r} for n, (w, a, r) in enumerate(rows, 1)]
+
+
+def _said(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The conversation: as the event has it, from the store where it was too long, or of an attempt that goes on."""
+    import json
+
+    from events.values import Artifact
+    from infra.artifacts import FileArtifacts
+
+    stored = found.pop("transcript_artifact", None) or found["progress"]
+    if found["transcript"] or not stored:
+        return found["transcript"] or []
+    held = json.loads(FileArtifacts(console.settings().home).get(Artifact.model_validate(stored)))
+    turns: list[dict[str, Any]] = held["transcript"] if isinstance(held, dict) else held
+    return [{key: value for key, value in turn.items() if key != "token_ids"} for turn in turns]

@@ -1,0 +1,206 @@
+"""Tools, outside of any run: what there is, one call, a server of calls, a look at a stranger's tools."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from agent0.assembly.tooling.tool_calls import Asked
+    from agent0.settings import Settings
+
+app = typer.Typer(help="Tools: list them, call one as a run would, serve calls, look at an MCP server.")
+LONGEST_CODE = 4 << 20
+"""Bytes of code that are read; the sandbox refuses less."""
+
+
+@app.command("list")
+def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
+    """Every tool with what it does, whether it is switched on, and whether the profile's student has it."""
+    from agent0.assembly.tooling.tool_calls import switched_off
+    from agent0.tools import tools
+
+    held = console.settings(profile, pairs)
+    off = switched_off(held)
+    rows = [
+        {
+            "tool": one.name,
+            "on": one.name not in off,
+            "student": one.name in held.run.student.tools,
+            "does": _first_sentence(one.spec.description),
+            "why_off": off.get(one.name, ""),
+            "cached": one.pure,
+            "untrusted": one.untrusted,
+            "parameters": one.spec.parameters,
+        }
+        for one in tools().values()
+    ]
+    if as_json:
+        console.data(rows)
+        return
+    shown = [{**row, "on": "on" if row["on"] else "off", "student": "yes" if row["student"] else "-"} for row in rows]
+    console.table(shown, False, ("tool", "on", "student", "does"))
+    for name, why in off.items():
+        console.say(f"{name}: {why}.")
+
+
+@app.command()
+def call(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A tool; see agent0 tool list.")],
+    code: Annotated[str | None, typer.Option(help="python, shell: what to run.")] = None,
+    code_file: Annotated[str | None, typer.Option(help="The same from a file; '-' is standard input.")] = None,
+    arguments: Annotated[str | None, typer.Option("--args", help="Any tool: its arguments as a JSON object.")] = None,
+    wall: Annotated[float | None, typer.Option(min=0.01, help="Seconds at most, up to sandbox.wall_s.")] = None,
+    mem: Annotated[int | None, typer.Option(min=1, help="MiB at most, up to sandbox.mem_mib.")] = None,
+    files: Annotated[Path | None, typer.Option(help="A folder to lay into the work folder first.")] = None,
+    start: Annotated[
+        str, typer.Option("--from", help="A work folder to start from: digest or ATTEMPT#CALL, calls counted from 1.")
+    ] = "",
+    profile: console.Profile = None,
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Call one tool in a fresh sandbox. Exit 0 whatever the code did: `state` tells, also when it was refused. The JSON
+    object always has tool, state, rc, stdout, stderr, wall_s, cpu_s, peak_mem_mib, tier, backend, reason, output_bytes,
+    files (name and size) and manifest; with --args also output, which is what a model reads. All text is without
+    terminal sequences; other control characters and direction marks in it are escapes."""
+    from agent0.assembly.tooling.tool_calls import Asked, known_tool
+    from agent0.assembly.tooling.workspaces import content, find, read
+    from agent0.tools import tools
+
+    held = console.settings(profile, pairs)
+    if not held.mcp.servers:  # they are asked for their tools only once there is a sandbox
+        known_tool(name, tools())
+    text, given = _code(code, code_file), _arguments(arguments)
+    _either(name, text, given)
+    _say_limits(held, wall, mem)
+    laid = {**(content(held, find(held, start)) if start else {}), **(read(files) if files else {})}
+    asked = Asked(name, text, given or {}, wall, mem, laid, keep=True)
+    told = console.run_async(lambda: _answered(held, asked))
+    if as_json:
+        console.data(told)
+    else:
+        _tell(told)
+
+
+@app.command()
+def serve(
+    json_lines: Annotated[bool, typer.Option("--json-lines", help="One JSON object a line, in and out.")] = True,
+    profile: console.Profile = None,
+    pairs: console.Set = None,
+) -> None:
+    """Answer calls from standard input until it ends, several at once, in the order in which they came. A line is an
+    object with tool, code or args, and as wanted wall, mem, files, from, keep, id; the answer is the object of `tool
+    call`, with the id. Lines may come faster than they are carried out: what finds sandbox.queue calls waiting is
+    answered `busy`. The sandbox is started once."""
+    from agent0.assembly.tooling.tool_calls import open_bench
+    from agent0.cli.tools.jsonl_server import incoming
+    from agent0.cli.tools.jsonl_server import serve as answer_all
+
+    held = console.settings(profile, pairs)
+
+    def write(line: str) -> None:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+
+    async def work() -> None:
+        async with open_bench(held) as bench:
+            await answer_all(held, bench, incoming(sys.stdin.fileno()), write)
+
+    console.run_async(work)
+
+
+@app.command()
+def mcp(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A server of the settings (mcp.servers).")],
+    profile: console.Profile = None,
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """What an MCP server offers, and the digest to trust it by. Its words are those of strangers."""
+    from agent0.assembly.runtime.mcp_tools import inspect_mcp
+
+    held = console.settings(profile, pairs)
+    found = console.run_async(lambda: inspect_mcp(held, name))
+    if as_json:
+        console.data(found)
+        return
+    console.record({key: value for key, value in found.items() if key != "tools"}, False)
+    console.table(found["tools"], False, ("name", "description"))
+
+
+def _first_sentence(description: str) -> str:
+    return " ".join(description.split()).partition(". ")[0].rstrip(".")
+
+
+def _code(code: str | None, code_file: str | None) -> str | None:
+    from agent0.errors import ConfigError
+
+    if code_file is None or code is not None:
+        if code_file is not None:
+            raise ConfigError("--code and --code-file exclude one another.", fix="Give one of them.")
+        return code
+    try:
+        if code_file == "-":
+            return sys.stdin.read(LONGEST_CODE)
+        with Path(code_file).open(encoding="utf-8") as file:
+            return file.read(LONGEST_CODE)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{code_file} is not text in UTF-8.", f"{error.reason} at byte {error.start}.") from error
+    except OSError as error:
+        raise ConfigError(f"{code_file} cannot be read.", f"{error.strerror}.") from error
+
+
+def _say_limits(held: "Settings", wall: float | None, mem: int | None) -> None:
+    """What was asked for beyond the settings is not had: say so."""
+    limits = held.sandbox
+    if wall and wall > limits.wall_s:
+        console.say(f"--wall is cut to sandbox.wall_s = {limits.wall_s:g}.", "yellow")
+    if mem and mem > limits.mem_mib:
+        console.say(f"--mem is cut to sandbox.mem_mib = {limits.mem_mib}.", "yellow")
+
+
+def _arguments(text: str | None) -> dict[str, Any] | None:
+    from agent0.errors import ConfigError
+
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError("--args is no JSON.", f"{str(error)[:200]}.", 'Example: --args \'{"code": "1"}\'') from error
+    if not isinstance(found, dict):
+        raise ConfigError("--args is no JSON object.", fix='Example: --args \'{"code": "1"}\'')
+    return found
+
+
+def _either(name: str, code: str | None, arguments: dict[str, Any] | None) -> None:
+    from agent0.assembly.tooling.tool_calls import RAW
+    from agent0.errors import ConfigError
+
+    if (code is None) == (arguments is None):
+        wanted = "--code, --code-file or --args" if name in RAW else "--args"
+        raise ConfigError(f"{name} is called with one of: {wanted}.", fix="See: agent0 tool list --json")
+
+
+async def _answered(held: "Settings", asked: "Asked") -> dict[str, Any]:
+    from agent0.assembly.tooling.tool_calls import open_bench
+
+    async with open_bench(held, workers=1) as bench:
+        return await bench.answer(asked)
+
+
+def _tell(told: dict[str, Any]) -> None:
+    """For people: what was measured, then what it said, cleaned."""
+    said = {name: told.pop(name) for name in ("stdout", "stderr", "output") if name in told}
+    files = told.pop("files")
+    console.record({name: value for name, value in told.items() if value not in (None, "")}, False)
+    for name, size in files.items():
+        console.text(f"file {console.one_line(name, 200)}  {size} bytes")
+    for name, text in said.items():
+        if text:
+            console.text(f"\n[{name}]\n{text.rstrip()}")

@@ -1,0 +1,73 @@
+"""How tools are used, as a table that moves: read from the read models while a projector carries them on."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from agent0.settings import Settings
+
+MINUTE_S = 60.0
+COLUMNS = ("tool", "calls", "per_min", "p50_ms", "p95_ms", "p99_ms", "limits", "kills", "refused", "busy", "cached")
+
+
+def look(db: sqlite3.Connection, run: str = "") -> dict[str, Any]:
+    """Every tool that was called: a summary and its calls of the last minute; besides, what is under way."""
+    from agent0.assembly.runtime.app import now
+    from projections.base import stamp
+    from projections.runs import resolve, under_way
+    from projections.tool_calls import recent_calls
+    from projections.tool_usage import summary, usage
+
+    name = resolve(db, run) if run else ""
+    recent = recent_calls(db, stamp(now() - timedelta(seconds=MINUTE_S)), name)
+    tools = [{**summary(tool, rows), "per_min": recent.get(tool, 0)} for tool, rows in usage(db, name).items()]
+    running, attempts = under_way(db, name)
+    return {"runs": running, "attempts_under_way": attempts, "tools": [_ordered(row) for row in tools]}
+
+
+def _ordered(row: dict[str, Any]) -> dict[str, Any]:
+    return {**{name: row[name] for name in COLUMNS}, **row}
+
+
+Look = Callable[[sqlite3.Connection, str], dict[str, Any]]
+
+
+async def watch(settings: "Settings", run: str, every_s: float, look: Look = look) -> None:
+    """Show what ``look`` sees again and again, until cancelled.
+
+    Raises:
+        NotFoundError: there is no run yet.
+    """
+    from rich.live import Live
+
+    from agent0.assembly.runtime.read_models import catch_up, reading, reading_log, run_projector
+
+    async with reading_log(settings) as log, asyncio.TaskGroup() as group:
+        await catch_up(settings, log)
+        group.create_task(run_projector(settings, log))
+        with Live(console=console.console(), auto_refresh=False, screen=False) as live:
+            while True:
+                with reading(settings) as db:
+                    live.update(_drawn(look(db, run)), refresh=True)
+                await asyncio.sleep(every_s)
+
+
+def _drawn(seen: dict[str, Any]) -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    title = f"{seen['attempts_under_way']} attempts under way in {seen['runs']} running runs"
+    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for name in COLUMNS:
+        drawn.add_column(name.replace("_", " "), justify="left" if name == "tool" else "right")
+    for row in seen["tools"]:
+        drawn.add_row(*(Text(console.cell(row[name])) for name in COLUMNS))
+    return drawn
