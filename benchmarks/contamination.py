@@ -22,8 +22,8 @@ from agent0.settings import CurriculumConfig
 from agent0.tasks.decontamination import Index
 from agent0.tasks.families import families
 from events.values import Task
-from infra.contamination import BenchmarkRows
-from infra.embedding import MiniLM, Ngram
+from infra.embeddings.benchmark_index import BenchmarkRows
+from infra.embeddings.embedders import MiniLM, Ngram
 
 EMBEDDERS = {"minilm": MiniLM, "ngram": Ngram}
 

@@ -21,15 +21,15 @@ from agent0.evaluation.serving_parity import probes
 from agent0.ports import Sample, Sampling
 from benchmarks.measured_page import write
 from events.values import Trajectory, Turn
-from infra.models.engine import Engine, load
-from infra.models.engine_adapter import Adapter, lora_settings
-from infra.models.engine_forward import ADAPTER, through
-from infra.models.engine_optimizers import OPTIMIZERS
-from infra.models.engine_recipe import Recipe
-from infra.models.engine_step import Step
-from infra.models.engine_team import Team
-from infra.models.engine_turns import Wanted
+from infra.engine.adapter import Adapter, lora_settings
+from infra.engine.inference import Engine, load
+from infra.engine.requests import Wanted
 from infra.models.tiny import BASE
+from infra.training.forward import ADAPTER, through
+from infra.training.launch.distributed import Team
+from infra.training.launch.recipe import Recipe
+from infra.training.optimizers import OPTIMIZERS
+from infra.training.step import Step
 from tests.adapters import adapter
 
 TRAINED, TOKENS = "trained", 48

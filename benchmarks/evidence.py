@@ -29,7 +29,7 @@ from agent0.provenance.hash_chain import Chain
 from agent0.settings import Settings
 from events.alarms import AlarmRaised
 from events.base import Recorded, record
-from infra.log import Log
+from infra.log.event_log import Log
 
 NOON = datetime(2026, 1, 1, tzinfo=UTC)
 TURNS, APPENDS, AT_ONCE = 6, 20_000, 120

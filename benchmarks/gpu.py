@@ -84,9 +84,9 @@ def measure_ours(work: Work) -> Cost:
     """Through the engine and the trainer that runs use, in this process."""
     from agent0.ports import Sample, Sampling, TrainJob
     from events.values import Trajectory, Turn
-    from infra.models.engine import Engine
-    from infra.models.engine_training import Training
-    from infra.models.engine_turns import Wanted
+    from infra.engine.inference import Engine
+    from infra.engine.requests import Wanted
+    from infra.training.loop import Training
 
     meter, engine = Meter(work.device), Engine(work.folder, os.cpu_count() or 1, work.device, work.quantization)
     batches = []

@@ -14,7 +14,7 @@ def measure_trl(work: "Work") -> "Cost":
     from transformers import PreTrainedTokenizerFast
 
     from benchmarks.gpu import GROUP, question
-    from infra.models.engine_adapter import lora_settings
+    from infra.engine.adapter import lora_settings
 
     asked = [{"prompt": [{"role": "user", "content": question(number)}]} for number in range(work.rows // GROUP)]
     with tempfile.TemporaryDirectory() as folder:

@@ -43,8 +43,8 @@ from agent0.run.lifecycle import evolve
 from agent0.settings import RunConfig, Settings
 from events.base import Recorded
 from handlers.play import play
-from infra.bus_view import Views
-from infra.log import Log
+from infra.bus.run_views import Views
+from infra.log.event_log import Log
 from tests.world import ports, started
 
 AIM = 0.5

@@ -29,10 +29,10 @@ from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 
 from agent0.settings import HandlerSettings, NatsSettings
 from events.base import Recorded, decode
-from infra.log import Log
-from infra.server import open_server
-from infra.storage import connect
-from infra.topology import Topology, init
+from infra.log.event_log import Log
+from infra.log.nats_server import open_server
+from infra.log.streams import Topology, init
+from infra.storage.sqlite import connect
 from projections import Projector, tables
 from tests.story import whole_run
 

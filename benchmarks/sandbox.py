@@ -33,8 +33,8 @@ from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from agent0.tools.snapshots import load, save
 from events.values import ToolState
-from infra.artifacts import FileArtifacts
 from infra.sandbox import open_sandbox, rootfs
+from infra.storage.artifacts import FileArtifacts
 
 SYMPY = "import sympy as s; x = s.Symbol('x'); print(s.diff(s.sin(x) * x**2, x))"
 NUMPY = "import numpy as n; print(n.linalg.inv(n.eye(50) * 2)[0, 0])"

@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from agent0.evaluation.serving_parity import probes
 from agent0.ports import Sampling
 from benchmarks.measured_page import write
-from infra.gguf import split_name, write_adapter, write_base
-from infra.merging import merged, read_lora, save_merged
-from infra.models.engine import Engine
-from infra.models.engine_turns import Wanted
-from infra.models.served import LlamaServer, spelt
+from infra.engine.inference import Engine
+from infra.engine.requests import Wanted
+from infra.models.llama_server import LlamaServer, spelt
 from infra.models.tiny import BASE
-from infra.weights import Weights
+from infra.weights.gguf import split_name, write_adapter, write_base
+from infra.weights.merge import merged, read_lora, save_merged
+from infra.weights.safetensors_io import Weights
 from tests.adapters import adapter
 from tests.llama_server import MISSING, serving
 

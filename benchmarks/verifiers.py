@@ -32,8 +32,8 @@ from agent0.grading.math.symbolic import compared, decide, warm
 from agent0.ports import Sandbox
 from agent0.settings import SandboxSettings
 from agent0.verification.programs import check
-from infra.datasets import find
 from infra.sandbox import open_sandbox
+from infra.storage.datasets import find
 
 MATHS = ("gsm8k", "math500", "math", "svamp", "aime24")
 CODE = ("humaneval", "mbpp")

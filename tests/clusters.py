@@ -24,9 +24,9 @@ from agent0.errors import DependencyError
 from agent0.settings import Settings
 from events.alarms import AlarmRaised
 from events.base import Recorded, record
-from infra.log import Log
-from infra.log_link import connect
-from infra.server import ROLES, Server, binary
+from infra.log.connection import connect
+from infra.log.event_log import Log
+from infra.log.nats_server import ROLES, Server, binary
 from tests.patience import PATIENCE_S
 
 IMAGES = Path(__file__).parents[1] / "infra" / "images"

@@ -9,9 +9,9 @@ import pytest_asyncio
 from hypothesis import settings
 
 from agent0.settings import HandlerSettings, NatsSettings
-from infra.log import Log
-from infra.server import Server, open_server
-from infra.topology import Topology, init
+from infra.log.event_log import Log
+from infra.log.nats_server import Server, open_server
+from infra.log.streams import Topology, init
 
 settings.register_profile("patient", deadline=None)  # a busy machine is no defect
 settings.load_profile("patient")

@@ -16,7 +16,7 @@ from agent0.errors import NotFoundError, OperationError
 from events.base import Event, Recorded
 from events.checkpoints import EvaluationRequested
 from handlers.play import play
-from infra import storage
+from infra.storage import sqlite
 from projections import position
 from tests.patience import PATIENCE_S, until
 from tests.processes import KINDS, Crew
@@ -242,7 +242,7 @@ async def harass(crew: Crew, watch: Watch, role: str, kills: int, rng: random.Ra
 def _seen(crew: Crew) -> int:
     """How far the tables have come."""
     try:
-        with storage.reading(live_path(crew.settings)) as db:
+        with sqlite.reading(live_path(crew.settings)) as db:
             return position(db).seq
     except (NotFoundError, OperationError, TypeError):  # not made yet, or half
         return 0

@@ -18,7 +18,7 @@ from events import tasks
 from events.base import Event, Recorded, sha256
 from handlers import Handler, handlers
 from handlers.play import play
-from infra.artifacts import FileArtifacts
+from infra.storage.artifacts import FileArtifacts
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.world import Opened, ports, small, started
 

@@ -12,7 +12,7 @@ from agent0.assembly.runtime.app import known_handlers, open_log
 from agent0.config.loading import load
 from agent0.errors import Kind
 from events.base import Recorded
-from infra.server import Server
+from infra.log.nats_server import Server
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]

@@ -15,9 +15,9 @@ from agent0.tasks.screening import Archive
 from events.base import Recorded, record
 from events.tasks import TaskAccepted
 from events.values import Task
-from infra import embedding_index
-from infra.embedding import Ngram
-from infra.embedding_index import EXACT, Index
+from infra.embeddings import vector_index
+from infra.embeddings.embedders import Ngram
+from infra.embeddings.vector_index import EXACT, Index
 from tests.world import NOON
 
 
@@ -141,7 +141,7 @@ def unit(count: int, seed: int) -> np.ndarray:
 def large(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     """Enough for lists to be made twice, which they are earlier here than elsewhere."""
     faiss.omp_set_num_threads(1)
-    monkeypatch.setattr(embedding_index, "EXACT", 1024)
+    monkeypatch.setattr(vector_index, "EXACT", 1024)
     return unit(2600, 1)
 
 

@@ -16,7 +16,7 @@ from agent0.stats.intervals import wilson
 from events.base import Event, Recorded, record, sha256
 from events.benchmarks import BenchmarkStarted, ItemScored
 from events.values import Artifact, Usage
-from infra.artifacts import FileArtifacts
+from infra.storage.artifacts import FileArtifacts
 from tests.story import benchmark_run
 from tests.terminal import agent0
 from tests.test_report import NASTY, NOWHERE, Reader, told

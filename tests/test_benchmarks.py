@@ -15,7 +15,7 @@ from agent0.evaluation.benchmarks import Item, benchmarks, chosen, make_items, r
 from agent0.grading import extract
 from agent0.ports import SandboxCall, SandboxResult
 from events.values import ToolState
-from infra.datasets import find, load
+from infra.storage.datasets import find, load
 
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
 needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")

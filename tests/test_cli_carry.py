@@ -33,7 +33,7 @@ def begun(tmp_path) -> tuple[Path, str]:
 
 
 async def test_a_stop_while_starting_is_obeyed(tmp_path, monkeypatch):
-    from infra.bus import Bus
+    from infra.bus.bus import Bus
 
     begun, start = asyncio.Event(), Bus.start
 

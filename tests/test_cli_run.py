@@ -338,7 +338,7 @@ def test_a_log_that_drifted_is_refused_by_name(tmp_path):
 def away(monkeypatch) -> None:
     """The server is elsewhere and does not answer."""
     monkeypatch.setenv("AGENT0_NATS_URL", "nats://127.0.0.1:1")
-    monkeypatch.setattr("infra.log_link.CONNECT_S", 0.3)
+    monkeypatch.setattr("infra.log.connection.CONNECT_S", 0.3)
 
 
 def test_an_unreachable_server_is_exit_5(tmp_path, away):

@@ -20,7 +20,7 @@ from agent0.assembly.runtime.app import check_log, known_handlers, open_log, pro
 from agent0.cli import build
 from agent0.config.loading import load
 from agent0.settings import Settings
-from infra.server import binary
+from infra.log.nats_server import binary
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "infra" / "images"

@@ -26,8 +26,8 @@ from events.tasks import AttemptRequested, TaskAccepted, TaskRejected
 from events.values import Task
 from handlers import handlers
 from handlers.play import play
-from infra.contamination import BenchmarkRows
-from infra.embedding import Ngram
+from infra.embeddings.benchmark_index import BenchmarkRows
+from infra.embeddings.embedders import Ngram
 from projections import Projector, tables
 from projections.indexes import contamination
 from tests.memory import MemoryArtifacts

@@ -15,11 +15,11 @@ from nats.js.manager import JetStreamManager
 from agent0.assembly.runtime.read_models import live_path
 from agent0.errors import DependencyError
 from agent0.settings import Settings
-from infra import storage
-from infra.bus import Bus
-from infra.log import Log
-from infra.server import Server
-from infra.topology import Topology, init
+from infra.bus.bus import Bus
+from infra.log.event_log import Log
+from infra.log.nats_server import Server
+from infra.log.streams import Topology, init
+from infra.storage import sqlite
 from projections import Projector, Views, select, tables
 from tests.crashing import ROLES, SIZES, crash, past_of, watching
 from tests.processes import KINDS, ROOT, Crew
@@ -40,7 +40,7 @@ async def test_nothing_is_lost_whoever_is_killed(tmp_path: Path) -> None:
             kills = await crash(crew, watch, KILLS, str(seed))
         past = await past_of(crew, run, watch)
         rebuilt = crew.tell("projections", "rebuild", "--verify", "--json")
-        with storage.reading(live_path(crew.settings)) as db:
+        with sqlite.reading(live_path(crew.settings)) as db:
             (rows,) = select(db, "SELECT count(*) AS n FROM events WHERE run = ?", (run,))
     assert Counter(kill.role for kill in kills) == KILLS
     assert (past.finished, past.lost, past.lost_attempts, past.duplicates) == (True, [], 0, [])
@@ -77,10 +77,10 @@ from pathlib import Path
 from agent0.errors import DependencyError
 from agent0.settings import Settings
 from infra import storage
-from infra.bus import Bus
-from infra.log import Log
-from infra.server import Server
-from infra.topology import Topology, init
+from infra.bus.bus import Bus
+from infra.log.event_log import Log
+from infra.log.nats_server import Server
+from infra.log.streams import Topology, init
 from projections import projector, tables
 projector.fingerprint = lambda known: os._exit(9)  # the last thing that making needs
 projector.Projector(Path(sys.argv[1]), storage.connect, tables(), "stream")
@@ -88,11 +88,11 @@ projector.Projector(Path(sys.argv[1]), storage.connect, tables(), "stream")
     file = tmp_path / "x.db"
     killed = subprocess.run([sys.executable, "-c", script, str(file)], env={"PYTHONPATH": str(ROOT)}, check=False)
     assert killed.returncode == 9 and file.exists()
-    Projector(file, storage.connect, tables(), "stream").close()
+    Projector(file, sqlite.connect, tables(), "stream").close()
 
 
 def test_several_may_make_the_tables_at_once(tmp_path: Path) -> None:
-    views = Views(tmp_path, storage.connect, tables(), "stream")
+    views = Views(tmp_path, sqlite.connect, tables(), "stream")
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: views.projector(), range(8)))
     assert {one.position.seq for one in made} == {0}

@@ -13,7 +13,7 @@ import pytest
 from agent0.errors import Kind
 from events.base import Recorded
 from handlers.play import play
-from infra.bus_work import SUSPECT
+from infra.bus.deliveries import SUSPECT
 from tests.crashing import facts
 from tests.patience import PATIENCE_S
 from tests.processes import KINDS, Crew

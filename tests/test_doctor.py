@@ -64,7 +64,7 @@ async def test_a_made_log_is_checked_for_drift_and_rights(tmp_path):
 
 async def test_rights_that_would_allow_deletion_are_found(tmp_path, monkeypatch):
     from agent0.assembly.runtime.app import provision
-    from infra.server import Server
+    from infra.log.nats_server import Server
 
     await provision(held(tmp_path))
     options = Server.options

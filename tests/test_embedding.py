@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from agent0.errors import DependencyError
 from agent0.ports import Embedder
-from infra.embedding import MiniLM, Ngram
-from infra.embedding_worker import WEIGHTS, check, packaged
+from infra.embeddings.embedders import MiniLM, Ngram
+from infra.embeddings.worker import WEIGHTS, check, packaged
 
 TEXTS = ["What is 12+30?", "Compute 12+30.", "How many vowels does 'banana' have?", "", "Grüße 🙂"]
 
@@ -89,7 +89,9 @@ async def test_a_killed_process_is_started_again(minilm: MiniLM) -> None:
 
 
 def test_heavy_libraries_stay_out_of_this_process() -> None:
-    code = "import sys, infra.embedding; print({'torch', 'faiss', 'sentence_transformers'} & set(sys.modules))"
+    code = (
+        "import sys, infra.embeddings.embedders; print({'torch', 'faiss', 'sentence_transformers'} & set(sys.modules))"
+    )
     root = Path(__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
     assert done.stdout.strip() == "set()"

@@ -24,7 +24,7 @@ from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.experiments import PREFIX, DatasetSelected, ExperimentFinished
 from events.tasks import TaskAttempted
 from events.values import Artifact
-from infra.artifacts import FileArtifacts
+from infra.storage.artifacts import FileArtifacts
 from tests.pasts import events_of, keep, settings_at, tell
 from tests.terminal import agent0 as call
 
@@ -37,7 +37,7 @@ SEED = random.SystemRandom().randrange(10**6)
 KILLED = f"""
 import os, signal, sys
 from agent0.assembly import experiments
-from infra.log_link import Link
+from infra.log.connection import Link
 
 experiments.PART = {PART}
 moment, stored = int(sys.argv.pop(1)), sys.argv.pop(1) == "stored"

@@ -14,7 +14,7 @@ from events.checkpoints import CheckpointPromoted, CheckpointTrained, TrainingRe
 from events.runs import RunStarted
 from events.values import Artifact, Role
 from infra.models.tiny import BASE
-from infra.weights import digest
+from infra.weights.safetensors_io import digest
 from tests.terminal import agent0
 
 NOON = datetime(2026, 1, 1, tzinfo=UTC)

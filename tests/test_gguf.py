@@ -16,13 +16,13 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agent0.errors import DependencyError, OperationError
 from agent0.evaluation.serving_parity import Step, parity, probes
-from infra.gguf import check_config, split_name, tokens, write_adapter, write_base
-from infra.merging import check_fit, merged, read_lora, save_merged
-from infra.models.engine import Engine
-from infra.models.engine_adapter import CONFIG, WEIGHTS, Adapter, lora_settings, pack
-from infra.models.served import LlamaServer
+from infra.engine.adapter import CONFIG, WEIGHTS, Adapter, lora_settings, pack
+from infra.engine.inference import Engine
+from infra.models.llama_server import LlamaServer
 from infra.models.tiny import BASE
-from infra.weights import Weights, digest, write
+from infra.weights.gguf import check_config, split_name, tokens, write_adapter, write_base
+from infra.weights.merge import check_fit, merged, read_lora, save_merged
+from infra.weights.safetensors_io import Weights, digest, write
 from tests.adapters import adapter, tensors
 from tests.llama_server import MISSING, serving
 
@@ -241,7 +241,7 @@ def test_tokens_keep_their_ids(random_base: Path) -> None:
 
 
 def test_only_what_is_known_is_called_exact() -> None:
-    from infra.gguf import QWEN2_SPLIT
+    from infra.weights.gguf import QWEN2_SPLIT
 
     def cutting(pattern: str) -> dict[str, Any]:
         return {

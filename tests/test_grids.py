@@ -42,7 +42,7 @@ from agent0.settings import RunConfig
 from agent0.stats import across_seeds
 from events.base import TOKEN
 from events.checkpoints import CheckpointEvaluated
-from infra.server import Server
+from infra.log.nats_server import Server
 from tests.terminal import agent0 as call
 
 PLAIN = RunConfig()

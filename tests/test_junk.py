@@ -10,7 +10,7 @@ import pytest
 from agent0.assembly.runtime.app import open_log
 from agent0.config.loading import load
 from agent0.settings import NatsSettings
-from infra.server import open_server
+from infra.log.nats_server import open_server
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
 

@@ -9,7 +9,7 @@ from agent0.assembly.runtime.progress import Pace, Progress
 from agent0.cli.runs.live import _refresh, describe, training
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
-from infra.lora import pace_of, told_name
+from infra.training.lora_trainer import pace_of, told_name
 
 
 @dataclass

@@ -14,8 +14,8 @@ from agent0.settings import NatsSettings
 from events import Recorded
 from events.alarms import AlarmRaised, AlarmResolved
 from events.base import record
-from infra.log import Log
-from infra.server import Server, open_server
+from infra.log.event_log import Log
+from infra.log.nats_server import Server, open_server
 
 WINDOW_S = 1.0
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -155,7 +155,7 @@ async def test_without_a_server_appending_says_so_after_its_patience(
     log: Log, nats_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.patience_s = 0
-    monkeypatch.setattr("infra.log.ANSWER_S", 0.3)
+    monkeypatch.setattr("infra.log.event_log.ANSWER_S", 0.3)
     await nats_server.stop()
     event = raised("a")
     with pytest.raises(DependencyError, match="nothing is lost"):

@@ -19,9 +19,9 @@ from events import tasks
 from events.base import Recorded
 from events.runs import RunPaused, RunResumed, RunStarted
 from events.values import Artifact
-from infra.artifacts import FileArtifacts
-from infra.log import Log
-from infra.topology import EVENTS
+from infra.log.event_log import Log
+from infra.log.streams import EVENTS
+from infra.storage.artifacts import FileArtifacts
 from tests.patience import until
 from tests.processes import KINDS, Crew
 from tests.terminal import Said, agent0

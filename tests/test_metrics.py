@@ -31,7 +31,7 @@ from agent0.settings import Settings
 from events.base import Recorded
 from events.tasks import ToolCalled
 from events.values import ToolCall, ToolResult, ToolState
-from infra.storage import connect
+from infra.storage.sqlite import connect
 from projections import Projector, Views, tables
 from projections.tool_usage import BOUNDS_MS, BUCKETS, OTHER, quantile, summary, usage
 from tests.story import bodies, renumbered, whole_run

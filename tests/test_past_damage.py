@@ -17,9 +17,9 @@ from agent0.provenance.redaction import tombstone
 from agent0.settings import Settings
 from events.base import Recorded, decode
 from events.tasks import ResultVerified, RewardAssigned
-from infra.log import LogInfo
-from infra.seal_file import Known, SealFile, Stream
-from infra.seals import BrokenLogError, extent
+from infra.integrity.seal_journal import Known, SealFile, Stream
+from infra.integrity.sealer import BrokenLogError, extent
+from infra.log.event_log import LogInfo
 from tests.pasts import events_of, keep, settings_at, tell
 from tests.terminal import agent0 as call
 
@@ -40,7 +40,7 @@ def held(kept: Path, tmp_path: Path) -> Settings:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Heartbeats sooner: silence is what a damaged block sounds like."""
-    monkeypatch.setattr("infra.log_read.HEARTBEAT_S", 0.2)
+    monkeypatch.setattr("infra.log.reader.HEARTBEAT_S", 0.2)
     yield
 
 

@@ -20,8 +20,8 @@ from agent0.errors import LogError, NotFoundError, OperationError
 from events import event_types
 from events.base import record
 from events.runs import RunStarted
-from infra.log import Log
-from infra.storage import connect, reading
+from infra.log.event_log import Log
+from infra.storage.sqlite import connect, reading
 from projections import (
     Projector,
     StoppedError,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
-from infra.storage import connect, guarded_query, reading
+from infra.storage.sqlite import connect, guarded_query, reading
 from projections import Views, tables
 from tests.story import bodies, whole_run
 

@@ -16,7 +16,7 @@ from agent0.evaluation.protocol import Exam
 from agent0.experiments.stored_verdicts import stored
 from agent0.settings import Settings
 from events.checkpoints import CheckpointEvaluated, StudentExamined
-from infra.artifacts import FileArtifacts
+from infra.storage.artifacts import FileArtifacts
 from tests.terminal import agent0
 
 SIZES = {

@@ -24,7 +24,7 @@ from events.checkpoints import CheckpointEvaluated
 from events.runs import RunStarted
 from events.tasks import TaskAttempted, ToolCalled
 from events.values import Turn
-from infra.artifacts import FileArtifacts
+from infra.storage.artifacts import FileArtifacts
 from projections import Projector, tables
 from tests.story import benchmark_run, bodies, whole_run
 from tests.terminal import agent0

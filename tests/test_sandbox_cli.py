@@ -19,7 +19,7 @@ from agent0.settings import Settings
 from agent0.tools import snapshots
 from events.tasks import AttemptRequested, ToolCalled
 from events.values import Artifact, Task, ToolCall, ToolResult, ToolState
-from infra.artifacts import FileArtifacts
+from infra.storage.artifacts import FileArtifacts
 from tests.terminal import Said, agent0
 
 FOLDERS: list[dict[str, bytes]] = [

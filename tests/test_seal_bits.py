@@ -9,7 +9,7 @@ from agent0.config.loading import load
 from agent0.errors import LogError
 from agent0.provenance.hash_chain import Seal, seal_of
 from events.alarms import LOG, LogSealed
-from infra.seal_file import Archived, SealFile, Stream
+from infra.integrity.seal_journal import Archived, SealFile, Stream
 from tests.terminal import agent0 as call
 from tests.test_seals import alarm, differences, sealed_log, told
 

@@ -22,11 +22,11 @@ from agent0.settings import Settings
 from events.alarms import LOG, AlarmRaised, EventRedacted, LogSealed
 from events.base import Event, Recorded, record, sha256
 from events.runs import RunPaused
-from infra import seals
-from infra.log import Log
-from infra.seal_file import SealFile, Stream
-from infra.seals import BrokenLogError, Sealer
-from infra.server import open_server
+from infra.integrity import sealer as seals
+from infra.integrity.seal_journal import SealFile, Stream
+from infra.integrity.sealer import BrokenLogError, Sealer
+from infra.log.event_log import Log
+from infra.log.nats_server import open_server
 from tests.terminal import agent0 as call
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -158,7 +158,7 @@ def held(tmp_path: Path) -> Settings:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Heartbeats sooner: silence is what a damaged block sounds like."""
-    monkeypatch.setattr("infra.log_read.HEARTBEAT_S", 0.2)
+    monkeypatch.setattr("infra.log.reader.HEARTBEAT_S", 0.2)
     yield
 
 

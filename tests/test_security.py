@@ -22,9 +22,9 @@ from agent0.cli import console
 from agent0.errors import ConfigError, NotFoundError
 from agent0.rollout.prompts import prompt
 from events.values import Artifact
-from infra.artifacts import FileArtifacts
-from infra.log import Log
-from infra.server import Server
+from infra.log.event_log import Log
+from infra.log.nats_server import Server
+from infra.storage.artifacts import FileArtifacts
 from tests.processes import Crew
 from tests.test_architecture import FILES, Source
 
@@ -138,7 +138,7 @@ def test_a_password_is_no_flag_and_no_output(homes: tuple[Crew, Crew]) -> None:
 
 # --- text of models ----------------------------------------------------------------------------------------------
 
-INSIDE = ("infra/sandbox/inside/", "agent0/verification/programs/inside/", "infra/mcp_inside.py")
+INSIDE = ("infra/sandbox/inside/", "agent0/verification/programs/inside/", "infra/mcp/stdio_bridge.py")
 """What runs inside the sandbox; the programs of ``agent0/tools`` are text that is only run there."""
 
 RUNS = {"eval", "exec", "compile", "__import__"}

@@ -20,12 +20,12 @@ from events import Recorded
 from events.alarms import AlarmRaised
 from events.base import record
 from events.values import Artifact
-from infra import server as server_module
-from infra.artifacts import FileArtifacts
-from infra.log import Log
-from infra.server import Server, open_server
-from infra.server_folder import life, lives, provisioning
-from infra.topology import Topology, check, check_durables, init
+from infra.log import nats_server as server_module
+from infra.log.event_log import Log
+from infra.log.nats_server import Server, open_server
+from infra.log.server_folder import life, lives, provisioning
+from infra.log.streams import Topology, check, check_durables, init
+from infra.storage.artifacts import FileArtifacts
 
 pytestmark = pytest.mark.asyncio
 
@@ -69,7 +69,7 @@ async def test_a_server_is_known_before_it_answers_so_there_are_never_two(tmp_pa
     folder = tmp_path / "nats"
     (folder / "server.pid").unlink(missing_ok=True)
     starter = (
-        "import sys, pathlib; from infra.server import _launch; from infra.server_folder import life;"
+        "import sys, pathlib; from infra.log.nats_server import _launch; from infra.log.server_folder import life;"
         "folder = pathlib.Path(sys.argv[1]); _launch(folder, life(folder))"
     )
     subprocess.run([sys.executable, "-c", starter, str(folder)], check=True)
@@ -267,7 +267,7 @@ async def test_wrong_credentials_and_an_absent_server_are_told_apart(
     wrong = Server(NatsSettings(url=nats_server.url, user="app", password="guess"))  # type: ignore[arg-type]
     with pytest.raises(AuthError, match="refused the credentials"):
         await Log.connect(wrong)
-    monkeypatch.setattr("infra.log_link.CONNECT_S", 1)
+    monkeypatch.setattr("infra.log.connection.CONNECT_S", 1)
     with pytest.raises(DependencyError, match="does not answer"):
         await Log.connect(Server(NatsSettings(url=f"nats://127.0.0.1:{unused_tcp_port}")))
     right = {"user": "app", "password": nats_server.password("app")}

@@ -21,17 +21,17 @@ from events.checkpoints import CheckpointPruned, CheckpointTrained
 from events.experiments import ExperimentStarted
 from events.runs import RunStarted
 from events.values import Artifact, Turn
-from infra.artifacts import FileArtifacts
-from infra.gguf import write_adapter
-from infra.merging import merged, read_lora
+from infra.engine.adapter import WHOLE, Adapter, pack
+from infra.engine.inference import Engine
+from infra.engine.requests import Wanted, Written
+from infra.log.nats_server import open_server
 from infra.models import transformers as provider
-from infra.models.engine import Engine
-from infra.models.engine_adapter import WHOLE, Adapter, pack
-from infra.models.engine_turns import Wanted, Written
-from infra.models.served import file_digest, spelt
+from infra.models.llama_server import file_digest, spelt
 from infra.models.tiny import BASE
-from infra.server import open_server
-from infra.weights import Weights, digest, write
+from infra.storage.artifacts import FileArtifacts
+from infra.weights.gguf import write_adapter
+from infra.weights.merge import merged, read_lora
+from infra.weights.safetensors_io import Weights, digest, write
 from tests.adapters import adapter
 from tests.llama_server import MISSING
 from tests.llama_server import serving as llama
@@ -265,7 +265,7 @@ def test_a_failure_in_the_middle_leaves_nothing(home: Path, tmp_path: Path, monk
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("infra.gguf._write", full)
+    monkeypatch.setattr("infra.weights.gguf._write", full)
     said = call(home, "export", f"{RUN}/{STEP}", "--out", str(tmp_path / "out"))
     assert said.code != 0 and list(tmp_path.iterdir()) == []
     monkeypatch.setattr("agent0.assembly.models.export.ROOM", 1e12)

@@ -18,10 +18,10 @@ from agent0.settings import HandlerSettings, NatsSettings, Settings
 from events import Recorded
 from events.alarms import AlarmRaised
 from events.base import record
-from infra.bus import Bus
-from infra.log import Log
-from infra.server import ROLES, Server, open_server
-from infra.topology import Topology, init
+from infra.bus.bus import Bus
+from infra.log.event_log import Log
+from infra.log.nats_server import ROLES, Server, open_server
+from infra.log.streams import Topology, init
 
 pytestmark = pytest.mark.asyncio
 
@@ -117,7 +117,7 @@ async def test_who_connects_to_a_squatter_sends_nothing_and_says_who_it_is(
     nats_server: Server, tmp_path: Path, squatters: list[Squatter], role: str, auth: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("infra.log_link.CONNECT_S", 3)
+    monkeypatch.setattr("infra.log.connection.CONNECT_S", 3)
     elsewhere = await open_server(tmp_path / "other", NatsSettings())
     squatters.append(squatter := Squatter(elsewhere, tmp_path, auth=auth))
     url = elsewhere.url
@@ -137,8 +137,8 @@ async def test_who_is_attached_when_the_port_is_taken_sends_nothing_and_goes_on_
     bus = Bus(log, (), {}, lambda state, _: state, Settings())
     await bus.start()
     port, log.patience_s = nats_server.url.rpartition(":")[2], 1
-    monkeypatch.setattr("infra.log_link.ANSWER_S", 2)
-    monkeypatch.setattr("infra.log.ANSWER_S", 2)
+    monkeypatch.setattr("infra.log.connection.ANSWER_S", 2)
+    monkeypatch.setattr("infra.log.event_log.ANSWER_S", 2)
     squatters.append(squatter := Squatter(nats_server, tmp_path))
     await squatter.ready(nats_server)
     with pytest.raises(DependencyError, match=rf"process {squatter.pid} .*Nothing was sent.*End that program"):

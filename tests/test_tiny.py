@@ -13,8 +13,8 @@ from agent0.rollout.prompts import prompt, render
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout, split_of, task_of
 from events.values import Task, Turn
-from infra.models.engine import Engine
-from infra.models.engine_turns import Wanted
+from infra.engine.inference import Engine
+from infra.engine.requests import Wanted
 from infra.models.tiny import BASE
 from infra.tiny.build import DEFAULT_MIX, Mix, build, read_mix
 from infra.tiny.lessons import TAUGHT, Phase, call_text, lesson, lessons

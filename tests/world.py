@@ -23,8 +23,8 @@ from agent0.tools.workspace import Workspace
 from events.base import Recorded, record
 from events.runs import RunStarted
 from events.values import ToolState
-from infra.contamination import BenchmarkRows
-from infra.embedding import Ngram
+from infra.embeddings.benchmark_index import BenchmarkRows
+from infra.embeddings.embedders import Ngram
 from infra.models.scripted import Scripted, ScriptedTrainer
 from tests.memory import MemoryArtifacts
 

@@ -9,11 +9,11 @@ from typing import Any
 from agent0.errors import DependencyError, OperationError
 from agent0.ports import Artifacts, GenerateRequest, Generation, Likely, Model
 from events.values import Artifact, Turn, Usage
-from infra.models.batching import Batcher
-from infra.models.engine_adapter import check_base
-from infra.models.engine_turns import Wanted, Written
-from infra.models.engine_worker import Worker
-from infra.weights import digest
+from infra.engine.adapter import check_base
+from infra.engine.batching import Batcher
+from infra.engine.requests import Wanted, Written
+from infra.engine.worker_process import Worker
+from infra.weights.safetensors_io import digest
 
 REQUIRED = ("config.json", "tokenizer.json", "tokenizer_config.json")
 
@@ -41,7 +41,7 @@ class Transformers(Model):
         self.name, self._path, self._artifacts = name, path, artifacts
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
         options |= {"quantization": quantization, "precision": precision}
-        self._worker = Worker("infra.models.engine:Engine", options, threads=threads)
+        self._worker = Worker("infra.engine.inference:Engine", options, threads=threads)
         self._batcher: Batcher[GenerateRequest, Generation] = Batcher(self._run, max_batch=max_batch)
 
     @property

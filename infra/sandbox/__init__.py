@@ -1,7 +1,7 @@
 """Where code nobody has read runs: a port to fresh, confined worlds that refuses rather than runs with less."""
 
-from infra.sandbox.bubblewrap import Bubblewrap, Refusing
-from infra.sandbox.opening import Candidate, open_sandbox, survey
+from infra.sandbox.backends.bubblewrap import Bubblewrap, Refusing
+from infra.sandbox.selection import Candidate, open_sandbox, survey
 from infra.sandbox.selftest import Probe
 
 __all__ = ["Bubblewrap", "Candidate", "Probe", "Refusing", "open_sandbox", "survey"]

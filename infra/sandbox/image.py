@@ -14,7 +14,7 @@ from agent0.ports import Root
 from agent0.settings import SandboxSettings
 from agent0.tools.builtin import run_tests
 from infra.sandbox import rootfs
-from infra.sandbox.docker import INTERPRETER
+from infra.sandbox.backends.docker import INTERPRETER
 
 ROOT = Root(modules=tuple(dict.fromkeys((*Root().modules, *run_tests.PYTEST, *symbolic.ROOT.modules))))
 """What the packaged allowlists name, the tools and the verifiers. A call sees of it what its own root names."""

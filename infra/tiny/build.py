@@ -13,7 +13,7 @@ from typing import Any
 
 from agent0.tasks.families import families
 from agent0.tasks.splits import RULE
-from infra.models.engine_chat import Chat
+from infra.engine.chat_template import Chat
 from infra.tiny.lessons import TAUGHT, Phase, lesson, lessons, weights
 from infra.tiny.search_lessons import SEARCH_MARKUP, SEARCHED, search_lesson
 from infra.tiny.tokenizer import MARKUP, make_tokenizer
@@ -136,7 +136,7 @@ def _steps(model: Any, phase: Phase, batches: Iterator[Batch]) -> Iterator[float
     """Muon for matrices, AdamW for the rest; yields each step's loss."""
     import torch
 
-    from infra.models.engine_optimizers import paired
+    from infra.training.optimizers import paired
 
     optimizers = [(one, one.param_groups[0]["lr"]) for one in paired(model, 1.0, 0.01)]
     for step, (ids, labels, seen) in enumerate(batches):

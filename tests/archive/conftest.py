@@ -8,7 +8,7 @@ import pytest
 
 from agent0.assembly.log.export import export
 from agent0.settings import Settings
-from infra import archive as archives
+from infra.integrity import archive as archives
 from tests.archive.logs import fill, settings_of
 
 

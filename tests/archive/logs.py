@@ -15,10 +15,10 @@ from agent0.tools.snapshots import save
 from events.alarms import AlarmRaised
 from events.base import Event, Recorded, record
 from events.values import Artifact
-from infra import storage
-from infra.artifacts import FileArtifacts
-from infra.log import Log
-from infra.seal_file import SealFile
+from infra.integrity.seal_journal import SealFile
+from infra.log.event_log import Log
+from infra.storage import sqlite
+from infra.storage.artifacts import FileArtifacts
 from projections import tables
 from projections.views import digests
 from tests.story import whole_run
@@ -66,7 +66,7 @@ async def bodies(held: Settings) -> list[tuple[int, bytes]]:
 
 
 def sums(held: Settings) -> dict[str, str]:
-    with closing(storage.connect(live_path(held).resolve(), read_only=True)) as db:
+    with closing(sqlite.connect(live_path(held).resolve(), read_only=True)) as db:
         return digests(db, tables())
 
 

@@ -23,12 +23,12 @@ from agent0.provenance.artifact_refs import named, named_within
 from agent0.settings import Settings
 from events.runs import RunFinished, RunStarted
 from events.values import Artifact
-from infra import archive as archives
-from infra.archive import Manifest, manifest_of
-from infra.archive_check import examine
-from infra.archive_place import open_archive
-from infra.artifacts import FileArtifacts
-from infra.seal_file import SealFile
+from infra.integrity import archive as archives
+from infra.integrity.archive import Manifest, manifest_of
+from infra.integrity.archive_check import examine
+from infra.integrity.archive_place import open_archive
+from infra.integrity.seal_journal import SealFile
+from infra.storage.artifacts import FileArtifacts
 from tests.archive.logs import bodies, flipped, naming, seal, settings_of, sound, sums, told
 from tests.terminal import agent0 as call
 
@@ -97,7 +97,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from agent0.assembly.runtime.app import open_log
 from agent0.assembly.log.integrity import sealer
-from infra.seal_file import SealFile
+from infra.integrity.seal_journal import SealFile
 from tests.archive.logs import naming, settings_of
 from events.values import Artifact
 

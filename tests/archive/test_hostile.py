@@ -22,12 +22,12 @@ from agent0.provenance.hash_chain import Chain
 from agent0.tools.snapshots import MEDIA
 from events.base import decode
 from events.values import Artifact
-from infra import archive as archives
-from infra.archive import manifest_of
-from infra.archive_check import examine
-from infra.archive_place import open_archive
-from infra.artifacts import FileArtifacts
-from infra.log_restore import place_of
+from infra.integrity import archive as archives
+from infra.integrity.archive import manifest_of
+from infra.integrity.archive_check import examine
+from infra.integrity.archive_place import open_archive
+from infra.log.restore import place_of
+from infra.storage.artifacts import FileArtifacts
 from tests.archive.logs import settings_of
 from tests.archive.test_round_trip import retold
 

@@ -18,8 +18,8 @@ from agent0.assembly.runtime.app import open_log
 from agent0.errors import LogError, NotFoundError
 from agent0.settings import Settings
 from events.base import decode
-from infra.archive_place import DamagedError
-from infra.storage import connect
+from infra.integrity.archive_place import DamagedError
+from infra.storage.sqlite import connect
 from projections import Position, Projector, tables
 from projections import build as build_file
 from projections.views import digests

@@ -21,10 +21,10 @@ from agent0.errors import ConfigError, LogError, NotFoundError, OperationError
 from agent0.settings import Settings
 from events.runs import RunFinished, RunStarted
 from events.values import Artifact
-from infra import archive as archives
-from infra.archive import manifest_of
-from infra.archive_place import DamagedError, open_archive
-from infra.seal_file import SealFile
+from infra.integrity import archive as archives
+from infra.integrity.archive import manifest_of
+from infra.integrity.archive_place import DamagedError, open_archive
+from infra.integrity.seal_journal import SealFile
 from tests.archive.logs import (
     SECRET,
     STORY,

@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 
 from agent0.settings import NatsSettings, Settings
-from infra.log import Log
-from infra.server import Server
+from infra.log.event_log import Log
+from infra.log.nats_server import Server
 from tests.bus.toys import QUICK, World
 
 

@@ -15,12 +15,12 @@ from agent0.settings import Settings
 from events.alarms import AlarmResolved, ReactionFailed, ReactionRetried
 from events.base import Event, Recorded
 from events.runs import RunCancelled, RunPaused, RunResumed
-from infra import bus as bus_module
-from infra.bus import Bus
-from infra.bus_commit import Committer
-from infra.bus_react import Reactions
-from infra.log import Log
-from infra.topology import Topology, init
+from infra.bus import bus as bus_module
+from infra.bus.bus import Bus
+from infra.bus.dispatch import Reactions
+from infra.bus.group_commit import Committer
+from infra.log.event_log import Log
+from infra.log.streams import Topology, init
 from tests.bus.toys import (
     FINISHED,
     QUICK,

@@ -12,8 +12,8 @@ import pytest
 from agent0.settings import NatsSettings, Settings
 from events.alarms import AlarmResolved
 from events.base import Event, Recorded, effect_id
-from infra import bus as bus_module
-from infra.bus_react import Reactions
+from infra.bus import bus as bus_module
+from infra.bus.dispatch import Reactions
 from tests.bus.toys import (
     FINISHED,
     QUICK,
@@ -49,8 +49,8 @@ async def test_effects_are_named_by_their_cause_and_handlers_see_the_state_at_th
 
 
 async def test_an_old_state_is_folded_again_exactly(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infra.bus_view.RECENT", 8)
-    monkeypatch.setattr("infra.bus_view.EVERY", 4)
+    monkeypatch.setattr("infra.bus.run_views.RECENT", 8)
+    monkeypatch.setattr("infra.bus.run_views.EVERY", 4)
 
     async def tell(cause: Recorded, run: State) -> list[Event]:
         return [AlarmResolved(alarm=cause.event.alarm, message=str(len(run.raised)))]  # type: ignore[attr-defined]

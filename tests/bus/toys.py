@@ -12,10 +12,10 @@ from agent0.settings import HandlerSettings, NatsSettings, Settings
 from events.alarms import AlarmRaised, AlarmResolved
 from events.base import Event, Recorded, record
 from events.runs import RunCancelled, RunFinished, RunPaused, RunResumed, RunStarted
-from infra.bus import Bus
-from infra.log import Log
-from infra.server import Server
-from infra.topology import Topology, init
+from infra.bus.bus import Bus
+from infra.log.event_log import Log
+from infra.log.nats_server import Server
+from infra.log.streams import Topology, init
 from tests.patience import PATIENCE_S
 
 React = Callable[[Recorded, Any], Awaitable[list[Event]]]

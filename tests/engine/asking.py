@@ -4,7 +4,7 @@ from typing import Any
 
 from agent0.ports import Sampling
 from events.values import Turn
-from infra.models.engine_turns import Wanted
+from infra.engine.requests import Wanted
 
 QWEN = (
     "{%- if tools %}{{- '<|im_start|>system\\n' }}"

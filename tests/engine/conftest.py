@@ -8,11 +8,11 @@ import pytest_asyncio
 import torch
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from infra.lora import LoraTrainer
-from infra.models.engine import Engine
-from infra.models.engine_chat import Chat
+from infra.engine.chat_template import Chat
+from infra.engine.inference import Engine
 from infra.models.transformers import Transformers
 from infra.tiny.tokenizer import make_tokenizer
+from infra.training.lora_trainer import LoraTrainer
 from tests.memory import MemoryArtifacts
 
 

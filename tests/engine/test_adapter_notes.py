@@ -12,11 +12,11 @@ import torch
 from agent0.errors import OperationError
 from agent0.ports import GenerateRequest, Sampling, TrainJob
 from agent0.training.manifest import lineage_of
-from infra.lora import LoraTrainer
-from infra.models.engine_adapter import DIGEST, NOTE, WEIGHTS, WHOLE, Adapter, files, lora_settings, pack
-from infra.models.engine_turns import Written
+from infra.engine.adapter import DIGEST, NOTE, WEIGHTS, WHOLE, Adapter, files, lora_settings, pack
+from infra.engine.requests import Written
 from infra.models.tiny import BASE, packaged, tiny
-from infra.weights import digest
+from infra.training.lora_trainer import LoraTrainer
+from infra.weights.safetensors_io import digest
 from tests.engine.asking import user
 from tests.memory import MemoryArtifacts
 from tests.terminal import agent0 as call
@@ -71,7 +71,7 @@ class Worker:
 
 
 async def test_an_adapter_serves_on_the_weights_that_it_was_trained_on_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("infra.lora", "infra.models.transformers"):
+    for module in ("infra.training.lora_trainer", "infra.models.transformers"):
         monkeypatch.setattr(f"{module}.Worker", Worker)
     artifacts, other = MemoryArtifacts(), packaged("search")
     models = [tiny(artifacts), tiny(artifacts, path=other)]

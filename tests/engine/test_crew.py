@@ -13,9 +13,9 @@ from transformers import PreTrainedTokenizerFast
 from agent0.errors import OperationError, TransientError
 from agent0.ports import Sample
 from events.values import Trajectory
-from infra.lora import LoraTrainer, pace_of
-from infra.models.engine_adapter import unpack
-from infra.models.engine_training import Training
+from infra.engine.adapter import unpack
+from infra.training.loop import Training
+from infra.training.lora_trainer import LoraTrainer, pace_of
 from tests.engine.test_saving import job_of
 from tests.memory import MemoryArtifacts
 

@@ -16,15 +16,15 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from agent0.ports import Sampling
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
-from infra.models import decoding
-from infra.models.engine import Engine, load
-from infra.models.engine_adapter import Adapter, lora_settings
-from infra.models.engine_batches import Padded
-from infra.models.engine_forward import ADAPTER, forward_of
-from infra.models.engine_turns import Wanted, Written
-from infra.models.qwen import Shape, logits, logprobs, parts_of, shape_of, weights_of
-from infra.models.sampling import Row
+from infra.engine import decoding
+from infra.engine.adapter import Adapter, lora_settings
+from infra.engine.inference import Engine, load
+from infra.engine.qwen2_functional import Shape, logits, logprobs, parts_of, shape_of, weights_of
+from infra.engine.requests import Wanted, Written
+from infra.engine.sampling import Row
 from infra.models.tiny import BASE
+from infra.training.batches import Padded
+from infra.training.forward import ADAPTER, forward_of
 from tests.adapters import adapter
 from tests.engine.asking import user
 

@@ -9,9 +9,9 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError
-from infra.models.engine_adapter import unpack
-from infra.models.engine_saving import HalfDone
-from infra.models.engine_training import Training
+from infra.engine.adapter import unpack
+from infra.training.checkpointing import HalfDone
+from infra.training.loop import Training
 from tests.engine.test_saving import Killed, job_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own

@@ -5,8 +5,8 @@ import pytest
 from agent0.errors import OperationError
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
 from agent0.ports import Likely, Sampling
-from infra.models.engine import Engine
-from infra.models.engine_turns import Wanted
+from infra.engine.inference import Engine
+from infra.engine.requests import Wanted
 from tests.engine.asking import user
 
 TURNS = (user("What is 7*8?"),)

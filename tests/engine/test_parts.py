@@ -19,15 +19,15 @@ from agent0.errors import DependencyError, OperationError, TransientError
 from agent0.ports import Lesson
 from agent0.training.objectives.policy_gradient import clipped_surrogate, likelihood, token_logprobs
 from events.values import Turn
-from infra.lora import LoraTrainer
-from infra.models.batching import Batcher
-from infra.models.engine import ADAPTERS_KEPT, Engine
-from infra.models.engine_adapter import Adapter, lora_settings, pack, unpack
-from infra.models.engine_chat import Chat
-from infra.models.engine_lessons import samples_of
-from infra.models.engine_worker import Worker, _revived, _told
+from infra.engine.adapter import Adapter, lora_settings, pack, unpack
+from infra.engine.batching import Batcher
+from infra.engine.chat_template import Chat
+from infra.engine.inference import ADAPTERS_KEPT, Engine
+from infra.engine.worker_process import Worker, _revived, _told
 from infra.models.transformers import Transformers
 from infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
+from infra.training.lora_trainer import LoraTrainer
+from infra.training.search_traces import samples_of
 from tests.engine.asking import QWEN, user, wanted
 from tests.memory import MemoryArtifacts
 
@@ -290,9 +290,7 @@ def test_a_broken_model_is_a_dependency_that_is_away(tmp_path: Path, folder: Pat
 
 
 def test_importing_the_ports_is_light() -> None:
-    code = (
-        "import sys, infra.models.tiny, infra.lora; sys.exit(any(m in sys.modules for m in ('torch', 'transformers')))"
-    )
+    code = "import sys, infra.models.tiny, infra.training.lora_trainer; sys.exit(any(m in sys.modules for m in ('torch', 'transformers')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -16,11 +16,11 @@ from agent0.errors import OperationError, TransientError
 from agent0.ports import GenerateRequest, Model, Sample, Sampling, TrainJob
 from agent0.rollout.trajectories import assemble
 from events.values import Artifact, Trajectory, Turn
-from infra.lora import LoraTrainer
-from infra.models.engine_adapter import unpack
-from infra.models.engine_recipe import Recipe, schedule
+from infra.engine.adapter import unpack
 from infra.models.transformers import Transformers
 from infra.tiny.tokenizer import CONTROL, MARKUP
+from infra.training.launch.recipe import Recipe, schedule
+from infra.training.lora_trainer import LoraTrainer
 from tests.conformance_model import ModelConformance
 from tests.engine.asking import user
 from tests.memory import MemoryArtifacts

@@ -12,11 +12,11 @@ from transformers import PreTrainedTokenizerFast
 from agent0.errors import TransientError
 from agent0.ports import Sample, TrainJob
 from events.values import Trajectory
-from infra.lora import LoraTrainer, pace_of
-from infra.models.engine_adapter import BASE
-from infra.models.engine_saving import HalfDone
-from infra.models.engine_training import Training
-from infra.weights import digest
+from infra.engine.adapter import BASE
+from infra.training.checkpointing import HalfDone
+from infra.training.loop import Training
+from infra.training.lora_trainer import LoraTrainer, pace_of
+from infra.weights.safetensors_io import digest
 from tests.memory import MemoryArtifacts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own

@@ -16,15 +16,15 @@ from agent0.errors import DependencyError, OperationError
 from agent0.ports import Lesson, Sample, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Trajectory, Turn
-from infra.models.engine import load
-from infra.models.engine_adapter import Adapter, lora_settings, unpack
-from infra.models.engine_memory import Need, check_room, need, need_of, refused_or_told, shape_of
-from infra.models.engine_pace import Told
-from infra.models.engine_recipe import Recipe
-from infra.models.engine_saving import HalfDone
-from infra.models.engine_step import Step
-from infra.models.engine_team import Team
-from infra.models.engine_training import Training
+from infra.engine.adapter import Adapter, lora_settings, unpack
+from infra.engine.inference import load
+from infra.training.checkpointing import HalfDone
+from infra.training.launch.distributed import Team
+from infra.training.launch.memory_estimate import Need, check_room, need, need_of, refused_or_told, shape_of
+from infra.training.launch.recipe import Recipe
+from infra.training.loop import Training
+from infra.training.progress import Told
+from infra.training.step import Step
 from tests.engine.test_saving import Killed, job_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own

@@ -14,18 +14,18 @@ from agent0.errors import OperationError
 from agent0.ports import Sampling, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
-from infra.gguf import write_adapter
-from infra.merging import check_fit, merged, read_adapter, read_lora, save_merged
-from infra.models.engine import ADAPTERS_KEPT, Engine
-from infra.models.engine_adapter import WHOLE, Adapter, pack, unpack
-from infra.models.engine_optimizers import BETAS, OUTER, paired
-from infra.models.engine_saving import HalfDone
-from infra.models.engine_training import Training
-from infra.models.engine_turns import Wanted
-from infra.models.engine_whole import Whole
-from infra.models.qwen import logprobs, parts_of, shape_of, weights_of
+from infra.engine.adapter import WHOLE, Adapter, pack, unpack
+from infra.engine.inference import ADAPTERS_KEPT, Engine
+from infra.engine.qwen2_functional import logprobs, parts_of, shape_of, weights_of
+from infra.engine.requests import Wanted
 from infra.models.tiny import BASE
-from infra.weights import Weights
+from infra.training.checkpointing import HalfDone
+from infra.training.full_finetune import Whole
+from infra.training.loop import Training
+from infra.training.optimizers import BETAS, OUTER, paired
+from infra.weights.gguf import write_adapter
+from infra.weights.merge import check_fit, merged, read_adapter, read_lora, save_merged
+from infra.weights.safetensors_io import Weights
 from tests.adapters import adapter
 from tests.engine.asking import user, wanted
 from tests.engine.test_fast import SMALL

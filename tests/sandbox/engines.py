@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.sandbox import image, rootfs
-from infra.sandbox.docker import INTERPRETER
+from infra.sandbox.backends.docker import INTERPRETER
 from infra.sandbox.inside import seccomp
 
 IMAGE = "agent0-sandbox"

@@ -20,8 +20,8 @@ from pathlib import Path
 from agent0.ports import SandboxCall
 from agent0.settings import SandboxSettings
 from infra.sandbox import rootfs
-from infra.sandbox.cold import ColdBubblewrap
-from infra.sandbox.zygote import Zygote
+from infra.sandbox.backends.cold import ColdBubblewrap
+from infra.sandbox.backends.zygote import Zygote
 from tests.sandbox.opened import LEAN
 from tests.sandbox.processes import descendants
 

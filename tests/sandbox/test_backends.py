@@ -17,9 +17,10 @@ from agent0.errors import SandboxUnavailableError
 from agent0.ports import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
-from infra.sandbox import docker, open_sandbox, queueing, survey
-from infra.sandbox.cold import ColdBubblewrap
-from infra.sandbox.containers import ColdContainer, WarmContainer
+from infra.sandbox import open_sandbox, queueing, survey
+from infra.sandbox.backends import docker
+from infra.sandbox.backends.cold import ColdBubblewrap
+from infra.sandbox.backends.containers import ColdContainer, WarmContainer
 from infra.sandbox.inside import asking, frames, seccomp
 from infra.sandbox.inside.calling import Request, WorldError
 from infra.sandbox.link import Link

@@ -7,7 +7,7 @@ import pytest
 from agent0.ports import SandboxCall
 from events.values import ToolState
 from infra.sandbox import Bubblewrap
-from infra.sandbox.cold import ColdBubblewrap
+from infra.sandbox.backends.cold import ColdBubblewrap
 from tests.sandbox.attacks.channels import SHARED
 from tests.sandbox.test_backends import SETTINGS
 

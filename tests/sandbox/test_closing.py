@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agent0.ports import SandboxCall
-from infra.sandbox.zygote import Zygote
+from infra.sandbox.backends.zygote import Zygote
 from tests.sandbox.opened import LEAN, open_lean
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from agent0.ports import Root
-from infra.sandbox import docker, image
+from infra.sandbox import image
+from infra.sandbox.backends import docker
 
 
 def test_an_image_is_whole_and_holds_nothing_else(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from agent0.ports import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
-from infra.sandbox.cold import ColdBubblewrap
+from infra.sandbox.backends.cold import ColdBubblewrap
 from infra.sandbox.inside import calling
 from tests.sandbox.opened import LEAN, open_lean
 

@@ -11,9 +11,9 @@ from agent0.errors import SandboxUnavailableError
 from agent0.ports import SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
-from infra.sandbox import opening, survey
+from infra.sandbox import selection, survey
 from infra.sandbox.inside.calling import WorldError
-from infra.sandbox.opening import BACKENDS, Backend, open_sandbox
+from infra.sandbox.selection import BACKENDS, Backend, open_sandbox
 
 ORDER = ("zygote-bwrap", "zygote-docker", "bwrap-cold", "docker-cold")
 Fault = Callable[[], BaseException]
@@ -68,8 +68,8 @@ plans = st.fixed_dictionaries({name: st.sampled_from(sorted(FAULTS)) for name in
 
 def test_the_order_is_fixed() -> None:
     assert tuple(BACKENDS) == ORDER
-    assert opening.named(SandboxSettings()) == list(ORDER)
-    assert opening.named(SandboxSettings(backend="bwrap-cold")) == ["bwrap-cold"]
+    assert selection.named(SandboxSettings()) == list(ORDER)
+    assert selection.named(SandboxSettings(backend="bwrap-cold")) == ["bwrap-cold"]
 
 
 @given(plan=plans, only=st.sampled_from(["auto", *ORDER]))
@@ -78,7 +78,7 @@ def test_the_first_that_passes_is_chosen_or_none(plan: dict[str, str], only: str
     passing = [name for name in asked if not plan[name]]
     with pytest.MonkeyPatch.context() as patch:
         backends, made = _played(plan)
-        patch.setattr(opening, "BACKENDS", backends)
+        patch.setattr(selection, "BACKENDS", backends)
         if passing:
             opened = asyncio.run(open_sandbox(SandboxSettings.model_validate({"backend": only})))
             assert opened is made[passing[0]]
@@ -98,7 +98,7 @@ def test_the_first_that_passes_is_chosen_or_none(plan: dict[str, str], only: str
 def test_a_survey_shows_each_and_chooses_like_one_who_opens(plan: dict[str, str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         backends, made = _played(plan)
-        patch.setattr(opening, "BACKENDS", backends)
+        patch.setattr(selection, "BACKENDS", backends)
         found = asyncio.run(survey(SandboxSettings()))
     assert [one.name for one in found] == list(ORDER)
     assert [one.chosen for one in found] == [False] * 4, "one that runs nothing passes no self-test"
@@ -118,7 +118,7 @@ def test_whatever_goes_wrong_besides_is_no_reason_for_less() -> None:
         backends, _ = _played({"zygote-bwrap": ""})
         both = {"a": Backend(backends["zygote-bwrap"].trial, lambda *_: broken)}
         both["b"] = Backend(backends["zygote-bwrap"].trial, lambda *_: later)
-        patch.setattr(opening, "BACKENDS", both)
+        patch.setattr(selection, "BACKENDS", both)
         with pytest.raises(RuntimeError, match="mistake"):
             asyncio.run(open_sandbox())
     assert (broken.done, later.done) == (["close"], [])

@@ -10,7 +10,8 @@ import pytest
 from agent0.errors import SandboxUnavailableError
 from agent0.ports import Root, SandboxCall, SandboxResult
 from events.values import ToolState
-from infra.sandbox import Bubblewrap, bubblewrap
+from infra.sandbox import Bubblewrap
+from infra.sandbox.backends import bubblewrap
 from tests.sandbox.opened import LEAN, open_lean
 from tests.sandbox.processes import descendants
 

@@ -6,7 +6,7 @@ import pytest_asyncio
 
 from agent0.settings import WebSettings
 from infra.sandbox import Bubblewrap
-from infra.web import WebProxy
+from infra.web.proxy import WebProxy
 from tests.sandbox.opened import open_bubblewrap
 
 OPEN = ("tests.web.open_worker",)

@@ -7,8 +7,8 @@ first when it is asked first, and the second ever after. IPv6 is written ``v6-fd
 import ssl
 import sys
 
-from infra.web_fetch import Guard, is_strange
-from infra.web_worker import main
+from infra.web.fetch import Guard, is_strange
+from infra.web.proxy_process import main
 
 _asked: dict[str, int] = {}
 

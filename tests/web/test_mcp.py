@@ -22,7 +22,8 @@ from agent0.settings import SandboxSettings, Settings
 from agent0.tools import call_tool, tools
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
-from infra import mcp_inside, mcp_servers, mcp_wire
+from infra.mcp import messages, stdio_bridge
+from infra.mcp import servers as mcp_servers
 from infra.sandbox import Bubblewrap
 from tests.web.servers import raw, reply, serving
 from tests.web.servers_of_mcp.official import build
@@ -30,7 +31,7 @@ from tests.web.servers_of_mcp.official import build
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 FOLDER = Path(__file__).parent / "servers_of_mcp"
 NAME = "mcp_plain_words_count"
-OUTSIDE = "import sys; from infra.mcp_inside import main; main(sys.argv[1])"
+OUTSIDE = "import sys; from infra.mcp.stdio_bridge import main; main(sys.argv[1])"
 
 
 def configured(**servers: Any) -> Settings:
@@ -212,15 +213,15 @@ async def outside(command: list[str], tool: str = "", **arguments: object) -> di
 async def test_the_driver_speaks_with_the_official_server() -> None:
     command = ["python", str(FOLDER / "official.py")]
     told = await outside(command)
-    mcp_wire.introduced(told["initialize"])
-    assert [tool.name for tool in mcp_wire.listing(told["pages"]).tools] == ["add", "echo", "fail"]
-    assert mcp_wire.said((await outside(command, "add", a=2, b=40))["call"]) == ("42", False)
+    messages.introduced(told["initialize"])
+    assert [tool.name for tool in messages.listing(told["pages"]).tools] == ["add", "echo", "fail"]
+    assert messages.said((await outside(command, "add", a=2, b=40))["call"]) == ("42", False)
 
 
 async def test_the_driver_needs_the_standard_library_only() -> None:
     names = {
         line.split()[1].split(".")[0]
-        for line in Path(mcp_inside.__file__).read_text().splitlines()
+        for line in Path(stdio_bridge.__file__).read_text().splitlines()
         if line[:4] in ("impo", "from")
     }
     assert names <= sys.stdlib_module_names
@@ -321,14 +322,14 @@ async def test_a_stdio_server_is_inspected_in_a_sandbox_of_its_own(tmp_path: Pat
 
 async def test_a_digest_changes_with_name_words_and_schema_and_not_with_order() -> None:
     one, two = ({"name": name, "description": "d", "inputSchema": {"type": "object"}} for name in "ab")
-    same = {mcp_wire.listing([{"tools": page}]).digest for page in ([one, two], [two, one])}
-    same.add(mcp_wire.listing([{"tools": [two]}, {"tools": [one]}]).digest)
+    same = {messages.listing([{"tools": page}]).digest for page in ([one, two], [two, one])}
+    same.add(messages.listing([{"tools": [two]}, {"tools": [one]}]).digest)
     changed = [
         {**one, "name": "c"},
         {**one, "description": "e"},
         {**one, "inputSchema": {"type": "object", "title": "t"}},
     ]
-    others = {mcp_wire.listing([{"tools": [other, two]}]).digest for other in changed}
+    others = {messages.listing([{"tools": [other, two]}]).digest for other in changed}
     assert (len(same), len(others), same & others) == (1, 3, set())
 
 

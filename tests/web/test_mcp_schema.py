@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.mcp_schema import DEEPEST, MOST_PARTS, SchemaRefused, checker, harmless
+from infra.mcp.schema import DEEPEST, MOST_PARTS, SchemaRefused, checker, harmless
 
 
 def objects(**properties: object) -> dict[str, object]:

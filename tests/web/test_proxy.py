@@ -16,8 +16,8 @@ from agent0.config.loading import load
 from agent0.ports import WebRequest
 from agent0.settings import WebSettings
 from events.values import ToolState
-from infra import web
-from infra.web import WebProxy
+from infra.web import proxy as web
+from infra.web.proxy import WebProxy
 from tests.memory import MemoryArtifacts
 from tests.web.conftest import OPEN
 from tests.web.servers import Asked, Say, reply, serving
@@ -157,7 +157,7 @@ PARENT = """
 import asyncio
 from agent0.ports import WebRequest
 from agent0.settings import WebSettings
-from infra.web import WebProxy
+from infra.web.proxy import WebProxy
 
 async def main():
     proxy = WebProxy(WebSettings(enabled=True), worker=("tests.web.open_worker",))

@@ -11,9 +11,9 @@ from agent0.settings import WebSettings
 from agent0.tools import call_tool
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolState
-from infra.web import WebProxy
-from infra.web_fetch import Guard, Limits
-from infra.web_search import Engine
+from infra.web.fetch import Guard, Limits
+from infra.web.proxy import WebProxy
+from infra.web.search import Engine
 from tests.web.conftest import OPEN
 from tests.web.servers import Asked, Say, raw, reply, serving
 

@@ -9,7 +9,7 @@ from agent0.tools import call_tool, tools
 from agent0.tools.untrusted import marked, visible
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
-from infra.web import WebProxy
+from infra.web.proxy import WebProxy
 from tests.web.servers import reply, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -83,7 +83,7 @@ def provenance(base: Path) -> dict[str, Any]:
 
 
 async def _teach(out: Path, seed: int, mix: dict[str, Any], tell: Tell) -> None:
-    from infra.server_folder import write
+    from infra.log.server_folder import write
 
     part, plan, said = (out.with_name(out.name + end) for end in (".part", ".mix.json", ".said.txt"))
     shutil.rmtree(part, ignore_errors=True)

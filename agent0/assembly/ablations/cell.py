@@ -25,7 +25,7 @@ from events.checkpoints import StudentExamined
 from events.runs import RunPaused, RunResumed
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 PLAN, RUN, RESULT = "cell.json", "run.json", "result.json"
 """What a cell is, what its run came to before exams, what all of it came to."""
@@ -48,7 +48,7 @@ class Plan:
 
     def write(self, folder: Path) -> None:
         """Whole or not at all."""
-        from infra.server_folder import write
+        from infra.log.server_folder import write
 
         cell = {"arm": self.cell.arm, "seed": self.cell.seed, "run": self.cell.run}
         config = self.cell.config.model_dump(mode="json")
@@ -98,7 +98,7 @@ async def carry_cell(folder: Path, tell: Tell) -> None:
     Raises:
         OperationError: the run was paused or cancelled.
     """
-    from infra.server_folder import write
+    from infra.log.server_folder import write
 
     plan = Plan.read(folder)
     held = plan.held(folder)

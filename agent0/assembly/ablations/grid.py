@@ -113,7 +113,7 @@ async def run_grid(settings: Settings, asked: Asked, tell: Tell = lambda _: None
         ConfigError: arms, seeds or a name that cannot be.
         OperationError: another process carries this grid, or a cell of it was begun under other settings.
     """
-    from infra.server_folder import write
+    from infra.log.server_folder import write
 
     folder, plans, all_cells = await _laid_out(settings, asked)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -242,7 +242,7 @@ async def _hear(work: _Work, cell: Cell, process: asyncio.subprocess.Process) ->
 
 async def _let_go(folder: Path) -> None:
     """A process that was killed left its log's server behind."""
-    from infra.server import Server
+    from infra.log.nats_server import Server
 
     held = Plan.read(folder).held(folder)
     server = Server(held.nats, held.home / "nats")

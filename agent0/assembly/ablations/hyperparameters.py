@@ -22,7 +22,7 @@ from events.runs import RunStarted
 
 if TYPE_CHECKING:
     from events.base import Recorded
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 Tell = Callable[[str], None]
 

@@ -25,7 +25,7 @@ from events.benchmarks import ItemScored, Mode
 from events.values import Artifact, Task
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 INLINE = 8_000
 """Characters of a reply that stand inside its event."""

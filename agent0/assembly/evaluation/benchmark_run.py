@@ -26,7 +26,7 @@ from events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStart
 from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 __all__ = ["Plan", "Progress", "adapter_of", "read_plan", "run_benchmarks", "scored_items"]
 
@@ -67,7 +67,7 @@ def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
     Raises:
         ConfigError, NotFoundError: no such benchmark, no such file, or a row that is none.
     """
-    from infra.datasets import find
+    from infra.storage.datasets import find
 
     found: dict[str, Held] = {}
     files: dict[str, str] = {}
@@ -134,7 +134,7 @@ def _began(settings: Settings, plan: Plan, found: Mapping[str, Held], files: dic
 
 
 async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: AsyncExitStack) -> Bench:
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     artifacts = FileArtifacts(settings.home)
     ports: dict[str, Any] = {}
@@ -268,7 +268,7 @@ async def adapter_of(settings: Settings, run: str, checkpoint: str) -> Artifact:
         LogError: its adapter is damaged.
     """
     from events.checkpoints import CheckpointTrained
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     async with open_log(settings, "reader") as log:
         trained = [r.event async for r in log.read(run, ["CheckpointTrained"])]

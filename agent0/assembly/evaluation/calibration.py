@@ -27,7 +27,7 @@ from events.benchmarks import BenchmarkStarted, CalibratorFitted, ItemScored
 from events.values import Artifact, Split, Task
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _began(settings: Settings, plan: Plan) -> BenchmarkStarted:
 
 
 async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack) -> _Ask:
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     artifacts, ports = FileArtifacts(settings.home), {}
     for name in ("models", "sandbox", "verifier_sandbox", "tool_cache", "web"):

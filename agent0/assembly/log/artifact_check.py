@@ -12,8 +12,8 @@ from events.checkpoints import CheckpointPruned
 from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.artifacts import FileArtifacts
-    from infra.log import Log
+    from infra.log.event_log import Log
+    from infra.storage.artifacts import FileArtifacts
 
 YOUNG_S = 3600.0
 """Nothing younger is thrown away: it is written before the event that names it."""
@@ -73,7 +73,7 @@ async def collect(settings: Settings, delete: bool = False) -> dict[str, Any]:
 
 
 def _store(settings: Settings) -> "FileArtifacts":
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     return FileArtifacts(settings.home)
 

@@ -20,8 +20,8 @@ from events.runs import RunStarted
 from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.archive import Manifest
-    from infra.log import Log
+    from infra.integrity.archive import Manifest
+    from infra.log.event_log import Log
 
 Bodies = list[tuple[int, bytes]]
 
@@ -101,8 +101,8 @@ async def _ancestry(log: "Log", run: str) -> frozenset[str]:
 
 async def write(settings: Settings, log: "Log", path: Path, wanted: Wanted) -> tuple["Manifest", bytes]:
     """Write what is ``wanted`` of the log to ``path``; its manifest, and that as it was written."""
-    from infra.archive import Manifest, Writer, stretches
-    from infra.artifacts import FileArtifacts
+    from infra.integrity.archive import Manifest, Writer, stretches
+    from infra.storage.artifacts import FileArtifacts
 
     begin, until = await _extent(settings, log, wanted.runs)
     with Writer(path) as writer:
@@ -134,7 +134,7 @@ async def write(settings: Settings, log: "Log", path: Path, wanted: Wanted) -> t
 async def _extent(settings: Settings, log: "Log", runs: frozenset[str]) -> tuple[Chain, int]:
     """Where an export begins, as a chain, and its last sequence: for one run from the seal before its first event to
     the one behind its last."""
-    from infra.seals import begin
+    from infra.integrity.sealer import begin
 
     whole, end = begin(seal_file(settings).read(), whole=True), await log.last_seq()
     if not runs:
@@ -154,7 +154,7 @@ async def _extent(settings: Settings, log: "Log", runs: frozenset[str]) -> tuple
 
 
 async def _take(log: "Log", begin: Chain, until: int, wanted: Wanted, add: Callable[[int, bytes], None]) -> _Taken:
-    from infra.seals import require
+    from infra.integrity.sealer import require
 
     taken = _Taken(Chain(last=begin.last, digest=begin.digest), begin)
     async with aclosing(log.read_bodies(begin.last, until)) as chunks:  # type: ignore[type-var]
@@ -172,7 +172,7 @@ async def _none() -> AsyncIterator[Bodies]:
 
 def _kept(taken: _Taken, wanted: Wanted, seq: int, body: bytes) -> bytes:
     """``body``, or what stands for it."""
-    from infra.log_restore import place_of
+    from infra.log.restore import place_of
 
     place_of(seq, body)  # what could not be brought back is not carried away
     raw = json.loads(body)
@@ -223,9 +223,9 @@ def _carried(
 
 def look_into(path: Path) -> dict[str, Any]:
     """An archive, and everything that is wrong with it."""
-    from infra.archive import manifest_of
-    from infra.archive_check import examine
-    from infra.archive_place import open_archive
+    from infra.integrity.archive import manifest_of
+    from infra.integrity.archive_check import examine
+    from infra.integrity.archive_place import open_archive
 
     place = open_archive(path)
     manifest = manifest_of(place)

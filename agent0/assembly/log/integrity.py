@@ -12,22 +12,22 @@ from agent0.provenance.hash_chain import Difference, Seal, digest_of
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from infra.log import Log
-    from infra.seal_file import Known, SealFile
-    from infra.seals import Sealer, Verified
-    from infra.topology import Topology
+    from infra.integrity.seal_journal import Known, SealFile
+    from infra.integrity.sealer import Sealer, Verified
+    from infra.log.event_log import Log
+    from infra.log.streams import Topology
 
 
 def seal_file(settings: Settings) -> "SealFile":
     """The file of the data folder."""
-    from infra.seal_file import SealFile
+    from infra.integrity.seal_journal import SealFile
 
     return SealFile(settings.home)
 
 
 def topology(settings: Settings, known: "Known | None" = None) -> "Topology":
     """What the log must look like."""
-    from infra.topology import Topology
+    from infra.log.streams import Topology
 
     known = known or seal_file(settings).read()
     stream = known.stream
@@ -40,7 +40,7 @@ async def look(settings: Settings, log: "Log") -> None:
     Raises:
         LogError: the log is not what it was; nothing may be written to it.
     """
-    from infra import seals
+    from infra.integrity import sealer as seals
 
     file, copy = seal_file(settings), _Copy(settings)
     known = file.read()
@@ -54,7 +54,7 @@ async def look(settings: Settings, log: "Log") -> None:
 
 async def verify(settings: Settings, log: "Log") -> "Verified":
     """The whole log against its seals, those in the data folder, and the tables."""
-    from infra import seals
+    from infra.integrity import sealer as seals
 
     copy, known = _Copy(settings), seal_file(settings).read()
     noted = known.stream is not None
@@ -88,8 +88,8 @@ async def compare(settings: Settings, log: "Log") -> dict[str, Any]:
 
 async def _foreign(log: "Log", found: "Verified") -> list[Difference]:
     """Messages that are no events, as far as the log can be read."""
-    from infra.log_aside import unreadable
-    from infra.log_read import GapError
+    from infra.log.reader import GapError
+    from infra.log.set_aside import unreadable
 
     out = []
     with suppress(GapError):
@@ -110,7 +110,7 @@ async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, Any]
     from agent0.assembly.runtime.app import open_log, recorded
     from events.alarms import LOG, MessageExcluded
     from events.base import sha256
-    from infra.log_aside import unreadable
+    from infra.log.set_aside import unreadable
 
     async with open_log(settings) as log:
         body = await log.body(seq)
@@ -126,7 +126,7 @@ def sealer(settings: Settings, log: "Log") -> "Sealer":
     """Seals ``log`` while a process works."""
     from agent0.assembly.runtime.app import recorded
     from events.alarms import LOG
-    from infra.seals import Sealer
+    from infra.integrity.sealer import Sealer
 
     return Sealer(log, seal_file(settings), settings.nats.seal_every, lambda event: recorded(LOG, event))
 
@@ -163,9 +163,9 @@ class _Copy:
 
     def _ask(self, query: Any) -> Any:
         """What ``query`` answers; None where the tables cannot be asked: they are a help, and no condition."""
-        from infra import storage
+        from infra.storage import sqlite
 
         if self._path.exists():
-            with suppress(Agent0Error, sqlite3.Error), storage.reading(self._path) as db:
+            with suppress(Agent0Error, sqlite3.Error), sqlite.reading(self._path) as db:
                 return query(db)
         return None

@@ -15,8 +15,8 @@ from agent0.settings import Settings
 from events.base import sha256
 
 if TYPE_CHECKING:
-    from infra.archive import Manifest
-    from infra.archive_place import Place
+    from infra.integrity.archive import Manifest
+    from infra.integrity.archive_place import Place
 
 
 async def bring(settings: Settings, path: Path) -> dict[str, Any]:
@@ -25,9 +25,9 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
     Raises:
         DamagedError: the archive is not what it was. OperationError: the data folder is not empty.
     """
-    from infra.archive import manifest_of
-    from infra.archive_place import open_archive
-    from infra.seal_file import IMPORTING
+    from infra.integrity.archive import manifest_of
+    from infra.integrity.archive_place import open_archive
+    from infra.integrity.seal_journal import IMPORTING
 
     place = open_archive(path)
     manifest = manifest_of(place)
@@ -56,8 +56,8 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
 
 
 def require_whole(place: "Place", manifest: "Manifest") -> None:
-    from infra.archive_check import examine
-    from infra.archive_place import DamagedError
+    from infra.integrity.archive_check import examine
+    from infra.integrity.archive_place import DamagedError
 
     if wrong := examine(place, manifest):
         raise DamagedError(place.path, wrong)
@@ -88,7 +88,7 @@ def _alone(home: Path) -> Iterator[None]:
 
 async def _clear(settings: Settings, made: Path) -> None:
     """What an import that was killed left behind: its server may still run."""
-    from infra.server import open_server
+    from infra.log.nats_server import open_server
 
     seal_file(settings).read()  # it may have been killed when all was done
     if (made / "nats").exists():
@@ -98,7 +98,7 @@ async def _clear(settings: Settings, made: Path) -> None:
 
 
 async def _require_empty(settings: Settings) -> None:
-    from infra.log import NoLogError
+    from infra.log.event_log import NoLogError
 
     fix = "Name an empty data folder: AGENT0_HOME=…"
     if seal_file(settings).read().stream or (settings.home / "tables" / "view.db").exists():
@@ -117,13 +117,13 @@ async def _require_empty(settings: Settings) -> None:
 
 async def _restore(settings: Settings, made: Path, place: "Place", manifest: "Manifest") -> None:
     """A whole server's folder beside the one that is used, with every event read back."""
-    from infra.archive import events_of
-    from infra.log import Log
-    from infra.log_restore import restore
-    from infra.seal_file import Known, SealFile, Stream
-    from infra.seals import begin, require, through
-    from infra.server import open_server
-    from infra.topology import Topology, init
+    from infra.integrity.archive import events_of
+    from infra.integrity.seal_journal import Known, SealFile, Stream
+    from infra.integrity.sealer import begin, require, through
+    from infra.log.event_log import Log
+    from infra.log.nats_server import open_server
+    from infra.log.restore import restore
+    from infra.log.streams import Topology, init
 
     server = await open_server(made, settings.nats)
     try:
@@ -144,9 +144,9 @@ async def _restore(settings: Settings, made: Path, place: "Place", manifest: "Ma
 
 
 def _bring_artifacts(settings: Settings, place: "Place", manifest: "Manifest") -> None:
-    from infra.archive import artifact_name
-    from infra.archive_place import read
-    from infra.artifacts import FileArtifacts
+    from infra.integrity.archive import artifact_name
+    from infra.integrity.archive_place import read
+    from infra.storage.artifacts import FileArtifacts
 
     store = FileArtifacts(settings.home)
     for artifact in manifest.artifacts:

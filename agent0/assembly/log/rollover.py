@@ -15,9 +15,9 @@ from events.base import effect_id
 from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.archive import Manifest
-    from infra.log import Log
-    from infra.server import Server
+    from infra.integrity.archive import Manifest
+    from infra.log.event_log import Log
+    from infra.log.nats_server import Server
 
 MANIFEST = "application/vnd.agent0.archive+json"
 OVER = ("finished", "cancelled")
@@ -38,7 +38,7 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
             pass  # its end seals what there is
         await catch_up(settings, log)
         if found := (await verify(settings, log)).differences:
-            from infra.seals import BrokenLogError
+            from infra.integrity.sealer import BrokenLogError
 
             raise BrokenLogError(found)
         manifest = await _put_away(settings, log, path)
@@ -61,9 +61,9 @@ async def _require_over(settings: Settings, log: "Log") -> None:
 
 async def _put_away(settings: Settings, log: "Log", path: Path) -> "Manifest":
     """Write the archive, read it back, and note that it is the truth up to its end."""
-    from infra.archive_place import open_archive
-    from infra.artifacts import FileArtifacts
-    from infra.seal_file import Archived
+    from infra.integrity.archive_place import open_archive
+    from infra.integrity.seal_journal import Archived
+    from infra.storage.artifacts import FileArtifacts
 
     manifest, written = await write(settings, log, path, Wanted())
     if manifest.last < manifest.first:
@@ -79,10 +79,10 @@ async def _put_away(settings: Settings, log: "Log", path: Path) -> "Manifest":
 
 async def finish(settings: Settings, server: "Server") -> None:
     """Where a stream was archived and has no successor yet, make it. Harmless to repeat."""
-    from infra.log import Log, NoLogError
-    from infra.log_restore import renew
-    from infra.seal_file import Stream
-    from infra.server_folder import provisioning
+    from infra.integrity.seal_journal import Stream
+    from infra.log.event_log import Log, NoLogError
+    from infra.log.restore import renew
+    from infra.log.server_folder import provisioning
 
     file = seal_file(settings)
     async with provisioning(server.folder, "archive.lock"):

@@ -82,7 +82,7 @@ async def compare_models(
         NotFoundError: no such checkpoint.
         OperationError: a teacher's; or their runs ask for other families, so there are no same tasks.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     began = time.monotonic()
     async with open_log(settings) as log:
@@ -128,7 +128,7 @@ async def repeat(
         NotFoundError: no such checkpoint.
         OperationError: a teacher's.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     began = time.monotonic()
     async with open_log(settings) as log:
@@ -176,7 +176,7 @@ Answer = Callable[[Player, int, int], Any]
 async def _answering(settings: Settings) -> AsyncIterator[Answer]:
     """A function that asks a player for held-out tasks: right or not, by the identity of the task. The reaction that
     scores a run's checkpoints does it."""
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     reaction, scratch = known_handlers()["evaluate_checkpoint"], _Scratch()
     async with AsyncExitStack() as stack:

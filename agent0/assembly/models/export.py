@@ -21,10 +21,10 @@ from events.runs import RunStarted
 from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.artifacts import FileArtifacts
-    from infra.log import Log
-    from infra.merging import Lora, Whole
-    from infra.models.ollama_models import OllamaModels
+    from infra.log.event_log import Log
+    from infra.models.ollama_registry import OllamaModels
+    from infra.storage.artifacts import FileArtifacts
+    from infra.weights.merge import Lora, Whole
 
 Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
 Way = Literal["auto", "adapter", "merged"]
@@ -54,7 +54,7 @@ class Source:
     @property
     def whole(self) -> bool:
         """Whether its adapter stands in the place of its base, and so cannot be served beside it."""
-        from infra.merging import Whole
+        from infra.weights.merge import Whole
 
         return isinstance(self.weights, Whole)
 
@@ -68,8 +68,8 @@ async def open_source(log: "Log", artifacts: "FileArtifacts", wanted: str, base:
         LogError: the adapter's file is damaged.
         OperationError: it holds no weights, or does not fit the base.
     """
-    from infra.merging import check_fit, read_adapter
-    from infra.weights import Weights, digest
+    from infra.weights.merge import check_fit, read_adapter
+    from infra.weights.safetensors_io import Weights, digest
 
     told = await checkpoint(log, wanted)
     trained = told.event
@@ -127,7 +127,7 @@ def export(source: Source, form: Format, out: Path, kind: str = "float32") -> di
         OperationError: ``out`` holds something, or the base cannot be written in this form.
         DependencyError: the disk has no room for it.
     """
-    from infra.models.served import file_digest
+    from infra.models.llama_server import file_digest
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OperationError(f"{out} is there already.", "It is no empty folder.", "Name another with --out.")
@@ -142,8 +142,8 @@ def export(source: Source, form: Format, out: Path, kind: str = "float32") -> di
 def describe(source: Source) -> dict[str, Any]:
     """What serves: by names and digests. ``text``: whether a server that is given text, not token ids, is sure to cut
     it as the model was taught."""
-    from infra.gguf import split_name
-    from infra.weights import digest
+    from infra.weights.gguf import split_name
+    from infra.weights.safetensors_io import digest
 
     name, exact = split_name(json.loads((source.base / "tokenizer.json").read_text(encoding="utf-8")))
     return {
@@ -175,7 +175,7 @@ def _staged(out: Path, size: int) -> Iterator[Path]:
 def _size(source: Source, form: Format) -> int:
     from math import prod
 
-    from infra.weights import Weights
+    from infra.weights.safetensors_io import Weights
 
     base = Weights.of_folder(source.base)
     own = len(source.data)
@@ -183,28 +183,28 @@ def _size(source: Source, form: Format) -> int:
 
 
 def _gguf(source: Source, folder: Path, _: str) -> None:
-    from infra.gguf import write_adapter, write_base
+    from infra.weights.gguf import write_adapter, write_base
 
     write_adapter(source.weights, source.base, folder / "adapter.gguf")
     write_base(source.base, folder / "base.gguf")
 
 
 def _gguf_merged(source: Source, folder: Path, _: str) -> None:
-    from infra.gguf import write_base
-    from infra.merging import merged
-    from infra.weights import Weights
+    from infra.weights.gguf import write_base
+    from infra.weights.merge import merged
+    from infra.weights.safetensors_io import Weights
 
     write_base(source.base, folder / "model.gguf", merged(source.weights, Weights.of_folder(source.base)))
 
 
 def _merged(source: Source, folder: Path, kind: str) -> None:
-    from infra.merging import save_merged
+    from infra.weights.merge import save_merged
 
     save_merged(source.base, source.weights, folder, kind)
 
 
 def _adapter(source: Source, folder: Path, _: str) -> None:
-    from infra.models.engine_adapter import files
+    from infra.engine.adapter import files
 
     for name, content in files(source.data).items():
         (folder / name).write_bytes(content)
@@ -225,7 +225,7 @@ def check_files(folder: Path, source: Source) -> dict[str, Any]:
         NotFoundError: there is no note of an export in ``folder``.
         LogError: a file is missing or changed, or the files are of another checkpoint.
     """
-    from infra.models.served import file_digest
+    from infra.models.llama_server import file_digest
 
     try:
         told = json.loads((folder / NOTE).read_text(encoding="utf-8"))
@@ -256,8 +256,8 @@ async def push(
         DependencyError: no server, or one that is too old.
         OperationError: it refuses, its ``base`` has another shape, or a full adapter is to be sent apart.
     """
-    from infra.merging import not_apart
-    from infra.models.ollama_models import OllamaModels
+    from infra.models.ollama_registry import OllamaModels
+    from infra.weights.merge import not_apart
 
     if way == "adapter" and source.whole:
         raise not_apart()
@@ -281,7 +281,7 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
     if not apart:
         _gguf_merged(source, folder, "")
         return {"files": {"model.gguf": await server.put(folder / "model.gguf")}}
-    from infra.gguf import write_adapter, write_base
+    from infra.weights.gguf import write_adapter, write_base
 
     if base:
         await _check_base(server, source, base)
@@ -295,7 +295,7 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
 
 async def _check_base(server: "OllamaModels", source: Source, base: str) -> None:
     """Raises OperationError where the server's model ``base`` has another shape than the one that was trained on."""
-    from infra.gguf import ARCHITECTURE, shape
+    from infra.weights.gguf import ARCHITECTURE, shape
 
     told = (await server.show(base)).get("model_info") or {}
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))

@@ -19,8 +19,8 @@ from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProp
 from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.artifacts import FileArtifacts
-    from infra.log import Log
+    from infra.log.event_log import Log
+    from infra.storage.artifacts import FileArtifacts
 
 _PAST = ("RunStarted", "TaskRequested", "TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned")
 
@@ -216,7 +216,7 @@ def check_adapter(data: bytes) -> dict[str, Any]:
     Raises:
         OperationError: it is no adapter, or says nothing of its lineage.
     """
-    from infra.models.engine_adapter import same_weights, unpack
+    from infra.engine.adapter import same_weights, unpack
 
     told = unpack(data).metadata
     if "lineage" not in told:

@@ -15,7 +15,7 @@ from agent0.ports import Artifacts, GenerateRequest, Generation, Sampling
 from events.values import Turn
 
 if TYPE_CHECKING:
-    from infra.models.served import Said, Served
+    from infra.models.llama_server import Said, Served
 
 
 async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tolerance: float) -> dict[str, Any]:
@@ -70,7 +70,7 @@ async def reference(
 
 
 async def _written(server: "Served", source: Source, one: Generation, adapted: bool) -> "Said | None":
-    from infra.models.served import spelt
+    from infra.models.llama_server import spelt
 
     return await server.write(one.prompt_ids, spelt(source.base, one.prompt_ids), TOKENS, adapted)
 
@@ -102,8 +102,8 @@ def _steps(one: Generation, by_id: bool) -> list[Step]:
 
 async def _digest(source: Source, server: "Served") -> dict[str, Any]:
     """Whether the adapter that the server has is, byte for byte, the one that this checkpoint gives."""
-    from infra.gguf import write_adapter
-    from infra.models.served import file_digest
+    from infra.models.llama_server import file_digest
+    from infra.weights.gguf import write_adapter
 
     found, told = await server.digest()
     if source.whole:
@@ -118,7 +118,7 @@ async def _digest(source: Source, server: "Served") -> dict[str, Any]:
 async def _template(
     source: Source, server: "Served", asked: Sequence[tuple[Turn, ...]], ours: Sequence[Generation]
 ) -> dict[str, Any]:
-    from infra.models.served import spelt
+    from infra.models.llama_server import spelt
 
     theirs = [await server.rendered(turns) for turns in asked]
     if None in theirs:
@@ -129,8 +129,8 @@ async def _template(
 
 
 async def _open(url: str, name: str) -> "Served":
-    from infra.models.ollama_models import OllamaServed
-    from infra.models.served import LlamaServer, kind_of
+    from infra.models.llama_server import LlamaServer, kind_of
+    from infra.models.ollama_registry import OllamaServed
 
     if await kind_of(url) != "ollama":
         return LlamaServer(url)

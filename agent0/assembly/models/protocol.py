@@ -24,7 +24,7 @@ from events.values import Task
 from handlers.evaluate_checkpoint import FORCED
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 Tell = Callable[[StudentExamined], None]
 _TOOLS = ("tools", "max_turns", "max_calls")
@@ -52,7 +52,7 @@ async def examine(
         OperationError: a teacher's.
         ConfigError: tasks that there are not.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     out, ports, store = [], None, FileArtifacts(settings.home)
     async with open_log(settings) as log, AsyncExitStack() as stack:
@@ -120,7 +120,7 @@ def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
 
 
 async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     artifacts, ports = FileArtifacts(settings.home), {}
     for name in ("models", "sandbox", "verifier_sandbox", "tool_cache", "web"):

@@ -13,7 +13,7 @@ from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, CheckpointPruned, CheckpointTrained
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 
 async def promote(settings: Settings, wanted: str, reason: str) -> Recorded:
@@ -24,7 +24,7 @@ async def promote(settings: Settings, wanted: str, reason: str) -> Recorded:
         LogError: its adapter is damaged.
         OperationError: it cannot be, or was never scored.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     async with open_log(settings) as log:
         told = await checkpoint(log, wanted)
@@ -72,7 +72,7 @@ async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict
         NotFoundError: no such run.
         OperationError: it is not over.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     store = FileArtifacts(settings.home)
     async with open_log(settings) as log:

@@ -21,7 +21,7 @@ from events.runs import RunStarted
 
 if TYPE_CHECKING:
     from handlers import Handler
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 
 async def state_at(log: "Log", run: str, seq: int = 0) -> RunState:

@@ -13,7 +13,7 @@ from events.checkpoints import CheckpointEvaluated, StudentExamined
 from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ async def rejudge(settings: Settings, wanted: str) -> dict[str, Any]:
         NotFoundError: nothing of it was evaluated, or stored answers are not here.
         LogError: stored answers are damaged or unreadable.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     run, _, checkpoint = wanted.partition("/")
     store = FileArtifacts(settings.home)

@@ -25,7 +25,7 @@ from events.runs import RunStarted
 from events.tasks import ResultVerified, RewardAssigned
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 PART = 500
 """Events that land together, all or none."""

@@ -34,7 +34,7 @@ from events.tasks import ResultVerified, RewardAssigned, TaskRequested
 from events.values import Artifact, Role
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 BASE = "base"
 _WRITTEN: Mapping[Role, str] = {"student": "TaskAttempted", "teacher": "TaskProposed"}
@@ -108,7 +108,7 @@ async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: Non
         ConfigError: the base that the run was trained on is not here any more.
         OperationError: the experiment is unfinished, nothing was ever trained, or the name asked something else.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     name = experiment_id(asked.name)
     async with AsyncExitStack() as stack:

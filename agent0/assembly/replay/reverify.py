@@ -36,7 +36,7 @@ from events.runs import RunFinished
 from events.tasks import ResultVerified
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 SECTION = "verification."
 OFTEN_S = 2.0
@@ -153,7 +153,7 @@ async def reverify(settings: Settings, asked: Reverify, tell: Tell = lambda _: N
         SandboxUnavailableError: verifiers have nothing to run programs in.
         OperationError: an experiment of this name asked something else.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     name = experiment_id(asked.name)
     async with AsyncExitStack() as stack:

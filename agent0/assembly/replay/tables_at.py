@@ -53,8 +53,8 @@ async def build(settings: Settings, asked: Build, tell: Tell = lambda _: None) -
         ConfigError: the file is there already, or cannot be.
         LogError: the log or the archive is damaged; its place is named.
     """
-    from infra.seal_file import sync_folder
-    from infra.storage import connect, explained
+    from infra.integrity.seal_journal import sync_folder
+    from infra.storage.sqlite import connect, explained
     from projections import Position
     from projections import build as build_file
 
@@ -123,8 +123,8 @@ async def _past(settings: Settings, archive: Path | None) -> AsyncIterator[_Past
 
 
 def _archived(path: Path) -> _Past:
-    from infra.archive import events_of, manifest_of
-    from infra.archive_place import open_archive
+    from infra.integrity.archive import events_of, manifest_of
+    from infra.integrity.archive_place import open_archive
 
     place = open_archive(path)
     held = manifest_of(place)

@@ -34,8 +34,8 @@ from events.runs import RunStarted
 
 if TYPE_CHECKING:
     from handlers import Handler
-    from infra.log import Log
-    from infra.server import Role, Server
+    from infra.log.event_log import Log
+    from infra.log.nats_server import Role, Server
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
         DependencyError, AuthError, LogError: no server, no right, no log, or a damaged one.
     """
     from agent0.assembly.log.integrity import look, seal, seal_file
-    from infra.log import Log, NoLogError
-    from infra.server import open_server
-    from infra.topology import GoneError
+    from infra.log.event_log import Log, NoLogError
+    from infra.log.nats_server import open_server
+    from infra.log.streams import GoneError
 
     server = await open_server(settings.home, settings.nats)
     try:
@@ -115,7 +115,7 @@ async def provision(settings: Settings) -> None:
     Raises:
         LogError: what exists differs in a field that must not change.
     """
-    from infra.server import open_server
+    from infra.log.nats_server import open_server
 
     server = await open_server(settings.home, settings.nats)
     try:
@@ -126,7 +126,7 @@ async def provision(settings: Settings) -> None:
 
 async def _provision(server: "Server", settings: Settings, *, change: bool) -> None:
     from agent0.assembly.log.integrity import topology
-    from infra.topology import init
+    from infra.log.streams import init
 
     await init(server, topology(settings), known_handlers().values(), change=change)
 
@@ -134,7 +134,7 @@ async def _provision(server: "Server", settings: Settings, *, change: bool) -> N
 async def check_log(settings: Settings, log: "Log", handlers: Iterable["Handler"]) -> None:
     """Raises LogError where stream or durables are not what these settings and handlers want."""
     from agent0.assembly.log.integrity import topology
-    from infra.topology import check
+    from infra.log.streams import check
 
     await check(log.client, topology(settings), handlers)
 
@@ -148,7 +148,7 @@ async def open_world(settings: Settings, names: Sequence[str] = ()) -> AsyncIter
         SandboxUnavailableError: a sandbox did not pass its self-test.
         DependencyError: an MCP server that settings name does not tell its tools.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     chosen = known_handlers(names)
     async with AsyncExitStack() as stack:
@@ -175,7 +175,7 @@ async def run_handlers(world: World) -> None:
     """
     from agent0.assembly.log.integrity import sealer
     from agent0.run.lifecycle import evolve
-    from infra.bus import Bus
+    from infra.bus.bus import Bus
 
     bus = Bus(
         log=world.log,
@@ -334,13 +334,13 @@ async def _sandbox(limits: SandboxSettings, label: str, workers: int) -> Limited
 
 
 def _web(settings: Settings) -> Any:
-    from infra.web import WebProxy
+    from infra.web.proxy import WebProxy
 
     return WebProxy(settings.web)
 
 
 def _contamination(settings: Settings) -> Any:
-    from infra.contamination import BenchmarkRows
+    from infra.embeddings.benchmark_index import BenchmarkRows
 
     return BenchmarkRows(settings.benchmarks.folder, settings.home / "cache")
 

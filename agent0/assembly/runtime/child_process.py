@@ -14,7 +14,7 @@ PATIENCE_S = 60.0
 async def child(module: str, *arguments: str, said: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """``python -m module arguments``: what it writes to stderr is added to ``said``. It learns from the end of its
     stdin that nobody waits any more; Ctrl-C reaches it through us alone."""
-    from infra.models.engine_worker import environment_of
+    from infra.engine.worker_process import environment_of
 
     command, pipe = (sys.executable, "-m", module, *arguments), asyncio.subprocess.PIPE
     with said.open("ab") as errors:

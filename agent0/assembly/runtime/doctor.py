@@ -107,7 +107,7 @@ async def _private(settings: Settings) -> list[Check]:
 
 
 async def _log(settings: Settings) -> list[Check]:
-    from infra.server import open_server
+    from infra.log.nats_server import open_server
 
     server = await open_server(settings.home, settings.nats)
     try:
@@ -166,18 +166,18 @@ async def _denied(settings: Settings, client: object) -> Check:
 async def _tables(settings: Settings) -> list[Check]:
     """A file that is whole, and no event that stops it on the way to the log's end."""
     from agent0.assembly.runtime.read_models import catch_up, live_path
-    from infra import storage
+    from infra.storage import sqlite
 
     path = live_path(settings)
     if not path.exists():
         return []
-    with storage.reading(path) as db:
+    with sqlite.reading(path) as db:
         (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if said != "ok":
         return [Check("tables", "fail", f"{path} is damaged: {said}", "agent0 projections rebuild")]
     try:
         async with open_log(settings, "reader") as log:
-            with storage.explained(path):
+            with sqlite.explained(path):
                 reached = await catch_up(settings, log)
     except DependencyError as error:
         return [Check("tables", "warn", f"may be behind: {error.what} {error.why}", error.fix)]
@@ -207,7 +207,7 @@ async def _models(_: Settings) -> list[Check]:
 
 
 async def _embedding(_: Settings) -> list[Check]:
-    from infra.embedding_worker import WEIGHTS, check, packaged
+    from infra.embeddings.worker import WEIGHTS, check, packaged
 
     folder = await asyncio.to_thread(packaged)
     await asyncio.to_thread(check, folder, WEIGHTS)

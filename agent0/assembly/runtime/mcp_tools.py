@@ -14,7 +14,7 @@ MCP = "mcp_"
 """How the names of all their tools begin."""
 
 if TYPE_CHECKING:
-    from infra.mcp_wire import Listing
+    from infra.mcp.messages import Listing
 
 
 async def mcp_tools(settings: Settings, sandbox: Sandbox) -> dict[str, Tool]:
@@ -41,7 +41,7 @@ async def mcp_tools(settings: Settings, sandbox: Sandbox) -> dict[str, Tool]:
 
 async def _trusted_tools(settings: Settings, name: str, server: McpServer, sandbox: Sandbox) -> list[Any]:
     _check_package()
-    from infra.mcp_servers import changed, list_source, open_source, tools_of
+    from infra.mcp.servers import changed, list_source, open_source, tools_of
 
     source = open_source(name, server, sandbox, settings.run.policy)
     look = f"Look at its tools with: agent0 tool mcp {name}"
@@ -63,7 +63,7 @@ async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
         ConfigError, DependencyError: it cannot be asked.
     """
     from agent0.assembly.runtime.app import open_port
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     servers = settings.mcp.servers
     if name not in servers:
@@ -80,7 +80,7 @@ async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
 
 async def _list(settings: Settings, name: str, sandbox: Any) -> "Listing":
     _check_package()
-    from infra.mcp_servers import list_source, open_source
+    from infra.mcp.servers import list_source, open_source
 
     return await list_source(name, open_source(name, settings.mcp.servers[name], sandbox, settings.run.policy))
 

@@ -269,13 +269,13 @@ def _train_scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Tr
 
 
 def _train_tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
-    from infra.lora import LoraTrainer
+    from infra.training.lora_trainer import LoraTrainer
 
     return LoraTrainer(_packaged(actor), artifacts, threads=settings.models.threads, kept=settings.home / "training")
 
 
 def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
-    from infra.lora import LoraTrainer
+    from infra.training.lora_trainer import LoraTrainer
 
     return LoraTrainer(
         _saved(actor),
@@ -302,13 +302,13 @@ provider(Provider("scripted", _scripted, _train_scripted))
 
 @embedder("minilm")
 def _minilm(_: Settings) -> Embedder:
-    from infra.embedding import MiniLM
+    from infra.embeddings.embedders import MiniLM
 
     return MiniLM()
 
 
 @embedder("ngram")
 def _ngram(_: Settings) -> Embedder:
-    from infra.embedding import Ngram
+    from infra.embeddings.embedders import Ngram
 
     return Ngram()

@@ -14,7 +14,7 @@ from agent0.errors import DependencyError, LogError, NotFoundError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
     from projections import Projector, Views
 
 
@@ -32,15 +32,15 @@ async def open_views(settings: Settings, log: "Log") -> "Views":
     Raises:
         LogError: it is another log than the one that this data folder knows.
     """
-    from infra import storage
-    from infra.seals import extent, require
+    from infra.integrity.sealer import extent, require
+    from infra.storage import sqlite
     from projections import Views, tables
 
     load_plugins()
     known, info = seal_file(settings).read(), await log.info()
     require(extent(info, known, 0))
     identity = known.identity or info.created
-    return Views(settings.home / "tables", storage.connect, tables(), identity, known.first)
+    return Views(settings.home / "tables", sqlite.connect, tables(), identity, known.first)
 
 
 def live_path(settings: Settings) -> Path:
@@ -74,8 +74,8 @@ async def catch_up(settings: Settings, log: "Log") -> int:
 
 async def refresh(settings: Settings) -> str:
     """Catch the tables up where the log can be reached. Returns what a reader should be told, empty if all is well."""
-    from infra.log import NoLogError
-    from infra.topology import GoneError
+    from infra.log.event_log import NoLogError
+    from infra.log.streams import GoneError
     from projections import StoppedError
 
     if not settings.nats.url and not (settings.home / "nats").is_dir():
@@ -104,11 +104,11 @@ def reading(settings: Settings) -> Iterator[sqlite3.Connection]:
     Raises:
         NothingError: there are none yet.
     """
-    from infra import storage
+    from infra.storage import sqlite
 
     if not live_path(settings).exists():
         raise NothingError(settings.home)
-    with storage.reading(live_path(settings)) as db:
+    with sqlite.reading(live_path(settings)) as db:
         yield db
 
 
@@ -119,8 +119,8 @@ async def reading_log(settings: Settings) -> AsyncIterator["Log"]:
     Raises:
         NothingError: an embedded one that was never made.
     """
-    from infra.log import NoLogError
-    from infra.topology import GoneError
+    from infra.log.event_log import NoLogError
+    from infra.log.streams import GoneError
 
     try:
         async with open_log(settings, "reader") as log:

@@ -12,7 +12,7 @@ async def changes(settings: Settings) -> list[PolicyChanged]:
     Raises:
         DependencyError: there is one that cannot be reached. What was denied must not be forgotten for that.
     """
-    from infra.log import NoLogError
+    from infra.log.event_log import NoLogError
 
     if not settings.nats.url and not (settings.home / "nats").is_dir():
         return []

@@ -135,8 +135,8 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[B
         DependencyError: the log, which knows what is allowed, cannot be reached.
     """
     from agent0.assembly.runtime.mcp_tools import mcp_tools
-    from infra.artifacts import FileArtifacts
     from infra.sandbox import Refusing
+    from infra.storage.artifacts import FileArtifacts
 
     load_plugins()
     held = await with_policy(settings)
@@ -206,7 +206,7 @@ def _misfit(files: Mapping[str, bytes]) -> str:
 
 def switched_off(settings: Settings) -> dict[str, str]:
     """Tools that refuse every call by these settings, and why."""
-    from infra.web import FETCH_OFF, SEARCH_OFF
+    from infra.web.proxy import FETCH_OFF, SEARCH_OFF
 
     reasons = {"http_request": (settings.web.enabled, FETCH_OFF), "web_search": (settings.web.search, SEARCH_OFF)}
     return {name: why for name, (on, why) in reasons.items() if not on}

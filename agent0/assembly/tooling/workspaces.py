@@ -33,7 +33,7 @@ def find(settings: Settings, word: str, run: str = "LAST") -> Artifact | None:
         ConfigError: it is none of these.
         NotFoundError: there is no such call, or no stored manifest begins like that, or more than one does.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     call = _call.fullmatch(word)
     digest = _of_call(settings, call[1], call[2], run) if call else word
@@ -81,7 +81,7 @@ def content(settings: Settings, manifest: Artifact | None) -> dict[str, bytes]:
     Raises:
         NotFoundError, LogError: a file of it is missing or damaged.
     """
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     return load(manifest, FileArtifacts(settings.home))
 
@@ -91,7 +91,7 @@ def compare(
 ) -> list[dict[str, Any]]:
     """What changed from one stored folder to another, in name order: path, kind, sizes; ``text`` adds ``diff`` with the
     lines of small text files."""
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     store = FileArtifacts(settings.home)
     old, new = entries(before, store), entries(after, store)

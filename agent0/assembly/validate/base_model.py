@@ -14,7 +14,7 @@ from events.checkpoints import CheckpointTrained
 from events.values import Role
 
 if TYPE_CHECKING:
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 
 async def check_bases(log: "Log", state: RunState, config: RunConfig) -> None:
@@ -67,7 +67,7 @@ def _actor(plan: RunConfig, role: Role) -> ActorConfig:
 
 async def _base(actor: ActorConfig) -> str:
     """The digest of the weights that ``actor`` names; empty where they are not here."""
-    from infra.weights import digest
+    from infra.weights.safetensors_io import digest
 
     place = provider_of(actor).folder
     folder = place(actor) if place else None

@@ -91,7 +91,7 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
 def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
     from agent0.assembly.evaluation.benchmark_run import run_benchmarks
     from agent0.report.benchmark_findings import bench_findings
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     console.run_async(lambda: run_benchmarks(held, plan, identity, _tell, begun=begun))
     with console.tables() as db:
@@ -107,7 +107,7 @@ async def _verified(held: "Settings", folder: Path) -> dict[str, Any]:
     """Summaries by file, of the pairs that are there."""
     from agent0.assembly.runtime.app import open_port
     from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     there = [folder / name for name in PAIRS if (folder / name).is_file()]
     if not there:

@@ -62,7 +62,7 @@ def _count(folder: Path, entry: "Benchmark") -> int | None:
     from importlib.util import find_spec
 
     from agent0.errors import Agent0Error
-    from infra.datasets import find
+    from infra.storage.datasets import find
 
     if entry.make:
         there = not entry.package or find_spec(entry.package.replace("-", "_")) is not None

@@ -24,7 +24,7 @@ def bench_report(
     where the rows are at hand)."""
     from agent0.report.benchmark_findings import bench_findings
     from agent0.report.html.benchmark_page import bench_page
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
     from projections.benchmark_scores import show_benchmark_run
 
     artifacts = FileArtifacts(console.settings().home)

@@ -72,7 +72,7 @@ def _fetch(entry: "Benchmark", source: "Upstream", path: Path, host: str) -> int
     """Rows written."""
     from agent0.errors import OperationError
     from agent0.evaluation.benchmarks import read_items
-    from infra.fetching import fetched, store
+    from infra.web.download import fetched, store
 
     lines = []
     for file in source.files:

@@ -20,7 +20,7 @@ def report(run: console.Run = "LAST", out: Out = "", as_json: console.Json = Fal
     how varied tasks and solutions are. Writes all of it into one self-contained HTML file and prints its path last."""
     from agent0.errors import DependencyError
     from agent0.report.findings import findings
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
     from projections.runs import resolve
 
     try:

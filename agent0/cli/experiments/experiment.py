@@ -174,7 +174,7 @@ def _staying(held: "Settings", run: str, task: str, roles: "Sequence[Role]") -> 
     """Checkpoints of the run's other roles whose training saw ``task``."""
     from agent0.assembly.models.lineage import touched
     from agent0.assembly.runtime.read_models import reading_log
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     async def work() -> list[dict[str, Any]]:
         async with reading_log(held) as log:

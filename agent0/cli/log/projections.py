@@ -64,7 +64,7 @@ def query(
 
     from agent0.assembly.runtime.read_models import live_path
     from agent0.errors import NotFoundError
-    from infra.storage import guarded_query
+    from infra.storage.sqlite import guarded_query
 
     asked = sys.stdin.read() if sql == "-" else sql
     if file is None:

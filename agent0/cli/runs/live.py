@@ -13,8 +13,8 @@ from agent0.cli import console
 from agent0.provenance.fork_history import past_of
 
 if TYPE_CHECKING:
-    from infra.log import Log
-    from infra.models.engine_pace import Told
+    from infra.log.event_log import Log
+    from infra.training.progress import Told
 
 BAR_S = 0.25
 LINES_S = 15.0
@@ -90,7 +90,7 @@ async def _refresh(progress: Progress, display: Display, trainings: Path) -> Non
 
 def training(progress: Progress, folder: Path) -> "tuple[str, Told] | None":
     """(checkpoint, how far it is) of the one that is being trained on this machine, if one is."""
-    from infra.lora import pace_of
+    from infra.training.lora_trainer import pace_of
 
     found = ((name, pace_of(folder, name, seed)) for name, seed in progress.trainings.items())
     return next(((name, told) for name, told in found if told), None)

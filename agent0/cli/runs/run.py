@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent0.assembly.runtime.progress import Progress
     from agent0.settings import Settings
     from events.base import Event, Recorded
-    from infra.log import Log
+    from infra.log.event_log import Log
 
 app = typer.Typer(help="Runs: start one, watch it, look at what came of it.")
 Detach = Annotated[

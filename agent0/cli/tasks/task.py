@@ -167,7 +167,7 @@ def lineage(
     """Every checkpoint that a task touched, of runs and experiments: by its own events, or through a parent."""
     from agent0.assembly.models.lineage import touched
     from agent0.assembly.runtime.read_models import sound_log
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
     from projections.runs import resolve
 
     held = console.settings()

@@ -64,7 +64,7 @@ def export(
     import json
 
     from agent0.cli.console import settings
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
     from projections.runs import resolve
     from projections.trajectories import export as rows_of
 
@@ -146,7 +146,7 @@ def _said(found: dict[str, Any]) -> list[dict[str, Any]]:
     import json
 
     from events.values import Artifact
-    from infra.artifacts import FileArtifacts
+    from infra.storage.artifacts import FileArtifacts
 
     stored = found.pop("transcript_artifact", None) or found["progress"]
     if found["transcript"] or not stored:

@@ -29,7 +29,7 @@ def pairs(
 
     async def work() -> dict[str, Any]:
         from agent0.assembly.runtime.app import open_port
-        from infra.artifacts import FileArtifacts
+        from infra.storage.artifacts import FileArtifacts
 
         sandbox = await open_port("verifier_sandbox", held, FileArtifacts(held.home))
         try:

@@ -306,21 +306,21 @@ def _judged_url(policy: "PolicyConfig", url: str, method: str) -> list[dict[str,
     """By the very rules that the proxy process holds to."""
     from agent0.errors import ConfigError
     from agent0.tools.policy import Verdict
-    from infra import web_rules
+    from infra.web import egress_rules
 
     try:
-        target = web_rules.target(url)
-    except web_rules.RefusedError as error:
+        target = egress_rules.target(url)
+    except egress_rules.RefusedError as error:
         raise ConfigError("That is no address that is ever requested.", f"{error}.") from error
     rows = []
     for kind, name, rule in (
-        ("host", target.authority, lambda: web_rules.check_host(target, policy.hosts)),
-        ("method", method.upper(), lambda: web_rules.method(method, policy.methods)),
+        ("host", target.authority, lambda: egress_rules.check_host(target, policy.hosts)),
+        ("method", method.upper(), lambda: egress_rules.method(method, policy.methods)),
     ):
         try:
             rule()
             rows.append(_row(Verdict(kind, name, True), None, "it is on the list"))  # type: ignore[arg-type]
-        except web_rules.RefusedError as error:
+        except egress_rules.RefusedError as error:
             rows.append(_row(Verdict(kind, name, False), None, str(error)))  # type: ignore[arg-type]
     return rows
 

@@ -1,0 +1,1 @@
+"""The bus: delivers events to handlers and commits their effects."""

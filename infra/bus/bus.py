@@ -1,0 +1,290 @@
+"""The bus: FastStream subscribers carry the log's events to handlers and store what they answer.
+
+A subscriber only starts a task; the server's bound on unacknowledged messages is the bound on concurrency. So a slow
+reaction holds up nothing but its own place.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any
+
+from faststream import AckPolicy
+from faststream.nats import JStream, NatsBroker, NatsMessage, PullSub
+from faststream.nats.security import NatsCredentials, NatsSecurity, NatsUserPassword
+from nats.aio.client import Client
+from nats.errors import Error
+from nats.js.api import ConsumerConfig
+
+from agent0.errors import Agent0Error, DependencyError, LogError
+from agent0.settings import Settings
+from events.base import Recorded, decode
+from infra.bus.deliveries import Advisory, Reaction
+from infra.bus.dispatch import Reactions
+from infra.bus.group_commit import Committer
+from infra.bus.run_views import Evolve, Views
+from infra.log.connection import Link, die, reconnecting
+from infra.log.event_log import Log
+from infra.log.set_aside import advice, seen
+from infra.log.streams import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
+
+LANES = 8
+"""Requests a process keeps open on one durable. Each asks for one message: a request for several keeps those it has
+until the last arrives, which is late where the bound on concurrency holds it back."""
+PULL_S = 5.0
+LOOK_S = 10.0
+"""How often the durables are looked at."""
+STARVED_S = 60.0
+GRACE_S = 30.0
+
+
+class Bus:
+    """The handlers of one process at work.
+
+    ``ports`` maps parameter names to adapters. ``evolve`` is the fold whose result handlers get as ``run``.
+    ``fatal`` is told why the process must end (default: it ends, status 70).
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        handlers: Iterable[Reaction],
+        ports: Mapping[str, Any],
+        evolve: Evolve,
+        settings: Settings,
+        code_rev: str = "",
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        fatal: Callable[[str], None] = die,
+    ) -> None:
+        self._log, self._handlers, self._fatal = log, tuple(handlers), fatal
+        self._topology = Topology(settings.nats, settings.handlers)
+        self._ack_wait_s = settings.handlers.ack_wait_s
+        self._views = Views(log, evolve)
+        self.committer = Committer(log, settings.handlers.commit_ms / 1000, fatal)
+        self._reactions = Reactions(log, self._views, self.committer, ports, settings, code_rev, clock, fatal)
+        self._link = Link(log.server)
+        self._broker: NatsBroker | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watch: list[asyncio.Task[None]] = []
+        self._pulse = _Pulse(fatal)
+
+    async def start(self) -> None:
+        """Begin to react.
+
+        Raises:
+            LogError: the log or a durable is missing or has drifted.
+            DependencyError: the server does not answer.
+        """
+        await check(self._log.client, self._topology, self._handlers)
+        self.committer.start()
+        self._broker = self._subscribers()
+        try:
+            await self._broker.start()
+        except (Error, TimeoutError) as error:
+            await self.stop(0)
+            raise DependencyError("log", "It went away while the handlers began.", "Start them again.") from error
+        except BaseException:
+            await self.stop(0)
+            raise
+        self._watch = [asyncio.create_task(self._look(), name="durables")]
+        self._pulse.start()
+
+    async def stop(self, grace_s: float = GRACE_S) -> None:
+        """Take nothing new, finish what runs within ``grace_s``, give the rest back, and what waits at once."""
+        self._link.closing = True
+        self._pulse.stop()
+        for task in self._watch:
+            task.cancel()
+        for subscriber in self._broker.subscribers if self._broker else ():
+            await subscriber.stop()
+        self._reactions.stop_waiting()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace_s)
+        for task in (left := tuple(self._tasks)):
+            task.cancel()
+        await asyncio.gather(*left, *self._watch, return_exceptions=True)
+        await self.committer.stop()
+        await self._views.close()
+        if self._broker:
+            with contextlib.suppress(Error, OSError):  # the server may have died: what it had not acked comes again
+                await self._broker.stop()
+            self._broker = None
+
+    async def idle(self, run: str = "") -> bool:
+        """Whether nothing is under way here (of ``run``, where named) and the durables have nothing left to deliver."""
+        if self._reactions.busy(run):
+            return False
+        for handler in self._handlers:
+            try:
+                info = await self._log.client.jsm().consumer_info(EVENTS, handler.name)
+            except (Error, TimeoutError):
+                return False
+            if info.num_pending or info.num_ack_pending:
+                return False
+        return not self._reactions.busy(run)
+
+    async def live(self, run: str, payload: Mapping[str, Any]) -> None:
+        """Tell whoever looks how ``run`` goes: lossy, and no fact."""
+        await self._log.live(run, payload)
+
+    # --- subscribers ----------------------------------------------------------------------------------------------
+
+    def _subscribers(self) -> NatsBroker:
+        options = self._log.server.options(self._log.role)
+        broker = _Broker(
+            self._link.client,
+            options["servers"],
+            security=_security(options),
+            **reconnecting(self._link),
+            name="agent0 bus",
+            graceful_timeout=1,
+            ack_policy=AckPolicy.MANUAL,
+            decoder=_whole,
+            apply_types=False,
+            logger=None,
+        )
+        for handler in self._handlers:
+            for _ in range(min(LANES, self._topology.in_flight(handler))):
+                self._subscribe(broker, EVENTS, handler.name, self._taking(handler))
+        self._subscribe(broker, ADVISORIES, GIVEN_UP, self._given_up)
+        return broker
+
+    def _subscribe(self, broker: NatsBroker, stream: str, durable: str, take: Any) -> None:
+        subscriber = broker.subscriber(
+            config=ConsumerConfig(filter_subjects=[">"]),  # the durable exists: its own filter counts
+            durable=durable,
+            stream=JStream(stream, declare=False),
+            pull_sub=PullSub(batch_size=1, timeout=min(PULL_S, self._ack_wait_s / 2)),
+            no_reply=True,
+        )
+        subscriber(take)
+
+    def _taking(self, handler: Reaction) -> Any:
+        async def take(message: NatsMessage) -> None:
+            try:
+                recorded = decode(message.body, message.raw_message.metadata.sequence.stream)
+            except ValueError as error:
+                seq = message.raw_message.metadata.sequence.stream
+                if seen(self._log.asides, seq, message.body) != message.body:
+                    await message.ack()
+                    return
+                self._fatal(f"{message.raw_message.subject} cannot be read ({error}). {advice(seq)}")
+                return
+            task = asyncio.create_task(self._reactions.handle(handler, _Delivery(recorded, message, self._ack_wait_s)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        return take
+
+    async def _given_up(self, message: NatsMessage) -> None:
+        told = Advisory.read(message.body)
+        try:
+            await self._reactions.give_up(told)
+            await message.ack()
+        except Agent0Error:
+            await message.nack(LOOK_S)
+
+    # --- watching over ourselves ----------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        """A deleted durable looks like silence, and like peace: look for it."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await check_durables(self._log.client, self._topology, self._handlers)
+            except LogError as error:
+                self._fatal(str(error))
+                return
+            except DependencyError:
+                continue  # the server is away; the client reconnects
+
+
+class _Broker(NatsBroker):
+    """FastStream's, over a client of ours: it asks who answers before it sends the password."""
+
+    def __init__(self, client: Client, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._client = client
+
+    async def _connect(self) -> Client:
+        await self._client.connect(**self._connection_kwargs)
+        self.config.connect(self._client)
+        return self._client
+
+
+class _Delivery:
+    """One delivery by the server."""
+
+    def __init__(self, recorded: Recorded, message: NatsMessage, ack_wait_s: float) -> None:
+        metadata = message.raw_message.metadata
+        self.recorded, self.deliveries, self.stored_at = recorded, metadata.num_delivered, metadata.timestamp
+        self._message, self._beat_s = message, ack_wait_s / 3
+        self._beats: asyncio.TimerHandle | None = None
+        self._sending: asyncio.Task[None] | None = None
+
+    async def ack(self) -> None:
+        await self._message.ack()
+
+    async def nack(self, delay_s: float) -> None:
+        await self._message.nack(delay_s)
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        self._schedule()
+        try:
+            yield
+        finally:
+            if self._beats:
+                self._beats.cancel()
+
+    def _schedule(self) -> None:
+        self._beats = asyncio.get_running_loop().call_later(self._beat_s, self._beat)
+
+    def _beat(self) -> None:
+        self._sending = asyncio.ensure_future(self._message.in_progress())
+        self._schedule()
+
+
+class _Pulse:
+    """A thread that ends the process when the event loop no longer turns: heartbeats would starve in silence."""
+
+    def __init__(self, fatal: Callable[[str], None]) -> None:
+        self._fatal, self._seen = fatal, monotonic()
+        self._stopped = threading.Event()
+        self._beats: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        self._beat(asyncio.get_running_loop())
+        threading.Thread(target=self._look, name="pulse", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._beats:
+            self._beats.cancel()
+
+    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._seen = monotonic()
+        self._beats = loop.call_later(STARVED_S / 10, self._beat, loop)
+
+    def _look(self) -> None:
+        while not self._stopped.wait(STARVED_S / 6):
+            if monotonic() - self._seen > STARVED_S:
+                self._fatal(f"the event loop has not turned for {STARVED_S:.0f} s")
+                return
+
+
+async def _whole(message: NatsMessage) -> NatsMessage:
+    """Subscribers get the message itself: they need its position, and they alone acknowledge."""
+    return message
+
+
+def _security(options: Mapping[str, Any]) -> NatsSecurity:
+    tls = options.get("tls")
+    if "user_credentials" in options:
+        return NatsCredentials(options["user_credentials"], ssl_context=tls)
+    if "user" in options:
+        return NatsUserPassword(options["user"], options["password"], ssl_context=tls)
+    return NatsSecurity(ssl_context=tls)

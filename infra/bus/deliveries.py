@@ -1,0 +1,95 @@
+"""What is to be done about one message: what the server delivered, the cause to react to, and what is known of it."""
+
+import json
+from collections.abc import Awaitable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol, Self
+
+from events.base import Event, Recorded
+from events.runs import RunCancelled, RunFinished, RunPaused
+from infra.bus.run_views import RunView
+from infra.log.streams import Reactor
+
+SUSPECT = 3
+"""After so many deliveries that ended without a word, as they do with their process, a beginning is an event."""
+
+
+class Reaction(Reactor, Protocol):
+    """A handler as the bus sees it."""
+
+    def __call__(self, cause: Recorded, run: Any, ports: Mapping[str, Any]) -> Awaitable[list[Event]]:
+        """React to ``cause``, given the state of its run right after it; effects in order."""
+        ...
+
+
+class Delivery(Protocol):
+    """One delivery of one message."""
+
+    recorded: Recorded
+    deliveries: int
+    stored_at: datetime
+
+    async def ack(self) -> None:
+        """Done: never again."""
+        ...
+
+    async def nack(self, delay_s: float) -> None:
+        """Again after ``delay_s``."""
+        ...
+
+    def working(self) -> AbstractContextManager[None]:
+        """Say to the server regularly that this is still being worked on."""
+        ...
+
+
+@dataclass(frozen=True)
+class Advisory:
+    """The server gave up delivering ``event_seq`` to ``consumer``."""
+
+    consumer: str
+    event_seq: int
+    deliveries: int
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """From the server's own notice."""
+        notice = json.loads(body)
+        return cls(notice["consumer"], notice["stream_seq"], notice.get("deliveries", 0))
+
+
+class RetryError(Exception):
+    """Deliver again later."""
+
+
+@dataclass
+class Work:
+    """A cause to react to; ``trigger`` is the message that brought it (the cause itself, a resume, a retry)."""
+
+    handler: Reaction
+    view: RunView
+    cause: Recorded
+    trigger: Recorded
+    delivery: Delivery
+    noted: bool = False
+    """Its beginning is in the log, and its end is not."""
+
+    @property
+    def suspect(self) -> bool:
+        """Whether several deliveries ended with their process, perhaps because of this very reaction."""
+        return self.delivery.deliveries - 1 - self.view.failed[self.key] >= SUSPECT
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.cause.id, self.handler.name
+
+    @property
+    def wanted(self) -> bool:
+        """Work of a run that is paused or over is not done; who reacts to just that event wants it all the same."""
+        return self.view.status == "running" or self.of_the_end
+
+    @property
+    def of_the_end(self) -> bool:
+        """Whether it reacts to the very event that stopped the run."""
+        return isinstance(self.cause.event, RunPaused | RunCancelled | RunFinished)

@@ -1,0 +1,320 @@
+"""One message to its end: run control, look before you call, the call, its effects, its failure.
+
+Failure becomes data exactly once, and here: this is where the catch-all is.
+"""
+
+import asyncio
+import contextlib
+import logging
+import traceback
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Any, Literal
+
+from agent0.addresses import bare_url
+from agent0.errors import Agent0Error, DependencyError, TransientError
+from agent0.settings import Settings
+from events.alarms import EventRedacted, ReactionFailed, ReactionRetried, ReactionTried
+from events.base import Event, Recorded, effect_id, record
+from events.runs import RunResumed
+from infra.bus.deliveries import Advisory, Delivery, Reaction, RetryError, Work
+from infra.bus.dependency_wait import Outages, Probe
+from infra.bus.group_commit import Committer
+from infra.bus.run_views import BrokenViewError, Views
+from infra.log.event_log import Log
+
+LONGEST_DELAY_S = 60.0
+TRACE_CHARS = 4096
+LEAVE_S = 2.0
+
+
+class Reactions:
+    """What happens to a message, for every handler of this process."""
+
+    def __init__(
+        self,
+        log: Log,
+        views: Views,
+        committer: Committer,
+        ports: Mapping[str, Any],
+        settings: Settings,
+        code_rev: str,
+        clock: Callable[[], datetime],
+        fatal: Callable[[str], None],
+    ) -> None:
+        self._log, self._views, self._committer, self._ports = log, views, committer, ports
+        self._settings, self._code_rev, self._clock = settings.handlers, code_rev, clock
+        self._half_window = settings.nats.duplicate_window_s / 2
+        self._running: dict[tuple[str, str], asyncio.Future[None]] = {}
+        self._outages = Outages(self._tell, settings.handlers.retry_delay_s)
+        self._fatal = fatal
+        self._alone = asyncio.Lock()
+        self._busy: Counter[str] = Counter()
+
+    def busy(self, run: str = "") -> bool:
+        """Whether a message (of ``run``, where named) is being handled."""
+        return self._busy[run] > 0 if run else self._busy.total() > 0
+
+    def stop_waiting(self) -> None:
+        """Give back what only waits for a dependency, now and from now on."""
+        self._outages.close()
+
+    async def handle(self, handler: Reaction, delivery: Delivery) -> None:
+        """React, store, acknowledge; or give back for another try. Raises nothing but cancellation."""
+        self._busy[delivery.recorded.run] += 1
+        try:
+            with delivery.working():
+                await self._route(handler, delivery.recorded, delivery.recorded, delivery)
+            await delivery.ack()
+        except asyncio.CancelledError:
+            await delivery.nack(0)
+            raise
+        except BrokenViewError as error:
+            self._fatal(str(error))
+        except Exception as error:
+            if not isinstance(error, RetryError):
+                logging.getLogger(__name__).exception("%s could not be handled", delivery.recorded.subject)
+            if not await self._beyond_us(handler, delivery, error):
+                delay_s = self._settings.retry_delay_s * 2.0 ** min(delivery.deliveries - 1, 32)
+                await delivery.nack(min(delay_s, LONGEST_DELAY_S))
+        finally:
+            self._busy[delivery.recorded.run] -= 1
+
+    async def give_up(self, advisory: Advisory) -> None:
+        """The server gave a message up, as it did for earlier versions when every process that took it had ended: a
+        dead letter."""
+        cause = await self._log.message(advisory.event_seq)
+        if isinstance(cause.event, EventRedacted):
+            return
+        view = await self._views.get(cause.run)
+        await view.reach_end()
+        if view.over or (cause.id, advisory.consumer) in view.done:
+            return
+        what = ("CrashLoop", f"Every process that took it ended without an answer ({advisory.deliveries} deliveries).")
+        failed = self._failed(advisory.consumer, cause, cause, advisory.deliveries, what, "", waits=True)
+        await self._committer.commit([failed])
+
+    async def _beyond_us(self, handler: Reaction, delivery: Delivery, error: Exception) -> bool:
+        """Whether a message that cannot even be brought to its handler was set aside for a person."""
+        again = isinstance(error, RetryError | TransientError | DependencyError)
+        if again or delivery.deliveries < self._settings.max_deliver:
+            return False
+        cause, what = delivery.recorded, (type(error).__name__, str(error)[:TRACE_CHARS])
+        trace = "".join(traceback.format_exception(error))[-TRACE_CHARS:]
+        failed = self._failed(handler.name, cause, cause, delivery.deliveries, what, trace, waits=True)
+        try:
+            await self._committer.commit([failed])
+        except Agent0Error:
+            return False
+        await delivery.ack()
+        return True
+
+    # --- run control ----------------------------------------------------------------------------------------------
+
+    async def _route(self, handler: Reaction, cause: Recorded, trigger: Recorded, delivery: Delivery) -> None:
+        view = await self._views.get(cause.run)
+        await view.reach(cause.seq)
+        match cause.event:
+            case RunResumed():
+                await self._resume(Work(handler, view, cause, trigger, delivery))
+            case ReactionRetried(failed_handler=handler.name, cause_seq=seq):
+                if view.status == "running":
+                    await self._route(handler, await self._log.message(seq), trigger, delivery)
+        if cause.type in handler.events:
+            await self._once(Work(handler, view, cause, trigger, delivery))
+
+    async def _resume(self, work: Work) -> None:
+        """React to what was acknowledged without work while the run was paused."""
+        view, handler, until = work.view, work.handler, work.cause.seq - 1
+        if view.status != "running" or not view.paused_before(work.cause.seq):
+            return
+        await view.reach_end()
+        causes = [r async for r in self._log.read(view.run, handler.events, until=until)]
+        left = [r for r in causes if (r.id, handler.name) not in view.done]
+        room = asyncio.Semaphore(self._settings.in_flight or handler.in_flight if handler.in_flight > 1 else 1)
+
+        async def one(cause: Recorded) -> None:
+            async with room:
+                await self._once(Work(handler, view, cause, work.trigger, work.delivery))
+
+        outcomes = await asyncio.gather(*(one(cause) for cause in left), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    # --- one reaction ---------------------------------------------------------------------------------------------
+
+    async def _once(self, work: Work) -> None:
+        """Never two reactions of one handler to one cause at a time in this process."""
+        while work.key in self._running:
+            await asyncio.shield(self._running[work.key])
+        ours = self._running[work.key] = asyncio.get_running_loop().create_future()
+        try:
+            await self._react(work)
+        finally:
+            del self._running[work.key]
+            ours.set_result(None)
+
+    async def _react(self, work: Work) -> None:
+        view, delivery = work.view, work.delivery
+        if not work.wanted or work.key in view.done:
+            return
+        old = self._clock() - delivery.stored_at > timedelta(seconds=self._half_window)
+        if (old or delivery.deliveries > 1) and await self._stored(work):
+            return
+        if view.crashed[work.key] >= self._settings.max_crashes:
+            await self._set_aside(work)
+            return
+        began = monotonic()
+        effects = await self._call(work)
+        if effects and not (monotonic() - began > self._half_window and await self._stored(work)):
+            await self._commit(work, effects)
+            view.done.add(work.key)
+
+    async def _set_aside(self, work: Work) -> None:
+        """A reaction that ends its process again and again waits for a person; the others go on."""
+        cause, name, times = work.cause, work.handler.name, work.view.crashed[work.key]
+        about = "" if cause.task == "-" else f" of {cause.task if cause.attempt == '-' else cause.attempt}"
+        why = f"Its process ended during each of the last {times} tries of {name} at {cause.type}{about}."
+        do = f"Find out why, then `agent0 failures retry {name}-{cause.seq}`, or go on without it: drop."
+        what = ("CrashLoop", f"{why} {do}")
+        failed = self._failed(name, cause, work.trigger, work.delivery.deliveries, what, "", waits=True)
+        await self._committer.commit([failed])
+        work.view.done.add(work.key)
+
+    async def _stored(self, work: Work) -> bool:
+        """Look in the log, not in the server's window, which forgets."""
+        await work.view.reach_end()
+        return work.key in work.view.done
+
+    async def _commit(self, work: Work, effects: Sequence[Recorded]) -> None:
+        try:
+            await self._committer.commit(effects)
+        except Agent0Error as error:
+            await self._committer.commit([self._failure(work, error)])
+
+    async def _call(self, work: Work) -> list[Recorded]:
+        """Effects as they will be stored; none where the run was stopped meanwhile."""
+        view, task = work.view, asyncio.current_task()
+        assert task is not None  # noqa: S101 - always inside a task
+        probe = Probe(self._outages, work.handler.name, view, work.cause)
+        view.tasks.add(task)
+        try:
+            while work.wanted:
+                try:
+                    effects = await self._attempt(work)
+                    await probe.came_through()
+                    return effects
+                except DependencyError as error:
+                    await probe.wait(error, None if work.of_the_end else view.stopped)
+            return []
+        except asyncio.CancelledError:
+            if task not in view.ended:
+                raise
+            task.uncancel()
+            return []
+        finally:
+            view.tasks.discard(task)
+            view.ended.discard(task)
+            probe.end()
+
+    async def _attempt(self, work: Work) -> list[Recorded]:
+        """One call. An error becomes another delivery, or in the end the one effect of this reaction."""
+        handler, cause = work.handler, work.cause
+        try:
+            async with self._turn(work):
+                events = await handler(cause, await work.view.state_at(cause.seq), self._ports)
+            return [
+                self._record(e, cause, effect_id(cause.id, handler.name, n), handler.name) for n, e in enumerate(events)
+            ]
+        except DependencyError:
+            raise
+        except Exception as error:
+            hopeless = isinstance(error, Agent0Error) and not error.kind.retryable
+            if hopeless or work.view.failed[work.key] + 1 >= self._settings.max_deliver:
+                return [self._failure(work, error)]
+            await self._note(work, "failed", error)
+            logging.getLogger(__name__).info("%s will be tried again: %s", cause.subject, error)
+            raise RetryError(str(error)) from error
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, work: Work) -> AsyncIterator[None]:
+        """Where processes ended during this reaction: one such at a time, and its beginning is in the log, so that it
+        stands apart from those that were merely under way in the same process."""
+        if not work.suspect:
+            yield
+            return
+        async with self._alone:
+            try:
+                await self._note(work, "begun")
+                yield
+            except (DependencyError, asyncio.CancelledError):
+                with contextlib.suppress(Agent0Error, TimeoutError):
+                    async with asyncio.timeout(LEAVE_S):
+                        await self._note(work, "left")
+                raise
+
+    async def _note(
+        self, work: Work, outcome: Literal["begun", "failed", "left"], error: Exception | None = None
+    ) -> None:
+        cause, ended = work.cause, work.noted and outcome != "begun"
+        tried = ReactionTried(
+            cause_id=cause.id,
+            cause_seq=cause.seq,
+            cause_type=cause.type,
+            tried_handler=work.handler.name,
+            outcome=outcome,
+            noted=ended,
+            error=type(error).__name__ if error else "",
+            message=str(error)[:TRACE_CHARS] if error else "",
+        )
+        work.noted = outcome == "begun"
+        (seq,) = await self._committer.commit([self._record(tried, cause)])
+        await work.view.reach(seq)
+
+    def _record(self, event: Event, cause: Recorded, id: str = "", handler: str = "") -> Recorded:
+        return record(
+            event, run=cause.run, time=self._clock(), id=id, cause=cause.id, handler=handler, code_rev=self._code_rev
+        )
+
+    async def _tell(self, event: Event, cause: Recorded) -> None:
+        await self._committer.commit([self._record(event, cause)])
+
+    # --- dead letters ---------------------------------------------------------------------------------------------
+
+    def _failure(self, work: Work, error: Exception) -> Recorded:
+        trace = bare_url("".join(traceback.format_exception(error)))[-TRACE_CHARS:]
+        what = (type(error).__name__, bare_url(str(error))[:TRACE_CHARS])
+        return self._failed(
+            work.handler.name, work.cause, work.trigger, work.delivery.deliveries, what, bare_url(trace)
+        )
+
+    def _failed(
+        self,
+        handler: str,
+        cause: Recorded,
+        trigger: Recorded,
+        deliveries: int,
+        what: tuple[str, str],
+        trace: str,
+        waits: bool = False,
+    ) -> Recorded:
+        event = ReactionFailed(
+            failure=f"{handler}-{cause.seq}",
+            cause_id=cause.id,
+            cause_seq=cause.seq,
+            cause_type=cause.type,
+            cause_task=getattr(cause.event, "cause_task", cause.task),  # of a drop: what was dropped
+            cause_attempt=getattr(cause.event, "cause_attempt", cause.attempt),
+            failed_handler=handler,
+            error=what[0],
+            message=what[1],
+            traceback=trace,
+            deliveries=deliveries,
+            waits=waits,
+        )
+        # A retry that fails again is another fact; the same failure delivered twice is not.
+        id = effect_id(f"{trigger.id}/{cause.id}", handler, -1)
+        return self._record(event, cause, id, handler)

@@ -1,0 +1,203 @@
+"""What one process knows of a run: its state at every recent event, and which reactions are already stored.
+
+One reader follows each run; everything here is a fold over what that reader saw, so it can be dropped at any time.
+"""
+
+import asyncio
+from bisect import bisect_right
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+from agent0.errors import TransientError
+from agent0.provenance.fork_history import past_of
+from events.alarms import DependencyLost, DependencyRestored, ReactionRetried, ReactionTried
+from events.base import Recorded
+from events.runs import RunCancelled, RunPaused, RunResumed
+from infra.log.event_log import Log
+
+Evolve = Callable[[Any, Recorded], Any]
+"""(state or None, event) -> state or None: pure, its result immutable."""
+
+RECENT = 4096
+"""States kept by sequence."""
+EVERY = 512
+"""Of the older ones every so many is kept, so that any state is at most this many events away."""
+IDLE_VIEWS = 16
+"""Views of runs that are over which stay in memory."""
+
+
+class BrokenViewError(Exception):
+    """A run can no longer be followed: its events are missing or unreadable."""
+
+
+class RunView:
+    """A run as of ``seq``. ``done`` holds (cause, handler) of every stored reaction."""
+
+    def __init__(self, log: Log, run: str, evolve: Evolve) -> None:
+        self.run, self.seq, self.state = run, 0, None
+        self.done: set[tuple[str, str]] = set()
+        self.failed: Counter[tuple[str, str]] = Counter()
+        """(cause, handler) -> tries that failed."""
+        self.crashed: Counter[tuple[str, str]] = Counter()
+        """(cause, handler) -> beginnings that were noted and that nothing followed."""
+        self.lost: set[tuple[str, str]] = set()
+        """(dependency, handler) that the log says is waited for."""
+        self.tasks: set[asyncio.Task[Any]] = set()
+        """Reactions under way: they end when the run is cancelled."""
+        self.ended: set[asyncio.Task[Any]] = set()
+        """Those that were ended so, until they noticed."""
+        self._log, self._evolve = log, evolve
+        self._recent: OrderedDict[int, Any] = OrderedDict()
+        self._base: Any = None
+        """What the run began with: a fork's is the state of its parent there."""
+        self._marks: list[tuple[int, Any]] = []
+        self._blocks: OrderedDict[int, dict[int, Any]] = OrderedDict()
+        self._folding = asyncio.Lock()
+        self._count = 0
+        self._pauses: list[tuple[int, bool]] = [(0, False)]
+        self.stopped = asyncio.Event()
+        """Set while the run is paused or over: nobody goes on waiting for a dependency."""
+        self.caught_up = False
+        self._moved = asyncio.Event()
+        self._reader = asyncio.create_task(self._follow(), name=f"view of {run}")
+
+    @property
+    def status(self) -> str:
+        """Of the newest state known; a run without a state counts as running."""
+        return "running" if self.state is None else str(self.state.status)
+
+    @property
+    def over(self) -> bool:
+        """Nothing more will be done in it."""
+        return self.status in ("finished", "cancelled")
+
+    def paused_before(self, seq: int) -> bool:
+        """Whether the run was paused just before ``seq``."""
+        return self._pauses[bisect_right(self._pauses, seq - 1, key=lambda pause: pause[0]) - 1][1]
+
+    async def reach(self, seq: int) -> None:
+        """Wait until everything up to ``seq``, an event of this run, is folded in."""
+        while self.seq < seq:
+            if self._reader.cancelled():
+                raise TransientError(f"The view of {self.run} was dropped.")
+            if self._reader.done():
+                raise BrokenViewError(f"run {self.run} cannot be followed: {self._reader.exception()}")
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def reach_end(self) -> None:
+        """Wait until everything stored before this call is folded in."""
+        await self.reach(await self._log.last_seq(self.run))
+
+    async def state_at(self, seq: int) -> Any:
+        """The state right after the event ``seq`` of this run (which must have been reached)."""
+        if seq in self._recent:
+            return self._recent[seq]
+        number = bisect_right(self._marks, seq, key=lambda mark: mark[0]) - 1
+        async with self._folding:
+            if number not in self._blocks:
+                self._blocks[number] = await self._fold_block(number)
+                if len(self._blocks) > RECENT // EVERY:
+                    self._blocks.popitem(last=False)
+            return self._blocks[number][seq]
+
+    async def _fold_block(self, number: int) -> dict[int, Any]:
+        """States from one mark to the next, once more: causes that wait for long tend to wait together."""
+        start, state = self._marks[number]
+        until = self._marks[number + 1][0] if number + 1 < len(self._marks) else self.seq
+        states = {start: state}
+        async with aclosing(self._log.read(self.run, after=start, until=until)) as events:  # type: ignore[type-var]
+            async for recorded in events:
+                states[recorded.seq] = state = self._evolve(state, recorded)
+        return states
+
+    async def close(self) -> None:
+        """Stop reading."""
+        self._reader.cancel()
+        await asyncio.gather(self._reader, return_exceptions=True)
+
+    async def _follow(self) -> None:
+        try:
+            async with aclosing(past_of(self._log, self.run)) as past:  # type: ignore[type-var]
+                async for recorded in past:
+                    self._base = self._evolve(self._base, recorded)
+            self._marks.append((0, self._base))
+            async for recorded in self._log.tail(0, self.run):
+                self._fold(recorded)
+                self._moved.set()
+        finally:
+            self._moved.set()  # waiters find the reader done and raise what ended it
+
+    def _fold(self, recorded: Recorded) -> None:
+        state = self._base if self.state is None else self.state
+        self.seq, self.state = recorded.seq, self._evolve(state, recorded)
+        (self.stopped.clear if self.status == "running" else self.stopped.set)()
+        self._recent[recorded.seq] = self.state
+        if len(self._recent) > RECENT:
+            self._recent.popitem(last=False)
+        self._count += 1
+        if self._count % EVERY == 0:
+            self._marks.append((recorded.seq, self.state))
+        if recorded.cause and recorded.handler:
+            self.done.add((recorded.cause, recorded.handler))
+        self._note(recorded)
+
+    def _note(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case RunPaused():
+                self._pauses.append((recorded.seq, True))
+            case RunResumed():
+                self._pauses.append((recorded.seq, False))
+            case RunCancelled():
+                self.ended |= self.tasks
+                for task in self.tasks:
+                    task.cancel()
+            case DependencyLost(dependency=dependency, waiting=handler):
+                self.lost.add((dependency, handler))
+            case DependencyRestored(dependency=dependency, waiting=handler):
+                self.lost.discard((dependency, handler))
+            case ReactionTried() | ReactionRetried() as tried:
+                self._count_try(tried)
+
+    def _count_try(self, tried: ReactionTried | ReactionRetried) -> None:
+        if isinstance(tried, ReactionRetried):
+            key = tried.cause_id, tried.failed_handler
+            self.failed[key] = self.crashed[key] = 0
+            self.done.discard(key)
+        else:
+            key = tried.cause_id, tried.tried_handler
+            self.failed[key] += tried.outcome == "failed"
+            self.crashed[key] += (tried.outcome == "begun") - tried.noted
+
+
+class Views:
+    """The views of one process; those of runs that are over are dropped, oldest first."""
+
+    def __init__(self, log: Log, evolve: Evolve) -> None:
+        self._log, self._evolve = log, evolve
+        self._views: OrderedDict[str, RunView] = OrderedDict()
+
+    async def get(self, run: str) -> RunView:
+        """The view of ``run``, made where needed; a new one knows everything stored before this call."""
+        if run not in self._views:
+            self._views[run] = RunView(self._log, run, self._evolve)
+            await self._drop()
+        self._views.move_to_end(run)
+        view = self._views[run]
+        if not view.caught_up:
+            await view.reach_end()
+            view.caught_up = True
+        return view
+
+    async def close(self) -> None:
+        """Stop all readers."""
+        for view in self._views.values():
+            await view.close()
+        self._views.clear()
+
+    async def _drop(self) -> None:
+        idle = [run for run, view in self._views.items() if view.over and not view.tasks]
+        for run in idle[: max(0, len(idle) - IDLE_VIEWS)]:
+            await self._views.pop(run).close()

@@ -1,0 +1,1 @@
+"""Embeddings of tasks and the indexes that search them."""

@@ -1,0 +1,128 @@
+"""Rows of benchmarks as an index of what no task may repeat. Embedding them takes minutes, so vectors are kept on disk
+under the digest of what was embedded by what."""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
+
+from agent0.errors import ConfigError, NotFoundError
+from agent0.evaluation.benchmarks import Item, benchmarks, read_items
+from agent0.ports import Contamination, Embedder
+from agent0.settings import CurriculumConfig
+from agent0.tasks.decontamination import Index, Reference
+from events.benchmarks import BenchmarksIndexed
+from events.values import Task
+from infra.storage.datasets import find
+
+_AT_ONCE = 256
+"""Texts a call of the embedder; between calls others have their turn."""
+
+
+class BenchmarkRows(Contamination):
+    """All registered benchmarks whose rows lie in ``folder``; none where it is None. ``cache`` keeps vectors."""
+
+    def __init__(self, folder: Path | None, cache: Path) -> None:
+        """Read every file.
+
+        Raises:
+            ConfigError: a folder without rows of any benchmark, or with a row that is none.
+        """
+        self._cache = cache
+        self._files: dict[str, str] = {}
+        self.references: list[Reference] = []
+        """Every item, in the order of benchmarks and rows."""
+        self._held: dict[tuple[str, int], Index] = {}
+        self._building = asyncio.Lock()
+        if folder is not None:
+            self._read(folder)
+
+    async def facts(self, plan: CurriculumConfig, embedder: Embedder) -> BenchmarksIndexed | None:
+        """As ``Contamination.facts``."""
+        if not self.references:
+            return None
+        await self._index(plan.overlap_ngram, embedder)
+        return BenchmarksIndexed(
+            benchmarks=tuple(sorted({one.benchmark for one in self.references})),
+            files=self._files,
+            items=len(self.references),
+            ngram=plan.overlap_ngram,
+            limit=plan.overlap_limit,
+            embedder=embedder.version,
+        )
+
+    async def overlaps(
+        self, tasks: Sequence[Task], vectors: Sequence[Sequence[float]], plan: CurriculumConfig, embedder: Embedder
+    ) -> list[str]:
+        """As ``Contamination.overlaps``, in a thread of its own."""
+        if not self.references or not tasks:
+            return [""] * len(tasks)
+        index = await self._index(plan.overlap_ngram, embedder)
+        pairs = list(zip(tasks, vectors, strict=True))
+        return await asyncio.to_thread(lambda: [index.overlap(task, v, plan.overlap_limit) for task, v in pairs])
+
+    def _read(self, folder: Path) -> None:
+        for entry in benchmarks().values():
+            try:
+                rows = find(folder, entry.files, entry.name)
+            except NotFoundError:
+                continue
+            self.references += [_reference(entry.name, item) for item in read_items(entry, rows.text, rows.name)]
+            self._files[rows.name] = rows.sha256
+        if not self.references:
+            why = f"{folder} has rows of no benchmark, so no task could be compared with any."
+            raise ConfigError(
+                "benchmarks.folder is of no use.", why, "Name another folder, or none. See: agent0 bench list"
+            )
+
+    async def _index(self, n: int, embedder: Embedder) -> Index:
+        async with self._building:
+            key = embedder.version, n
+            if key not in self._held:
+                vectors = await self._vectors(embedder)
+                self._held[key] = await asyncio.to_thread(Index, self.references, vectors, n)
+            return self._held[key]
+
+    async def _vectors(self, embedder: Embedder) -> "np.ndarray":
+        """Of every reference's barest question, in order."""
+        stems = [one.stems[-1] for one in self.references]
+        whole = hashlib.sha256("\0".join((embedder.version, *stems)).encode(errors="replace"))
+        path = self._cache / f"{whole.hexdigest()}.npy"
+        held = await asyncio.to_thread(_load, path, len(stems))
+        if held is None:
+            parts = [await embedder.embed(stems[at : at + _AT_ONCE]) for at in range(0, len(stems), _AT_ONCE)]
+            held = np.asarray([vector for part in parts for vector in part], dtype=np.float32)
+            await asyncio.to_thread(_store, path, held)
+        return held
+
+
+def _reference(benchmark: str, item: Item) -> Reference:
+    """What is said about how to answer is no part of an item."""
+    texts = item.texts
+    return Reference(benchmark, item.id, "\n".join((texts[0], *item.choices)), texts)
+
+
+def _load(path: Path, rows: int) -> "np.ndarray | None":
+    """None where nothing whole lies there."""
+    try:
+        held: np.ndarray = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return held if held.ndim == 2 and len(held) == rows and held.dtype == np.float32 else None
+
+
+def _store(path: Path, vectors: "np.ndarray") -> None:
+    """Never half a file under the final name; a disk that is full costs the next process its time, nothing else."""
+    fresh = path.with_name(f".{uuid4().hex}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with fresh.open("wb") as file:
+            np.save(file, vectors)
+        fresh.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            fresh.unlink()

@@ -1,0 +1,1 @@
+"""Inference of small Qwen2 models."""

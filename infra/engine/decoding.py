@@ -1,0 +1,129 @@
+"""Decoding with a small Qwen2 that is a function: equal prompts are read once, keys and values stay where they are, and
+rows that ended make room for what is still written."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding, pad
+
+from infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
+from infra.engine.sampling import Batch, Row
+
+ROOM = 64
+"""Tokens that room is made for at a time."""
+TOKENS = 1 << 11
+"""Of prompts that are read at once: what is computed of them should stay in a processor's cache."""
+APART = 64
+"""Tokens by which prompts may differ that are gone on from side by side, beyond twice the length of the shortest."""
+CROWDED = 0.85
+"""Share of rows still written below which the others are dropped: dropping copies what all have kept."""
+
+
+class Cache:
+    """Keys and values of every layer, [2, rows x groups, room, width], and of how many tokens of each row they are."""
+
+    def __init__(self, shape: Shape, kept: Sequence[Tensor], lengths: Tensor) -> None:
+        """``kept`` is [rows, 2 groups, T, width] a layer."""
+        self._shape, self._room = shape, kept[0].shape[2]
+        self._held = [torch.stack(torch.split(one, shape.groups, 1)).flatten(1, 2) for one in kept]
+        self.lengths, self.longest = lengths, int(lengths.max())
+        self._hidden = self._mask = self._next = torch.empty(0)
+        self._widen()
+
+    def place(self) -> None:
+        """Make room for another token a row, which is seen from now on."""
+        if self.longest == self._room:
+            self._widen()
+        rows, groups = len(self.lengths), self._shape.groups
+        self._hidden[torch.arange(rows), self.lengths] = 0.0
+        heads = torch.arange(2 * rows * groups).view(2, rows, groups).transpose(0, 1)
+        self._next = (heads * self._room + self.lengths[:, None, None]).flatten()
+        self.lengths, self.longest = self.lengths + 1, self.longest + 1
+        self._mask = self._hidden[:, : self.longest].repeat_interleave(groups, 0)[:, None]
+
+    def attend(self, layer: int, heads: Tensor) -> Tensor:
+        """Put the keys and values of ``heads`` [rows, heads + 2 groups, width] into their place; what the queries
+        find, [rows, heads x width]."""
+        shape, held = self._shape, self._held[layer]
+        new = heads[:, shape.heads :].reshape(-1, shape.width)
+        held.view(-1, shape.width).index_copy_(0, self._next, new)
+        k, v = held[:, :, : self.longest].unbind()
+        q = heads[:, : shape.heads].reshape(len(k), -1, shape.width)
+        found = torch.baddbmm(self._mask, q, k.mT, alpha=shape.width**-0.5)
+        return torch.bmm(torch.softmax(found, -1), v).view(len(heads), -1)
+
+    def keep(self, places: Tensor) -> None:
+        """Hold on to these rows only."""
+        rows, groups = len(self.lengths), self._shape.groups
+        self._held = [one.view(2, rows, groups, *one.shape[2:])[:, places].flatten(1, 2) for one in self._held]
+        self._hidden, self.lengths = self._hidden[places], self.lengths[places]
+        self.longest = int(self.lengths.max())
+
+    def _widen(self) -> None:
+        more = self.longest + ROOM - self._room
+        self._held = [pad(one, (0, 0, 0, more)) for one in self._held]
+        self._room += more
+        beyond = torch.arange(self._room) >= self.lengths[:, None]
+        self._hidden = torch.zeros(beyond.shape).masked_fill_(beyond, -torch.inf)
+
+
+def write(weights: Weights, rows: Sequence[Row], stops: Collection[int]) -> None:
+    """Decode ``rows`` to their ends: one of ``stops``, or as many tokens as they have room for."""
+    for part in alike(sorted(rows, key=lambda row: len(row.written.prompt))):
+        _write(weights, [row.written.prompt for row in part], Batch(part, stops))
+
+
+def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Rows in parts whose prompts, in order of length, are not much longer than the first: a row costs what the longest
+    beside it does."""
+    start = 0
+    for place, row in enumerate(rows):
+        if len(row.written.prompt) > 2 * len(rows[start].written.prompt) + APART:
+            yield rows[start:place]
+            start = place
+    yield rows[start:]
+
+
+def _write(weights: Weights, prompts: Sequence[Sequence[int]], batch: Batch) -> None:
+    cache, found = read(weights, prompts)
+    while True:
+        chosen, alive = batch.take(found @ weights.head)
+        if not alive:
+            return
+        if len(alive) < CROWDED * len(batch):
+            places = torch.tensor(alive)
+            batch.keep(places)
+            cache.keep(places)
+            chosen = chosen[places]
+        found = step(weights, chosen, cache)
+
+
+def read(weights: Weights, prompts: Sequence[Sequence[int]]) -> tuple[Cache, Tensor]:
+    """What is kept of ``prompts``, and what the head reads at their ends, [rows, hidden]."""
+    places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
+    unique, longest = list(places), max(map(len, places))
+    few = max(1, TOKENS // longest)
+    parts = [_read(weights, unique[at : at + few], longest) for at in range(0, len(unique), few)]
+    which = torch.tensor([places[tuple(prompt)] for prompt in prompts])
+    kept = [torch.cat(layer)[which] for layer in zip(*(kept for kept, _ in parts), strict=True)]
+    lengths = torch.tensor([len(prompt) for prompt in prompts])
+    return Cache(weights.shape, kept, lengths), torch.cat([ends for _, ends in parts])[which]
+
+
+def _read(weights: Weights, prompts: Sequence[Sequence[int]], longest: int) -> tuple[list[Tensor], Tensor]:
+    ids = torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts])
+    lengths, kept = torch.tensor([len(prompt) for prompt in prompts]), list[Tensor]()
+    found = hidden(weights, packed(ids, (torch.arange(longest) < lengths[:, None]).long()), kept)
+    wide = [pad(one, (0, 0, 0, longest - one.shape[2])) for one in kept]
+    return wide, found[lengths.cumsum(0) - 1]
+
+
+def step(weights: Weights, ids: Tensor, cache: Cache) -> Tensor:
+    """Go on by one token a row, ``ids`` [rows]: what the head reads then, [rows, hidden]."""
+    shape = weights.shape
+    x, by = embedding(ids, weights.embed), turns(shape, cache.longest + 1)[cache.lengths]
+    cache.place()
+    for number, layer in enumerate(weights.layers):
+        x = gone_on(shape, layer, x, cache.attend(number, heads_of(shape, layer, x, by)))
+    return normed(x, shape.eps)

@@ -1,0 +1,263 @@
+"""Batched decoding with a KV cache, inside the worker process. One batch holds one adapter; each row has its own
+random stream, so what a request gets does not depend on its neighbours (up to rounding of their shared matrices).
+Small models are computed as functions, all others through transformers."""
+
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+
+from agent0.errors import ConfigError, DependencyError, OperationError
+from agent0.ports import Likely
+from agent0.training.objectives.policy_gradient import token_logprobs
+from events.values import Turn
+from infra.engine.adapter import Adapter, unpack
+from infra.engine.chat_template import Chat
+from infra.engine.decoding import write
+from infra.engine.likelihood import Score, likelihoods
+from infra.engine.qwen2_functional import Weights, logprobs, parts_of, shape_of, weights_of
+from infra.engine.requests import Wanted, Written
+from infra.engine.sampling import Batch, Row
+from infra.training.full_finetune import check_names, check_small
+
+ADAPTERS_KEPT = 4
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def precision_of(device: str, asked: str) -> str:
+    """What weights and activations are kept in: ``asked``, or single precision on a CPU and bfloat16 on a GPU."""
+    return asked if asked != "auto" else "fp32" if device == "cpu" else "bf16"
+
+
+def load(path: str, device: str, quantization: str, precision: str = "auto") -> tuple[Any, Any]:
+    """Model and tokenizer of a local folder: safetensors only, no remote code.
+
+    The tokenizer is exactly its tokenizer.json: the classes that transformers chooses by architecture may cut text
+    in another way than the file says.
+
+    Raises:
+        DependencyError: the folder cannot be read as a model.
+    """
+    import transformers
+
+    library: Any = transformers
+    library.utils.logging.set_verbosity_error()
+    library.utils.logging.disable_progress_bar()
+    dtype: Any = PRECISIONS[precision_of(device, precision)]
+    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    try:
+        tokenizer = library.PreTrainedTokenizerFast.from_pretrained(path, **options)
+        model = library.AutoModelForCausalLM.from_pretrained(
+            path, use_safetensors=True, dtype=dtype, **options, **_quantized(device, quantization, dtype)
+        )
+    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
+        raise DependencyError(
+            f"The model in {path}", f"{type(error).__name__}: {error}"[:300], "Save or download that model again."
+        ) from error
+    if not quantization:
+        model.to(device)
+    return model.eval(), tokenizer
+
+
+def _quantized(device: str, quantization: str, dtype: Any) -> dict[str, Any]:
+    if not quantization:
+        return {}
+    if quantization != "4bit" or device == "cpu":
+        raise ConfigError(f"Quantization {quantization!r} on {device} is not supported.", "4bit needs a GPU.")
+    from transformers import BitsAndBytesConfig
+
+    config = BitsAndBytesConfig(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=dtype
+    )  # type: ignore[no-untyped-call]
+    return {"quantization_config": config, "device_map": {"": device}}
+
+
+class Engine:
+    """A model, its tokenizer and the adapters used last."""
+
+    def __init__(
+        self,
+        path: str,
+        threads: int = 1,
+        device: str = "cpu",
+        quantization: str = "",
+        precision: str = "auto",
+        through: bool = False,
+    ) -> None:
+        """``through``: through transformers even where the model is small enough to be computed as a function."""
+        torch.set_num_threads(threads)
+        self._device = device
+        self._model, tokenizer = load(path, device, quantization, precision)
+        self._chat = Chat(tokenizer)
+        self._context = int(getattr(self._model.config, "max_position_embeddings", 2048))
+        self._adapters: OrderedDict[str, bool] = OrderedDict()  # name -> whether peft holds it
+        self._shape = None if through else shape_of(self._model)
+        self._weights: dict[str, Weights | None] = {}
+
+    def ready(self) -> dict[str, Any]:
+        """Process id and parameters: answers once the model is loaded."""
+        return {"pid": os.getpid(), "parameters": sum(p.numel() for p in self._model.parameters())}
+
+    def has_adapter(self, name: str) -> bool:
+        """Whether adapter ``name`` is loaded."""
+        return name in self._adapters
+
+    def load_adapter(self, name: str, data: bytes) -> None:
+        """Load adapter ``name`` from its tar; the one used longest ago goes where there are too many.
+
+        Raises:
+            OperationError: it does not fit, or holds whole weights and this model is not computed as a function.
+        """
+        adapter = unpack(data)
+        if adapter.full:
+            self._weights[name] = self._replaced(adapter)
+        else:
+            self._add(name, adapter)
+        self._adapters[name] = not adapter.full
+        while len(self._adapters) > ADAPTERS_KEPT:
+            self._drop(*self._adapters.popitem(last=False))
+        self._model.eval()
+
+    def _replaced(self, adapter: Adapter) -> Weights:
+        """What ``adapter`` puts in the place of all weights."""
+        check_small(self._shape is not None)
+        parts = parts_of(self._model)
+        assert self._shape and parts  # noqa: S101 - so it was checked
+        check_names(adapter.weights, parts[0])
+        with torch.no_grad():
+            return weights_of(self._shape, adapter.weights, {})
+
+    def _add(self, name: str, adapter: Adapter) -> None:
+        from peft import get_peft_model, set_peft_model_state_dict
+
+        if self._paired:
+            self._model.add_adapter(name, adapter.config())
+        else:
+            self._model = get_peft_model(self._model, adapter.config(), adapter_name=name)
+        try:
+            outcome: Any = set_peft_model_state_dict(self._model, adapter.weights, adapter_name=name)
+            odd = outcome.unexpected_keys and f"Unknown: {outcome.unexpected_keys[:2]}."
+        except RuntimeError as error:  # shapes
+            odd = f"{error}"[:200]
+        if odd:
+            self._drop(name, True)
+            raise OperationError("The adapter does not fit this model.", odd)
+
+    def _drop(self, name: str, paired: bool) -> None:
+        self._weights.pop(name, None)
+        left = [other for other, held in self._adapters.items() if held]
+        if paired and left:
+            self._model.set_adapter(left[-1])  # the one that goes must not be the one in use
+            self._model.delete_adapter(name)
+        elif paired:
+            self._model = self._model.unload()
+
+    @property
+    def _paired(self) -> bool:
+        """Whether peft holds an adapter in the model."""
+        return any(self._adapters.values())
+
+    def generate(self, batch: Sequence[Wanted], adapter: str = "") -> list[Written]:
+        """One turn for each of ``batch``, all under ``adapter`` (already loaded; "" is the base)."""
+        start = time.monotonic()
+        written = [self._encoded(wanted) for wanted in batch]
+        rooms = [
+            min(one.sampling.max_tokens, self._context - len(w.prompt)) for w, one in zip(written, batch, strict=True)
+        ]
+        rows = [
+            Row(w, wanted.sampling, room)
+            for w, wanted, room in zip(written, batch, rooms, strict=True)
+            if room > 0 and not w.error
+        ]
+        with torch.inference_mode():
+            if rows:
+                self._decode(rows, adapter)
+        seconds = time.monotonic() - start
+        for found, wanted in zip(written, batch, strict=True):
+            found.text, found.wall_s = wanted.prefill + self._chat.decode(found.ids), seconds
+            found.ends = self._chat.ends(found.ids, len(wanted.prefill))
+        return written
+
+    def likelihood(self, turns: Sequence[Turn], texts: Sequence[str], adapter: str = "") -> list[Likely]:
+        """How likely each of ``texts`` is after ``turns``, under ``adapter``; errors as for ``likelihoods``."""
+        with torch.inference_mode():
+            return likelihoods(self._score(adapter), self._chat, self._context, self._device, turns, texts)
+
+    def _encoded(self, wanted: Wanted) -> Written:
+        try:
+            return Written(self._chat.prompt(wanted.turns, wanted.tools, wanted.prefill))
+        except OperationError as error:
+            return Written(error=str(error))
+
+    def _using(self, adapter: str) -> Any:
+        if adapter:
+            self._model.set_adapter(adapter)
+            return nullcontext()
+        return self._model.disable_adapter() if self._paired else nullcontext()
+
+    def _function(self, adapter: str) -> Weights | None:
+        """The weights under ``adapter``, where the model is computed as a function of them."""
+        if adapter:
+            self._adapters.move_to_end(adapter)
+        if self._shape and adapter not in self._weights:
+            parts = parts_of(self._model, adapter)
+            self._weights[adapter] = weights_of(self._shape, *parts) if parts else None
+        return self._weights.get(adapter)
+
+    def _score(self, adapter: str) -> Score:
+        if weights := self._function(adapter):
+            return lambda ids, seen, last: logprobs(weights, ids, seen, seen)[:, -last:]
+
+        def score(ids: torch.Tensor, seen: torch.Tensor, last: int) -> torch.Tensor:
+            kept = {"use_cache": False, "logits_to_keep": last + 1}
+            with self._using(adapter):
+                found = self._model(input_ids=ids, attention_mask=seen, **kept).logits
+            return token_logprobs(found, ids[:, -last - 1 :])[:, 1:]
+
+        return score
+
+    def _decode(self, rows: Sequence[Row], adapter: str) -> None:
+        if weights := self._function(adapter):
+            write(weights, rows, self._chat.stops)
+        else:
+            with self._using(adapter):
+                self._decode_through_transformers(rows)
+
+    def _decode_through_transformers(self, rows: Sequence[Row]) -> None:
+        import transformers
+
+        batch = Batch(rows, self._chat.stops, self._device)
+        ids, seen = _left_padded([row.written.prompt for row in rows], self._chat.pad, self._device)
+        positions = (seen.cumsum(-1) - 1).clamp(min=0)
+        cache: Any = transformers.DynamicCache(config=self._model.config)
+        while True:
+            logits = self._model(
+                input_ids=ids,
+                attention_mask=seen,
+                position_ids=positions,
+                past_key_values=cache,
+                use_cache=True,
+                logits_to_keep=1,
+            ).logits[:, -1]
+            chosen, alive = batch.take(logits)
+            if not alive:
+                return
+            if len(alive) < len(batch):
+                keep = torch.tensor(alive, device=self._device)
+                batch.keep(keep)
+                chosen, seen, positions = chosen[keep], seen[keep], positions[keep]
+                cache.batch_select_indices(keep)
+            ids, positions = chosen[:, None], positions[:, -1:] + 1
+            seen = torch.cat([seen, seen.new_ones(len(batch), 1)], dim=1)
+
+
+def _left_padded(prompts: Sequence[list[int]], pad: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    longest = max(map(len, prompts))
+    ids = torch.tensor([[pad] * (longest - len(p)) + p for p in prompts], device=device)
+    seen = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=device)
+    return ids, seen

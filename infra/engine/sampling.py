@@ -1,0 +1,92 @@
+"""What is being written, side by side: each row's next token, drawn from a random stream of its own."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from agent0.ports import Sampling
+from infra.engine.requests import Written
+
+
+class Row:
+    """One request while it is decoded, with room for ``left`` tokens. Its random numbers are drawn at once from its
+    own seed."""
+
+    def __init__(self, written: Written, sampling: Sampling, left: int) -> None:
+        self.written, self.sampling, self.left = written, sampling, left
+        self.draws = np.random.default_rng(sampling.seed % 2**64).random(left)
+
+    def add(self, token: int, logprob: float, stops: Collection[int]) -> bool:
+        """Append; whether the turn goes on."""
+        self.written.ids.append(token)
+        self.written.logprobs.append(logprob)
+        self.left -= 1
+        if token in stops:
+            self.written.finish = "stop"
+        return token not in stops and self.left > 0
+
+
+class Batch:
+    """Rows side by side, all from their first token on; each ends with one of ``stops``, or when it is full."""
+
+    def __init__(self, rows: Sequence[Row], stops: Collection[int], device: str = "cpu") -> None:
+        self._rows: list[Row | None] = list(rows)
+        self._stops, self._step = stops, 0
+        draws = np.zeros((max(row.left for row in rows), len(rows)), np.float32)
+        for place, row in enumerate(rows):
+            draws[: row.left, place] = row.draws
+        heat = [row.sampling.temperature for row in rows]
+        self._draws, self._heat = torch.from_numpy(draws).to(device), torch.tensor(heat, device=device)
+        self._cut = torch.tensor([row.sampling.top_p for row in rows], device=device)
+        self._greedy, self._sampled, self._temperate = not any(heat), all(heat), {*heat} <= {0.0, 1.0}
+        self._uncut = all(row.sampling.top_p >= 1 for row in rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def take(self, logits: Tensor) -> tuple[Tensor, list[int]]:
+        """(next tokens [rows], places of the rows that go on), from ``logits`` [rows, vocabulary]."""
+        chosen, logprobs = self._choose(logits.float(), self._draws[self._step])
+        self._step += 1
+        alive = []
+        for place, (row, token, logprob) in enumerate(zip(self._rows, chosen.tolist(), logprobs.tolist(), strict=True)):
+            if row is None:
+                continue
+            if row.add(token, logprob, self._stops):
+                alive.append(place)
+            else:
+                self._rows[place] = None
+        return chosen, alive
+
+    def keep(self, places: Tensor) -> None:
+        """Hold on to these only; whoever ended and is held gets tokens that nobody reads."""
+        self._rows = [self._rows[place] for place in places.tolist()]
+        self._draws, self._heat, self._cut = self._draws[:, places], self._heat[places], self._cut[places]
+
+    def _choose(self, logits: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
+        """Next tokens and their log-probabilities at the sampling temperature (1 for greedy), before any top-p cut.
+
+        Inverse transform on each row's own uniform draw; shapes [rows, vocabulary] to [rows].
+        """
+        if not self._temperate:
+            logits = logits / self._heat.where(self._heat > 0, 1.0)[:, None]
+        logs = torch.log_softmax(logits, dim=-1)
+        if self._greedy:
+            chosen = logs.argmax(-1)
+        else:
+            drawn = _uncut(logs.exp(), draws) if self._uncut else _nucleus(logs.exp(), draws, self._cut)
+            chosen = drawn if self._sampled else torch.where(self._heat > 0, drawn, logs.argmax(-1))
+        return chosen, logs.gather(-1, chosen[:, None])[:, 0]
+
+
+def _uncut(chances: Tensor, draws: Tensor) -> Tensor:
+    heap = chances.cumsum(-1)
+    return torch.searchsorted(heap, (draws * heap[:, -1])[:, None])[:, 0].clamp(max=chances.shape[-1] - 1)
+
+
+def _nucleus(chances: Tensor, draws: Tensor, top_p: Tensor) -> Tensor:
+    ordered, names = chances.sort(dim=-1, descending=True, stable=True)
+    ordered = ordered * (ordered.cumsum(-1) - ordered < top_p[:, None])
+    return names.gather(-1, _uncut(ordered, draws)[:, None])[:, 0]

@@ -1,0 +1,1 @@
+"""The sealer and archives of the log."""

@@ -1,0 +1,110 @@
+"""An archive read through: everything that is wrong with its events and artifacts, with its place."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+
+from agent0.provenance.artifact_refs import may_name, named, named_within
+from agent0.provenance.hash_chain import Chain
+from events.values import Artifact
+from infra.integrity.archive import Bodies, Manifest, artifact_name, bodies_of, stretches
+from infra.integrity.archive_place import DamagedError, Place
+
+MOST_WRONG = 100
+"""Segments after which the rest is not read."""
+
+
+@dataclass
+class _Found:
+    """What was read, and what is wrong."""
+
+    chain: Chain
+    due: int
+    wrong: list[str] = field(default_factory=list)
+    named: set[str] = field(default_factory=set)
+    """Digests of artifacts that events name, and artifacts that these name."""
+
+
+def examine(place: Place, manifest: Manifest) -> list[str]:
+    """Everything that is wrong with the events and artifacts of ``place``; nothing, where all is as it was."""
+    found = _Found(Chain(last=manifest.first - 1, digest=manifest.before), manifest.first)
+    _events(found, place, manifest)
+    if not found.wrong:
+        found.wrong += _against(found.chain, manifest)
+    for artifact in manifest.artifacts:
+        _artifact(found, place, artifact)
+    return found.wrong or _unaccounted(found.named, manifest)
+
+
+def _events(found: _Found, place: Place, manifest: Manifest) -> None:
+    failed = 0
+    for segment in manifest.segments:
+        if failed == MOST_WRONG:
+            found.wrong.append(f"{failed} segments cannot be read; those after event {found.due - 1} were not tried")
+            return
+        if segment.first != found.due:
+            found.wrong.append(f"events {found.due} to {segment.first - 1} are in no segment")
+        held, wrong = bodies_of(place, segment)
+        found.wrong += wrong or [str(one) for seq, body in held for one in found.chain.feed(seq, body)]
+        failed += bool(wrong)
+        if wrong:
+            found.chain.skip(max(segment.last, found.chain.last), "unreadable", "")
+        found.named |= _named(held)
+        found.due = segment.last + 1
+    if found.due != manifest.last + 1:
+        found.wrong.append(f"events {found.due} to {manifest.last} are in no segment")
+
+
+def _named(held: Bodies) -> set[str]:
+    """Artifacts that these events name. A body that cannot be read names none: its seal says that it was changed."""
+    out: set[str] = set()
+    for _, body in held:
+        if b'"media"' in body:
+            try:
+                out |= {artifact.sha256 for artifact in named(json.loads(body)["data"])}
+            except (ValueError, LookupError, TypeError, RecursionError):
+                continue
+    return out
+
+
+def _against(chain: Chain, manifest: Manifest) -> list[str]:
+    if (chain.close(), tuple(chain.met)) != (manifest.after, manifest.seals):
+        return ["its events are not those of its seals"]
+    if stretches(chain.redacted) != stretches(_spread(manifest)):
+        return ["what was left out is not what the manifest says"]
+    return []
+
+
+def _spread(manifest: Manifest) -> list[int]:
+    pairs = [*zip(*[iter(manifest.redacted)] * 2, strict=True), *zip(*[iter(manifest.elsewhere)] * 2, strict=True)]
+    return sorted(seq for first, last in pairs for seq in range(first, last + 1))
+
+
+def _artifact(found: _Found, place: Place, artifact: Artifact) -> None:
+    if not re.fullmatch("[0-9a-f]{64}", artifact.sha256):
+        found.wrong.append(f"{artifact.sha256[:64]!r} is no digest of an artifact")
+        return
+    name, rolling, kept = artifact_name(artifact), hashlib.sha256(), bytearray()
+    try:
+        for part in place.parts(name, artifact.size):
+            rolling.update(part)
+            if may_name(artifact):
+                kept += part
+    except FileNotFoundError:
+        found.wrong.append(f"artifact {artifact.sha256[:12]} is missing")
+        return
+    except DamagedError as error:
+        found.wrong += error.found
+        return
+    if rolling.hexdigest() != artifact.sha256:
+        found.wrong.append(f"artifact {artifact.sha256[:12]} does not have its digest")
+    elif may_name(artifact):
+        found.named |= {other.sha256 for other in named_within(artifact, bytes(kept))}
+
+
+def _unaccounted(named: set[str], manifest: Manifest) -> list[str]:
+    """Artifacts that are named, and neither carried nor said to be absent, beyond those withheld to be forgotten."""
+    left = sorted(named - {artifact.sha256 for artifact in manifest.artifacts} - set(manifest.absent))
+    told = "is named by its events, and neither in it nor said to be absent"
+    return [f"artifact {digest[:12]} {told}" for digest in left] if len(left) > manifest.withheld else []

@@ -1,0 +1,213 @@
+"""One connection to the log's server: it reconnects for ever and turns the client's errors into ours."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from nats.aio.client import Client
+from nats.errors import Error
+
+from agent0.addresses import bare_url
+from agent0.errors import AuthError, DependencyError
+from infra.log.nats_server import Role, Server
+
+CONNECT_S = 10.0
+ANSWER_S = 5.0
+
+T = TypeVar("T")
+
+
+class _StrangerError(Error):
+    """Something else than the log's server answers."""
+
+
+class TrustingClient(Client):
+    """A client that asks, at every connection, whether it is the log's server that answers, before it sends anything:
+    another program may have taken the port meanwhile, and would be given the password."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__()
+        self._log_server = server
+        self.stranger = ""
+        """What answered instead, at the newest try."""
+
+    def _connect_command(self) -> bytes:
+        """What is sent first. The greeting has come, so the other end is held by what sent it."""
+        transport: Any = self._transport
+        writer = transport._io_writer
+        ours, theirs = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
+        self.stranger = self._log_server.stranger(ours, theirs)
+        if self.stranger:
+            transport.close()
+            raise _StrangerError(f"{self.stranger} answers on port {theirs[1]}")
+        return super()._connect_command()
+
+
+class Link:
+    """A client that remembers what the server refused and wakes those who must know of a reconnection."""
+
+    def __init__(self, server: Server, role: Role = "app") -> None:
+        self.client, self._url = TrustingClient(server), server.url
+        self.sent_only = role == "reader" and server.folder is not None
+        """Whether it may only be sent messages, and ask for none. Of an external server its first refusal says so."""
+        self.denied = ""
+        self.generation = 0
+        """How often the connection was made anew: consumers of an earlier one may be gone."""
+        self.refused = asyncio.Event()
+        self._watchers: set[asyncio.Event] = set()
+        self._lost = asyncio.Event()
+        self.closing = False
+
+    async def close(self) -> None:
+        """Flush and close."""
+        self.closing = True
+        with contextlib.suppress(Error, OSError):  # a server that dies now has what it acknowledged, and no more
+            if self.client.is_connected:
+                await self.client.flush()
+        with contextlib.suppress(Error, OSError):
+            await self.client.close()
+
+    def watch(self, wake: asyncio.Event) -> None:
+        """Set ``wake`` at every reconnection, until ``unwatch``."""
+        self._watchers.add(wake)
+
+    def unwatch(self, wake: asyncio.Event) -> None:
+        """Leave ``wake`` alone."""
+        self._watchers.discard(wake)
+
+    async def request(
+        self, subject: str, body: bytes = b"", timeout_s: float = ANSWER_S, headers: dict[str, str] | None = None
+    ) -> bytes:
+        """The answer to one request. Nothing is sent while disconnected, and a lost connection is noticed at once.
+
+        Raises:
+            TimeoutError: no answer in time; the connection was lost before it came, or the request was refused.
+            nats.errors.Error: nobody serves ``subject``.
+        """
+        async with asyncio.timeout(timeout_s):
+            await self.ready()
+            self._lost.clear()
+            answer = asyncio.ensure_future(self.client.request(subject, body, timeout=timeout_s, headers=headers))
+            lost = asyncio.ensure_future(self._lost.wait())
+            try:
+                await asyncio.wait({answer, lost}, return_when=asyncio.FIRST_COMPLETED)
+                if not answer.done():
+                    raise TimeoutError(self.denied or "the connection was lost")
+                return answer.result().data
+            finally:
+                answer.cancel()
+                lost.cancel()
+
+    async def ready(self) -> None:
+        """Wait until connected: what is published before that sits in a buffer nobody can look into."""
+        while not self.client.is_connected:
+            await asyncio.sleep(0.02)
+
+    def away(self, what: str) -> DependencyError | AuthError:
+        """The error to raise when a request got no answer: a refusal where the server told of one."""
+        if self.denied:
+            fix = "Use a role that may do this; only `agent0 log init` works as administrator."
+            denied, self.denied = self.denied, ""
+            return AuthError(f"The log refused to {what}.", denied, fix)
+        if self.client.stranger:
+            return self.usurped()
+        why = f"No answer while trying to {what}."
+        return DependencyError("log", why, "Check that nats-server runs (`agent0 doctor`); nothing is lost.")
+
+    def usurped(self) -> DependencyError:
+        """The error to raise where another program has the port."""
+        why = f"Another program answers at {self._url}: {self.client.stranger}. Nothing was sent to it."
+        return DependencyError("log", why, "End that program; the log's server is then started again by itself.")
+
+    async def on_error(self, error: Exception) -> None:
+        """Callback of the client: refusals arrive here only."""
+        text = str(error).lower()
+        if "permissions violation" in text and "$js.api.consumer.msg.next" in text:
+            self.sent_only = True  # an external server that keeps readers from asking: read otherwise
+            await self.on_reconnect()
+        elif "permissions violation" in text:
+            self.denied = str(error)
+            self._lost.set()
+        elif "authorization violation" in text:
+            self.refused.set()
+        logging.getLogger(__name__).info("log connection: %s", bare_url(str(error)))
+
+    async def on_disconnect(self) -> None:
+        """Callback of the client: answers under way will not come."""
+        self._lost.set()
+
+    async def on_reconnect(self) -> None:
+        """Callback of the client: readers must make their consumers again."""
+        self.generation += 1
+        for wake in self._watchers:
+            wake.set()
+
+    async def on_close(self) -> None:
+        """A client that gave up can never work again, and a subscriber on it would spin: end the process."""
+        if not self.closing:
+            die("the connection to the log was closed for good")
+
+
+async def connect(server: Server, role: Role, name: str = "agent0") -> Link:
+    """Connect to ``server`` as ``role``.
+
+    Raises:
+        DependencyError: nobody answers within 10 s.
+        AuthError: the credentials are refused.
+    """
+    link = Link(server, role)
+    connecting = asyncio.ensure_future(link.client.connect(**server.options(role), **reconnecting(link), name=name))
+    refused = asyncio.ensure_future(link.refused.wait())
+    await asyncio.wait({connecting, refused}, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
+    refused.cancel()
+    if connecting.done() and not connecting.exception():
+        return link
+    connecting.cancel()
+    with contextlib.suppress(asyncio.CancelledError, Error, OSError):
+        await connecting
+    await link.close()
+    if link.refused.is_set():
+        fix = "Check user and password (AGENT0_NATS_USER, AGENT0_NATS_PASSWORD) or the files in the data folder."
+        raise AuthError(f"The log refused the credentials of {role}.", "", fix)
+    if link.client.stranger:
+        raise link.usurped()
+    raise DependencyError("log", f"{server.url} does not answer.", "Start the server, or correct AGENT0_NATS_URL.")
+
+
+async def apart(asking: Coroutine[Any, Any, T]) -> T:
+    """The result of ``asking``, one of the client's own requests, made in a task of its own.
+
+    The client waits with ``asyncio.wait_for``, which before Python 3.12 loses a cancellation that comes in the same
+    turn as the answer: the task that was to end would go on for ever.
+    """
+    task = asyncio.ensure_future(asking)
+    try:
+        await asyncio.wait([task])
+        return task.result()
+    finally:
+        task.cancel()
+
+
+def reconnecting(link: Link) -> dict[str, Any]:
+    """Keyword arguments of a client that never gives up."""
+    return {
+        "max_reconnect_attempts": -1,
+        "reconnect_time_wait": 0.5,
+        "ping_interval": 20,
+        "pending_size": 16 << 20,
+        "error_cb": link.on_error,
+        "disconnected_cb": link.on_disconnect,
+        "reconnected_cb": link.on_reconnect,
+        "closed_cb": link.on_close,
+    }
+
+
+def die(why: str, leave: Callable[[int], None] = os._exit) -> None:
+    """End this process where going on could only look like working: a supervisor starts it again."""
+    sys.stderr.write(f"agent0: {why}; leaving with status 70\n")
+    sys.stderr.flush()
+    leave(70)

@@ -1,0 +1,392 @@
+"""The log: the one place that appends events and reads them back.
+
+An append is durable (fsynced) when it returns, happens once however often it is tried, and lands whole or not at all.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Self
+from uuid import uuid4
+
+from nats.aio.client import Client
+from nats.errors import Error
+from nats.js.errors import NotFoundError as NoSuchMessageError
+
+from agent0.errors import DependencyError, LogError, NotFoundError
+from events.base import TOKEN, Recorded
+from infra.log.connection import ANSWER_S, Link, apart, connect
+from infra.log.nats_server import Role, Server
+from infra.log.reader import Query, Stored, pull
+from infra.log.set_aside import SUBJECT as ASIDES
+from infra.log.set_aside import Asides, decoded, decoded_body, read_asides, seen
+from infra.log.streams import EVENTS, MAX_MESSAGE
+
+BATCH = 1000
+"""Messages of one atomic batch: the server's limit."""
+
+PATIENCE_S = 15.0
+CLUSTER_ANSWER_S = 2.0
+"""A cluster that lost a leader does not say so. Whoever asks again sooner finds the next one sooner."""
+MAX_BODY = MAX_MESSAGE - 4096
+"""Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""
+
+_DUPLICATE = 10201
+_NOT_NEWEST = 10071
+_NO_STREAM = 10059
+_AGAIN = frozenset({10008, 10158, 10176, 10210})
+"""No leader just now; the same is just being stored; a batch that a lost connection or leader tore in two; too many
+batches at once. The next try may do, or find it stored."""
+_FULL = frozenset({10023, 10047, 10077, 10028, 10002})
+"""Out of disk, of reserved storage or of the stream's own max_bytes: appending is refused, history is kept."""
+
+
+@dataclass(frozen=True)
+class LogInfo:
+    """What the stream says of itself. ``created`` changes when the log is another log."""
+
+    first_seq: int
+    last_seq: int
+    bytes: int
+    created: str
+    max_bytes: int = 0
+    lost: int = 0
+    """Events between the first and the last that the server knows to be gone."""
+
+
+class NoLogError(LogError):
+    """The log was never made."""
+
+
+class _DuplicateError(Exception):
+    """Some id of a batch is already stored."""
+
+
+class _AgainError(Exception):
+    """Refused for this moment."""
+
+
+class Log:
+    """A connection that appends and reads. Plays ``agent0.ports.History``."""
+
+    def __init__(self, link: Link, server: Server, role: Role) -> None:
+        self._link, self.server, self.role = link, server, role
+        self._floor = 0
+        self.wrote = False
+        """Whether anything but a seal was appended."""
+        self.patience_s = PATIENCE_S
+        self._answer_s = ANSWER_S if server.folder else CLUSTER_ANSWER_S
+        self.asides: Asides = {}
+        self.archived: Mapping[str, str] = {}
+        """Runs whose events are no longer here, and where they are."""
+
+    @classmethod
+    async def connect(cls, server: Server, role: Role = "app") -> Self:
+        """Connect as ``role`` (app: append and read; reader: read only).
+
+        Raises:
+            DependencyError: the server does not answer.
+            AuthError: the credentials are refused.
+            LogError: the log was never made.
+        """
+        log = cls(await connect(server, role), server, role)
+        try:
+            log._floor = await log.last_seq()
+            if (await log.newest(ASIDES))[0]:
+                log.asides = await read_asides(log._link)
+        except BaseException:
+            await log.close()
+            raise
+        return log
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Flush and disconnect."""
+        await self._link.close()
+
+    @property
+    def client(self) -> Client:
+        """The raw connection, for checks of the topology."""
+        return self._link.client
+
+    # --- appending ------------------------------------------------------------------------------------------------
+
+    async def append(self, recorded: Sequence[Recorded]) -> list[int]:
+        """Store events durably; their sequences, in order. Up to 1,000 land all or none; more go in such parts.
+
+        Storing the same ids again changes nothing and gives the sequences they have.
+
+        Raises:
+            DependencyError: no answer, or no space. It may have been stored: append again, or look before you do.
+            LogError: an event is too large, or an id occurs twice in ``recorded``.
+            AuthError: this role may not append.
+        """
+        if len({r.id for r in recorded}) < len(recorded):
+            raise LogError("An id occurs twice in one append.", "Ids name facts.", "Give each event its own id.")
+        found: list[int] = []
+        for start in range(0, len(recorded), BATCH):
+            found += await self._append_part(recorded[start : start + BATCH])
+        return found
+
+    async def append_next(self, recorded: Recorded, newest: int) -> int:
+        """Store ``recorded`` where the newest event of its subject stands at ``newest`` (0: there is none); its
+        sequence, 0 where another one came first.
+
+        Raises:
+            DependencyError: no answer, or no space. It may have been stored: look.
+        """
+        headers = {"Nats-Msg-Id": recorded.id, "Nats-Expected-Stream": EVENTS}
+        headers["Nats-Expected-Last-Subject-Sequence"] = str(newest)
+        try:
+            answered = await self._link.request(recorded.subject, _body(recorded), self._answer_s, headers)
+            answer = json.loads(answered)
+            if answer.get("error", {}).get("err_code") == _NOT_NEWEST or answer.get("duplicate"):
+                return 0
+            return _stored_at(answer)
+        except (Error, TimeoutError, _AgainError) as error:
+            raise self._link.away("append") from error
+
+    async def _append_part(self, part: Sequence[Recorded]) -> list[int]:
+        bodies = {r.id: _body(r) for r in part}
+        self.wrote = True
+        floor, deadline = self._floor, monotonic() + self.patience_s
+        known: dict[str, int] = {}
+        while missing := [r for r in part if r.id not in known]:
+            try:
+                known |= await self._send(missing, bodies)
+            except _DuplicateError:
+                # Within the server's window, so stored by us, by another process or by an earlier life of this one.
+                known |= await self._require_stored(missing)
+            except (Error, TimeoutError, _AgainError) as error:
+                if self._link.denied or monotonic() > deadline:
+                    raise self._link.away("append") from error
+                await asyncio.sleep(0.2)
+                known |= await self._landed(missing, floor)
+        self._floor = max(floor, *known.values())
+        return [known[r.id] for r in part]
+
+    async def _send(self, events: Sequence[Recorded], bodies: Mapping[str, bytes]) -> dict[str, int]:
+        """One plain publish or one atomic batch; id -> sequence."""
+        client, batch = self._link.client, uuid4().hex
+        async with asyncio.timeout(ANSWER_S):
+            await self._link.ready()
+        for n, r in enumerate(events[:-1], 1):
+            marks = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(n)}
+            await client.publish(r.subject, bodies[r.id], headers={"Nats-Msg-Id": r.id} | marks)
+        last = events[-1]
+        headers = {"Nats-Msg-Id": last.id, "Nats-Expected-Stream": EVENTS}
+        if len(events) > 1:
+            headers |= {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(len(events)), "Nats-Batch-Commit": "1"}
+            headers.pop("Nats-Expected-Stream")
+        answer = await self._link.request(last.subject, bodies[last.id], self._answer_s, headers)
+        seq = _stored_at(json.loads(answer))
+        return {r.id: seq - len(events) + n for n, r in enumerate(events, 1)}
+
+    async def _landed(self, events: Sequence[Recorded], floor: int) -> dict[str, int]:
+        """After an answer was lost: what is there nevertheless. Nothing, where that cannot be told yet: then the server
+        will say that it is a duplicate."""
+        try:
+            async with asyncio.timeout(self._answer_s):
+                return await self._stored(events, floor)
+        except (DependencyError, TimeoutError):
+            return {}
+
+    async def _require_stored(self, events: Sequence[Recorded]) -> dict[str, int]:
+        if known := await self._stored(events, 0):
+            return known
+        why = "The server calls an id a duplicate that the log does not hold."
+        raise LogError("An append was refused.", why, "Was the store altered? Run `agent0 doctor`.")
+
+    async def _stored(self, events: Sequence[Recorded], after: int) -> dict[str, int]:
+        """Which of ``events`` the log holds after ``after``: id -> sequence. Reads headers only."""
+        wanted, known = {r.id for r in events}, dict[str, int]()
+        subjects = tuple(sorted({f"a0.ev.{r.run}.>" for r in events}))
+        async with aclosing(pull(self._link, Query(subjects, after, headers_only=True))) as chunks:
+            async for chunk in chunks:
+                ids = (((s.message.headers or {}).get("Nats-Msg-Id", ""), s.seq) for s in chunk)
+                known |= {id: seq for id, seq in ids if id in wanted}
+                if len(known) == len(wanted):
+                    break
+        return known
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    async def read(
+        self, run: str = "", types: Sequence[str] = (), after: int = 0, until: int = 0
+    ) -> AsyncIterator[Recorded]:
+        """Events with after < seq <= until (until 0: to the present end) of ``run`` and ``types`` (none named: all).
+
+        Raises:
+            LogError: a gap, a truncated log, or a body this Agent0 cannot read.
+            NotFoundError: the run's events are in an archive.
+            DependencyError: the log does not answer.
+        """
+        async for stored in self._messages(Query(self._here(run, types), after, until)):
+            yield decoded(stored, self.asides)
+
+    async def tail(self, after: int, run: str = "", types: Sequence[str] = ()) -> AsyncIterator[Recorded]:
+        """The same without an end: waits for what comes, through reconnections and restarts of the server."""
+        async for stored in self._messages(Query(self._here(run, types), after, follow=True)):
+            yield decoded(stored, self.asides)
+
+    async def read_bodies(
+        self, after: int = 0, until: int = 0, *, follow: bool = False
+    ) -> AsyncIterator[list[tuple[int, bytes]]]:
+        """Chunks of (sequence, stored body) of the whole log, undecoded: the fast path of projections.
+
+        Raises:
+            LogError: a gap or a truncated log.
+            DependencyError: the log does not answer (not when following).
+        """
+        async with aclosing(pull(self._link, Query((), after, until, follow))) as chunks:
+            async for chunk in chunks:
+                yield [(s.seq, seen(self.asides, s.seq, s.message.data)) for s in chunk]
+
+    async def message(self, seq: int) -> Recorded:
+        """The event at ``seq``.
+
+        Raises:
+            NotFoundError: there is none. LogError: it cannot be read.
+        """
+        return decoded_body(await self.body(seq), seq, self.asides)
+
+    async def body(self, seq: int) -> bytes:
+        """The stored body at ``seq``.
+
+        Raises:
+            NotFoundError: there is none, or it cannot be read.
+        """
+        try:
+            raw = await apart(self._link.client.jsm().get_msg(EVENTS, seq))
+        except NoSuchMessageError as error:
+            fix = "Where it should have one: agent0 events verify"
+            raise NotFoundError(f"The log has no event {seq}.", fix=fix) from error
+        except (Error, TimeoutError) as error:
+            raise self._link.away("read an event") from error
+        return seen(self.asides, seq, raw.data or b"")
+
+    async def newest(self, subject: str) -> tuple[int, bytes]:
+        """Sequence and body of the newest event of ``subject``; (0, nothing) where there is none."""
+        try:
+            raw = await apart(self._link.client.jsm().get_last_msg(EVENTS, subject))
+        except NoSuchMessageError:
+            return 0, b""
+        except (Error, TimeoutError) as error:
+            raise self._link.away("read an event") from error
+        return raw.seq or 0, raw.data or b""
+
+    async def last_seq(self, run: str = "") -> int:
+        """Sequence of the newest event, of ``run`` where named; 0 where there is none."""
+        if not run:
+            return (await self.info()).last_seq
+        return (await self.newest(self._here(run)[0]))[0]
+
+    async def info(self) -> LogInfo:
+        """Extent and identity of the log.
+
+        Raises:
+            NoLogError: it was never made.
+            DependencyError: no answer.
+        """
+        request = f"$JS.API.STREAM.INFO.{EVENTS}"
+        try:
+            answer = json.loads(await self._link.request(request))
+        except (Error, TimeoutError) as error:
+            raise self._link.away("ask for the log's extent") from error
+        if refusal := answer.get("error"):
+            raise self._refused(refusal)
+        state = answer["state"]
+        most = answer["config"].get("max_bytes", 0)
+        return LogInfo(state["first_seq"], state["last_seq"], state["bytes"], answer["created"], most, _lost(state))
+
+    def _refused(self, refusal: Mapping[str, Any]) -> LogError:
+        if refusal.get("err_code") != _NO_STREAM:
+            return LogError(
+                "The log is refused.",
+                f"The server says: {refusal.get('description', refusal)}.",
+                "Run `agent0 doctor`.",
+            )
+        begin = "" if self.server.folder is None else ", or start a run: agent0 run start"
+        return NoLogError("There is no log yet.", fix=f"Run `agent0 log init`{begin}.")
+
+    async def live(self, run: str, payload: Mapping[str, Any]) -> None:
+        """Tell whoever looks how ``run`` goes. Lossy by design: progress is no fact."""
+        if self._link.client.is_connected:
+            await self._link.client.publish(f"a0.live.{_token(run)}.progress", json.dumps(payload).encode())
+
+    async def watch_live(self, run: str) -> AsyncIterator[dict[str, Any]]:
+        """What ``live`` tells of ``run`` from now on."""
+        subscription = await self._link.client.subscribe(f"a0.live.{_token(run)}.>")
+        try:
+            async for message in subscription.messages:
+                yield json.loads(message.data)
+        finally:
+            if not self._link.client.is_closed:
+                await subscription.unsubscribe()
+
+    def _here(self, run: str, types: Sequence[str] = ()) -> tuple[str, ...]:
+        """Subjects of ``run``, whose events must be in the log."""
+        if run in self.archived:
+            where = self.archived[run]
+            fix = f"Import it into a data folder of its own: AGENT0_HOME=… agent0 events import {where}"
+            raise NotFoundError(f"The events of run {run} are in an archive.", f"It is at {where}.", fix)
+        return _subjects(run, types)
+
+    async def _messages(self, query: Query) -> AsyncIterator[Stored]:
+        async with aclosing(pull(self._link, query)) as chunks:
+            async for chunk in chunks:
+                for stored in chunk:
+                    yield stored
+
+
+def _lost(state: Mapping[str, Any]) -> int:
+    first, last, held = state["first_seq"], state["last_seq"], state["messages"]
+    return int(last - first + 1 - held) if last >= first else 0
+
+
+def _body(recorded: Recorded) -> bytes:
+    body = recorded.to_json()
+    if len(body) > MAX_BODY:
+        why = f"{recorded.type} has {len(body)} bytes; an event holds at most {MAX_BODY}."
+        raise LogError("An event is too large.", why, "Put its content into an artifact.")
+    return body
+
+
+def _stored_at(answer: dict[str, Any]) -> int:
+    """The sequence in a publish acknowledgement.
+
+    Raises:
+        DependencyError: no space. LogError: any other refusal.
+    """
+    if error := answer.get("error"):
+        code, said = error.get("err_code"), error.get("description", "")
+        if code == _DUPLICATE:
+            raise _DuplicateError
+        if code in _AGAIN:
+            raise _AgainError(said)
+        if code in _FULL or error.get("code") == 503:
+            fix = "Free disk space or raise nats.max_bytes, then run `agent0 log init`; nothing is lost."
+            raise DependencyError("log", f"It refuses to store: {said}.", fix)
+        raise LogError("The log refused an append.", f"{said} ({code}).", "Run `agent0 doctor`.")
+    return int(answer["seq"])
+
+
+def _subjects(run: str, types: Iterable[str]) -> tuple[str, ...]:
+    named = [f"a0.ev.{_token(run) if run else '*'}.*.*.{_token(kind)}" for kind in sorted(set(types))]
+    if not named and run:
+        named = [f"a0.ev.{_token(run)}.>"]
+    return tuple(named)
+
+
+def _token(text: str) -> str:
+    if not TOKEN.fullmatch(text):
+        raise NotFoundError(f"{text!r} is no valid id.", "Ids are letters, digits, '_' and '-', at most 64.")
+    return text

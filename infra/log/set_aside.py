@@ -1,0 +1,71 @@
+"""Messages of the log that are no events: a person sets one aside, and a tombstone stands for it wherever it is read.
+
+Only what cannot be read is ever replaced, so an event cannot be hidden by saying that it was set aside.
+"""
+
+from collections.abc import Mapping
+from contextlib import aclosing
+
+from agent0.errors import LogError
+from agent0.provenance.redaction import set_aside
+from events.alarms import LOG, MessageExcluded
+from events.base import Recorded, decode
+from infra.log.connection import Link
+from infra.log.reader import Query, Stored, pull
+
+SUBJECT = f"a0.ev.{LOG}.-.-.{MessageExcluded.__name__}"
+Asides = Mapping[int, Recorded]
+"""The ``MessageExcluded`` of each sequence that has one."""
+
+
+async def read_asides(link: Link) -> Asides:
+    """What was set aside so far; of several that name one message the first counts."""
+    found: dict[int, Recorded] = {}
+    async with aclosing(pull(link, Query((SUBJECT,)))) as chunks:
+        async for chunk in chunks:
+            for stored in chunk:
+                said = decoded(stored, {})
+                if isinstance(said.event, MessageExcluded):
+                    found.setdefault(said.event.at, said)
+    return found
+
+
+def seen(asides: Asides, seq: int, body: bytes) -> bytes:
+    """The stored ``body``, or the tombstone of what was set aside."""
+    said = asides.get(seq)
+    if said is None or not unreadable(body):
+        return body
+    return set_aside(seq, body, said) or body
+
+
+def unreadable(body: bytes) -> str:
+    """Why ``body`` is no event that this Agent0 reads; empty where it is one."""
+    try:
+        decode(body)
+    except ValueError as error:
+        return " ".join(str(error).split())[:300] or type(error).__name__
+    return ""
+
+
+def decoded(stored: Stored, asides: Asides) -> Recorded:
+    """The event that is stored, or the tombstone that stands for it.
+
+    Raises:
+        LogError: it is none, and was not set aside.
+    """
+    return decoded_body(stored.message.data, stored.seq, asides)
+
+
+def decoded_body(body: bytes, seq: int, asides: Asides) -> Recorded:
+    """The same of a ``body`` at ``seq``."""
+    try:
+        return decode(seen(asides, seq, body), seq)
+    except ValueError as error:
+        raise LogError(f"Event {seq} cannot be read.", str(error)[:500], advice(seq)) from error
+
+
+def advice(seq: int) -> str:
+    """What to do about a message that cannot be read."""
+    return (
+        f"Use the Agent0 version that wrote it, or a newer one. Where no Agent0 wrote it: agent0 events set-aside {seq}"
+    )

@@ -1,0 +1,287 @@
+"""What the log must look like: two streams and one durable consumer a handler.
+
+``init`` makes it, ``check`` refuses drift. Provisioning is explicit and uses the admin role; others only look.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from nats.aio.client import Client
+from nats.errors import Error
+from nats.js.api import (
+    AckPolicy,
+    ConsumerConfig,
+    DeliverPolicy,
+    DiscardPolicy,
+    ReplayPolicy,
+    RetentionPolicy,
+    StorageType,
+    StoreCompression,
+    StreamConfig,
+)
+from nats.js.errors import APIError, NotFoundError
+
+from agent0.errors import DependencyError, LogError
+from agent0.settings import HandlerSettings, NatsSettings
+from infra.log.connection import apart, connect
+from infra.log.nats_server import Server
+from infra.log.server_folder import provisioning
+
+EVENTS = "A0_EV"
+ADVISORIES = "A0_ADV"
+GIVEN_UP = "given_up"
+"""The durable on the advisories: who reads one turns it into a dead letter."""
+CONTROL = ("RunResumed", "ReactionRetried")
+"""Events that every durable receives: they bring back work that was left over."""
+
+MAX_MESSAGE = 1 << 20
+
+
+class Reactor(Protocol):
+    """What provisioning needs to know of a handler."""
+
+    @property
+    def name(self) -> str:
+        """The durable's name."""
+        ...
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Class names of the events it reacts to."""
+        ...
+
+    @property
+    def in_flight(self) -> int:
+        """Concurrent reactions; 1: in stream order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The wanted configuration."""
+
+    nats: NatsSettings
+    handlers: HandlerSettings
+    first_seq: int = 1
+    """Of the event stream, where it is made: one that goes on from an archive keeps its numbering."""
+    known: bool = False
+    """Whether there was an event stream before: then it is not made anew in silence."""
+
+    def streams(self) -> list[StreamConfig]:
+        """The event stream and the captured advisories."""
+        truth = StreamConfig(
+            name=EVENTS,
+            subjects=["a0.ev.>"],
+            retention=RetentionPolicy.LIMITS,
+            storage=StorageType.FILE,
+            discard=DiscardPolicy.NEW,
+            max_bytes=self.nats.max_bytes,
+            max_msg_size=MAX_MESSAGE,
+            max_msgs=-1,
+            max_age=0,
+            max_msgs_per_subject=-1,
+            duplicate_window=self.nats.duplicate_window_s,
+            num_replicas=self.nats.replicas,
+            deny_delete=True,
+            deny_purge=True,
+            allow_direct=True,
+            allow_atomic=True,
+            compression=StoreCompression.S2 if self.nats.replicas == 1 else StoreCompression.NONE,  # see _MUTABLE
+            first_seq=self.first_seq if self.first_seq > 1 else None,
+        )
+        kinds = ("MAX_DELIVERIES", "MSG_TERMINATED")
+        advisories = StreamConfig(
+            name=ADVISORIES,
+            subjects=[f"$JS.EVENT.ADVISORY.CONSUMER.{kind}.{EVENTS}.*" for kind in kinds],
+            retention=RetentionPolicy.LIMITS,
+            storage=StorageType.FILE,
+            discard=DiscardPolicy.OLD,
+            max_bytes=256 << 20,
+            max_age=30 * 86400,
+            duplicate_window=120,
+            num_replicas=self.nats.replicas,
+        )
+        return [truth, advisories]
+
+    def in_flight(self, handler: Reactor) -> int:
+        """Concurrent reactions of ``handler``, over all processes: the setting overrides unordered handlers only."""
+        return handler.in_flight if handler.in_flight == 1 else self.handlers.in_flight or handler.in_flight
+
+    def durable(self, handler: Reactor) -> ConsumerConfig:
+        """The durable consumer of ``handler``."""
+        kinds = sorted({*handler.events, *CONTROL})
+        return ConsumerConfig(
+            name=handler.name,
+            durable_name=handler.name,
+            deliver_policy=DeliverPolicy.ALL,
+            ack_policy=AckPolicy.EXPLICIT,
+            replay_policy=ReplayPolicy.INSTANT,
+            filter_subjects=[f"a0.ev.*.*.*.{kind}" for kind in kinds],
+            ack_wait=self.handlers.ack_wait_s,
+            max_deliver=-1,  # a process that ends uses up none: the bus itself counts tries that failed
+            max_ack_pending=self.in_flight(handler),
+        )
+
+    def durables(self, handlers: Iterable[Reactor]) -> list[tuple[str, ConsumerConfig]]:
+        """(stream, durable): one a handler, and one for what the server gave up."""
+        given_up = ConsumerConfig(
+            name=GIVEN_UP,
+            durable_name=GIVEN_UP,
+            deliver_policy=DeliverPolicy.ALL,
+            ack_policy=AckPolicy.EXPLICIT,
+            replay_policy=ReplayPolicy.INSTANT,
+            ack_wait=30,
+            max_deliver=-1,
+            max_ack_pending=16,
+        )
+        return [(ADVISORIES, given_up), *((EVENTS, self.durable(handler)) for handler in handlers)]
+
+
+class GoneError(LogError):
+    """There was a log, and there is none any more."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The log is gone.",
+            "Its server holds no events, though this data folder has known some: the store was lost or cannot be read.",
+            "Put the store back from a copy, or bring an archive into an empty data folder (`agent0 events import`); "
+            "to begin anew, point AGENT0_HOME at another folder.",
+        )
+
+
+_MUTABLE = frozenset({"max_bytes", "num_replicas", "compression", "ack_wait", "max_deliver", "max_ack_pending"})
+"""What ``init`` may change on what exists; every other difference means that someone altered the log.
+
+Replicated streams are not compressed: nats-server 2.15.1 that was killed cannot cut a compressed block back to what its
+peers agreed upon ("smb.truncate: ... s2: unsupported input"), and then takes no part any more.
+"""
+
+
+async def init(server: Server, topology: Topology, handlers: Iterable[Reactor], *, change: bool = True) -> None:
+    """Make streams and durables; where they exist, apply changed limits, or leave them as they are where ``change`` is
+    false (but a bound on deliveries, which earlier versions set, is always lifted). Doing it twice changes nothing;
+    several processes do it one after another.
+
+    Raises:
+        LogError: an existing stream or durable differs in a field that must not change.
+        AuthError: the admin password cannot be read.
+    """
+    link = await connect(server, "admin")
+    try:
+        async with provisioning(server.folder):
+            await _make(link.client, topology, handlers, change)
+    except APIError as error:
+        fix = "Free disk space or correct your settings."
+        raise LogError("The log cannot be made.", str(error.description), fix) from error
+    except (Error, TimeoutError) as error:
+        raise link.away("make streams and consumers") from error
+    finally:
+        await link.close()
+
+
+async def _make(client: Client, topology: Topology, handlers: Iterable[Reactor], change: bool) -> None:
+    manager = client.jsm()
+    for stream in topology.streams():
+        drift = await _stream_drift(client, stream)
+        if drift is None:
+            if topology.known and stream.name == EVENTS:
+                raise GoneError
+            await manager.add_stream(stream)
+        elif change and drift:
+            _refuse(f"stream {stream.name}", _fixed(drift))
+            await manager.update_stream(stream)
+    for on, durable in topology.durables(handlers):
+        drift = await _durable_drift(client, on, durable)
+        if drift is None:
+            await manager.add_consumer(on, durable)
+        elif drift and (change or set(drift) == {"max_deliver"}):  # earlier versions lost work at a bound
+            _refuse(f"consumer {durable.name}", _fixed(drift))
+            await manager.add_consumer(on, durable)
+
+
+async def check(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> None:
+    """Compare the log with what it must look like.
+
+    Raises:
+        LogError: a stream or durable is missing or differs; the first field is named.
+        DependencyError: no answer.
+    """
+    with _answered():
+        for stream in topology.streams():
+            _require(f"stream {stream.name}", await _stream_drift(client, stream))
+    await check_durables(client, topology, handlers)
+
+
+async def check_durables(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> None:
+    """The same for the durables alone."""
+    with _answered():
+        for on, durable in topology.durables(handlers):
+            _require(f"consumer {durable.name}", await _durable_drift(client, on, durable))
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    try:
+        yield
+    except (Error, TimeoutError) as error:
+        fix = "Check that nats-server runs (`agent0 doctor`)."
+        raise DependencyError("log", "It does not answer.", fix) from error
+
+
+Drift = dict[str, tuple[object, object]]
+
+
+def _fixed(drift: Drift) -> Drift:
+    """What of it ``init`` may not change."""
+    return {field: pair for field, pair in drift.items() if field not in _MUTABLE}
+
+
+async def _stream_drift(client: Client, wanted: StreamConfig) -> Drift | None:
+    """Field -> (wanted, found); None where there is no such stream."""
+    try:
+        found = (await apart(client.jsm().stream_info(wanted.name or ""))).config
+    except NotFoundError:
+        return None
+    return _difference(wanted, found)
+
+
+async def _durable_drift(client: Client, stream: str, wanted: ConsumerConfig) -> Drift | None:
+    try:
+        found = (await apart(client.jsm().consumer_info(stream, wanted.name or ""))).config
+    except NotFoundError:
+        return None
+    if found is None:
+        return None
+    if not found.filter_subjects and found.filter_subject:
+        found.filter_subjects = [found.filter_subject]
+    return _difference(wanted, found)
+
+
+def _difference(wanted: StreamConfig | ConsumerConfig, found: StreamConfig | ConsumerConfig) -> Drift:
+    """Fields left unset here are the server's own business, except those that would let history be lost."""
+    pairs = {name: (_plain(value), _plain(getattr(found, name))) for name, value in wanted.__dict__.items()}
+    watched = {"allow_msg_ttl", "allow_rollup_hdrs", "sealed", "no_ack", "mirror", "sources", "subject_transform"}
+    watched |= {"deliver_subject", "headers_only", "backoff", "opt_start_seq", "opt_start_time"}
+    return {k: (w, f) for k, (w, f) in pairs.items() if (w or f) and w != f and (w is not None or k in watched)}
+
+
+def _plain(value: object) -> object:
+    value = getattr(value, "value", value)
+    return sorted(value) if isinstance(value, list) and all(isinstance(v, str) for v in value) else value
+
+
+def _require(what: str, drift: Drift | None) -> None:
+    if drift is None:
+        raise LogError(f"The log has no {what}.", "It was never made, or someone deleted it.", "Run `agent0 log init`.")
+    _refuse(what, drift)
+
+
+def _refuse(what: str, drift: Drift) -> None:
+    if not drift:
+        return
+    field, (wanted, found) = next(iter(drift.items()))
+    fixable = field in _MUTABLE
+    fix = "Run `agent0 log init` to apply your settings." if fixable else "Restore that field as the administrator."
+    raise LogError(f"The log's {what} has drifted in {field}.", f"It is {found!r} where {wanted!r} is required.", fix)

@@ -1,0 +1,104 @@
+"""Messages of MCP servers, read with the official types: a list of tools with its digest, and what a tool said."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mcp_types as types
+from pydantic import ValidationError
+
+from agent0.tools.untrusted import visible
+from events.base import sha256
+from infra.mcp.schema import SchemaRefused, harmless
+
+MOST_TOOLS, LONGEST_WORDS = 64, 500
+_name = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class WireError(Exception):
+    """A server that does not speak the protocol, or says what nobody should be shown."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One tool of a server; ``words`` and ``schema`` are cleaned and cut."""
+
+    name: str
+    words: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A server's tools in the order of their names. ``digest`` changes with any name, description or schema."""
+
+    tools: tuple[Listed, ...]
+    digest: str
+
+
+def introduced(raw: Any) -> None:
+    """Raises WireError unless ``raw`` is the result of a handshake."""
+    _validated(types.InitializeResult, raw)
+
+
+def listing(pages: Sequence[Any]) -> Listing:
+    """Read the results of ``tools/list``, raw or already read.
+
+    Raises:
+        WireError: one is none, or there are too many tools, two of a name, or a tool nobody should be shown.
+    """
+    found = [tool for page in pages for tool in _validated(types.ListToolsResult, page).tools]
+    found.sort(key=lambda tool: tool.name)
+    names = [tool.name for tool in found]
+    if len(found) > MOST_TOOLS or len(set(names)) < len(names):
+        raise WireError(f"it has more than {MOST_TOOLS} tools, or two of one name")
+    return Listing(tuple(_listed(tool) for tool in found), _digest(found))
+
+
+def _digest(found: Sequence[types.Tool]) -> str:
+    plain = [[tool.name, tool.description, tool.input_schema, tool.output_schema] for tool in found]
+    return sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")))
+
+
+def _listed(tool: types.Tool) -> Listed:
+    if not _name.fullmatch(tool.name):
+        raise WireError("a tool has a name that nobody could write")
+    try:
+        schema = harmless(tool.input_schema)
+    except SchemaRefused as error:
+        raise WireError(f"tool {tool.name}: {error}") from None
+    return Listed(tool.name, " ".join(visible(tool.description or "").split())[:LONGEST_WORDS], schema)
+
+
+def said(raw: Any) -> tuple[str, bool]:
+    """(text, whether the tool failed) of the result of ``tools/call``.
+
+    Raises:
+        WireError: it is none.
+    """
+    result = _validated(types.CallToolResult, raw)
+    if result.result_type != "complete":
+        raise WireError("it asks for more, which nobody here can give")
+    parts = [_text(block) for block in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
+    return "\n".join(parts), result.is_error
+
+
+def _text(block: Any) -> str:
+    if isinstance(block, types.TextContent):
+        return block.text
+    if isinstance(block, types.EmbeddedResource) and isinstance(block.resource, types.TextResourceContents):
+        return block.resource.text
+    return f"({block.type} that is no text)"
+
+
+def _validated(kind: Any, raw: Any) -> Any:
+    try:
+        return raw if isinstance(raw, kind) else kind.model_validate(raw)
+    except (ValidationError, RecursionError) as error:
+        found = error.errors(include_url=False, include_input=False)[:1] if isinstance(error, ValidationError) else []
+        told = [f"{'.'.join(map(str, one['loc']))[:100]} {one['msg']}" for one in found]
+        raise WireError(visible(f"its {kind.__name__} is none: {'; '.join(told)}")) from None

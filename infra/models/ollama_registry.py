@@ -1,0 +1,184 @@
+"""Models of an Ollama server as things: files handed over as blobs, models created from them, looked at and probed."""
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from math import log
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from agent0.errors import Agent0Error, DependencyError, OperationError
+from agent0.evaluation.serving_parity import Step
+from events.values import Turn
+from infra.models.llama_server import Said, client_of, file_digest, refused
+
+OLDEST, ADAPTERS_GONE = (0, 30, 0), (0, 34, 1)
+"""From the first on, llama.cpp's own server computes every model; from the second on, no adapters are taken in."""
+CHUNK = 1 << 20
+_number = re.compile(r"\d+")
+
+
+class OllamaModels:
+    """The server at ``url``."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._client = client_of(url)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def version(self) -> str:
+        """As it says it.
+
+        Raises:
+            DependencyError: nothing answers.
+        """
+        return str((await self.asked("GET", "/api/version"))["version"])
+
+    async def takes_adapters(self) -> bool:
+        """Whether it can be given an adapter apart from its base; a build without a number may not.
+
+        Raises:
+            DependencyError: it is too old to be given either.
+        """
+        told = await self.version()
+        found = tuple(int(n) for n in _number.findall(told)[:3])
+        if (0, 0, 0) < found < OLDEST:
+            fix = "Update Ollama, or serve the exported files with llama-server."
+            raise DependencyError(
+                "An Ollama that serves such models", f"{self._url} is {told}, not 0.30 or newer.", fix
+            )
+        return OLDEST <= found < ADAPTERS_GONE
+
+    async def put(self, path: Path) -> str:
+        """Hand over a file unless the server has it; its digest as the server names it.
+
+        Raises:
+            OperationError: what arrived is not what was sent.
+        """
+        digest = f"sha256:{file_digest(path)}"
+        try:
+            held = await self._client.head(f"/api/blobs/{digest}")
+            if held.status_code == 200:
+                return digest
+            reply = await self._client.post(f"/api/blobs/{digest}", content=_chunks(path))
+        except httpx.HTTPError as error:
+            raise refused(error, self._url) from error
+        if reply.status_code not in (200, 201):
+            raise _refusal(reply, f"the file {path.name}")
+        return digest
+
+    async def create(self, name: str, **told: Any) -> None:
+        """Make model ``name`` from ``files`` or ``from``, with ``adapters``, ``parameters``, ``template`` …
+
+        Raises:
+            OperationError: the server says no; nothing is made then.
+        """
+        body = {"model": name, "stream": False, **{key: value for key, value in told.items() if value}}
+        reply = await self.asked("POST", "/api/create", body, timeout=None)
+        if reply.get("status") != "success":
+            raise OperationError(f"Ollama did not make {name}.", f"It said: {reply.get('error', reply)}"[:300])
+
+    async def show(self, name: str) -> dict[str, Any]:
+        """What it says of model ``name``.
+
+        Raises:
+            OperationError: there is none.
+        """
+        return await self.asked("POST", "/api/show", {"model": name, "verbose": False})
+
+    async def asked(self, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
+        """What it answers to a request.
+
+        Raises:
+            DependencyError, TransientError, OperationError: nothing, not in time, or a refusal.
+        """
+        try:
+            reply = await self._client.request(method, path, json=body, **options)
+            found = reply.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise refused(error, self._url) from error
+        if reply.status_code != 200 or not isinstance(found, dict):
+            raise _refusal(reply, path)
+        return found
+
+
+class OllamaServed:
+    """The model ``name`` of the server at ``url``, probed by text: Ollama takes no token ids."""
+
+    kind = "ollama"
+
+    def __init__(self, url: str, name: str) -> None:
+        self._server, self._name = OllamaModels(url), name
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._server.close()
+
+    async def digest(self) -> tuple[str, str]:
+        """Of the adapter's blob that its Modelfile names."""
+        found = blob_of(str((await self._server.show(self._name)).get("modelfile", "")), "ADAPTER")
+        return (
+            found,
+            "ADAPTER of its Modelfile" if found else "its Modelfile names no adapter (a merged model has none)",
+        )
+
+    async def rendered(self, turns: Sequence[Turn]) -> str | None:
+        """What its template makes of ``turns``; None where the server does not tell, as where llama.cpp renders."""
+        messages = [{"role": turn.role, "content": turn.content} for turn in turns]
+        body = {"model": self._name, "messages": messages, "stream": False, "_debug_render_only": True}
+        reply = await self._server.asked("POST", "/api/chat", body | {"options": {"num_predict": 1}})
+        told = (reply.get("_debug_info") or {}).get("rendered_template")
+        return str(told) if told else None
+
+    async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> Said | None:
+        """Greedily after ``text``, which no template touches; without the adapter where its base has a name."""
+        name = self._name
+        if not adapted:
+            name = str(((await self._server.show(name)).get("details") or {}).get("parent_model", ""))
+        if not name or name.startswith(("/", ".")):
+            return None
+        options = {"temperature": 0, "num_predict": count, "repeat_penalty": 1.0, "seed": 0}
+        body = {"model": name, "prompt": text, "raw": True, "stream": False, "logprobs": True, "top_logprobs": 20}
+        reply = await self._server.asked("POST", "/api/generate", body | {"options": options})
+        steps = tuple(
+            Step(
+                str(one["token"]), _logprob(one), {str(o["token"]): _logprob(o) for o in one.get("top_logprobs") or ()}
+            )
+            for one in reply.get("logprobs") or ()
+        )
+        return Said(str(reply.get("response", "")), steps)
+
+
+def blob_of(modelfile: str, command: str) -> str:
+    """The sha256 that a Modelfile names after ``FROM`` or ``ADAPTER``; empty where it names none."""
+    for line in modelfile.splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if word.upper() == command and (found := re.search(r"sha256[-:]([0-9a-f]{64})", rest)):
+            return found[1]
+    return ""
+
+
+async def _chunks(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            yield chunk
+
+
+def _logprob(one: Mapping[str, Any]) -> float:
+    """Some versions put a probability where the logarithm is zero."""
+    told = float(one["logprob"])
+    return told if told <= 0 else min(0.0, log(told))
+
+
+def _refusal(reply: httpx.Response, what: str) -> Agent0Error:
+    try:
+        told = reply.json().get("error", "")
+    except (ValueError, AttributeError):
+        told = reply.text
+    why = f"Status {reply.status_code}: {told}"[:300]
+    fix = "See what it has: ollama list" if reply.status_code == 404 else ""
+    return OperationError(f"Ollama refused {what}.", why, fix)

@@ -1,0 +1,1 @@
+"""Ways to confine a call: bubblewrap or a container, warm or cold."""

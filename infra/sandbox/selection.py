@@ -1,0 +1,153 @@
+"""Which sandbox: the candidates in their order, each put to the whole self-test. The first that passes is used; where
+none does there is none, and nothing that a person can set changes that.
+"""
+
+import resource
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent0.errors import SandboxUnavailableError
+from agent0.ports import Sandbox
+from agent0.settings import SandboxSettings
+from infra.sandbox import selftest
+from infra.sandbox.backends.bubblewrap import Bubblewrap
+from infra.sandbox.backends.cold import ColdBubblewrap
+from infra.sandbox.backends.containers import COLD, WARM, ColdContainer, WarmContainer, open_broker
+from infra.sandbox.backends.zygote import Zygote
+from infra.sandbox.roots import RootError
+from infra.sandbox.selftest import Executes, Probe
+
+OPEN_FILES = 128
+"""Of a call inside, as ``inside/payload.py`` sets it."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One backend looked at: its ``probes`` as far as it got, whether calls would run on it, and ``why`` not."""
+
+    name: str
+    probes: tuple[Probe, ...]
+    chosen: bool
+    why: str = ""
+    fix: str = ""
+
+
+class Trial(Executes, Protocol):
+    """Something started to be probed."""
+
+    async def close(self) -> None:
+        """End it."""
+        ...
+
+
+class Startable(Sandbox, Protocol):
+    """A sandbox that has not been tested yet."""
+
+    async def start(self) -> None:
+        """Start and pass the whole self-test.
+
+        Raises:
+            SandboxUnavailableError: it did not.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Backend:
+    """How a backend is tried, and how it is made: from settings, label and number of workers."""
+
+    trial: Callable[[SandboxSettings], Awaitable[Trial]]
+    make: Callable[[SandboxSettings, str, int], Startable]
+
+
+def _cold(kind: Callable[[SandboxSettings], Trial]) -> Callable[[SandboxSettings], Awaitable[Trial]]:
+    async def trial(settings: SandboxSettings) -> Trial:
+        return kind(settings)
+
+    return trial
+
+
+DEFAULTS = SandboxSettings()
+BACKENDS: Mapping[str, Backend] = {
+    "zygote-bwrap": Backend(
+        lambda settings: Zygote.start(calls=settings.calls, groups=settings.cgroup == "auto"),
+        lambda settings, label, workers: Bubblewrap(settings.model_copy(update={"workers": workers}), label),
+    ),
+    WARM: Backend(lambda settings: open_broker(settings, settings.calls), WarmContainer),
+    "bwrap-cold": Backend(_cold(ColdBubblewrap), ColdBubblewrap),
+    COLD: Backend(_cold(ColdContainer), ColdContainer),
+}
+"""In the order in which they are tried."""
+TROUBLE = "docs/troubleshooting.md, under The sandbox, says what each probe needs."
+
+
+def named(settings: SandboxSettings) -> list[str]:
+    """The backends that ``settings`` may use, best first."""
+    return list(BACKENDS) if settings.backend == "auto" else [settings.backend]
+
+
+async def open_sandbox(settings: SandboxSettings = DEFAULTS, *, workers: int = 1, label: str = "student") -> Sandbox:
+    """The first backend that passes its whole self-test.
+
+    Raises:
+        SandboxUnavailableError: none does; the reason names that of each.
+    """
+    _require_files()
+    reasons: list[SandboxUnavailableError] = []
+    for name in named(settings):
+        sandbox = BACKENDS[name].make(settings, label, workers)
+        try:
+            await sandbox.start()
+        except SandboxUnavailableError as error:
+            await sandbox.close()
+            reasons.append(error)
+        except BaseException:
+            await sandbox.close()
+            raise
+        else:
+            return sandbox
+    raise _refusal(dict(zip(named(settings), reasons, strict=True)))
+
+
+def _require_files() -> None:
+    """A call's limit cannot be set above that of the process which starts it."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most != resource.RLIM_INFINITY and most < OPEN_FILES:
+        why = f"A call may have {OPEN_FILES} files open, and this process may have {most}."
+        raise SandboxUnavailableError("The sandbox", why, "Raise the limit: `ulimit -n 1024`.")
+
+
+def _refusal(reasons: Mapping[str, SandboxUnavailableError]) -> SandboxUnavailableError:
+    why = "; ".join(f"{name}: {error.why.rstrip('.')}" for name, error in reasons.items())
+    fixes = dict.fromkeys(error.fix for error in reasons.values() if error.fix)
+    return SandboxUnavailableError("The sandbox", f"{why}.", " Or: ".join(fixes))
+
+
+async def survey(settings: SandboxSettings) -> list[Candidate]:
+    """Every backend that ``settings`` may use, best first, each probed to the end whether or not one before it would
+    do. A backend that does not even start is one failed probe, never an exception."""
+    out: list[Candidate] = []
+    for name in named(settings):
+        probes, fix = await _probe(BACKENDS[name], settings)
+        missed = [f"{one.name}: {one.detail}" for one in probes if not one.ok]
+        chosen = not missed and not any(one.chosen for one in out)
+        out.append(Candidate(name, tuple(probes), chosen, "; ".join(missed), fix if missed else ""))
+    return out
+
+
+async def _probe(backend: Backend, settings: SandboxSettings) -> tuple[list[Probe], str]:
+    probes: list[Probe] = []
+    try:
+        trial = await backend.trial(settings)
+        try:
+            seen = await selftest.inspect(trial)
+            probes = [Probe("starts", True, "it does"), *seen]
+            probes += await selftest.limits(trial)
+        finally:
+            await trial.close()
+    except SandboxUnavailableError as error:
+        return [*probes, Probe("limits" if probes else "starts", False, error.why)], error.fix
+    except RootError as error:
+        return [Probe("starts", False, str(error))], ""
+    return probes, TROUBLE

@@ -1,0 +1,1 @@
+"""Artifacts, datasets and SQLite files on disk."""

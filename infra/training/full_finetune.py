@@ -1,0 +1,90 @@
+"""A small model whose own weights are trained, in the place of one that peft holds an adapter in."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from torch import Tensor, nn, no_grad
+
+from agent0.errors import OperationError
+from infra.engine.adapter import Adapter
+from infra.engine.qwen2_functional import LARGEST, shape_of
+
+_FIX = "Set run.training.<role>.rank to 1 or more: LoRA."
+
+
+class Whole:
+    """The model ``base`` with all of its weights free to move, until ``unload``. Tied ones are one and stay so."""
+
+    def __init__(self, base: Any) -> None:
+        """Raises OperationError where ``base`` is not one that is trained so."""
+        check_small(shape_of(base) is not None)
+        self._base, self.config = base, base.config
+        self._was = [(one, one.detach().clone(), one.requires_grad) for one in base.parameters()]
+        for one in base.parameters():
+            one.requires_grad_(True)
+
+    def parameters(self) -> Iterable[nn.Parameter]:
+        """All, each once."""
+        found: Iterable[nn.Parameter] = self._base.parameters()
+        return found
+
+    def modules(self) -> Iterable[nn.Module]:
+        """The base's."""
+        found: Iterable[nn.Module] = self._base.modules()
+        return found
+
+    def train(self) -> None:
+        """As a module is told that it learns."""
+        self._base.train()
+
+    def get_base_model(self) -> Any:
+        """The model itself."""
+        return self._base
+
+    def take(self, weights: Mapping[str, Tensor]) -> None:
+        """Go on from these, a full adapter's; OperationError where they are not of this model."""
+        check_names(weights, dict(self._base.named_parameters()))
+        with no_grad():
+            for name, one in self._base.named_parameters():
+                one.copy_(weights[name])
+
+    def weights(self) -> dict[str, Tensor]:
+        """As they are now, by the base's own names."""
+        return {name: one.detach().clone() for name, one in self._base.named_parameters()}
+
+    def unload(self) -> Any:
+        """The base with the weights that it came with, bit for bit."""
+        with no_grad():
+            for one, was, wanted in self._was:
+                one.copy_(was)
+                one.grad = None
+                one.requires_grad_(wanted)
+        return self._base.eval()
+
+
+def check_small(small: bool) -> None:
+    """Raises OperationError where a model is not ``small``: not one that is computed as a function."""
+    if not small:
+        why = f"That is for plain Qwen2 models of up to {LARGEST // 10**5 / 10} million weights, in fp32 on a CPU."
+        raise OperationError("A model's own weights (rank 0) cannot be used here.", why, _FIX)
+
+
+def check_kind(rank: int, parent: Adapter) -> None:
+    """Raises OperationError where ``parent`` is a full adapter and ``rank`` wants LoRA, or the other way round."""
+    if parent.full != (rank == 0):
+        kind, fix = ("a full adapter", "rank = 0") if parent.full else ("a LoRA adapter", "a rank of 1 or more")
+        why = f"It is {kind}, and run.training.<role>.rank is {rank}."
+        raise OperationError("The parent adapter is of the other kind.", why, f"Train with {fix}, or from the base.")
+
+
+def check_names(weights: Mapping[str, Tensor], base: Mapping[str, Tensor]) -> None:
+    """Raises OperationError where ``weights`` are not, one for one, those of ``base``."""
+    odd = [name for name in sorted(weights.keys() | base.keys()) if _shape(weights, name) != _shape(base, name)]
+    if odd:
+        shapes = [_shape(held, odd[0]) or "not there" for held in (weights, base)]
+        why = f"{odd[0]} is {shapes[0]} in the adapter, {shapes[1]} in the model."
+        raise OperationError("The adapter does not fit this model.", why)
+
+
+def _shape(held: Mapping[str, Tensor], name: str) -> tuple[int, ...] | None:
+    return tuple(held[name].shape) if name in held else None

@@ -1,0 +1,177 @@
+"""One training job, inside the worker process. Nothing of a job stays behind: same job, same adapter."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from agent0.errors import OperationError
+from agent0.ports import TrainJob
+from infra.engine.adapter import WHOLE, Adapter, lora_settings, pack, unpack
+from infra.engine.chat_template import Chat
+from infra.engine.inference import load, precision_of
+from infra.engine.qwen2_functional import shape_of
+from infra.training.batches import check_words
+from infra.training.checkpointing import HalfDone
+from infra.training.full_finetune import Whole, check_kind, check_small
+from infra.training.launch.distributed import Team
+from infra.training.launch.memory_estimate import check_room
+from infra.training.launch.recipe import Recipe, digest_of, schedule
+from infra.training.metrics import Tally
+from infra.training.optimizers import Movers
+from infra.training.progress import Pace, Told
+from infra.training.search_traces import samples_of
+from infra.training.step import Step
+
+GRADIENT_NORM = 1.0
+
+
+class Training:
+    """The frozen base model, loaded for the first job; each puts its own adapter on it and takes it off again."""
+
+    tell: Callable[[Told], None] = staticmethod(lambda _: None)
+    """Whoever calls may put something here that hears how far a job is."""
+
+    def __init__(
+        self, path: str, threads: int = 1, device: str = "cpu", quantization: str = "", precision: str = "auto"
+    ) -> None:
+        self._path, self._quantization, self._precision = path, quantization, precision_of(device, precision)
+        self._team = Team(device, self._precision)
+        self._loaded: tuple[Any, Any] | None = None
+        self._recomputing = False
+        torch.set_num_threads(threads)
+
+    def environment(self) -> dict[str, str]:
+        """What bit-equality depends on."""
+        told = {
+            "threads": str(torch.get_num_threads()),
+            "torch": torch.__version__,
+            "cpu": torch.backends.cpu.get_cpu_capability(),
+            "device": self._team.device,
+        }
+        if self._loaded and shape_of(self._loaded[0]):
+            told["forward"] = "function"
+        return told | ({"processes": str(self._team.size)} if self._team.size > 1 else {})
+
+    def train(
+        self, job: TrainJob, parent: bytes, kept: str = "", every_s: float = 10.0
+    ) -> tuple[bytes, dict[str, float]]:
+        """The adapter's tar and the numbers of its making. What is half done is kept in the file ``kept`` every
+        ``every_s`` seconds, and gone on with from there.
+
+        Raises:
+            OperationError: the parent does not fit, no sample has a token of the policy's own, samples are of another
+                model, the GPU has no room, or a model that is not small is to be trained whole.
+        """
+        recipe = Recipe.of(job)
+        start = _start(recipe, parent)
+        room = self._room(job, recipe)
+        base, tokenizer = self._loaded = self._loaded or load(
+            self._path, self._team.device, self._quantization, self._precision
+        )
+        check_words(job.samples + job.replay, int(base.config.vocab_size))
+        self._checkpointing(base, recipe)
+        torch.manual_seed(job.seed % 2**63)
+        self._team.begin()
+        model = _adapted(base, start)
+        try:
+            if parent:
+                _inherit(model, start)
+            half = HalfDone(Path(kept) if kept else None, digest_of(job, parent), every_s)
+            lessons, told = _lessons(job, base, tokenizer)
+            step = Step(model, recipe, self._team, _filler(tokenizer))
+            tally = self._run(step, model, replace(job, replay=(*job.replay, *lessons)), recipe, half, room)
+            weights = _weights(model)
+        finally:
+            self._loaded = (model.unload(), tokenizer)
+            told_of_memory = self._team.end()
+        metrics = tally.metrics(recipe.optimised.per) | told | told_of_memory
+        return pack(Adapter(start.settings, weights, dict(job.metadata))), metrics
+
+    def _checkpointing(self, base: Any, recipe: Recipe) -> None:
+        asked = recipe.gradient_checkpointing
+        wanted = asked == "on" or (asked == "auto" and self._team.device != "cpu")
+        name = "activation" if hasattr(base, "activation_checkpointing_enable") else "gradient"  # as transformers says
+        if wanted:
+            getattr(base, f"{name}_checkpointing_enable")({"use_reentrant": False})
+        elif self._recomputing:
+            getattr(base, f"{name}_checkpointing_disable")()
+        self._recomputing = wanted
+
+    def _room(self, job: TrainJob, recipe: Recipe) -> str:
+        """What memory the job is thought to need; said before anything is loaded."""
+        if self._team.device == "cpu":
+            return ""
+        check_small(recipe.rank > 0)
+        room = check_room(Path(self._path), job, recipe, self._team.device, self._quantization, self._precision)
+        self.tell(Told(room=room))
+        return room
+
+    def _run(self, step: Step, model: Any, job: TrainJob, recipe: Recipe, half: HalfDone, room: str) -> Tally:
+        model.train()
+        movers = Movers(model, recipe, self._team)
+        if recipe.recomputes:
+            step.remember(job.samples)
+        tally, steps = Tally(), schedule(job, recipe)
+        done, counts = half.restore(model, movers.plain)
+        tally.take_up(counts)
+        pace = Pace(len(steps), done, self.tell, room)
+        for place, (kind, batch) in enumerate(steps[done:], done):
+            movers.begin()
+            told = step.gradients(kind, batch)
+            loss, norm = told.pop("loss"), float(self._team.clip(movers.own, GRADIENT_NORM))
+            sound = math.isfinite(loss) and math.isfinite(norm)
+            if sound or self._team.scaled:  # a scale that was too large is lowered by the step that is not taken
+                movers.step()
+            tally.add(told if sound else {})
+            tally.step(kind, loss) if sound else tally.skip()
+            pace.step()
+            if self._team.first and half.due():
+                half.save(model, movers.plain, place + 1, tally.counts())
+        return tally
+
+
+def _lessons(job: TrainJob, base: Any, tokenizer: Any) -> Any:
+    if not job.lessons:
+        return (), {}
+    return samples_of(job.lessons, Chat(tokenizer), int(base.config.max_position_embeddings))
+
+
+def _start(recipe: Recipe, parent: bytes) -> Adapter:
+    if not parent:
+        return Adapter(lora_settings(recipe.rank, recipe.alpha) if recipe.rank else WHOLE, {}, {})
+    start = unpack(parent)
+    check_kind(recipe.rank, start)
+    return start
+
+
+def _adapted(base: Any, start: Adapter) -> Any:
+    """What is trained: peft's model with an adapter of that kind in it, or a ``Whole`` one."""
+    from peft import get_peft_model
+
+    return Whole(base) if start.full else get_peft_model(base, start.config())
+
+
+def _inherit(model: Any, start: Adapter) -> None:
+    from peft import set_peft_model_state_dict
+
+    if isinstance(model, Whole):
+        return model.take(start.weights)
+    outcome: Any = set_peft_model_state_dict(model, start.weights)
+    if outcome.unexpected_keys:
+        raise OperationError("The parent adapter does not fit this model.")
+    return None
+
+
+def _weights(model: Any) -> dict[str, torch.Tensor]:
+    from peft import get_peft_model_state_dict
+
+    found = model.weights() if isinstance(model, Whole) else get_peft_model_state_dict(model)
+    return {name: value.detach().cpu().float() for name, value in found.items()}
+
+
+def _filler(tokenizer: Any) -> int:
+    return int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id)

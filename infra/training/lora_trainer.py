@@ -1,0 +1,144 @@
+"""Training of LoRA adapters in processes of their own, which end when they have been idle for a while."""
+
+import asyncio
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from agent0.ports import Artifacts, Trained, Trainer, TrainJob
+from events.base import sha256
+from infra.engine.adapter import BASE, MEDIA, check_base
+from infra.engine.worker_process import Worker
+from infra.models.transformers import check_folder
+from infra.training.launch.process_group import Crew
+from infra.training.progress import Told
+from infra.weights.safetensors_io import digest
+
+IDLE_S = 120.0
+SAVE_S = 10.0
+"""Seconds between two savings of a training under way: what a kill costs at most."""
+
+
+class LoraTrainer(Trainer):
+    """The ``Trainer`` port over a folder of safetensors weights.
+
+    ``TrainJob.settings``: those of ``engine_recipe.Recipe``, and ``processes``, one a GPU; unknown keys are ignored
+    (they belong to whoever made the job). ``kept`` is a folder for what is half done: a training that was killed goes
+    on there, and ends in the same adapter. It also says there how far it is (``pace_of``).
+
+    Raises:
+        DependencyError: the folder is missing or holds no such model.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        artifacts: Artifacts,
+        *,
+        threads: int = 1,
+        device: str = "cpu",
+        quantization: str = "",
+        precision: str = "auto",
+        idle_s: float = IDLE_S,
+        kept: Path | None = None,
+        every_s: float = SAVE_S,
+    ) -> None:
+        check_folder(path)
+        self._path = path
+        self._artifacts, self._idle_s, self._kept, self._every_s = artifacts, idle_s, kept, every_s
+        options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
+        self._options = {**options, "quantization": quantization, "precision": precision}
+        self._processes, self._worker = 1, self._open(1)
+        self._told: Path | None = None
+        self._idle: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id (of several: their launcher's), None where none runs."""
+        return self._worker.pid
+
+    async def train(self, job: TrainJob) -> Trained:
+        """Same job, same adapter (on one machine kind).
+
+        Raises:
+            OperationError: the parent is no adapter of this model, there is nothing to train on, or no room for it.
+            TransientError: the process died.
+        """
+        self._stop_clock()
+        await self._gather(int(job.settings.get("processes", 1)))
+        base = await asyncio.to_thread(digest, self._path)
+        parent = self._artifacts.get(job.parent) if job.parent else b""
+        if parent:
+            check_base(parent, base)
+        job = replace(job, metadata={**job.metadata, BASE: base})
+        kept = self._file(job)
+        self._told = self._kept / told_name(job.metadata.get("checkpoint", ""), job.seed) if self._kept else None
+        try:
+            data, metrics = await self._worker.call("train", job, parent, str(kept or ""), self._every_s)
+            environment = await self._worker.call("environment")
+        finally:
+            if self._told:
+                self._told.unlink(missing_ok=True)
+            self._stop_clock()
+            self._idle = asyncio.create_task(self._rest())
+        environment["base"] = base
+        made = Trained(self._artifacts.put(data, MEDIA), metrics, environment)
+        if kept:  # only now nothing of it is needed any more
+            kept.unlink(missing_ok=True)
+        return made
+
+    def _open(self, processes: int) -> Worker:
+        target, threads = "infra.training.loop:Training", int(self._options["threads"])
+        if processes == 1:
+            return Worker(target, self._options, threads=threads, hear=self._hear)
+        return Crew(target, self._options, processes=processes, threads=threads, hear=self._hear)
+
+    async def _gather(self, processes: int) -> None:
+        """As many processes as the job wants."""
+        if processes != self._processes:
+            await self._worker.close()
+            self._processes, self._worker = processes, self._open(processes)
+
+    def _hear(self, told: Told) -> None:
+        """Write down how far it is; the file is whole or as it was."""
+        if self._told is None:
+            return
+        self._told.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial = self._told.with_suffix(".part")
+        partial.write_text(json.dumps(asdict(told)))
+        partial.replace(self._told)
+
+    def _file(self, job: TrainJob) -> Path | None:
+        """Where a training of this name and seed is kept while it is half done; its content says of which job."""
+        if self._kept is None:
+            return None
+        name = sha256(json.dumps([dict(job.metadata), job.seed], sort_keys=True))[:32]
+        return self._kept / f"{name}.safetensors"
+
+    async def close(self) -> None:
+        """End the worker."""
+        self._stop_clock()
+        await self._worker.close()
+
+    def _stop_clock(self) -> None:
+        if self._idle:
+            self._idle.cancel()
+            self._idle = None
+
+    async def _rest(self) -> None:
+        await asyncio.sleep(self._idle_s)
+        await self._worker.rest()
+
+
+def told_name(checkpoint: str, seed: int) -> str:
+    """Of the file that says how far the training of ``checkpoint`` is."""
+    return f"{checkpoint or 'training'}-{seed}.json"
+
+
+def pace_of(folder: Path, checkpoint: str, seed: int) -> Told | None:
+    """How far a training is that keeps its files in ``folder``, in whatever process; None where none is under way."""
+    try:
+        return Told(**json.loads((folder / told_name(checkpoint, seed)).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None

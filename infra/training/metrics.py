@@ -1,0 +1,56 @@
+"""What a training has come to so far: counts that a killed one goes on with, and the metrics made of them."""
+
+import time
+from collections.abc import Mapping
+
+from infra.training.launch.recipe import Kind
+
+OF = "of."
+"""Before the names of what an objective tells of its rows."""
+
+
+class Tally:
+    """Counts and sums by name."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, float] = {}
+        self._start = time.monotonic()
+
+    def step(self, kind: Kind, loss: float) -> None:
+        """A step was taken."""
+        before = "" if kind == "policy" else "replay_"
+        self.add({f"{before}loss": loss, f"{before}steps": 1.0})
+
+    def skip(self) -> None:
+        """A step was left out: its loss or gradient was no finite number."""
+        self.add({"skipped": 1.0})
+
+    def add(self, told: Mapping[str, float]) -> None:
+        """Add these to what is held."""
+        for name, value in told.items():
+            self._held[name] = self._held.get(name, 0.0) + value
+
+    def counts(self) -> dict[str, float]:
+        """Everything but when it began."""
+        return dict(self._held)
+
+    def take_up(self, counts: Mapping[str, float]) -> None:
+        """Go on from these."""
+        self._held = dict(counts)
+
+    def metrics(self, per: str) -> dict[str, float]:
+        """Means over steps (losses) and over the policy's tokens or rows, whichever its objective counts."""
+
+        def mean(name: str, by: str) -> float:
+            return self._held.get(name, 0.0) / max(1.0, self._held.get(by, 0.0))
+
+        by = "tokens" if per == "token" else "rows"
+        return {
+            "loss": mean("loss", "steps"),
+            "replay_loss": mean("replay_loss", "replay_steps"),
+            "steps": self._held.get("steps", 0.0) + self._held.get("replay_steps", 0.0),
+            "skipped": self._held.get("skipped", 0.0),
+            "tokens": self._held.get("tokens", 0.0),
+            **{name.removeprefix(OF): mean(name, by) for name in self._held if name.startswith(OF)},
+            "seconds": time.monotonic() - self._start,
+        }

@@ -1,0 +1,94 @@
+"""The gradients of one minibatch, part by part: samples to tensors, tensors to log-probabilities, these to a loss."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from agent0.ports import Sample
+from agent0.training.objectives import Loss, Rows
+from agent0.training.objectives.policy_gradient import divergence, likelihood
+from infra.training.batches import Padded, filled, padded, parts_of, paths_of
+from infra.training.forward import forward_of
+from infra.training.launch.distributed import Team
+from infra.training.launch.recipe import Kind, Recipe
+from infra.training.metrics import OF
+
+
+class Step:
+    """How the model in training is moved by one minibatch after the other."""
+
+    def __init__(self, model: Any, recipe: Recipe, team: Team, pad: int) -> None:
+        self._model, self._recipe, self._team, self._pad = model, recipe, team, pad
+        self._objective, self._forward = recipe.optimised, forward_of(model, team.casting)
+        self._parent: dict[int, list[list[float]]] = {}
+
+    def remember(self, samples: Sequence[Sample]) -> None:
+        """Note how likely the model, as it is now, finds ``samples``: it stands for the parent from here on."""
+        with torch.no_grad():
+            for part in self._parts(samples):
+                found, seen = self._logprobs(part, self._recipe.heat)
+                rows = [row[:length] for row, length in zip(found.tolist(), seen.seen.sum(-1).tolist(), strict=True)]
+                for place, sample in enumerate(part):
+                    self._parent[id(sample)] = rows[place :: len(part)]
+
+    def gradients(self, kind: Kind, batch: Sequence[Sample]) -> dict[str, float]:
+        """Add them up. What is told: the ``loss`` of the whole minibatch, and of the policy's ``tokens`` and ``rows``
+        what the objective says."""
+        own = sum(sum(path.mask) for path in paths_of(batch))
+        per = self._objective.per if kind == "policy" else "token"
+        total = max(1, own if per == "token" else len(batch))
+        loss, told = torch.zeros((), device=self._team.device), dict[str, float]()
+        for part in self._parts(self._team.share(batch)):
+            found = self._policy(part) if kind == "policy" else self._replay(part)
+            share = found.loss / total
+            self._team.backward(share)
+            loss = loss + share.detach()
+            for name, value in found.told.items():
+                told[f"{OF}{name}"] = told.get(f"{OF}{name}", 0.0) + float(value)
+        counts = {"tokens": float(own), "rows": float(len(batch))} if kind == "policy" else {}
+        return self._team.merged({"loss": float(loss), **told}) | counts
+
+    def _policy(self, part: Sequence[Sample]) -> Loss:
+        found, seen = self._logprobs(part, self._recipe.heat)
+        rows = self._rows(part, found, seen, slice(0, len(part)))
+        if part[0].over:
+            over = self._rows(part, found, seen, slice(len(part), None))
+            rows = Rows(**{**vars(rows), "over": over})
+        loss = self._objective.loss(rows, self._recipe.knobs)
+        if not (self._objective.penalty and self._recipe.kl and rows.reference is not None):
+            return loss
+        gap = divergence(rows.logprobs, rows.reference, rows.mask, rows.weight)
+        return Loss(loss.loss + self._recipe.kl * gap, {**loss.told, "kl": gap.detach()})
+
+    def _replay(self, part: Sequence[Sample]) -> Loss:
+        found, seen = self._logprobs(part, 1.0)
+        return Loss(likelihood(found, seen.mask, self._column([sample.weight for sample in part])))
+
+    def _rows(self, part: Sequence[Sample], found: Tensor, seen: Padded, which: slice) -> Rows:
+        """``which`` rows of what was run through the model: the samples, or what they are preferred to."""
+        reference = None
+        if self._parent:
+            side = 0 if which.start == 0 else 1
+            kept = [self._parent[id(sample)][side] for sample in part]
+            reference = filled(kept, found.shape[1], self._team.device)
+        return Rows(
+            found[which],
+            seen.behaviour[which],
+            seen.mask[which],
+            advantage=self._column([sample.advantage for sample in part]),
+            weight=self._column([sample.weight for sample in part]),
+            clip_high=self._column([sample.clip_high for sample in part]),
+            reference=reference,
+        )
+
+    def _logprobs(self, part: Sequence[Sample], temperature: float) -> tuple[Tensor, Padded]:
+        seen = padded(paths_of(part), self._pad, self._team.device)
+        return self._forward(seen, temperature), seen
+
+    def _parts(self, batch: Sequence[Sample]) -> Any:
+        return parts_of(batch, int(self._model.config.vocab_size), self._recipe.micro_batch)
+
+    def _column(self, values: Sequence[float]) -> Tensor:
+        return torch.tensor(values, dtype=torch.float32, device=self._team.device)

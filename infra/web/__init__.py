@@ -1,0 +1,1 @@
+"""The proxy through which tools reach the web."""

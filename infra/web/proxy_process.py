@@ -1,0 +1,111 @@
+"""The proxy process: the one place that talks to strangers' servers. It is given its settings as a first frame, answers
+requests as they come, and ends with its parent."""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NoReturn
+
+from infra.web import framing as frames
+from infra.web.fetch import Answer, Guard, Limits, Wanted, fetch
+from infra.web.search import MOST_HITS, Engine
+
+_PDEATHSIG, _NO_NEW_PRIVS = 1, 38
+_MEMORY = 1 << 30
+OPEN_FILES = 256
+
+
+def main(guard: Guard | None = None) -> NoReturn:
+    """Serve standard input. ``guard`` is for a parent that brings its own names and addresses."""
+    _confine()
+    asyncio.run(_serve(guard or Guard()))
+    os._exit(1)
+
+
+def _confine() -> None:
+    """Ends with its parent, writes no file, gains no right."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+    for number in (signal.SIGINT, signal.SIGHUP):  # Ctrl-C and a closed terminal are the parent's to handle
+        signal.signal(number, signal.SIG_IGN)
+    for kind, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+    ):
+        resource.setrlimit(kind, (most, most))
+
+
+async def _serve(guard: Guard) -> None:
+    reader, writer = await _pipes()
+    with contextlib.suppress(EOFError):
+        said, _ = await frames.read(reader, 0)
+        desk = _Desk(said, guard, writer)
+        most = _MEMORY + 8 * desk.limits.max_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        while True:
+            header, body = await frames.read(reader, desk.limits.max_bytes)
+            desk.take(header, body)
+    os._exit(0)  # nobody is there for an answer; a thread may still wait for a name server
+
+
+async def _pipes() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), sys.stdout.buffer
+    )
+    return reader, asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+class _Desk:
+    """What is asked and what is answered."""
+
+    def __init__(self, said: Mapping[str, Any], guard: Guard, writer: asyncio.StreamWriter) -> None:
+        self.limits = Limits(said["timeout_s"], said["max_bytes"], said["redirects"])
+        self._engine = Engine(said["search"], said["search_url"], said["search_key"])
+        self._guard, self._writer = guard, writer
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    def take(self, header: Mapping[str, Any], body: bytes) -> None:
+        """Begin what was asked, or give up what is no longer wanted."""
+        number = int(header["number"])
+        if header["what"] == "cancel":
+            if task := self._tasks.get(number):
+                task.cancel()
+            return
+        self._tasks[number] = asyncio.create_task(self._answer(number, header, body))
+        self._tasks[number].add_done_callback(lambda _: self._tasks.pop(number, None))
+
+    async def _answer(self, number: int, header: Mapping[str, Any], body: bytes) -> None:
+        try:
+            answer, hits = await self._made(header, body)
+        except Exception as error:  # one request must not end the others
+            answer, hits = Answer("error", reason=f"the proxy could not make it ({type(error).__name__})"), []
+        told = {name: value for name, value in _shallow(answer).items() if name != "body"}
+        self._writer.write(frames.pack({"number": number, "hits": hits, **told}, answer.body))
+        await self._writer.drain()
+
+    async def _made(self, header: Mapping[str, Any], body: bytes) -> tuple[Answer, list[dict[str, str]]]:
+        if header["what"] == "search":
+            limit = min(max(int(header["limit"]), 1), MOST_HITS)
+            return await self._engine.search(header["query"], limit, self.limits, self._guard)
+        given = {name: header[name] for name in ("url", "method", "headers")}
+        wanted = Wanted(**given, body=body, hosts=tuple(header["hosts"]), methods=tuple(header["methods"]))
+        return await fetch(wanted, self.limits, self._guard), []
+
+
+def _shallow(answer: Answer) -> dict[str, Any]:
+    return {one.name: getattr(answer, one.name) for one in fields(answer)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Search providers, one entry each, inside the proxy process. Only the provider's own server is asked, whatever a run
+allows; redirects are not followed; the key leaves this process in one header and nowhere else."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from infra.web import egress_rules as rules
+from infra.web.fetch import Answer, Call, Guard, Limits, send, within
+
+LONGEST_QUERY, MOST_HITS = 400, 20
+LONGEST_TITLE, LONGEST_URL, LONGEST_TEXT = 200, 1000, 1000
+
+Hit = dict[str, str]
+Fields = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Provider:
+    """``path`` is asked below ``url`` (or below what a person set); ``results`` and ``fields`` say where title, address
+    and text of its results stand."""
+
+    url: str
+    path: str
+    query: Callable[[str, int], dict[str, str]]
+    results: tuple[str, ...]
+    fields: Fields
+    key_header: str = ""
+    hint: str = ""
+
+
+PROVIDERS = {
+    "searxng": Provider(
+        url="",
+        path="/search",
+        query=lambda query, _: {"q": query, "format": "json"},
+        results=("results",),
+        fields=("title", "url", "content"),
+        hint="its settings.yml must list json under search.formats",
+    ),
+    "brave": Provider(
+        url="https://api.search.brave.com",
+        path="/res/v1/web/search",
+        query=lambda query, limit: {"q": query, "count": str(limit), "text_decorations": "false"},
+        results=("web", "results"),
+        fields=("title", "url", "description"),
+        key_header="x-subscription-token",
+        hint="set web.search_key to a valid key",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A provider as a person set it up. ``url`` empty: the provider's own server."""
+
+    provider: str
+    url: str = ""
+    key: str = field(default="", repr=False)
+
+    async def search(self, query: str, limit: int, limits: Limits, guard: Guard) -> tuple[Answer, list[Hit]]:
+        """Results, or an answer that says why there are none."""
+        hits: list[Hit] = []
+
+        async def ask() -> Answer:
+            answer = await self._ask(query, limit, limits, guard)
+            if answer.state == "ok":
+                hits.extend(_hits(PROVIDERS[self.provider], json.loads(answer.body), limit, self.key))
+            return answer
+
+        try:
+            answer = await within(limits, ask)
+        except RecursionError:
+            answer = Answer("error")
+        if answer.state == "error":
+            reason = answer.reason or "its answer cannot be read"
+            return replace(answer, reason=f"the search provider failed: {reason}"), []
+        return answer, hits
+
+    async def _ask(self, query: str, limit: int, limits: Limits, guard: Guard) -> Answer:
+        provider = PROVIDERS[self.provider]
+        base = self.url or provider.url
+        if not base:
+            raise rules.RefusedError(f"{self.provider} has no server of its own; set web.search_url")
+        words = urlencode(provider.query(query[:LONGEST_QUERY].encode(errors="replace").decode(), limit))
+        target = rules.target(f"{base.rstrip('/')}{provider.path}?{words}")
+        headers = {"accept": "application/json"}
+        if provider.key_header:
+            headers[provider.key_header] = _key(self.key, target)
+        if self.url:  # a person named this server, most often one of their own network
+            guard = replace(guard, allowed=lambda _: True)
+        return _judged(await send(Call(target, "GET", headers), limits, guard), provider)
+
+
+def _key(key: str, target: rules.Target) -> str:
+    if not key:
+        raise rules.RefusedError("the search provider needs a key; set web.search_key")
+    if target.scheme != "https" and target.host not in ("127.0.0.1", "localhost", "::1"):
+        raise rules.RefusedError("a key is sent over https only; set web.search_url to an https address")
+    return rules.headers({"accept": key})["accept"]
+
+
+def _judged(answer: Answer, provider: Provider) -> Answer:
+    """``answer`` with a state that says what its status means."""
+    status = answer.status
+    if answer.state == "output_flood":
+        return replace(answer, reason="the search provider's answer is too long")
+    if answer.state != "ok" or status == 200:
+        return answer
+    if status in (401, 403):
+        return Answer("refused", status, reason=f"the search provider refused ({status}): {provider.hint}")
+    meaning = {429: "too many searches, wait before the next", 422: "it does not take this query"}
+    return Answer("error", status, reason=f"status {status}{f', {meaning[status]}' if status in meaning else ''}")
+
+
+def _hits(provider: Provider, said: Any, limit: int, key: str) -> list[Hit]:
+    """Results that have an address. Anything of another shape is left out; the key is never repeated."""
+    for name in provider.results:
+        said = said.get(name, {}) if isinstance(said, Mapping) else {}
+    rows = [row for row in said if isinstance(row, Mapping)] if isinstance(said, list) else []
+    hits = [_hit(row, provider.fields, key) for row in rows]
+    return [hit for hit in hits if hit["url"].startswith(("http://", "https://"))][:limit]
+
+
+def _hit(row: Mapping[str, Any], fields: Fields, key: str) -> Hit:
+    texts = [text if isinstance(text := row.get(name), str) else "" for name in fields]
+    title, url, text = (one.replace(key, "…") if key else one for one in texts)
+    return {"title": title[:LONGEST_TITLE], "url": url[:LONGEST_URL], "text": text[:LONGEST_TEXT]}

@@ -1,0 +1,228 @@
+"""Models and adapters of the Qwen2 family as GGUF files, the form that llama.cpp and Ollama serve.
+
+Everything is float32, so that what is served is what was trained. Qwen2 turns halves of a head against each other
+(rope type neox), as transformers does, so no row changes its place; a matrix keeps its shape, because GGUF names its
+columns first. Same weights, same bytes.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent0.errors import DependencyError, OperationError
+from infra.weights.merge import Lora, Whole, check_fit, not_apart
+from infra.weights.safetensors_io import Array, Weights, names
+
+if TYPE_CHECKING:
+    from gguf import GGUFWriter, TensorNameMap
+
+ARCHITECTURE = "qwen2"
+QWEN2_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+TINY_SPLIT = r" ?[A-Z]?[a-z]+|[A-Z]|[0-9]{1,2}|, |[^\sA-Za-z0-9]|\s"
+SPLITS = {QWEN2_SPLIT: "qwen2"}
+"""How a tokenizer cuts text before its merges -> llama.cpp's name for it: only names can be told, not expressions."""
+NEAREST = {TINY_SPLIT: "superbpe"}
+"""The name that comes nearest, of those tried by ``benchmarks.serving``: some texts are then cut elsewhere. Token ids
+are taken as they are."""
+OTHERS = "gpt-2"
+NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
+
+
+def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = None) -> None:
+    """The model in ``folder``, tokenizer and chat template included, as the file ``out``; its weights as ``read``
+    gives them, where that is given (a base with an adapter in it).
+
+    Raises:
+        OperationError: it is of another family, or of a form that llama.cpp computes otherwise.
+    """
+    config = _json(folder / "config.json")
+    weights = Weights.of_folder(folder)
+    check_config(config)
+    writer = _writer(out)
+    writer.add_name(folder.name)
+    writer.add_file_type(0)
+    for key, value in shape(config).items():
+        if isinstance(value, float):
+            writer.add_float32(f"{ARCHITECTURE}.{key}", value)
+        else:
+            writer.add_uint32(f"{ARCHITECTURE}.{key}", value)
+    _add_tokenizer(writer, folder, config)
+    named = _names(config)
+    held = {_gguf_name(named, n): n for n in weights if not (n == "lm_head.weight" and config["tie_word_embeddings"])}
+    _write(
+        writer, {told: weights.shape(name) for told, name in held.items()}, lambda n: (read or weights.read)(held[n])
+    )
+
+
+def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
+    """``lora``, which fits the base in ``folder``, as the file ``out``.
+
+    Raises:
+        OperationError: it does not fit, is no LoRA, or the base is of another family.
+    """
+    if isinstance(lora, Whole):
+        raise not_apart()
+    config = _json(folder / "config.json")
+    check_config(config)
+    check_fit(lora, Weights.of_folder(folder))
+    writer = _writer(out)
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", _alpha(lora))
+    named = _names(config)
+    held: dict[str, Array] = {}
+    for name, (a, b) in lora.pairs.items():
+        told = _gguf_name(named, name)
+        held |= {f"{told}.lora_a": a, f"{told}.lora_b": b}
+    _write(writer, {name: found.shape for name, found in held.items()}, held.__getitem__)
+
+
+def _alpha(lora: Lora) -> float:
+    """The one alpha of a file; scale is alpha / r there."""
+    found = {lora.alpha_of(name) for name in lora.pairs}
+    if len(found) > 1:
+        raise OperationError("This adapter cannot be exported.", "Its ranks differ and it is rank-stabilised.")
+    return found.pop() if found else lora.alpha
+
+
+def check_config(config: Mapping[str, Any]) -> None:
+    """Raises OperationError where a model with ``config`` (of config.json) would be computed otherwise by llama.cpp."""
+    family = (config.get("architectures") or ["unknown"])[0]
+    rope = _rope(config)
+    odd = {
+        "architecture": family != "Qwen2ForCausalLM" and family,
+        "sliding window": bool(config.get("use_sliding_window")),
+        "activation": config.get("hidden_act", "silu") != "silu" and config.get("hidden_act"),
+        "rope": rope.get("rope_type", rope.get("type", "default")) != "default" and rope.get("rope_type", "scaled"),
+    }
+    if told := [f"{key} {value}" for key, value in odd.items() if value]:
+        fix = "Export it with --format merged: that form keeps whatever the base has."
+        raise OperationError("This base cannot be written as GGUF here.", f"It has {', '.join(told)}.", fix)
+
+
+def shape(config: Mapping[str, Any]) -> dict[str, int | float]:
+    """What llama.cpp is told of a model with ``config``: key without the architecture -> value."""
+    heads = int(config["num_attention_heads"])
+    return {
+        "context_length": int(config["max_position_embeddings"]),
+        "embedding_length": int(config["hidden_size"]),
+        "block_count": int(config["num_hidden_layers"]),
+        "feed_forward_length": int(config["intermediate_size"]),
+        "attention.head_count": heads,
+        "attention.head_count_kv": int(config.get("num_key_value_heads") or heads),
+        "attention.layer_norm_rms_epsilon": float(config["rms_norm_eps"]),
+        "rope.freq_base": float(_rope(config).get("rope_theta", config.get("rope_theta", 10000.0))),
+    }
+
+
+def _rope(config: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
+
+
+def tokens(tokenizer: Mapping[str, Any], size: int) -> tuple[list[str], list[int], list[str]]:
+    """Texts and kinds of tokens by id, and the merges, of ``tokenizer`` (of tokenizer.json); ids up to ``size`` that
+    have no text get one.
+
+    Raises:
+        OperationError: it is no byte-level BPE, or has more tokens than the model.
+    """
+    model = tokenizer["model"]
+    if model["type"] != "BPE" or "ByteLevel" not in json.dumps(tokenizer.get("pre_tokenizer")):
+        raise OperationError("This tokenizer cannot be written as GGUF here.", "It is no byte-level BPE.")
+    held = {int(i): (text, NORMAL) for text, i in model["vocab"].items()}
+    for one in tokenizer["added_tokens"]:
+        held[int(one["id"])] = (one["content"], CONTROL if one["special"] else USER_DEFINED)
+    if max(held) >= size:
+        raise OperationError("The tokenizer does not fit the model.", f"Token {max(held)}, of {size} embeddings.")
+    listed = [held.get(i, (f"[PAD{i}]", UNUSED)) for i in range(size)]
+    merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
+    return [text for text, _ in listed], [kind for _, kind in listed], merges
+
+
+def split_name(tokenizer: Mapping[str, Any]) -> tuple[str, bool]:
+    """llama.cpp's name for how ``tokenizer`` cuts text, and whether it is exactly that."""
+    found = list(_patterns(tokenizer.get("pre_tokenizer")))
+    exact = next((SPLITS[pattern] for pattern in found if pattern in SPLITS), "")
+    return exact or next((NEAREST[pattern] for pattern in found if pattern in NEAREST), OTHERS), bool(exact)
+
+
+def _patterns(found: Any) -> Iterator[str]:
+    if isinstance(found, Mapping):
+        if found.get("type") == "Split":
+            yield str(found["pattern"].get("Regex", ""))
+        for one in found.get("pretokenizers", ()):
+            yield from _patterns(one)
+
+
+def _add_tokenizer(writer: "GGUFWriter", folder: Path, config: Mapping[str, Any]) -> None:
+    tokenizer, told = _json(folder / "tokenizer.json"), _json(folder / "tokenizer_config.json")
+    texts, kinds, merges = tokens(tokenizer, int(config["vocab_size"]))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(split_name(tokenizer)[0])
+    writer.add_token_list(texts)
+    writer.add_token_types(kinds)
+    writer.add_token_merges(merges)
+    for name, add in (("eos_token", writer.add_eos_token_id), ("pad_token", writer.add_pad_token_id)):
+        text = told.get(name)
+        text = text.get("content") if isinstance(text, Mapping) else text
+        if text in texts:
+            add(texts.index(str(text)))
+    writer.add_add_bos_token(False)
+    if template := chat_template(folder):
+        writer.add_chat_template(template)
+
+
+def chat_template(folder: Path) -> str:
+    """The chat template of the model in ``folder``; empty where it has none."""
+    beside = folder / "chat_template.jinja"
+    if beside.is_file():
+        return beside.read_text(encoding="utf-8")
+    found = _json(folder / "tokenizer_config.json").get("chat_template")
+    return found if isinstance(found, str) else ""
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DependencyError(f"The model in {path.parent}", f"{path.name}: {error}"[:200]) from error
+    return found
+
+
+def _writer(out: Path) -> "GGUFWriter":
+    try:
+        from gguf import GGUFWriter
+    except ImportError as error:
+        raise DependencyError("The package that writes GGUF", f"{error}.", 'pip install "agent0[train]"') from error
+    return GGUFWriter(out, ARCHITECTURE)
+
+
+def _names(config: Mapping[str, Any]) -> "TensorNameMap":
+    from gguf import MODEL_ARCH, get_tensor_name_map
+
+    return get_tensor_name_map(MODEL_ARCH.QWEN2, int(config["num_hidden_layers"]))
+
+
+def _gguf_name(known: "TensorNameMap", name: str) -> str:
+    told = known.get_name(name, try_suffixes=(".weight", ".bias"))
+    if told is None:
+        raise OperationError("This cannot be written as GGUF here.", f"llama.cpp has no {names([name])}.")
+    return told
+
+
+def _write(writer: "GGUFWriter", shapes: Mapping[str, tuple[int, ...]], read: Callable[[str], Array]) -> None:
+    import numpy as np
+
+    for name, found in shapes.items():
+        writer.add_tensor_info(name, found, np.dtype(np.float32), 4 * int(np.prod(found)))
+    try:
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        for name in shapes:
+            writer.write_tensor_data(np.ascontiguousarray(read(name)))
+    finally:
+        writer.close()
