@@ -46,7 +46,8 @@ class RunCancelled(Event):
 class IterationMeasured(Event):
     """What an iteration's tasks and attempts came to, before anything is trained on them (``measure_iteration``).
 
-    ``measures`` are the numbers of ``agent0.run.monitors.iteration_metrics.MEANING`` by name; one that could not be known is absent.
+    ``measures`` are the numbers of ``agent0.run.monitors.iteration_metrics.MEANING`` by name; one that could not be
+    known is absent.
     """
 
     iteration: int

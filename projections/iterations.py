@@ -22,7 +22,8 @@ from projections.base import Row, projection, select, stamp
     events=(facts.IterationMeasured,),
 )
 def iterations(e: Recorded) -> Iterator[Row]:
-    """A column for each measure of ``agent0.run.monitors.iteration_metrics.MEANING``; None where it could not be known."""
+    """A column for each measure of ``agent0.run.monitors.iteration_metrics.MEANING``; None where it could not be
+    known."""
     x = e.event
     assert isinstance(x, facts.IterationMeasured)  # noqa: S101 - declared above
     told = {name: x.measures.get(name) for name in MEANING}

@@ -1,5 +1,5 @@
-"""The command line: ``agent0 NOUN VERB``. Each module of this package with an ``app`` is a noun, or a verb of its own
-with a ``register(root)``; adding the file adds the command. Heavy imports happen inside commands only."""
+"""The command line: ``agent0 NOUN VERB``. Each module below this package with an ``app`` is a noun, or a verb of its
+own with a ``register(root)``; adding the file adds the command. Heavy imports happen inside commands only."""
 
 import errno
 import importlib
@@ -9,7 +9,9 @@ import resource
 import signal
 import sqlite3
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from types import ModuleType
 from typing import Annotated, NoReturn
 
 import typer
@@ -27,13 +29,22 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     root.callback()(_root)
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        module = importlib.import_module(f"{__name__}.{found}")
+    for noun, module in sorted(_modules(__path__, f"{__name__}."), key=lambda found: found[0]):
         if hasattr(module, "register"):
             module.register(root)
         elif hasattr(module, "app"):
-            root.add_typer(module.app, name=found, no_args_is_help=True)
+            root.add_typer(module.app, name=noun, no_args_is_help=True)
     return root
+
+
+def _modules(path: Iterable[str], prefix: str) -> Iterator[tuple[str, ModuleType]]:
+    """Every module below ``path`` with its last name, packages of commands searched in turn."""
+    for found in pkgutil.iter_modules(path, prefix):
+        module = importlib.import_module(found.name)
+        if found.ispkg:
+            yield from _modules(module.__path__, f"{found.name}.")
+        else:
+            yield found.name.rpartition(".")[2], module
 
 
 def main() -> None:

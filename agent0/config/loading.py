@@ -23,7 +23,7 @@ from events.base import sha256
 DEFAULT_PROFILE = "tiny"
 """What a newcomer gets: it needs no GPU, no server and no key."""
 
-PROFILES = Path(__file__).parents[1] / "configs"
+PROFILES = Path(__file__).parents[2] / "configs"
 LOCAL = "agent0.toml"
 SHOWN = 80
 """Characters of a refused value that an error repeats."""

@@ -15,7 +15,8 @@ from events.values import Artifact
 @dataclass(frozen=True)
 class Item:
     """One held-out task as attempted. ``seconds`` counts model and tool time, waiting in the batch included;
-    ``signals`` say how sure the student was (``agent0.rollout.confidence.signals``). ``within`` is the number, from 1, of the sampled
+    ``signals`` say how sure the student was (``agent0.rollout.confidence.signals``). ``within`` is the number, from 1,
+    of the sampled
     attempt that its family's check accepts, 0 where none of ``tries`` is; None where none was made. ``tried`` are the
     answers of these."""
 

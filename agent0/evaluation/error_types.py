@@ -19,8 +19,8 @@ _REASONS = (
 def mistake(correct: bool | None, reason: str, end: str, answer: str | None) -> str:
     """One of ``CLASSES``, empty for a right answer.
 
-    ``end`` is how the attempt ended (``agent0.rollout.attempt.End``): a reply that was cut off, or an attempt that ran out of
-    turns or calls, is that before it is anything else, where it gave no answer.
+    ``end`` is how the attempt ended (``agent0.rollout.attempt.End``): a reply that was cut off, or an attempt that ran
+    out of turns or calls, is that before it is anything else, where it gave no answer.
     """
     if correct:
         return ""

@@ -11,7 +11,8 @@ from agent0.grading.normal_form import normal_form
 from agent0.stats.intervals import wilson
 
 SIGN, OFF_BY_ONE, NEAR, ORDER, PART = "sign", "off_by_one", "near_value", "order", "part_of_answer"
-"""Classes of wrong values beside those of ``agent0.evaluation.error_types``, told from the right answer. ``near_value``: within a
+"""Classes of wrong values beside those of ``agent0.evaluation.error_types``, told from the right answer.
+``near_value``: within a
 tenth; ``order``: the right parts otherwise arranged; ``part_of_answer``: one holds the other."""
 
 NO_ANSWER, FORMAT, WRONG_VALUE = "no_answer", "format", "wrong_value"

@@ -2,7 +2,8 @@
 
 A student is measured in four ways. Each is held against every control, in the form that suits the control best: answers
 that nobody picks against the base's own such answers and majorities, answers that a check picks against as many and
-more checked attempts of the base. The same items, paired over items and seeds (``agent0.experiments.ablation_results``).
+more checked attempts of the base. The same items, paired over items and seeds
+(``agent0.experiments.ablation_results``).
 """
 
 from collections import Counter

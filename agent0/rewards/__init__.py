@@ -161,5 +161,8 @@ def waits(rules: RewardConfig) -> bool:
 
 @functools.cache
 def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.")):
-        importlib.import_module(found)
+    from agent0.rewards import components, sets
+
+    for room in (components, sets):
+        for found in sorted(m.name for m in pkgutil.iter_modules(room.__path__)):
+            importlib.import_module(f"{room.__name__}.{found}")

@@ -84,7 +84,8 @@ def dues(event: Event, run: RunState, policy: RewardConfig | None = None) -> lis
 
 def alike(event: Event, run: RunState) -> tuple[str, ...] | None:
     """The questions that a receipt by ``event`` compares each with each, None where none does. That takes time with the
-    square of their number: ``agent0.rewards.batch_similarity.shares`` of them is computed beforehand, off the event loop."""
+    square of their number: ``agent0.rewards.batch_similarity.shares`` of them is computed beforehand, off the event
+    loop."""
     rules = run.config.rewards
     if CLUSTERS not in read_by("teacher", rules.weights, registered(rules)):
         return None

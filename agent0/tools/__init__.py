@@ -176,8 +176,10 @@ def control_names() -> frozenset[str]:
 
 @functools.cache
 def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{found}")
+    from agent0.tools import builtin
+
+    for found in sorted(m.name for m in pkgutil.iter_modules(builtin.__path__)):
+        importlib.import_module(f"{builtin.__name__}.{found}")
 
 
 async def call_tool(call: ToolCall, work: Workspace, *, inner: bool = False) -> ToolResult:

@@ -16,7 +16,7 @@ from agent0 import errors
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
 
 _REBUILD = "`agent0 projections rebuild` makes the tables anew from the log; nothing is lost."
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 _FORBIDDEN_FUNCTIONS = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "printf", "format"}
 """The last two count to any width in one call, which no limit interrupts; round() does for numbers."""

@@ -23,7 +23,7 @@ LARGEST = 1 << 20
 """Characters of a request beside its body."""
 SAFE = ("GET", "HEAD")
 """Methods that may be made again when nobody knows whether they were."""
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FETCH_OFF = "http_request is switched off; a person switches it on with web.enabled = true"
 SEARCH_OFF = "web_search is switched off; a person switches it on with web.search = searxng or brave"
 

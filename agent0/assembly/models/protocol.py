@@ -103,7 +103,8 @@ def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
 
 
 def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
-    """No task of ``sets`` may stand in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``), in whatever wording.
+    """No task of ``sets`` may stand in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``), in whatever
+    wording.
 
     Raises:
         ConfigError: one does.

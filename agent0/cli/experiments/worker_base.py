@@ -1,4 +1,5 @@
-"""The process that teaches one base of a grid: ``python -m agent0.cli.experiments.worker_base FOLDER SEED MIX``, a file.
+"""The process that teaches one base of a grid: ``python -m agent0.cli.experiments.worker_base FOLDER SEED MIX``, a
+file.
 
 It says on stdout how far it is, and ends where its stdin does: whoever started it has died.
 """

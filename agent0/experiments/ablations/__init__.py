@@ -30,7 +30,8 @@ class Arm:
 class Grid:
     """An experiment. The first arm is what the others are measured against.
 
-    ``measures`` are names of ``agent0.experiments.ablation_results.MEASURES``, the first one leads; ``controls`` of ``agent0.experiments.ablation_results.CONTROLS``,
+    ``measures`` are names of ``agent0.experiments.ablation_results.MEASURES``, the first one leads; ``controls`` of
+    ``agent0.experiments.ablation_results.CONTROLS``,
     which need no training. ``settings`` hold for every arm, where the person who asks does not say otherwise.
 
     ``exams`` are sat by the student that each cell ends with, ``base_exams`` by the untrained base, once a seed (in the

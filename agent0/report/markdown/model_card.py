@@ -40,8 +40,9 @@ def _head(held: Row, run: Row) -> Iterator[str]:
     kind = "All weights" if whole else "A LoRA adapter"
     yield f"{kind} of {_base(run, held['role'])}, trained on tasks that {_author(held, run)}."
     if (held["recipe"] or {}).get("lessons") == "search":
-        yield "This is supervised training on synthetic search traces. Their source is a tool (`agent0.training.search_traces` with"
-        yield f"`Family.retrace`), which makes them {_seeds[held['recipe'].get('source', 'own')]}."
+        yield "This is supervised training on synthetic search traces. Their source is a tool"
+        yield "(`agent0.training.search_traces` with `Family.retrace`),"
+        yield f"which makes them {_seeds[held['recipe'].get('source', 'own')]}."
     yield f"It plays the {held['role']}. Its status in its run is *{held['status']}*{why}."
     yield ""
 

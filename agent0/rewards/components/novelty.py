@@ -12,8 +12,8 @@ def novelty(facts: Facts) -> float | None:
 @reward("skill_novelty", role="teacher", weight=0.0, reads=("novelty", "skill", "skill_seen"))
 def skill_novelty(facts: Facts) -> float | None:
     """Half the question's novelty, half the rarity of the skill that solved it: ``1 / (1 + n)`` for a solution whose
-    signature (``agent0.rewards.skill_signature``) n tasks of earlier iterations had. A question in new words about an old skill is
-    worth half. None where nobody solved it, or novelty was not measured."""
+    signature (``agent0.rewards.skill_signature``) n tasks of earlier iterations had. A question in new words about an
+    old skill is worth half. None where nobody solved it, or novelty was not measured."""
     if facts["novelty"] is None or facts["skill_seen"] is None or not facts["skill"]:
         return None
     rarity = 1 / (1 + facts["skill_seen"])
@@ -22,5 +22,6 @@ def skill_novelty(facts: Facts) -> float | None:
 
 @reward("repetition", role="teacher", weight=0.0, reads=("cluster_share",))
 def repetition(facts: Facts) -> float | None:
-    """Minus the share of the batch in this question's cluster (``agent0.rewards.batch_similarity``); None without a question."""
+    """Minus the share of the batch in this question's cluster (``agent0.rewards.batch_similarity``); None without a
+    question."""
     return None if facts["cluster_share"] is None else -float(facts["cluster_share"])

@@ -62,8 +62,8 @@ def allocate(state: RunState) -> list[Slot]:
     in proportion to their estimated frontier value (untried arms count as promising). ``curriculum.long`` of the slots
     ask for long tasks, where their domain has any.
 
-    Three guard rails (``agent0.tasks.curriculum.constraints``) keep it broad where settings ask for them: arms not asked for lately come
-    first, no family exceeds its share, and the chances of arms keep an entropy.
+    Three guard rails (``agent0.tasks.curriculum.constraints``) keep it broad where settings ask for them: arms not
+    asked for lately come first, no family exceeds its share, and the chances of arms keep an entropy.
     """
     rng = random.Random(stream(state.config.seed, "curriculum", state.iteration))
     short, long = _by_domain(slots(state)), _by_domain(slots(state, long=True))

@@ -55,8 +55,8 @@ class Family:
     the bootstrap of the built-in model uses it. All are pure, total on what ``parse`` accepts, and bounded.
 
     A long family has ``steps(params)``, its subgoals in order, the last of which is answered by ``solve(params)``; and
-    ``script(params)``, the turns that a perfect student writes, tool calls spelled as ``agent0.rollout.parsing.format_call``
-    does. Only the scripted model reads a script.
+    ``script(params)``, the turns that a perfect student writes, tool calls spelled as
+    ``agent0.rollout.parsing.format_call`` does. Only the scripted model reads a script.
 
     A checked family has ``check(params, answer)`` in place of a key: checking is easy, finding is hard, and many
     answers are right. It gives "" where ``answer`` is right, else shortly why not, the first wrong step and never a way
@@ -71,8 +71,8 @@ class Family:
     numbers larger than any that ``sample`` draws at that level.
 
     ``operands(params)`` is what a task shares with those that ask for something else of the same material (other
-    targets of the same numbers): all of them are on one side of the split (``agent0.tasks.splits.split_key``). ``retrace``
-    keeps it.
+    targets of the same numbers): all of them are on one side of the split (``agent0.tasks.splits.split_key``).
+    ``retrace`` keeps it.
     """
 
     name: str

@@ -2,7 +2,8 @@
 (arXiv 2511.16043, section 3.3). The paper leaves the slopes open: 0.3, 0.8 and 0.6 are those of the released recipe;
 its ``max_epsilon_bonus`` is 0.1, where ``clip_bonus`` is 0.16 unless it is set.
 
-Deviation, length and KL are GRPO's (``agent0.training.objectives.grpo``): the population's, by tokens of a step, k3 against
+Deviation, length and KL are GRPO's (``agent0.training.objectives.grpo``): the population's, by tokens of a step, k3
+against
 the parent. Neither TRL nor verl has ADPO; the released recipe builds on verl's GRPO, with the sample's deviation.
 """
 
