@@ -4,9 +4,11 @@ signals and search.
 Balanced braces, escaped ones aside; ``\fbox{...}`` and ``\boxed {...}`` are boxes too. Time is linear in the text.
 """
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 COMMANDS = "boxed|fbox"
 """LaTeX commands that make a box."""
@@ -65,3 +67,17 @@ def plain_boxes(text: str) -> Iterator[str]:
         inside = text[box.inside : box.end]
         if box.closed and text[box.start : box.inside] == CANONICAL and not set(inside) & set("{}"):
             yield inside
+
+
+LONGEST_ANSWER = 1_000
+
+
+OPEN, CLOSE = "<tool_call>", "</tool_call>"
+
+
+def format_call(name: str, arguments: Mapping[str, Any]) -> str:
+    """The canonical spelling of a call (that of Qwen2.5's chat template); ``parse_turn`` reads it back unchanged."""
+    body = json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
+    if "tool_call>" in body:
+        body = body.replace("<", "\\u003c")
+    return f"{OPEN}\n{body}\n{CLOSE}"

@@ -31,7 +31,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from agent0.assembly.runtime.app import code_rev
+from agent0.assembly.runtime.stamping import code_rev
 from agent0.errors import Agent0Error
 from benchmarks.crash_page import PAGE, Line, done_again, made, page, table, with_shipped, wrong
 from events.base import Recorded

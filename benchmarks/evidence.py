@@ -20,10 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.log.export import export
 from agent0.assembly.log.integrity import look, sealer, verify
 from agent0.assembly.log.restore import bring
-from agent0.assembly.runtime.app import open_log
 from agent0.config.loading import load
 from agent0.provenance.hash_chain import Chain
 from agent0.settings import Settings

@@ -33,10 +33,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.forks import state_at
 from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.replay.tables_at import Build, build
-from agent0.assembly.runtime.app import open_log
 from agent0.config.loading import load
 from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import evolve

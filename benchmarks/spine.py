@@ -26,7 +26,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from agent0.assembly.runtime.app import World, now, open_world, run_handlers, started
+from agent0.assembly.runtime.app import App, open_app, run_handlers, started
+from agent0.assembly.runtime.stamping import now
 from agent0.config.loading import load
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import Settings
@@ -72,7 +73,7 @@ class Meter:
 class Direct:
     """The same handlers without a log. What was told so far is their history."""
 
-    def __init__(self, world: World, meter: Meter) -> None:
+    def __init__(self, world: App, meter: Meter) -> None:
         self._played, self._meter = Played(), meter
         self._handlers = world.handlers
         self._ports = {**world.ports, "history": self._played}
@@ -102,7 +103,7 @@ class Direct:
             self._tell(record(event, run=cause.run, time=now(), **ids), group)
 
 
-async def through_log(world: World, meter: Meter, begin: Recorded) -> list[Recorded]:
+async def through_log(world: App, meter: Meter, begin: Recorded) -> list[Recorded]:
     """The run as its reader saw it."""
     await world.log.append([begin])
     told = []
@@ -115,7 +116,7 @@ async def through_log(world: World, meter: Meter, begin: Recorded) -> list[Recor
 
 
 @asynccontextmanager
-async def bus(world: World) -> AsyncIterator[World]:
+async def bus(world: App) -> AsyncIterator[App]:
     """``world`` with its handlers at work."""
     working = asyncio.create_task(run_handlers(world))
     try:
@@ -125,7 +126,7 @@ async def bus(world: World) -> AsyncIterator[World]:
         await asyncio.gather(working, return_exceptions=True)
 
 
-async def cost(side: str, world: World, begin: Recorded) -> Cost:
+async def cost(side: str, world: App, begin: Recorded) -> Cost:
     """One run; the bus starts before it and stops after it."""
     fresh, meter = replace(world, ports={**world.ports, "tool_cache": ToolCache()}), Meter()
     if side == "direct":
@@ -163,7 +164,7 @@ def cpu_seconds() -> float:
 async def measure(settings: Settings, warm: Settings, pairs: int) -> list[Cost]:
     """Costs in the order in which they were measured."""
     costs = []
-    async with open_world(settings) as world:
+    async with open_app(settings) as world:
         for side in ("log", "direct"):
             await cost(side, world, started(warm, f"warm {side}"))
         for pair in range(pairs):

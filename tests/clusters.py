@@ -18,7 +18,7 @@ from typing import Any
 from nats.aio.client import Client
 from nats.errors import Error
 
-from agent0.assembly.runtime.app import provision
+from agent0.assembly.log.access import provision
 from agent0.config.loading import load
 from agent0.errors import DependencyError
 from agent0.settings import Settings

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from agent0.assembly.runtime.app import open_log
+from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.read_models import live_path
 from agent0.errors import NotFoundError, OperationError
 from events.base import Event, Recorded

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent0.assembly.runtime.app import open_log
+from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
 from agent0.ports import GenerateRequest, Generation
 from agent0.run.lifecycle import RunState

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agent0.assembly.runtime.app import known_handlers, open_log
+from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.plugins import known_handlers
 from agent0.config.loading import load
 from agent0.errors import Kind
 from events.base import Recorded

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent0.assembly.evaluation.benchmark_run import Plan, Progress, run_benchmarks
-from agent0.assembly.runtime.app import open_log
+from agent0.assembly.log.access import open_log
 from agent0.cli.evaluation.bench import _Told, paired
 from agent0.config.loading import load
 from agent0.errors import OperationError

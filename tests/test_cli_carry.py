@@ -15,15 +15,27 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from agent0.assembly.runtime.app import World, open_log, open_world, run_handlers
+from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime import execution
+from agent0.assembly.runtime.app import App, open_app, run_handlers
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up
-from agent0.cli.runs import run as run_commands
 from agent0.config.loading import load
+from infra.log.event_log import Log
 from projections import Projector
 from tests.patience import PATIENCE_S
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
+
+
+class Silent:
+    """Sees nothing."""
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        pass
+
+    async def follow(self, log: Log, run: str) -> Progress:
+        raise AssertionError("nothing is followed here")
 
 
 @pytest.fixture
@@ -42,7 +54,7 @@ async def test_a_stop_while_starting_is_obeyed(tmp_path, monkeypatch):
         await start(self)
 
     monkeypatch.setattr(Bus, "start", announced)
-    async with open_world(load("scripted", {"home": str(tmp_path)}, {}), ["advance_run", "raise_alarm"]) as world:
+    async with open_app(load("scripted", {"home": str(tmp_path)}, {}), ["advance_run", "raise_alarm"]) as world:
         for turns in (0, 1, 2, 5, 20):
             work = asyncio.create_task(run_handlers(world))
             await begun.wait()
@@ -68,20 +80,20 @@ async def test_a_run_that_is_over_before_its_projector_has_begun_is_left(begun, 
             answer.add_done_callback(lambda _: over.set())
         return await asyncio.wait_for(answer, 60)  # as the client itself waits
 
-    async def idle(_: World) -> None:
+    async def idle(_: App) -> None:
         await asyncio.Event().wait()
 
-    async def until_over(*_: object, **__: object) -> Progress:
-        await over.wait()
-        return Progress()
+    class Waiting(Silent):
+        async def follow(self, log: Log, run: str) -> Progress:
+            await over.wait()
+            return Progress()
 
     async def begins(self: Projector, read: Any) -> int:
         following.set()
         over.set()  # everything was asked before
         return await project(self, read)
 
-    monkeypatch.setattr("agent0.assembly.runtime.app.run_handlers", idle)
-    monkeypatch.setattr("agent0.cli.runs.live.follow", until_over)
+    monkeypatch.setattr("agent0.assembly.runtime.execution.run_handlers", idle)
     monkeypatch.setattr(Projector, "follow", begins)
     async with open_log(held) as log:
         await catch_up(held, log)  # so that there is a position to be looked at
@@ -89,7 +101,7 @@ async def test_a_run_that_is_over_before_its_projector_has_begun_is_left(begun, 
         while not following.is_set():
             at, asked = at + 1, count(1)
             over.clear()
-            work = asyncio.create_task(run_commands._carried(held, World(held, log, None, {}, {}), run, True))  # type: ignore[arg-type]
+            work = asyncio.create_task(execution._execute(held, App(held, log, None, {}, {}), run, Waiting()))  # type: ignore[arg-type]
             done, _ = await asyncio.wait([work], timeout=PATIENCE_S)
             assert done, f"it goes on though it was to end at its request {at}"
     assert at > 5
@@ -222,7 +234,7 @@ def test_a_run_is_left_alone_while_others_may_carry_it(begun):
             open_log(load("scripted", {"home": str(home)}, {})) as log,
             open_log(load("scripted", {"home": str(home)}, {})) as other,
         ):
-            await run_commands._pause_others(load("scripted", {"home": str(home)}, {}), log, "mine")
+            await execution.pause_abandoned(load("scripted", {"home": str(home)}, {}), log, "mine", Silent())
             return [r.type async for r in other.read(ghost)]
 
     call("run", "list", home=home)
@@ -245,7 +257,7 @@ def test_a_run_whose_process_fails_is_paused(tmp_path, monkeypatch):
     async def broken(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("agent0.assembly.runtime.read_models.run_projector", broken)
+    monkeypatch.setattr("agent0.assembly.runtime.execution.run_projector", broken)
     told = call("run", "start", *SMALL, home=tmp_path)
     assert told.code == 5
     assert told.err.index("profile scripted") < told.err.index("agent0 run resume ")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.runtime.app import open_log, recorded
+from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.progress import Progress, frontier
+from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load
 from events.alarms import AlarmRaised, AlarmResolved, ReactionFailed
 from events.base import Event

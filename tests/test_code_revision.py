@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.runtime.app import code_rev
+from agent0.assembly.runtime.stamping import code_rev
 
 ROOT = Path(__file__).parents[1]
 

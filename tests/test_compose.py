@@ -16,7 +16,8 @@ from nats.errors import Error
 from pydantic import BaseModel, ConfigDict, Field
 from typer.testing import CliRunner
 
-from agent0.assembly.runtime.app import check_log, known_handlers, open_log, provision
+from agent0.assembly.log.access import check_log, open_log, provision
+from agent0.assembly.runtime.plugins import known_handlers
 from agent0.cli import build
 from agent0.config.loading import load
 from agent0.settings import Settings

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.chat_format import format_call
 from agent0.ports import Generation
 from agent0.rollout.attempt import Called, Solved
 from agent0.rollout.confidence.signals import MEANING, SEVERAL, beside, signals
 from agent0.rollout.confidence.token_spans import answer_span, own, within
-from agent0.rollout.parsing import format_call, parse_turn
+from agent0.rollout.parsing import parse_turn
 from events.values import ToolCall, ToolResult, ToolState, Usage
 
 CALL = format_call("python", {"code": 'print("a", 2)'})

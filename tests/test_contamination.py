@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent0.assembly.runtime.app import open_port
+from agent0.assembly.runtime.port_openers import open_port
 from agent0.errors import ConfigError
 from agent0.run.lifecycle import evolve
 from agent0.settings import CurriculumConfig, Settings

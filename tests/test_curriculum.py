@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import agent0.tasks.families as room
-from agent0.assembly.runtime.app import check_names
+from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError
 from agent0.run.lifecycle import evolve
 from agent0.settings import RunConfig

@@ -51,7 +51,7 @@ async def test_a_made_log_is_checked_for_drift_and_rights(tmp_path):
     fresh = await look(held(tmp_path), *CHEAP)
     assert fresh["log streams"].state == "warn"
     assert "agent0 log init" in fresh["log streams"].fix
-    from agent0.assembly.runtime.app import provision
+    from agent0.assembly.log.access import provision
 
     await provision(held(tmp_path))
     made = await look(held(tmp_path), *CHEAP)
@@ -63,7 +63,7 @@ async def test_a_made_log_is_checked_for_drift_and_rights(tmp_path):
 
 
 async def test_rights_that_would_allow_deletion_are_found(tmp_path, monkeypatch):
-    from agent0.assembly.runtime.app import provision
+    from agent0.assembly.log.access import provision
     from infra.log.nats_server import Server
 
     await provision(held(tmp_path))
@@ -82,8 +82,9 @@ async def test_credentials_open_to_others_are_found(tmp_path):
 
 
 def test_tables_that_are_damaged_or_stopped_are_found(tmp_path):
-    from agent0.assembly.runtime.app import open_log, recorded
+    from agent0.assembly.log.access import open_log
     from agent0.assembly.runtime.read_models import catch_up, live_path
+    from agent0.assembly.runtime.stamping import recorded
 
     settings = held(tmp_path)
 

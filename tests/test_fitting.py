@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.runtime.app import open_log
+from agent0.assembly.log.access import open_log
 from agent0.config.loading import config_of, load
 from events.base import Event, record
 from events.checkpoints import CheckpointPromoted, CheckpointTrained, TrainingRequested

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly.runtime.app import check_names
+from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError
 from agent0.rollout.teacher import read_proposal
 from agent0.tasks.families import Family, asked, families, fault, gym

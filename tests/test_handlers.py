@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import handlers as room
-from agent0.assembly.runtime.app import check_names, known_handlers
+from agent0.assembly.runtime.plugins import known_handlers
+from agent0.assembly.validate.run_config import check_names
 from agent0.errors import OperationError
 from agent0.ports import Trained, TrainJob
 from agent0.run.lifecycle import RunState, evolve

@@ -7,7 +7,7 @@ from pathlib import Path
 import nats
 import pytest
 
-from agent0.assembly.runtime.app import open_log
+from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
 from agent0.settings import NatsSettings
 from infra.log.nats_server import open_server
@@ -110,7 +110,7 @@ def test_an_archive_holds_tombstones_for_what_was_set_aside(aside: Path, tmp_pat
 
 async def test_who_says_that_an_event_was_set_aside_hides_nothing(finished: Path) -> None:
     """Only what cannot be read is replaced, and only where the digest is that of what is stored."""
-    from agent0.assembly.runtime.app import recorded
+    from agent0.assembly.runtime.stamping import recorded
     from events.alarms import LOG, MessageExcluded
     from events.base import sha256
 

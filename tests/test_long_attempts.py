@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.chat_format import format_call
 from agent0.errors import DependencyError, NotFoundError, TransientError
 from agent0.ports import Artifacts, GenerateRequest, Generation, SandboxCall, SandboxResult
 from agent0.rollout.attempt import Progress, generations
 from agent0.rollout.attempt_events import told
-from agent0.rollout.parsing import format_call
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, begin, solve, step
 from agent0.rollout.workspace_store import Scratch

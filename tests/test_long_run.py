@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.runtime.app import open_log, recorded
+from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load as load_settings
 from agent0.rollout.claim_check import get_progress
 from agent0.tools.snapshots import load

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly.runtime.app import check_names
+from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.settings import RecipeConfig

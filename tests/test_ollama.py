@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
+from agent0.chat_format import format_call
 from agent0.errors import AuthError, DependencyError, OperationError, TransientError
 from agent0.ports import GenerateRequest, Model
-from agent0.rollout.parsing import format_call, parse_turn
+from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.settings import ActorConfig, StudentConfig

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from agent0.ports import GenerateRequest, Generation
 from agent0.rollout.attempt import Called, Progress, Written
 from agent0.rollout.attempt_events import told
+from agent0.rollout.tool_patterns import repeated
 from agent0.run.lifecycle import evolve
 from agent0.settings import JudgeConfig, RunConfig, VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.panel import NEEDED, Case, Evidence, case_of, checks, combined, disputed, votes_on
-from agent0.verification.panel.computation import repeated
 from agent0.verification.panel.opinion import asking, read_verdict
 from agent0.verification.panel.wording import rules_of
 from agent0.verification.verdicts import verdicts

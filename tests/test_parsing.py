@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.rollout.parsing import LONGEST, MOST_CALLS, format_call, parse_turn
+from agent0.chat_format import format_call
+from agent0.rollout.parsing import LONGEST, MOST_CALLS, parse_turn
 from events.tasks import TaskAttempted, ToolCalled
 from events.values import ToolResult, ToolState
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.forks import state_at
-from agent0.assembly.runtime.app import open_log
 from agent0.config.loading import load
 from events.base import Recorded
 from tests.terminal import agent0 as call

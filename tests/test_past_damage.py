@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.log.integrity import verify
 from agent0.assembly.replay.rescore import Rescore, rescore_run
-from agent0.assembly.runtime.app import open_log
 from agent0.assembly.runtime.read_models import catch_up
 from agent0.provenance.redaction import tombstone
 from agent0.settings import Settings

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.models.protocol import examine
-from agent0.assembly.runtime.app import open_log, recorded
+from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load
 from agent0.errors import LogError
 from agent0.evaluation.protocol import Exam

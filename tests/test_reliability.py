@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.runtime.app import code_rev
+from agent0.assembly.runtime.stamping import code_rev
 from benchmarks.crash import State, _tried
 from benchmarks.crash_page import PAGE, Line, done_again, page, wrong
 from events.base import Recorded

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.runtime.app import open_log
+from agent0.assembly.log.access import open_log
 from agent0.cli.tasks.task import _verdicts
 from agent0.config.loading import load
 from agent0.errors import Agent0Error

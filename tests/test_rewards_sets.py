@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.assembly.runtime.app import check_names
 from agent0.assembly.validate.rewards import check_rewards
+from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load, profiles
 from agent0.errors import ConfigError
 from agent0.rewards import rewards

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.runtime.app import open_log, recorded, started
+from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.app import started
+from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.tooling.workspaces import read, write
 from agent0.cli.tools import usage
 from agent0.config.loading import load

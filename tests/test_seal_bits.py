@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from pathlib import Path
 
-from agent0.assembly.runtime.app import open_log
+from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
 from agent0.errors import LogError
 from agent0.provenance.hash_chain import Seal, seal_of

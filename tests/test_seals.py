@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from agent0.assembly.log.access import open_log, provision
 from agent0.assembly.log.integrity import look, sealer, topology, verify
-from agent0.assembly.runtime.app import open_log, provision
 from agent0.assembly.runtime.read_models import catch_up, live_path
 from agent0.config.loading import load
 from agent0.errors import LogError

@@ -12,7 +12,7 @@ import torch
 import typer
 
 from agent0 import cli
-from agent0.assembly.runtime.app import open_log
+from agent0.assembly.log.access import open_log
 from agent0.cli.models import model
 from agent0.config.loading import config_of, load
 from agent0.ports import Sampling

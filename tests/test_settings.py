@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from agent0.addresses import bare_url
-from agent0.assembly.runtime.app import check_names
+from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import (
     DEFAULT_PROFILE,
     config_of,

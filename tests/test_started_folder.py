@@ -1,6 +1,6 @@
 """An attempt that begins with files: tools see them, and going back to the start keeps them."""
 
-from agent0.rollout.parsing import format_call
+from agent0.chat_format import format_call
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.settings import StudentConfig

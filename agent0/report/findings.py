@@ -9,8 +9,8 @@ from typing import Any
 
 from agent0.evaluation.failure_modes import Outcome, counted, error_class, failure_modes
 from agent0.ports import Artifacts
+from agent0.report.columns import WITHIN
 from agent0.report.eval_items import held_items, outcome_of
-from agent0.report.overview import WITHIN
 from agent0.rollout.solution_diversity import signature, variety
 from agent0.rollout.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
 from agent0.stats.claims import Claim, Scored, claims, step_by_step

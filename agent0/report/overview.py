@@ -3,8 +3,8 @@
 import sqlite3
 from typing import Any
 
-WITHIN = ("checked", "checkable", "solved_at_once", "solved_within", "lower95_within", "upper95_within")
-"""What stands beside accuracy where answers could be checked."""
+from agent0.report.columns import WITHIN
+
 LATENCY_S = 5.0
 TOOL_USE = 0.8
 PATTERNS = 100.0

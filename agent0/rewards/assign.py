@@ -8,10 +8,9 @@ from typing import Any
 from agent0.rewards import read_by, receipt, registered, waits
 from agent0.rewards.features import CLUSTERS, Deed, gather, questions_of
 from agent0.rollout.confidence.signals import agreement, token_confidence
-from agent0.run.lifecycle import RunState
 from agent0.settings import RewardConfig
 from agent0.state.reward_history import Ledger, Moments
-from agent0.state.run_state import AttemptState, TaskState
+from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.human_review import counts
 from events.alarms import ReactionDropped
 from events.base import Event

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.chat_format import boxed
+from agent0.chat_format import CLOSE, LONGEST_ANSWER, OPEN, boxed
 from events.values import ToolCall
 
 LONGEST = 32_768
@@ -20,12 +20,10 @@ LONGEST = 32_768
 MOST_CALLS = 16
 """Calls read of one turn."""
 
-LONGEST_ANSWER = 1_000
 
 DEEPEST = 32
 """Nesting of a call's arguments."""
 
-OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
 _name = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _fence = re.compile(r"```(?:json|tool_call)?[ \t]*\n")
@@ -41,14 +39,6 @@ class ParsedTurn:
     calls: tuple[ToolCall, ...] = ()
     answer: str | None = None
     errors: tuple[str, ...] = ()
-
-
-def format_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """The canonical spelling of a call (that of Qwen2.5's chat template); ``parse_turn`` reads it back unchanged."""
-    body = json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
-    if "tool_call>" in body:
-        body = body.replace("<", "\\u003c")
-    return f"{OPEN}\n{body}\n{CLOSE}"
 
 
 def parse_turn(text: str, text_argument: Mapping[str, str] | None = None) -> ParsedTurn:

@@ -1,5 +1,6 @@
 """How tools are used: which, in which order, and how attempts with them fare beside attempts without."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from agent0.stats.intervals import wilson
+from events.values import Turn
 
 START, ANSWER = "(start)", "(answer)"
 UNREAD = "(unread)"
@@ -104,3 +106,13 @@ def with_and_without(traces: Iterable[Trace]) -> list[dict[str, Any]]:
 
 def _share(rights: Sequence[bool]) -> float | None:
     return sum(rights) / len(rights) if rights else None
+
+
+def repeated(answer: str, transcript: Sequence[Turn]) -> bool:
+    """Whether the student wrote ``answer`` before any tool printed it; true, too, where that cannot be told."""
+    spoken = re.compile(rf"(?<![\w.]){re.escape(answer.strip())}(?![\w.]*\w)")
+    last = max((n for n, turn in enumerate(transcript) if turn.role == "user"), default=-1)
+    for turn in transcript[last + 1 :]:
+        if spoken.search(turn.content):
+            return turn.role != "tool"
+    return True

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agent0.rewards import waits
+from agent0.rollout.tool_patterns import repeated
 from agent0.run.requests import wanted_ids
 from agent0.state.replace import changed
 from agent0.state.reward_history import entered
@@ -20,7 +21,6 @@ from agent0.state.run_state import (
 )
 from agent0.verification.human_review import awaits_person
 from agent0.verification.panel import disputed
-from agent0.verification.panel.computation import repeated
 from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event
 from events.values import ToolState

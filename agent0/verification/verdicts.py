@@ -1,9 +1,8 @@
 """What is decided about attempts: pure, so that verdicts can be decided again, by other rules, from what happened."""
 
 from agent0.ports import Sandbox
-from agent0.run.lifecycle import RunState
 from agent0.settings import VerificationConfig
-from agent0.state.run_state import AttemptState, TaskState
+from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.panel import Evidence, Opinion
 from agent0.verification.verifiers import Verdict, credit_of, graded, verifier_for
 from events.alarms import ReactionDropped

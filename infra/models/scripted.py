@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Literal
 
+from agent0.chat_format import OPEN, format_call
 from agent0.errors import ConfigError, OperationError
 from agent0.ports import Artifacts, GenerateRequest, Generation, Sample, Trained, TrainJob
-from agent0.rollout.parsing import OPEN, format_call, parse_turn
+from agent0.rollout.parsing import parse_turn
 from agent0.rollout.student import plain_output
 from agent0.settings import ActorConfig
 from agent0.tasks.families import Family, Params, families

@@ -5,9 +5,9 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import sealer, verify
-from agent0.assembly.runtime.app import open_log
 from agent0.assembly.runtime.read_models import catch_up, live_path
 from agent0.config.loading import load
 from agent0.settings import Settings

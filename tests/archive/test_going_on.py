@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_check import collect
 from agent0.assembly.log.artifact_check import verify as verify_artifacts
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import verify
 from agent0.assembly.log.restore import bring
-from agent0.assembly.log.rollover import archive, finish
+from agent0.assembly.log.rollover import archive
+from agent0.assembly.log.rollover_recovery import finish
 from agent0.assembly.runtime import doctor
-from agent0.assembly.runtime.app import open_log
 from agent0.assembly.runtime.read_models import catch_up, open_views
 from agent0.errors import NotFoundError, OperationError
 from agent0.provenance.artifact_refs import named, named_within

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.log.export import export
 from agent0.assembly.replay.rescore import Progress
 from agent0.assembly.replay.tables_at import Build, build, moment
-from agent0.assembly.runtime.app import open_log
 from agent0.errors import LogError, NotFoundError
 from agent0.settings import Settings
 from events.base import decode

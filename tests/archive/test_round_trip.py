@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_check import verify as verify_artifacts
 from agent0.assembly.log.export import export
 from agent0.assembly.log.integrity import verify
 from agent0.assembly.log.restore import bring
-from agent0.assembly.runtime.app import open_log
 from agent0.assembly.runtime.read_models import catch_up, refresh
 from agent0.errors import ConfigError, LogError, NotFoundError, OperationError
 from agent0.settings import Settings

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from agent0.chat_format import format_call
 from agent0.ports import GenerateRequest, Generation
-from agent0.rollout.parsing import format_call
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.settings import StudentConfig

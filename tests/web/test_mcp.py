@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from agent0.assembly.runtime.app import open_world
+from agent0.assembly.runtime.app import open_app
 from agent0.assembly.runtime.mcp_tools import inspect_mcp, mcp_tools
 from agent0.assembly.tooling.tool_calls import Asked, open_bench
 from agent0.config.loading import load
@@ -361,7 +361,7 @@ async def test_worlds_that_are_open_at_once_have_their_own_tools(sandbox: Bubble
 
 async def test_a_world_asks_its_servers_and_gives_its_handlers_what_they_offer(tmp_path: Path) -> None:
     given = Settings.model_validate({**plain().model_dump(include={"mcp"}), "home": str(tmp_path)})
-    async with open_world(given, ["attempt_task"]) as world:
+    async with open_app(given, ["attempt_task"]) as world:
         assert set(world.ports["tools"]) == {*tools(), NAME}
         ours = Workspace(world.ports["sandbox"], tools=world.ports["tools"])
         assert (await use(ours, NAME, text="x")).state is ToolState.OK

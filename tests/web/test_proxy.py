@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent0.assembly.runtime.app import open_port
+from agent0.assembly.runtime.port_openers import open_port
 from agent0.config.loading import load
 from agent0.ports import WebRequest
 from agent0.settings import WebSettings

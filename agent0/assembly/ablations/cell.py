@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from agent0.assembly.runtime.app import World, now, open_world, recorded, run_handlers, started
+from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.progress import OVER, Progress, told
 from agent0.assembly.runtime.read_models import catch_up
+from agent0.assembly.runtime.stamping import now, recorded
 from agent0.assembly.validate.sandbox_speed import fitted
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
@@ -110,7 +111,7 @@ async def carry_cell(folder: Path, tell: Tell) -> None:
 
 
 async def _run(held: Settings, plan: Plan, tell: Tell) -> Outcome:
-    async with open_world(held) as world:
+    async with open_app(held) as world:
         await _begin(world, plan.cell, tell)
         run = asyncio.create_task(run_handlers(world))
         follow = asyncio.create_task(_followed(world.log, plan.cell.run, tell))
@@ -157,7 +158,7 @@ def _locked(file: IO[bytes]) -> bool:
     return True
 
 
-async def _begin(world: World, cell: Cell, tell: Tell) -> None:
+async def _begin(world: App, cell: Cell, tell: Tell) -> None:
     """Its first event, where there is none; a run that was paused goes on."""
     last: Event | None = None
     async for one in world.log.read(cell.run, ("RunStarted", "RunPaused", "RunResumed")):

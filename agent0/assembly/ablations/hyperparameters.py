@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.rescore import run_config
 from agent0.assembly.replay.retrain import Retrain, retrain
-from agent0.assembly.runtime.app import check_names, open_log
+from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, leaves
 from agent0.errors import Agent0Error, OperationError
 from agent0.experiments.ablation_cells import stated

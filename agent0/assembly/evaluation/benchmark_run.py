@@ -12,8 +12,10 @@ from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.evaluation.benchmark_item import Bench, Plan, ask
+from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored
-from agent0.assembly.runtime.app import open_log, open_port, recorded
+from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, make_items, read_items
@@ -226,7 +228,7 @@ def _named(run: str, scored: ItemScored) -> Recorded:
 
 async def _finish(bench: Bench, began: BenchmarkStarted) -> dict[str, Any]:
     """Scores and the results file; stored once."""
-    from agent0.assembly.runtime.app import now
+    from agent0.assembly.runtime.stamping import now
 
     scores = [_paced(tally(items, bench.actor.price), bench) for items in grouped(bench.scored).values()]
     held = [r.event async for r in bench.log.read(bench.run, ["BenchmarkFinished"])]

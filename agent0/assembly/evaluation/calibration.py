@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.evaluation.benchmark_item import answered
 from agent0.assembly.evaluation.benchmark_run import taken_up
-from agent0.assembly.runtime.app import open_log, open_port, recorded
+from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, OperationError
 from agent0.evaluation.calibration_report import FITTING, SCORING, Found, event, judged
 from agent0.ports import Model, Sandbox, Web

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.log.integrity import seal_file
-from agent0.assembly.runtime.app import code_rev, now, open_log
+from agent0.assembly.runtime.stamping import code_rev, now
 from agent0.errors import LogError, NotFoundError
 from agent0.provenance.artifact_refs import may_name, named, named_within
 from agent0.provenance.hash_chain import Chain

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agent0.errors import Agent0Error, OperationError
+from agent0.errors import Agent0Error
 from agent0.provenance.hash_chain import Difference, Seal, digest_of
 from agent0.settings import Settings
 
@@ -101,30 +101,9 @@ async def _foreign(log: "Log", found: "Verified") -> list[Difference]:
     return out
 
 
-async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, Any]:
-    """Go on without the message at ``seq``, which is no event; what was noted of it.
-
-    Raises:
-        NotFoundError: there is none. OperationError: it can be read, or was set aside before.
-    """
-    from agent0.assembly.runtime.app import open_log, recorded
-    from events.alarms import LOG, MessageExcluded
-    from events.base import sha256
-    from infra.log.set_aside import unreadable
-
-    async with open_log(settings) as log:
-        body = await log.body(seq)
-        if not (why := unreadable(body)):
-            fix = "To leave an event out for good: agent0 events export PATH --redact TASK"
-            raise OperationError(f"Event {seq} is not set aside.", "It can be read, or was set aside before.", fix)
-        event = MessageExcluded(at=seq, sha256=sha256(body), reason=reason)
-        await log.append([recorded(LOG, event)])
-    return {"at": seq, "sha256": event.sha256, "bytes": len(body), "why": why, "reason": reason}
-
-
 def sealer(settings: Settings, log: "Log") -> "Sealer":
     """Seals ``log`` while a process works."""
-    from agent0.assembly.runtime.app import recorded
+    from agent0.assembly.runtime.stamping import recorded
     from events.alarms import LOG
     from infra.integrity.sealer import Sealer
 

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.log.export import told
 from agent0.assembly.log.integrity import seal_file
-from agent0.assembly.runtime.app import known_handlers, open_log
+from agent0.assembly.runtime.plugins import known_handlers
 from agent0.errors import DependencyError, LogError, OperationError
 from agent0.settings import Settings
 from events.base import sha256

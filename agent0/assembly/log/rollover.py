@@ -3,23 +3,19 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.log.export import Wanted, told, write
-from agent0.assembly.log.integrity import seal_file, sealer, topology, verify
+from agent0.assembly.log.integrity import seal_file, sealer, verify
 from agent0.assembly.log.restore import require_whole
-from agent0.assembly.runtime.app import known_handlers, open_log, recorded
+from agent0.assembly.log.rollover_recovery import MANIFEST, finish
 from agent0.assembly.runtime.read_models import catch_up, reading
 from agent0.errors import OperationError
 from agent0.settings import Settings
-from events.alarms import LOG, LogContinued
-from events.base import effect_id
-from events.values import Artifact
 
 if TYPE_CHECKING:
     from infra.integrity.archive import Manifest
     from infra.log.event_log import Log
-    from infra.log.nats_server import Server
 
-MANIFEST = "application/vnd.agent0.archive+json"
 OVER = ("finished", "cancelled")
 
 
@@ -75,33 +71,3 @@ async def _put_away(settings: Settings, log: "Log", path: Path) -> "Manifest":
     )
     seal_file(settings).note(noted)  # from here on the old stream may go
     return manifest
-
-
-async def finish(settings: Settings, server: "Server") -> None:
-    """Where a stream was archived and has no successor yet, make it. Harmless to repeat."""
-    from infra.integrity.seal_journal import Stream
-    from infra.log.event_log import Log, NoLogError
-    from infra.log.restore import renew
-    from infra.log.server_folder import provisioning
-
-    file = seal_file(settings)
-    async with provisioning(server.folder, "archive.lock"):
-        left = file.read().left
-        if left is None:
-            return
-        wanted = topology(settings, file.read())
-        fresh = type(wanted)(wanted.nats, wanted.handlers, left.before + 1)
-        try:
-            async with await Log.connect(server, "reader") as log:
-                renewed = (await log.info()).first_seq == left.before + 1
-        except NoLogError:
-            renewed = False
-        if not renewed:
-            await renew(server, fresh, known_handlers().values())
-        async with await Log.connect(server, "app") as log:
-            if await log.last_seq() <= left.before:
-                manifest = Artifact(sha256=left.manifest, size=left.size, media=MANIFEST)
-                begin = recorded(LOG, LogContinued(before=left.before, seal=left.digest, archive=manifest))
-                await log.append([begin.model_copy(update={"id": effect_id(left.manifest, "archive", left.before)})])
-            info = await log.info()
-            file.note(Stream(info.created, left.before + 1, left.digest, last=info.last_seq))

@@ -8,9 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.replay.forks import state_at
-from agent0.assembly.runtime.app import known_handlers, open_log, open_port, recorded
+from agent0.assembly.runtime.plugins import known_handlers
+from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
 from agent0.run.lifecycle import RunState
 from agent0.settings import Settings

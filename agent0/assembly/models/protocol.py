@@ -7,9 +7,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.models.ab_test import Player, player
 from agent0.assembly.models.lineage import check_stored
-from agent0.assembly.runtime.app import open_log, open_port, recorded
+from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.curriculum import check_levels
 from agent0.errors import ConfigError
 from agent0.evaluation.protocol import Exam, ExamSet, earlier, forms, forms_of

@@ -3,9 +3,10 @@
 import time
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.replay.forks import state_at
-from agent0.assembly.runtime.app import open_log, recorded
+from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.checkpoint_registry import check_promotion, kept, promotion, rollback
 from agent0.settings import Settings

@@ -7,8 +7,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.runtime.app import check_names, recorded
+from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.base_model import check_bases
+from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of, leaves
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.provenance.fork_history import ancestry, read_branch, read_whole
@@ -167,7 +168,7 @@ async def check_run(log: "Log", run: str) -> Checked:
     Raises:
         NotFoundError: no such run.
     """
-    from agent0.assembly.runtime.app import known_handlers
+    from agent0.assembly.runtime.plugins import known_handlers
 
     pure = {name: handler for name, handler in known_handlers().items() if not handler.ports}
     check = _Check(pure)

@@ -5,7 +5,8 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.runtime.app import open_log, open_port
+from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.port_openers import open_port
 from agent0.errors import NotFoundError
 from agent0.experiments.stored_verdicts import differences, stored
 from agent0.settings import Settings

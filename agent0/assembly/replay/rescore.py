@@ -7,8 +7,9 @@ from itertools import chain, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.runtime.app import open_log, recorded
+from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.read_models import sound_log
+from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import NotFoundError, OperationError
 from agent0.experiments.compare_runs import Side, side_of
 from agent0.experiments.receipt_diff import Receipt, Repaid, digest, experiment_id, start_of, summary, told_id

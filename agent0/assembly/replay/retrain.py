@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.forks import state_at
 from agent0.assembly.replay.rescore import (
     append_new,
@@ -16,8 +17,10 @@ from agent0.assembly.replay.rescore import (
     named,
     verdicts_of_source,
 )
-from agent0.assembly.runtime.app import check_names, known_handlers, open_log, open_port
+from agent0.assembly.runtime.plugins import known_handlers
+from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.validate.base_model import check_trained_on
+from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.experiments.receipt_diff import experiment_id, told_id

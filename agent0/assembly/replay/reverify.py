@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.rescore import (
     PART,
     Progress,
@@ -20,7 +21,9 @@ from agent0.assembly.replay.rescore import (
     numbers,
     run_config,
 )
-from agent0.assembly.runtime.app import check_names, known_handlers, open_log, open_port
+from agent0.assembly.runtime.plugins import known_handlers
+from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of
 from agent0.errors import Agent0Error, ConfigError
 from agent0.experiments.receipt_diff import digest, experiment_id, start_of, told_id

@@ -62,7 +62,7 @@ async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
         NotFoundError: no such server is configured.
         ConfigError, DependencyError: it cannot be asked.
     """
-    from agent0.assembly.runtime.app import open_port
+    from agent0.assembly.runtime.port_openers import open_port
     from infra.storage.artifacts import FileArtifacts
 
     servers = settings.mcp.servers

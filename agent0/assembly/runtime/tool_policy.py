@@ -1,6 +1,7 @@
 """Part of the rim: what persons changed about tools, read from the log and laid over a profile's settings."""
 
-from agent0.assembly.runtime.app import open_log, recorded
+from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.stamping import recorded
 from agent0.settings import PolicyConfig, Settings
 from agent0.tools.policy import FIELDS, resolve, verdict
 from events.policies import RUN, PolicyChanged, PolicyKind

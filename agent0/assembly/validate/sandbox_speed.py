@@ -1,6 +1,6 @@
 """Part of the rim: a run that begins where only a cold sandbox works is made smaller before anything is recorded."""
 
-from agent0.assembly.runtime.app import World
+from agent0.assembly.runtime.app import App
 from agent0.config.loading import config_of
 from agent0.experiments.smaller_run import difference, shrunk
 from agent0.settings import RunConfig
@@ -10,7 +10,7 @@ from events.runs import RunStarted
 _LACKING = "`agent0 sandbox check` says what a warm sandbox lacks."
 
 
-def fitted(world: World, begin: Recorded) -> tuple[Recorded, str]:
+def fitted(world: App, begin: Recorded) -> tuple[Recorded, str]:
     """``begin`` as this machine can carry it, and what a person is told about that (nothing where nothing changed)."""
     backend = getattr(world.ports.get("sandbox"), "backend", "")
     if not isinstance(begin.event, RunStarted) or not backend.endswith("-cold"):

@@ -105,7 +105,7 @@ def _tell(now: "Progress") -> None:
 
 async def _verified(held: "Settings", folder: Path) -> dict[str, Any]:
     """Summaries by file, of the pairs that are there."""
-    from agent0.assembly.runtime.app import open_port
+    from agent0.assembly.runtime.port_openers import open_port
     from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
     from infra.storage.artifacts import FileArtifacts
 
@@ -138,7 +138,7 @@ def _command(
 def _made(held: "Settings") -> dict[str, str]:
     from importlib.metadata import version
 
-    from agent0.assembly.runtime.app import now
+    from agent0.assembly.runtime.stamping import now
 
     student = held.run.student
     name = f"{student.provider} {student.model}".strip()

@@ -134,7 +134,7 @@ def set_aside(
     as_json: console.Json = False,
 ) -> None:
     """Go on without a message of the log that is no event. It stays stored; a tombstone is read in its place."""
-    from agent0.assembly.log.integrity import set_aside as note
+    from agent0.assembly.log.set_aside import set_aside as note
 
     held = console.settings()
     console.record(console.run_async(lambda: note(held, seq, reason)), as_json)

@@ -15,7 +15,7 @@ app = typer.Typer(help="The event log: make or check streams and consumers.")
 @app.command()
 def init(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Make streams and consumers, or apply changed limits. Doing it twice changes nothing."""
-    from agent0.assembly.runtime.app import provision
+    from agent0.assembly.log.access import provision
 
     held = console.settings(profile, pairs)
 
@@ -35,7 +35,8 @@ def check(profile: console.Profile = None, pairs: console.Set = None, as_json: c
 
 async def _info(held: "Settings") -> dict[str, object]:
     from agent0.addresses import bare_url
-    from agent0.assembly.runtime.app import check_log, known_handlers, open_log
+    from agent0.assembly.log.access import check_log, open_log
+    from agent0.assembly.runtime.plugins import known_handlers
 
     async with open_log(held, "reader") as log:
         await check_log(held, log, known_handlers().values())

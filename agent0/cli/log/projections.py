@@ -98,7 +98,7 @@ def lag(as_json: console.Json = False) -> None:
 @app.command()
 def run(profile: console.Profile = None, pairs: console.Set = None) -> None:
     """Keep the tables up to date until stopped; `agent0 run start` does so by itself."""
-    from agent0.assembly.runtime.app import open_log
+    from agent0.assembly.log.access import open_log
     from agent0.assembly.runtime.read_models import run_projector
 
     held = console.settings(profile, pairs)

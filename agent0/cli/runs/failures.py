@@ -85,7 +85,8 @@ def _open(failure: str) -> dict[str, Any]:
 
 
 def _settle(held: dict[str, Any], event: "Event", as_json: bool) -> None:
-    from agent0.assembly.runtime.app import open_log, recorded
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.runtime.stamping import recorded
 
     async def work() -> int:
         async with open_log(console.settings()) as log:

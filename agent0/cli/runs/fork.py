@@ -50,10 +50,10 @@ def fork(
 ) -> None:
     """Begin a run in the middle of another, under other settings. The past is shared, not copied; what was under way
     is asked for again."""
+    from agent0.assembly.log.access import open_log
     from agent0.assembly.replay.forks import fork as forked
     from agent0.assembly.replay.forks import pairs_of
-    from agent0.assembly.runtime.app import open_log
-    from agent0.cli.runs import run as runs
+    from agent0.cli.runs.foreground import follow_to_end
 
     held = console.settings()
     source, changes = _resolved(run), pairs_of(pairs)
@@ -70,7 +70,7 @@ def fork(
         console.record({"run": begin.run, "parent": source, "parent_seq": begin.event.parent_seq}, as_json)
         return
     news = f"Run {begin.run}: from {source} at event {begin.event.parent_seq}, data in {held.home}"
-    runs.carry(held, begin.run, begin, news, with_handlers=True, as_json=as_json)
+    follow_to_end(held, begin.run, begin, news, with_handlers=True, as_json=as_json)
 
 
 def diff(

@@ -12,7 +12,7 @@ app = typer.Typer(help="Reactions to events: list them, run some or all as a pro
 @app.command("list")
 def list_(as_json: console.Json = False) -> None:
     """Every handler with what it reacts to and what it needs."""
-    from agent0.assembly.runtime.app import known_handlers
+    from agent0.assembly.runtime.plugins import known_handlers
 
     rows = [
         {
@@ -36,13 +36,13 @@ def run(
     projector: Annotated[bool, typer.Option("--projector", help="Keep the tables up to date, too.")] = False,
 ) -> None:
     """React to events until stopped. Several processes share the work; SIGTERM finishes what is in hand."""
-    from agent0.assembly.runtime.app import open_world, run_handlers, until_cancelled
+    from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
     from agent0.assembly.runtime.read_models import run_projector
 
     held = console.settings(profile, pairs)
 
     async def work() -> None:
-        async with open_world(held, names or ()) as world:
+        async with open_app(held, names or ()) as world:
             console.say(f"Handlers {', '.join(world.handlers)} at work. Ctrl-C stops them.")
             extra = [run_projector(held, world.log)] if projector else []
             await until_cancelled(run_handlers(world), *extra)

@@ -72,7 +72,7 @@ async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) 
 
 
 async def _refresh(progress: Progress, display: Display, trainings: Path) -> None:
-    from agent0.assembly.runtime.app import now
+    from agent0.assembly.runtime.stamping import now
 
     said: set[str] = set()
     while True:

@@ -30,8 +30,8 @@ def show(
 @app.command()
 def validate(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Check settings and everything that they name (models, tools, domains, rewards, prompts)."""
-    from agent0.assembly.runtime.app import check_names
     from agent0.assembly.runtime.providers import check_models
+    from agent0.assembly.validate.run_config import check_names
     from agent0.config.loading import config_of
 
     held = console.settings(profile, pairs)

@@ -65,12 +65,13 @@ def _show(check: "Check") -> None:
 def _smoke() -> "Check":
     from agent0.assembly.runtime.app import started
     from agent0.assembly.runtime.doctor import Check
-    from agent0.cli.runs.run import carry_out
+    from agent0.assembly.runtime.execution import execute_run
+    from agent0.cli.runs.foreground import Terminal
     from agent0.config.loading import load
 
     with tempfile.TemporaryDirectory(prefix="agent0-doctor-") as folder:
         held = load("scripted", {**SMOKE, "run.evaluation.test": "12", "home": str(Path(folder)), "nats.url": ""})
         begin = started(held, "doctor")
-        progress = console.run_async(lambda: carry_out(held, begin.run, begin, quiet=True))
+        progress = console.run_async(lambda: execute_run(held, begin.run, begin, Terminal(held, quiet=True)))
         ended = progress.state.status if progress.state else "never started"
         return Check("smoke run", "ok" if ended == "finished" else "fail", f"{ended}, {progress.events} events")

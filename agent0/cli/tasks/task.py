@@ -133,7 +133,8 @@ def _verdicts(rows: list[dict[str, Any]], given: list[bool | None], reviewer: st
 
 
 def _record(run: str, events: "list[Event]") -> list[int]:
-    from agent0.assembly.runtime.app import open_log, recorded
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.runtime.stamping import recorded
 
     async def work() -> list[int]:
         async with open_log(console.settings()) as log:

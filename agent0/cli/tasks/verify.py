@@ -28,7 +28,7 @@ def pairs(
     held = console.settings()
 
     async def work() -> dict[str, Any]:
-        from agent0.assembly.runtime.app import open_port
+        from agent0.assembly.runtime.port_openers import open_port
         from infra.storage.artifacts import FileArtifacts
 
         sandbox = await open_port("verifier_sandbox", held, FileArtifacts(held.home))

@@ -145,7 +145,7 @@ def _signals() -> list[str]:
         "Of each token only the log-probability of what was chosen is kept, so there is no entropy of a distribution "
         "and no margin to the second best. A provider without log-probabilities has none of the first five; one that "
         "does not say where its tokens end has the first alone. Several signals together are a ridge logistic "
-        "regression over their log-odds (`agent0/stats/logistic.py`). Every calibrator is an event, `CalibratorFitted`, and "
-        "a row of the table `calibrators`.",
+        "regression over their log-odds (`agent0/stats/logistic.py`). Every calibrator is an event, "
+        "`CalibratorFitted`, and a row of the table `calibrators`.",
         "",
     ]

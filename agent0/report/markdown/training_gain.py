@@ -150,7 +150,8 @@ def _source(skill: Row, first: str) -> str:
         return "This is supervised training on synthetic search traces that a tool makes, seeded by the model's tries."
     return (
         "**Source of the supervision:** a tool (`Family.retrace`, `agent0.training.search_traces`) makes the search "
-        f"traces, seeded by the model's tries. Of what {first} learns, {100 * made['written']:.0f} % is as the student wrote it."
+        f"traces, seeded by the model's tries. Of what {first} learns, {100 * made['written']:.0f} % is as the student "
+        "wrote it."
     )
 
 
@@ -266,8 +267,9 @@ def _made(skill: Row) -> Iterator[str]:
         return
     yield "## What training examples are made of\n"
     yield (
-        "The source of the supervision is a tool, `agent0.training.search_traces` with `Family.retrace`: it carries out "
-        "each try without mistakes, decides what it solves, and lays the tries out. Of the characters that count in training, "
+        "The source of the supervision is a tool, `agent0.training.search_traces` with `Family.retrace`: it carries "
+        "out each try without mistakes, decides what it solves, and lays the tries out. Of the characters that count "
+        "in training, "
         "as shares over seeds: *written*: the step stands so in the try that the arm begins with (the student's; in "
         "random-tries a random derivation); *corrected*: the tool wrote the step otherwise; *placed*: boxes and `no` "
         "around the tries. *other_tasks*: share of the examples that are for a task which was not asked.\n"

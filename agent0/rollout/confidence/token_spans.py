@@ -9,8 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from agent0.chat_format import boxes
-from agent0.rollout.parsing import CLOSE, OPEN
+from agent0.chat_format import CLOSE, OPEN, boxes
 
 Span = tuple[int, int]
 """Characters from the first up to, not including, the second."""

@@ -56,7 +56,7 @@ class Family:
 
     A long family has ``steps(params)``, its subgoals in order, the last of which is answered by ``solve(params)``; and
     ``script(params)``, the turns that a perfect student writes, tool calls spelled as
-    ``agent0.rollout.parsing.format_call`` does. Only the scripted model reads a script.
+    ``agent0.chat_format.format_call`` does. Only the scripted model reads a script.
 
     A checked family has ``check(params, answer)`` in place of a key: checking is easy, finding is hard, and many
     answers are right. It gives "" where ``answer`` is right, else shortly why not, the first wrong step and never a way

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent0.rollout.parsing import format_call
+from agent0.chat_format import format_call
 from agent0.tasks.subgoals import split
 
 FEWEST, MOST = 3, 6

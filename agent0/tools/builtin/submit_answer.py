@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from agent0.rollout.parsing import LONGEST_ANSWER
+from agent0.chat_format import LONGEST_ANSWER
 from agent0.tools import VALUES, Example, tool
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState

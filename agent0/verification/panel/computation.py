@@ -3,12 +3,9 @@
 A tool that only repeats what it was given computes nothing: ``print(7)`` is no reason to believe in 7.
 """
 
-import re
 from collections import Counter
-from collections.abc import Sequence
 
 from agent0.verification.panel import Case, Said, check
-from events.values import Turn
 
 OTHERS = 2
 """Attempts whose tools must have computed another answer."""
@@ -33,13 +30,3 @@ def _said(group: int | None, made: bool | None, counts: "Counter[int | None]", u
     if others >= OTHERS and not counts[group] and group not in unknown:
         return False, f"the tools of {others} other attempts computed another answer"
     return None, "no tool computed it"
-
-
-def repeated(answer: str, transcript: Sequence[Turn]) -> bool:
-    """Whether the student wrote ``answer`` before any tool printed it; true, too, where that cannot be told."""
-    spoken = re.compile(rf"(?<![\w.]){re.escape(answer.strip())}(?![\w.]*\w)")
-    last = max((n for n, turn in enumerate(transcript) if turn.role == "user"), default=-1)
-    for turn in transcript[last + 1 :]:
-        if spoken.search(turn.content):
-            return turn.role != "tool"
-    return True

@@ -1,0 +1,82 @@
+"""Part of the rim: opens the log, looks whether it is what it was, and seals what was written."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from agent0.assembly.runtime.plugins import known_handlers
+from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from handlers import Handler
+    from infra.log.event_log import Log
+    from infra.log.nats_server import Role, Server
+
+
+@asynccontextmanager
+async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = False) -> AsyncIterator["Log"]:
+    """A connection to the log; its embedded server is found or started. ``make``: streams and durables that an embedded
+    log lacks are made (what exists is never changed). Who may write looks first whether the log is what it was, and
+    seals what it wrote: what is done must not be lost unnoticed.
+
+    Raises:
+        DependencyError, AuthError, LogError: no server, no right, no log, or a damaged one.
+    """
+    from agent0.assembly.log.integrity import look, seal, seal_file
+    from infra.log.event_log import Log, NoLogError
+    from infra.log.nats_server import open_server
+    from infra.log.streams import GoneError
+
+    server = await open_server(settings.home, settings.nats)
+    try:
+        if server.folder and seal_file(settings).read().left:
+            from agent0.assembly.log.rollover_recovery import finish
+
+            await finish(settings, server)
+        if make and not settings.nats.url:
+            await _provision(server, settings, change=False)
+        async with await Log.connect(server, role) as log:
+            if role == "app":
+                await look(settings, log)
+            log.archived = seal_file(settings).read().runs
+            try:
+                yield log
+            finally:
+                if log.wrote:
+                    await seal(settings, log)
+    except NoLogError as error:
+        if seal_file(settings).read().stream:
+            raise GoneError from error
+        raise
+    finally:
+        await server.stop()
+
+
+async def provision(settings: Settings) -> None:
+    """Make streams and durables, or apply changed limits to those there are.
+
+    Raises:
+        LogError: what exists differs in a field that must not change.
+    """
+    from infra.log.nats_server import open_server
+
+    server = await open_server(settings.home, settings.nats)
+    try:
+        await _provision(server, settings, change=True)
+    finally:
+        await server.stop()
+
+
+async def _provision(server: "Server", settings: Settings, *, change: bool) -> None:
+    from agent0.assembly.log.integrity import topology
+    from infra.log.streams import init
+
+    await init(server, topology(settings), known_handlers().values(), change=change)
+
+
+async def check_log(settings: Settings, log: "Log", handlers: Iterable["Handler"]) -> None:
+    """Raises LogError where stream or durables are not what these settings and handlers want."""
+    from agent0.assembly.log.integrity import topology
+    from infra.log.streams import check
+
+    await check(log.client, topology(settings), handlers)

@@ -1,0 +1,47 @@
+"""Part of the rim: makes the successor of a stream that was archived, also after a crash in between."""
+
+from typing import TYPE_CHECKING
+
+from agent0.assembly.log.integrity import seal_file, topology
+from agent0.assembly.runtime.plugins import known_handlers
+from agent0.assembly.runtime.stamping import recorded
+from agent0.settings import Settings
+from events.alarms import LOG, LogContinued
+from events.base import effect_id
+from events.values import Artifact
+
+if TYPE_CHECKING:
+    from infra.log.nats_server import Server
+
+
+MANIFEST = "application/vnd.agent0.archive+json"
+
+
+async def finish(settings: Settings, server: "Server") -> None:
+    """Where a stream was archived and has no successor yet, make it. Harmless to repeat."""
+    from infra.integrity.seal_journal import Stream
+    from infra.log.event_log import Log, NoLogError
+    from infra.log.restore import renew
+    from infra.log.server_folder import provisioning
+
+    file = seal_file(settings)
+    async with provisioning(server.folder, "archive.lock"):
+        left = file.read().left
+        if left is None:
+            return
+        wanted = topology(settings, file.read())
+        fresh = type(wanted)(wanted.nats, wanted.handlers, left.before + 1)
+        try:
+            async with await Log.connect(server, "reader") as log:
+                renewed = (await log.info()).first_seq == left.before + 1
+        except NoLogError:
+            renewed = False
+        if not renewed:
+            await renew(server, fresh, known_handlers().values())
+        async with await Log.connect(server, "app") as log:
+            if await log.last_seq() <= left.before:
+                manifest = Artifact(sha256=left.manifest, size=left.size, media=MANIFEST)
+                begin = recorded(LOG, LogContinued(before=left.before, seal=left.digest, archive=manifest))
+                await log.append([begin.model_copy(update={"id": effect_id(left.manifest, "archive", left.before)})])
+            info = await log.info()
+            file.note(Stream(info.created, left.before + 1, left.digest, last=info.last_seq))

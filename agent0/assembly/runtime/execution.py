@@ -1,0 +1,110 @@
+"""Part of the rim: executes a run to its end in this process, with all handlers and the projector."""
+
+import asyncio
+import contextlib
+from typing import Protocol
+
+from agent0.assembly.replay.forks import check_resumed
+from agent0.assembly.runtime.app import App, open_app, run_handlers
+from agent0.assembly.runtime.progress import Progress
+from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
+from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.validate.sandbox_speed import fitted
+from agent0.errors import Agent0Error
+from agent0.settings import Settings
+from events.base import Recorded
+from events.runs import RunPaused, RunStarted
+from infra.log.event_log import Log
+
+
+class Observer(Protocol):
+    """Who sees how an execution goes: a terminal, a page, a test."""
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Take one line for a person."""
+        ...
+
+    async def follow(self, log: Log, run: str) -> Progress:
+        """Read the events of ``run`` until it is over, and return what they came to."""
+        ...
+
+
+async def execute_run(
+    settings: Settings, run: str, begin: Recorded | None, observer: Observer, news: str = ""
+) -> Progress:
+    """Run all handlers and the projector in this process until ``run`` is over.
+
+    ``begin`` (a RunStarted, or a RunResumed) is appended first, once everything else is in order, and ``news`` is said.
+    On any failure, a cancellation included, the run is paused, so that nothing waits for a process that is gone.
+
+    Raises:
+        Agent0Error: what the handlers need is not there, or the log is damaged.
+    """
+    async with open_app(settings) as app:
+        if begin is None or not isinstance(begin.event, RunStarted):
+            await check_resumed(app.log, run)
+        await catch_up(settings, app.log)  # tables that cannot be kept must be found out before the run begins
+        await pause_abandoned(settings, app.log, run, observer)
+        try:
+            await append_begin(app.log, _fitted(app, begin, observer), observer, news)
+            progress = await _execute(settings, app, run, observer)
+        except BaseException as error:
+            await _pause(app.log, run, error, observer)
+            raise
+        await catch_up(settings, app.log)
+        return progress
+
+
+async def append_begin(log: Log, begin: Recorded | None, observer: Observer, news: str) -> None:
+    """Append ``begin``, stamped now since getting ready took its time, and say ``news``."""
+    if begin:
+        await log.append([begin.model_copy(update={"time": now()})])
+    if news:
+        observer.say(news)
+
+
+async def pause_abandoned(settings: Settings, log: Log, run: str, observer: Observer) -> None:
+    """Pause every other run that is running by the log while no process executes it: it would take its share of the
+    handlers here."""
+    from projections.runs import list_runs
+
+    with reading(settings) as db:
+        left = [str(row["run"]) for row in list_runs(db, 100_000) if row["status"] == "running" and row["run"] != run]
+    if left and await log.server.alone():
+        await log.append([recorded(one, RunPaused(reason="nobody carried it")) for one in left])
+        for one in left:
+            observer.say(f"Run {one} was left running and nobody carried it: paused. {onward(one)}", warning=True)
+
+
+def onward(run: str, verb: str = "resume") -> str:
+    """The command that goes on with ``run``."""
+    return f"Go on with: agent0 run {verb} {run}"
+
+
+def _fitted(app: App, begin: Recorded | None, observer: Observer) -> Recorded | None:
+    """``begin`` as this machine can execute it; what that changed is said."""
+    if begin:
+        begin, notice = fitted(app, begin)
+        if notice:
+            observer.say(notice, warning=True)
+    return begin
+
+
+async def _execute(settings: Settings, app: App, run: str, observer: Observer) -> Progress:
+    async with asyncio.TaskGroup() as group:
+        works = [group.create_task(run_handlers(app)), group.create_task(run_projector(settings, app.log))]
+        progress = await observer.follow(app.log, run)
+        for work in works:
+            work.cancel()
+    return progress
+
+
+async def _pause(log: Log, run: str, error: BaseException, observer: Observer) -> None:
+    """Pause the run: one that no process executes would take its share of the next one's handlers."""
+    by_hand = isinstance(error, asyncio.CancelledError)
+    paused = RunPaused(reason="stopped by hand" if by_hand else "its process failed")
+    with contextlib.suppress(Agent0Error):  # what went wrong before is what a person must hear
+        if [one.type async for one in log.read(run, ("RunStarted", "RunFinished", "RunCancelled"))] != ["RunStarted"]:
+            return
+        await log.append([recorded(run, paused)])
+    observer.say(f"{'Stopped' if by_hand else 'Failed'}; nothing is lost. {onward(run)}", warning=True)

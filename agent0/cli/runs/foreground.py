@@ -1,0 +1,118 @@
+"""Follow a run to its end from a terminal, and print what came of it."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from agent0.assembly.runtime.progress import Progress
+    from agent0.settings import Settings
+    from events.base import Recorded
+    from infra.log.event_log import Log
+
+
+STOPPING = "Stopping: finishing what is in hand (again: at once)."
+
+
+class Terminal:
+    """Shows a run on stderr; says nothing where the output is JSON."""
+
+    def __init__(self, held: "Settings", *, quiet: bool) -> None:
+        self._trainings, self._quiet = held.home / "training", quiet
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """A line on stderr."""
+        console.say(text, "yellow" if warning else "")
+
+    async def follow(self, log: "Log", run: str) -> "Progress":
+        """Show the run until it is over."""
+        from agent0.cli.runs.live import follow
+
+        return await follow(log, run, self._trainings, quiet=self._quiet)
+
+
+def follow_to_end(
+    held: "Settings", run: str, begin: "Recorded | None", news: str, *, with_handlers: bool, as_json: bool
+) -> None:
+    """Follow ``run`` to its end and print what came of it; ``with_handlers`` executes it in this process. ``news`` is
+    said once it has begun.
+
+    Raises:
+        OperationError: the run was cancelled.
+    """
+    from agent0.assembly.runtime.execution import execute_run, onward
+    from agent0.errors import OperationError
+
+    terminal = Terminal(held, quiet=as_json)
+    follow = execute_run if with_handlers else _watch
+    words = (STOPPING, f"Left at once; run {run} may still be running. {onward(run)}") if with_handlers else ()
+    progress = console.run_async(lambda: follow(held, run, begin, terminal, news), *words)
+    print_conclusion(held, run, as_json)
+    if progress.state and progress.state.status == "cancelled":
+        raise OperationError(f"Run {run} was cancelled.")
+
+
+async def _watch(held: "Settings", run: str, begin: "Recorded | None", terminal: Terminal, news: str) -> "Progress":
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.runtime.execution import append_begin, onward
+
+    async with open_log(held, make=bool(begin)) as log:
+        await append_begin(log, begin, terminal, news)
+        try:
+            return await terminal.follow(log, run)
+        except asyncio.CancelledError:
+            terminal.say(f"Stopped watching; nothing is lost. {onward(run, 'watch')}", warning=True)
+            raise
+
+
+def print_conclusion(held: "Settings", run: str, as_json: bool) -> None:
+    """Print what ``run`` came to, and the commands that show more."""
+    from agent0.report.overview import overview
+    from projections.attempts import list_attempts
+
+    with console.tables() as db:
+        found = overview(db, run)
+        curve, tried = _curve(held, db, run), list_attempts(db, run, limit=1)
+    if as_json:
+        console.data({**found, "curve": curve})
+        return
+    print_results(found)
+    if curve:
+        console.text(f"Learning curve: {curve}")
+    shown = [f"trajectory show {one['attempt']} {run}" for one in tried]
+    following = [f"run story {run}", f"task list {run}", *shown, "events grep wrong", f"report {run}"]
+    console.say("Next: " + "\n      ".join(f"agent0 {one}" for one in following))
+
+
+def _curve(held: "Settings", db: Any, run: str) -> str:
+    """The path of the learning-curve picture; empty where matplotlib is not installed."""
+    try:
+        from agent0.report.charts.learning_curve import draw_curve
+    except ImportError:
+        return ""
+    path = held.home / "reports" / f"{run}.png"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draw_curve(db, run, path)
+    return str(path)
+
+
+def print_results(found: dict[str, Any]) -> None:
+    """Print the tables of ``run show``: the run, its learning curve, the held-out test, targets, alarms, failures."""
+    from agent0.report.overview import curve_columns, failures_for_people, rows_for_people
+
+    names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
+    console.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")}, False)
+    if found["validation"]:
+        seen = curve_columns(found["validation"])
+        console.table(found["validation"], False, seen, title="\nLearning curve (iteration -1: untrained)")
+    if found["test"]:
+        console.table(rows_for_people(found), False, title="\nHeld-out test, scored for the first and the last only")
+    words = {True: "met", False: "missed", None: "not measured"}
+    rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
+    console.table(rows, False, title="\nTargets")
+    if found["alarms"]:
+        told = [f"{one['alarm']} ({one['severity']}): {one['message']}" for one in found["alarms"]]
+        console.text("\n".join(["\nAlarms that stand", *told]))
+    if found["failures"]:
+        console.text("\n".join(["\nReactions that were given up", *failures_for_people(found)]))
