@@ -14,7 +14,7 @@ Agent0Error
 
 from enum import Enum
 
-from agent0.addresses import bare_url
+from agent0.display_text import bare_url
 
 
 class Kind(Enum):

@@ -18,7 +18,8 @@ import torch
 from peft import get_peft_model
 
 from agent0.evaluation.serving_parity import probes
-from agent0.ports import Sample, Sampling
+from agent0.ports.models import Sampling
+from agent0.ports.training import Sample
 from benchmarks.measured_page import write
 from events.values import Trajectory, Turn
 from infra.engine.adapter import Adapter, lora_settings

@@ -82,7 +82,8 @@ def question(number: int) -> str:
 
 def measure_ours(work: Work) -> Cost:
     """Through the engine and the trainer that runs use, in this process."""
-    from agent0.ports import Sample, Sampling, TrainJob
+    from agent0.ports.models import Sampling
+    from agent0.ports.training import Sample, TrainJob
     from events.values import Trajectory, Turn
     from infra.engine.inference import Engine
     from infra.engine.requests import Wanted

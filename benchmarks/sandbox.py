@@ -29,7 +29,8 @@ from statistics import mean, median, quantiles
 from typing import Any
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
+from agent0.ports.storage import Artifacts
 from agent0.settings import SandboxSettings
 from agent0.tools.snapshots import load, save
 from events.values import ToolState

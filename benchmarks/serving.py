@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from agent0.evaluation.serving_parity import probes
-from agent0.ports import Sampling
+from agent0.ports.models import Sampling
 from benchmarks.measured_page import write
 from infra.engine.inference import Engine
 from infra.engine.requests import Wanted

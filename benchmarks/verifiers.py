@@ -29,7 +29,7 @@ from typing import Any
 from agent0.evaluation.benchmarks import Item, chosen, read_items
 from agent0.grading import extract
 from agent0.grading.math.symbolic import compared, decide, warm
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.settings import SandboxSettings
 from agent0.verification.programs import check
 from infra.sandbox import open_sandbox

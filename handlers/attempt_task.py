@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 
-from agent0.ports import Artifacts, Models, Sandbox, Web
+from agent0.ports.models import Models
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
+from agent0.ports.web import Web
 from agent0.rollout.attempt_events import conditions, told
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import begin, step
 from agent0.run.lifecycle import RunState
-from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
+from agent0.tools.definition import Tool
 from events.base import Event
 from events.tasks import AttemptRequested
 from handlers import on

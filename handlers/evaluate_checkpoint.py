@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agent0.evaluation.checkpoint_score import Item, score
-from agent0.ports import Artifacts, Models, Sandbox, Web
+from agent0.ports.models import Models
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
+from agent0.ports.web import Web
 from agent0.rollout.attempt import Solved
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
@@ -16,8 +19,8 @@ from agent0.run.lifecycle import RunState
 from agent0.tasks.curriculum.sampler import stream
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
-from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
+from agent0.tools.definition import Tool
 from agent0.verification.panel import Evidence
 from agent0.verification.verifiers import verifier_for
 from events.base import Event

@@ -30,7 +30,7 @@ class Reaction:
 
 
 class Played:
-    """What was told so far, in stream order. Plays ``agent0.ports.History``."""
+    """What was told so far, in stream order. Plays ``agent0.ports.storage.History``."""
 
     def __init__(self, past: Sequence[Recorded] = ()) -> None:
         self.told: list[Recorded] = [*past]

@@ -1,6 +1,7 @@
 """The teacher writes a task."""
 
-from agent0.ports import Artifacts, Models
+from agent0.ports.models import Models
+from agent0.ports.storage import Artifacts
 from agent0.rollout.claim_check import claim
 from agent0.rollout.prompts import prompt
 from agent0.rollout.teacher import propose

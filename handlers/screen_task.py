@@ -1,6 +1,7 @@
 """Lets through what is well-formed, not reserved for held-out sets, no item of a benchmark, and new."""
 
-from agent0.ports import Contamination, Embedder, Embedders, History
+from agent0.ports.models import Embedder, Embedders
+from agent0.ports.storage import Contamination, History
 from agent0.run.lifecycle import RunState
 from agent0.settings import CurriculumConfig
 from agent0.state.run_state import index_digest

@@ -1,6 +1,7 @@
 """Turns an iteration's rewarded trajectories into a new adapter."""
 
-from agent0.ports import Artifacts, History, Trainers
+from agent0.ports.storage import Artifacts, History
+from agent0.ports.training import Trainers
 from agent0.run.lifecycle import RunState
 from agent0.training.pipeline import make_checkpoint
 from events.base import Event

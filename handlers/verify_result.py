@@ -1,6 +1,7 @@
 """Decides whether an attempt is right, by computing where the task allows it."""
 
-from agent0.ports import Models, Sandbox
+from agent0.ports.models import Models
+from agent0.ports.sandbox import Sandbox
 from agent0.run.lifecycle import RunState
 from agent0.verification.panel.opinion import asking
 from agent0.verification.verdicts import verdicts

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from agent0.errors import ConfigError
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from events.values import Artifact
 from projections.base import Row, each, find
 

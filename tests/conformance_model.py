@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from agent0.errors import OperationError
-from agent0.ports import GenerateRequest, Generation, Model, Sampling, ToolSpec
+from agent0.ports.models import GenerateRequest, Generation, Model, Sampling, ToolSpec
 from events.values import Turn
 
 QUESTION = "What is 12+30?"

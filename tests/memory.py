@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 from agent0.errors import NotFoundError
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from events.base import sha256
 from events.values import Artifact, ToolState
 

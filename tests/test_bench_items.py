@@ -10,7 +10,7 @@ from agent0.assembly.evaluation.benchmark_item import Bench, Plan, ask
 from agent0.chat_format import format_call
 from agent0.errors import OperationError
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmarks, make_items
-from agent0.ports import Likely
+from agent0.ports.models import Likely
 from agent0.settings import PolicyConfig, StudentConfig
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_student import Playback

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmarks import Item, benchmarks, chosen, make_items, read_items
 from agent0.grading import extract
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from events.values import ToolState
 from infra.storage.datasets import find, load
 

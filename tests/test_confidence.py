@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.chat_format import format_call
-from agent0.ports import Generation
+from agent0.ports.models import Generation
 from agent0.rollout.attempt import Called, Solved
 from agent0.rollout.confidence.signals import MEANING, SEVERAL, beside, signals
 from agent0.rollout.confidence.token_spans import answer_span, own, within

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import DependencyError
-from agent0.ports import Embedder
+from agent0.ports.models import Embedder
 from infra.embeddings.embedders import MiniLM, Ngram
 from infra.embeddings.worker import WEIGHTS, check, packaged
 

@@ -12,7 +12,7 @@ import handlers as room
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import OperationError
-from agent0.ports import Trained, TrainJob
+from agent0.ports.training import Trained, TrainJob
 from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import Checkpoint, Score
 from events import alarms, checkpoints, runs, tasks

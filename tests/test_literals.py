@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent0.grading import grade
 from agent0.grading.answer_types import left_undone
 from agent0.grading.literals import is_literal
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.tasks.families import Step, families
 from agent0.tasks.splits import task_of
 from agent0.verification.verifiers import Verdict, graded, verifier_for

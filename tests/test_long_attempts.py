@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from agent0.chat_format import format_call
 from agent0.errors import DependencyError, NotFoundError, TransientError
-from agent0.ports import Artifacts, GenerateRequest, Generation, SandboxCall, SandboxResult
+from agent0.ports.models import GenerateRequest, Generation
+from agent0.ports.sandbox import SandboxCall, SandboxResult
+from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt import Progress, generations
 from agent0.rollout.attempt_events import told
 from agent0.rollout.prompts import prompt

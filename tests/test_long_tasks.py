@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from agent0.assembly.runtime.app import started as started_of
-from agent0.ports import Sandbox, SandboxCall
+from agent0.ports.sandbox import Sandbox, SandboxCall
 from agent0.rewards import rewards
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import ANY, Prompt, prompt, prompts, render, styles
@@ -21,7 +21,8 @@ from agent0.rollout.teacher import read_proposal
 from agent0.settings import RunConfig, Settings
 from agent0.tasks.families import Family, Params, families
 from agent0.tasks.subgoals import split
-from agent0.tools import call_tool, tools
+from agent0.tools import tools
+from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
 from events import checkpoints, runs, tasks
 from events.base import Recorded

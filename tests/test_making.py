@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from agent0.errors import OperationError
-from agent0.ports import Lesson, Trained, TrainJob
+from agent0.ports.training import Lesson, Trained, TrainJob
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.state.run_state import RunState
 from agent0.training.manifest import lesson_sha

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from agent0.chat_format import format_call
 from agent0.errors import AuthError, DependencyError, OperationError, TransientError
-from agent0.ports import GenerateRequest, Model
+from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.ports import GenerateRequest, Generation
+from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.attempt import Called, Progress, Written
 from agent0.rollout.attempt_events import told
 from agent0.rollout.tool_patterns import repeated

@@ -15,7 +15,7 @@ from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.assembly.replay.reverify import Reverify, planned, reverify
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError, SandboxUnavailableError
 from agent0.experiments.rescore import Rescored, rescore
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.settings import Settings
 from agent0.verification.human_review import PERSON
 from agent0.verification.panel.opinion import CHECK

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import ConfigError, OperationError
-from agent0.ports import GenerateRequest, Model, Sample, Sampling, TrainJob
+from agent0.ports.models import GenerateRequest, Model, Sampling
+from agent0.ports.training import Sample, TrainJob
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt, render, styles
 from agent0.rollout.teacher import read_proposal, request_turns

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.ports import Lesson
+from agent0.ports.training import Lesson
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.tasks.families import Family, Params, Retraced, families
 from agent0.tasks.splits import split_key, split_of, split_of_task, task_of

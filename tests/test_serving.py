@@ -15,7 +15,7 @@ from agent0 import cli
 from agent0.assembly.log.access import open_log
 from agent0.cli.models import model
 from agent0.config.loading import config_of, load
-from agent0.ports import Sampling
+from agent0.ports.models import Sampling
 from events.base import Event, record
 from events.checkpoints import CheckpointPruned, CheckpointTrained
 from events.experiments import ExperimentStarted

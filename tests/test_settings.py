@@ -9,7 +9,6 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from agent0.addresses import bare_url
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import (
     DEFAULT_PROFILE,
@@ -21,6 +20,7 @@ from agent0.config.loading import (
     public,
     resolve,
 )
+from agent0.display_text import bare_url
 from agent0.errors import ConfigError, DependencyError
 from agent0.settings import RunConfig, Settings
 

@@ -11,7 +11,8 @@ import pytest
 from agent0.chat_format import format_call
 from agent0.errors import ConfigError, SandboxUnavailableError, TransientError
 from agent0.grading.normal_form import same
-from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult
+from agent0.ports.models import GenerateRequest, Generation
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rollout.attempt import Solved
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, plain_output, solve, specs_of, text_arguments

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.ports import Sampling
+from agent0.ports.models import Sampling
 from agent0.rollout.prompts import prompt, render
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout, split_of, task_of

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.grading.normal_form import normal_form
-from agent0.ports import Sandbox, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.rollout.confidence.signals import agreement
 from agent0.settings import RunConfig, VerificationConfig
 from agent0.tasks.families import Family, families

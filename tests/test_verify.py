@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent0.errors import ConfigError
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs
 from events.values import ToolState
 from tests.terminal import Said, agent0

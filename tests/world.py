@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from agent0.config.loading import config_of
-from agent0.ports import GenerateRequest, Generation, SandboxCall, SandboxResult
+from agent0.ports.models import GenerateRequest, Generation
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rollout.parsing import parse_turn
 from agent0.settings import ActorConfig, RunConfig
 from agent0.tasks.families import Family, families

@@ -13,9 +13,9 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
-from agent0.addresses import bare_url
 from agent0.config import sources
 from agent0.config.sources import Entry
+from agent0.display_text import bare_url
 from agent0.errors import ConfigError
 from agent0.settings import RunConfig, Settings
 from events.base import sha256

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from agent0.evaluation.protocol import Exam
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.rollout.confidence.signals import agreement
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve

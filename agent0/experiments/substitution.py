@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from agent0.ports import History
+from agent0.ports.storage import History
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned
 
@@ -11,8 +11,8 @@ Deed = tuple[str, str, str]
 
 
 class Substituted:
-    """Plays ``agent0.ports.History``: everything stands where it stood, receipts and verdicts say what an experiment
-    found, and purged tasks never happened."""
+    """Plays ``agent0.ports.storage.History``: everything stands where it stood, receipts and verdicts say what an
+    experiment found, and purged tasks never happened."""
 
     def __init__(
         self,

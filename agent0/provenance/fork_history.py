@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
 from agent0.errors import LogError
-from agent0.ports import History
+from agent0.ports.storage import History
 from events.base import Recorded
 from events.runs import RunStarted
 
@@ -59,7 +59,7 @@ async def read_stretch(
 
 
 class Branches:
-    """Plays ``agent0.ports.History``: a fork's past is part of it."""
+    """Plays ``agent0.ports.storage.History``: a fork's past is part of it."""
 
     def __init__(self, history: History) -> None:
         self._history = history

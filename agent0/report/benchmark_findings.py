@@ -11,7 +11,7 @@ from agent0.errors import Agent0Error
 from agent0.evaluation.benchmark_scores import grouped, modes_compared, tally
 from agent0.evaluation.benchmarks import Item, benchmarks
 from agent0.evaluation.failure_modes import Outcome, counted, error_class, failure_modes
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from agent0.stats.calibrators import brier, ece, ece_interval, reliability
 from events.benchmarks import BenchmarkScored, ItemScored
 from events.values import Artifact, Usage

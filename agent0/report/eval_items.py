@@ -6,7 +6,7 @@ from typing import Any
 
 from agent0.errors import Agent0Error
 from agent0.evaluation.failure_modes import Outcome, error_class
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 from events.values import Artifact, Task

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from agent0.evaluation.failure_modes import Outcome, counted, error_class, failure_modes
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from agent0.report.columns import WITHIN
 from agent0.report.eval_items import held_items, outcome_of
 from agent0.rollout.solution_diversity import signature, variety

@@ -4,7 +4,7 @@ between any two turns and taken up again anywhere."""
 from dataclasses import dataclass
 from typing import Literal
 
-from agent0.ports import Generation
+from agent0.ports.models import Generation
 from events.base import Value
 from events.values import Artifact, ToolCall, ToolResult, Trajectory, Turn, Usage
 

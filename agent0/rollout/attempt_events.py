@@ -3,14 +3,17 @@ a turn."""
 
 from collections.abc import Mapping
 
-from agent0.ports import Artifacts, Models, Sandbox, Web
+from agent0.ports.models import Models
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
+from agent0.ports.web import Web
 from agent0.rollout.attempt import Progress
 from agent0.rollout.claim_check import claim, claim_turns, put_progress
 from agent0.rollout.student import Conditions, conclude
 from agent0.rollout.tool_patterns import repeated
 from agent0.state.run_state import RunState
-from agent0.tools import Tool
 from agent0.tools.cache import ToolCache
+from agent0.tools.definition import Tool
 from events.base import Event
 from events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
 

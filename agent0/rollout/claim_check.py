@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt import Progress
 from events.values import Artifact, Trajectory, Turn
 

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from agent0.errors import ConfigError, TransientError
 from agent0.grading.normal_form import same
-from agent0.ports import Artifacts, GenerateRequest, Model, Sampling, Sandbox, ToolSpec, Web
+from agent0.ports.models import GenerateRequest, Model, Sampling, ToolSpec
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
+from agent0.ports.web import Web
 from agent0.rollout.attempt import Called, Progress, Solved, generations
 from agent0.rollout.confidence.signals import signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
@@ -19,8 +22,10 @@ from agent0.rollout.trajectories import assemble, mean_logprob, total_usage
 from agent0.rollout.workspace_store import Keeper, Stored, opened
 from agent0.settings import PolicyConfig, StudentConfig
 from agent0.tasks.curriculum.sampler import stream
-from agent0.tools import Tool, call_tool, control_names, tools
+from agent0.tools import control_names, tools
 from agent0.tools.cache import ToolCache
+from agent0.tools.calling import call_tool
+from agent0.tools.definition import Tool
 from agent0.tools.workspace import Done, Workspace
 from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Turn
 

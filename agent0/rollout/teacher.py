@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent0.grading.answer_types import ANSWER_KIND, kinds
-from agent0.ports import GenerateRequest, Model, Sampling
+from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.prompts import Prompt, render
 from agent0.rollout.trajectories import assemble, total_usage
 from agent0.settings import ActorConfig

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent0.ports import Generation
+from agent0.ports.models import Generation
 from events.values import Trajectory, Usage
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from agent0.errors import NotFoundError
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import Files, entries, load, save
 from events.base import sha256
 from events.values import Artifact

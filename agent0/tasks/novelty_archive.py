@@ -9,7 +9,8 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent0.ports import Embedder, History
+from agent0.ports.models import Embedder
+from agent0.ports.storage import History
 from agent0.state.run_state import RunState
 from agent0.tasks.screening import Archive
 from events.base import Recorded

@@ -2,7 +2,7 @@
 
 import re
 
-from agent0.ports import SandboxResult
+from agent0.ports.sandbox import SandboxResult
 from events.values import ToolResult, ToolState
 
 LIMIT = 4096

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from events.base import sha256
 from events.values import Artifact
 

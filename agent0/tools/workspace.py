@@ -4,14 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from agent0.ports import Root, Sandbox, SandboxCall, SandboxResult, Web
+from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
+from agent0.ports.web import Web
 from agent0.settings import PolicyConfig
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import Files, fingerprint, kept
 from events.values import ToolCall, ToolResult, ToolState
 
 if TYPE_CHECKING:
-    from agent0.tools import Tool
+    from agent0.tools.definition import Tool
 
 
 @dataclass(frozen=True)

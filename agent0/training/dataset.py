@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agent0.errors import NotFoundError
-from agent0.ports import Artifacts, History
+from agent0.ports.storage import Artifacts, History
 from agent0.rollout.claim_check import redeem
 from agent0.training.scored_trajectory import Deed
 from events.base import Recorded

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agent0.ports import Lesson
+from agent0.ports.training import Lesson
 from agent0.training.selection import Selection
 from events.base import sha256
 from events.checkpoints import TrainingRequested

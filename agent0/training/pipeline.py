@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from agent0.errors import OperationError
-from agent0.ports import Artifacts, History, Lesson, Trained, Trainers, TrainJob
+from agent0.ports.storage import Artifacts, History
+from agent0.ports.training import Lesson, Trained, Trainers, TrainJob
 from agent0.settings import ActorConfig, RunConfig
 from agent0.training.dataset import collect, searched
 from agent0.training.manifest import canonical, dataset_sha, manifest, note

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent0.chat_format import plain_boxes
-from agent0.ports import Lesson
+from agent0.ports.training import Lesson
 from agent0.rollout.prompts import prompt, render
 from agent0.settings import RunConfig
 from agent0.tasks.families import Family, Params, Retraced, families

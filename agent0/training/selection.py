@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent0.ports import Lesson, Sample
+from agent0.ports.training import Lesson, Sample
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.training.objectives import Objective, objectives
 from agent0.training.scored_trajectory import Deed, pattern

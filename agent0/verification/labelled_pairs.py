@@ -10,7 +10,7 @@ from agent0.errors import ConfigError
 from agent0.grading import Grade
 from agent0.grading.answer_types import VALUE, kinds
 from agent0.grading.math.symbolic import compared, settle, warm
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.stats.intervals import wilson
 from agent0.verification.programs import Problem, check
 

@@ -1,6 +1,6 @@
 """What is decided about attempts: pure, so that verdicts can be decided again, by other rules, from what happened."""
 
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.settings import VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.panel import Evidence, Opinion

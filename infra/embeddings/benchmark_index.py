@@ -12,7 +12,8 @@ import numpy as np
 
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmarks import Item, benchmarks, read_items
-from agent0.ports import Contamination, Embedder
+from agent0.ports.models import Embedder
+from agent0.ports.storage import Contamination
 from agent0.settings import CurriculumConfig
 from agent0.tasks.decontamination import Index, Reference
 from events.benchmarks import BenchmarksIndexed

@@ -46,7 +46,7 @@ class Encoder:
         return [[round(float(x), 6) for x in vector] for vector in vectors]
 
     def search(self, archive: str, size: int, fresh: Any, queries: Any) -> list[float] | None:
-        """As ``agent0.ports.Embedder.search``, for arrays of shape (n, length)."""
+        """As ``agent0.ports.models.Embedder.search``, for arrays of shape (n, length)."""
         from infra.embeddings.vector_index import Index
 
         index = self._kept.pop(archive, None) if size else None

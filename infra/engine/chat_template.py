@@ -10,7 +10,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from agent0.errors import OperationError
-from agent0.ports import ToolSpec
+from agent0.ports.models import ToolSpec
 from events.values import Turn
 
 _SENTINEL = "\u241f{}\u241f"

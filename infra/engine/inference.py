@@ -13,7 +13,7 @@ import torch
 from safetensors import SafetensorError
 
 from agent0.errors import ConfigError, DependencyError, OperationError
-from agent0.ports import Likely
+from agent0.ports.models import Likely
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
 from infra.engine.adapter import Adapter, unpack

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from agent0.errors import OperationError
-from agent0.ports import Likely
+from agent0.ports.models import Likely
 from events.values import Turn
 from infra.engine.chat_template import Chat
 

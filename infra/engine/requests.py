@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agent0.ports import Sampling, ToolSpec
+from agent0.ports.models import Sampling, ToolSpec
 from events.values import Turn
 
 

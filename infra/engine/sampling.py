@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agent0.ports import Sampling
+from agent0.ports.models import Sampling
 from infra.engine.requests import Written
 
 

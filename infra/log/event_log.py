@@ -70,7 +70,7 @@ class _AgainError(Exception):
 
 
 class Log:
-    """A connection that appends and reads. Plays ``agent0.ports.History``."""
+    """A connection that appends and reads. Plays ``agent0.ports.storage.History``."""
 
     def __init__(self, link: Link, server: Server, role: Role) -> None:
         self._link, self.server, self.role = link, server, role

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from agent0.errors import ConfigError, DependencyError
-from agent0.ports import Root, Sandbox, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import McpServer, PolicyConfig
-from agent0.tools import Foreign, Tool
 from agent0.tools.builtin.http_request import SPENT
+from agent0.tools.definition import Foreign, Tool
 from agent0.tools.results import answer, refused
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, is_inside
 from agent0.tools.untrusted import marked, visible

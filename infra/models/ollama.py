@@ -15,7 +15,7 @@ from ollama import AsyncClient, ChatResponse, ResponseError
 
 from agent0.chat_format import format_call
 from agent0.errors import Agent0Error, AuthError, DependencyError, OperationError, TransientError
-from agent0.ports import GenerateRequest, Generation, ToolSpec
+from agent0.ports.models import GenerateRequest, Generation, ToolSpec
 from agent0.rollout.parsing import parse_turn
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Turn, Usage

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from agent0.ports import GenerateRequest, Generation
+from agent0.ports.models import GenerateRequest, Generation
 from events.values import Usage
 
 
 class Replay:
-    """Plays ``agent0.ports.Model``. Says nothing where the question is not one of ``references``."""
+    """Plays ``agent0.ports.models.Model``. Says nothing where the question is not one of ``references``."""
 
     name = "scripted"
 

@@ -16,7 +16,9 @@ from typing import Literal
 
 from agent0.chat_format import OPEN, format_call
 from agent0.errors import ConfigError, OperationError
-from agent0.ports import Artifacts, GenerateRequest, Generation, Sample, Trained, TrainJob
+from agent0.ports.models import GenerateRequest, Generation
+from agent0.ports.storage import Artifacts
+from agent0.ports.training import Sample, Trained, TrainJob
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.student import plain_output
 from agent0.settings import ActorConfig

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent0.errors import ConfigError
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from infra.models.transformers import Transformers
 
 FOLDER = Path(__file__).parents[1] / "tiny"

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import DependencyError, OperationError
-from agent0.ports import Artifacts, GenerateRequest, Generation, Likely, Model
+from agent0.ports.models import GenerateRequest, Generation, Likely, Model
+from agent0.ports.storage import Artifacts
 from events.values import Artifact, Turn, Usage
 from infra.engine.adapter import check_base
 from infra.engine.batching import Batcher
@@ -57,7 +58,7 @@ class Transformers(Model):
     async def likelihood(
         self, turns: Sequence[Turn], continuations: Sequence[str], adapter: Artifact | None = None
     ) -> Sequence[Likely]:
-        """How likely each continuation is after ``turns`` (``agent0.ports.Likelihood``)."""
+        """How likely each continuation is after ``turns`` (``agent0.ports.models.Likelihood``)."""
         name = await self._loaded(adapter)
         found: Sequence[Likely] = await self._worker.call("likelihood", tuple(turns), tuple(continuations), name)
         return found

@@ -1,6 +1,6 @@
 """From a call to what a world wants, and from how that ended to a result: the same for every backend."""
 
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.tools.snapshots import is_inside
 from events.values import ToolState
 from infra.sandbox.inside.calling import FLOOD, OUTPUT_CAP, Ended, Request

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from agent0.grading.math import symbolic
-from agent0.ports import Root
+from agent0.ports.sandbox import Root
 from agent0.settings import SandboxSettings
 from agent0.tools.builtin import run_tests
 from infra.sandbox import rootfs

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from agent0.ports import Root
+from agent0.ports.sandbox import Root
 from infra.sandbox import roots
 from infra.sandbox.inside import asking, calling, frames
 from infra.sandbox.inside.calling import GRACE_S, SLACK_S, Ended, Request, WorldError

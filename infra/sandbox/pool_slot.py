@@ -6,7 +6,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root, SandboxResult
+from agent0.ports.sandbox import Root, SandboxResult
 from agent0.settings import SandboxSettings
 from infra.sandbox import selftest
 from infra.sandbox.backends.zygote import Zygote

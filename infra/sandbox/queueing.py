@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import selftest
@@ -44,7 +44,7 @@ class Queued(ABC):
         selftest.require(await selftest.limits(self, self.root))
 
     async def call(self, call: SandboxCall) -> SandboxResult:
-        """See ``agent0.ports.Sandbox``. More than ``queue`` calls in line: state ``busy`` at once."""
+        """See ``agent0.ports.sandbox.Sandbox``. More than ``queue`` calls in line: state ``busy`` at once."""
         if reason := refusal(call):
             return without_world(ToolState.REFUSED, reason, self.name, TIER)
         if self._waiting >= self.settings.queue:

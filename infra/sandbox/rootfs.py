@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root
+from agent0.ports.sandbox import Root
 from infra.sandbox import roots
 from infra.sandbox.roots import EVERYTHING, Bind
 

@@ -4,7 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from agent0.ports import Root
+from agent0.ports.sandbox import Root
 from agent0.settings import PolicyConfig
 
 Bind = tuple[str, str]

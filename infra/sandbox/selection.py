@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.settings import SandboxSettings
 from infra.sandbox import selftest
 from infra.sandbox.backends.bubblewrap import Bubblewrap

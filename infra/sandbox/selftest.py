@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from events.values import ToolState
 from infra.sandbox.inside.calling import WorldError
 from infra.sandbox.inside.payload import ENVIRONMENT, PYTHON_ENVIRONMENT

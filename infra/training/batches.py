@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from agent0.errors import OperationError
-from agent0.ports import Sample
+from agent0.ports.training import Sample
 from events.values import Trajectory
 
 LOGITS = 1 << 27

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from agent0.errors import OperationError
-from agent0.ports import TrainJob
+from agent0.ports.training import TrainJob
 from infra.engine.adapter import WHOLE, Adapter, lora_settings, pack, unpack
 from infra.engine.chat_template import Chat
 from infra.engine.inference import load, precision_of

@@ -6,7 +6,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from agent0.ports import Artifacts, Trained, Trainer, TrainJob
+from agent0.ports.storage import Artifacts
+from agent0.ports.training import Trained, Trainer, TrainJob
 from events.base import sha256
 from infra.engine.adapter import BASE, MEDIA, check_base
 from infra.engine.worker_process import Worker

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent0.ports import Lesson, Sample
+from agent0.ports.training import Lesson, Sample
 from events.values import Trajectory
 from infra.engine.chat_template import Chat
 

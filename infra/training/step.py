@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from agent0.ports import Sample
+from agent0.ports.training import Sample
 from agent0.training.objectives import Loss, Rows
 from agent0.training.objectives.policy_gradient import divergence, likelihood
 from infra.training.batches import Padded, filled, padded, parts_of, paths_of

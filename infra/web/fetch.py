@@ -47,7 +47,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of it; states as in ``agent0.ports.WebResponse``. ``url`` is the one that answered."""
+    """What came of it; states as in ``agent0.ports.web.WebResponse``. ``url`` is the one that answered."""
 
     state: State
     status: int = 0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agent0.ports import Hit, WebRequest, WebResponse
+from agent0.ports.web import Hit, WebRequest, WebResponse
 from agent0.settings import WebSettings
 from events.values import ToolState
 from infra.web import framing as frames

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent0.ports import Sampling
+from agent0.ports.models import Sampling
 from events.values import Turn
 from infra.engine.requests import Wanted
 

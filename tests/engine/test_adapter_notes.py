@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from agent0.errors import OperationError
-from agent0.ports import GenerateRequest, Sampling, TrainJob
+from agent0.ports.models import GenerateRequest, Sampling
+from agent0.ports.training import TrainJob
 from agent0.training.manifest import lineage_of
 from infra.engine.adapter import DIGEST, NOTE, WEIGHTS, WHOLE, Adapter, files, lora_settings, pack
 from infra.engine.requests import Written

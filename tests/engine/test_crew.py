@@ -11,7 +11,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError, TransientError
-from agent0.ports import Sample
+from agent0.ports.training import Sample
 from events.values import Trajectory
 from infra.engine.adapter import unpack
 from infra.training.loop import Training

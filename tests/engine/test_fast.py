@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from peft import LoraConfig, get_peft_model
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from agent0.ports import Sampling
+from agent0.ports.models import Sampling
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
 from infra.engine import decoding

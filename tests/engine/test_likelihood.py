@@ -4,7 +4,7 @@ import pytest
 
 from agent0.errors import OperationError
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
-from agent0.ports import Likely, Sampling
+from agent0.ports.models import Likely, Sampling
 from infra.engine.inference import Engine
 from infra.engine.requests import Wanted
 from tests.engine.asking import user

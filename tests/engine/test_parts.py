@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import DependencyError, OperationError, TransientError
-from agent0.ports import Lesson
+from agent0.ports.training import Lesson
 from agent0.training.objectives.policy_gradient import clipped_surrogate, likelihood, token_logprobs
 from events.values import Turn
 from infra.engine.adapter import Adapter, lora_settings, pack, unpack

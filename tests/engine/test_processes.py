@@ -13,7 +13,8 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError, TransientError
-from agent0.ports import GenerateRequest, Model, Sample, Sampling, TrainJob
+from agent0.ports.models import GenerateRequest, Model, Sampling
+from agent0.ports.training import Sample, TrainJob
 from agent0.rollout.trajectories import assemble
 from events.values import Artifact, Trajectory, Turn
 from infra.engine.adapter import unpack

@@ -10,7 +10,7 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import TransientError
-from agent0.ports import Sample, TrainJob
+from agent0.ports.training import Sample, TrainJob
 from events.values import Trajectory
 from infra.engine.adapter import BASE
 from infra.training.checkpointing import HalfDone

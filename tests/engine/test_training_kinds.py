@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 
 from agent0.cli.runs.live import steps
 from agent0.errors import DependencyError, OperationError
-from agent0.ports import Lesson, Sample, TrainJob
+from agent0.ports.training import Lesson, Sample, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Trajectory, Turn
 from infra.engine.adapter import Adapter, lora_settings, unpack

@@ -11,7 +11,8 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from agent0.errors import OperationError
-from agent0.ports import Sampling, TrainJob
+from agent0.ports.models import Sampling
+from agent0.ports.training import TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
 from infra.engine.adapter import WHOLE, Adapter, pack, unpack

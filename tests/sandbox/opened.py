@@ -1,6 +1,6 @@
 """The sandbox that most of these tests are about, and no other."""
 
-from agent0.ports import Root
+from agent0.ports.sandbox import Root
 from agent0.settings import SandboxSettings
 from infra.sandbox import Bubblewrap, open_sandbox
 

@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from agent0.ports import SandboxCall
+from agent0.ports.sandbox import SandboxCall
 from agent0.settings import SandboxSettings
 from infra.sandbox import rootfs
 from infra.sandbox.backends.cold import ColdBubblewrap

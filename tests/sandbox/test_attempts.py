@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent0.tools import call_tool, tools
+from agent0.tools import tools
+from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolState
 from infra.sandbox import Bubblewrap

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root, Sandbox, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import open_sandbox, queueing, survey

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent0.evaluation.benchmarks import Item, benchmarks, make_items, plus, read_items
-from agent0.ports import SandboxCall
+from agent0.ports.sandbox import SandboxCall
 from agent0.verification.programs.inside import values
 from infra.sandbox import Bubblewrap
 from infra.storage.datasets import load

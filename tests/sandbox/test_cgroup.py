@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from events.values import ToolState
 from infra.sandbox import Bubblewrap, cgroup, rootfs
 from infra.sandbox.cgroup import V1, V2, Base, Layout

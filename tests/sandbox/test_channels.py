@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent0.ports import SandboxCall
+from agent0.ports.sandbox import SandboxCall
 from events.values import ToolState
 from infra.sandbox import Bubblewrap
 from infra.sandbox.backends.cold import ColdBubblewrap

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent0.ports import SandboxCall
+from agent0.ports.sandbox import SandboxCall
 from infra.sandbox.backends.zygote import Zygote
 from tests.sandbox.opened import LEAN, open_lean
 

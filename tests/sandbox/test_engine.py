@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import SandboxCall
+from agent0.ports.sandbox import SandboxCall
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import Bubblewrap, Refusing, rootfs, survey

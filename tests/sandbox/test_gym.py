@@ -11,7 +11,7 @@ import pytest
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Item, chosen, gym, make_items
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from infra.sandbox import Bubblewrap
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from agent0.ports import Root
+from agent0.ports.sandbox import Root
 from infra.sandbox import image
 from infra.sandbox.backends import docker
 

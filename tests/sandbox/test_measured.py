@@ -3,7 +3,7 @@ kept; and which files it lost."""
 
 import pytest
 
-from agent0.ports import Root, Sandbox, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox.backends.cold import ColdBubblewrap

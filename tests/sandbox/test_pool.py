@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from events.values import ToolState
 from infra.sandbox import Bubblewrap
 from infra.sandbox.backends import bubblewrap

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import PolicyConfig
-from agent0.tools import call_tool, tool, tools
+from agent0.tools import tool, tools
 from agent0.tools.cache import ToolCache
+from agent0.tools.calling import call_tool
 from agent0.tools.results import answer, shorten
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from agent0.chat_format import format_call
-from agent0.ports import GenerateRequest, Generation
+from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.settings import StudentConfig
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
-from agent0.tools import call_tool
 from agent0.tools.cache import ToolCache
+from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
 from events.values import Task, ToolCall, ToolState
 from infra.models.scripted import Scripted

@@ -4,9 +4,10 @@ import os
 
 import pytest
 
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.settings import PolicyConfig
-from agent0.tools import call_tool, tools
+from agent0.tools import tools
+from agent0.tools.calling import call_tool
 from agent0.tools.results import LIMIT
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState

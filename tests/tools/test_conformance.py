@@ -10,12 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rewards.tool_utility import useful
 from agent0.settings import PolicyConfig
 from agent0.state.run_state import Made
-from agent0.tools import Example, Tool, call_tool, control_names, tools
+from agent0.tools import control_names, tools
 from agent0.tools.cache import ToolCache
+from agent0.tools.calling import call_tool
+from agent0.tools.definition import Example, Tool
 from agent0.tools.policy import FIELDS, resolve
 from agent0.tools.results import LIMIT
 from agent0.tools.workspace import Workspace

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent0.settings import PolicyConfig
-from agent0.tools import call_tool
+from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
 from infra.sandbox import Bubblewrap

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
 from agent0.settings import PolicyConfig
-from agent0.tools import call_tool, tools
+from agent0.tools import tools
+from agent0.tools.calling import call_tool
 from agent0.tools.paths import plain
 from agent0.tools.results import LIMIT
 from agent0.tools.snapshots import is_inside, kept

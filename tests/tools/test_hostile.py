@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent0.tools import call_tool, tools
+from agent0.tools import tools
+from agent0.tools.calling import call_tool
 from agent0.tools.results import LIMIT
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolState

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent0.tools import call_tool
+from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
 from tests.memory import TrustingSandbox

@@ -19,7 +19,8 @@ from agent0.assembly.tooling.tool_calls import Asked, open_bench
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.settings import SandboxSettings, Settings
-from agent0.tools import call_tool, tools
+from agent0.tools import tools
+from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState
 from infra.mcp import messages, stdio_bridge

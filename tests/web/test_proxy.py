@@ -13,7 +13,7 @@ import pytest
 
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.config.loading import load
-from agent0.ports import WebRequest
+from agent0.ports.web import WebRequest
 from agent0.settings import WebSettings
 from events.values import ToolState
 from infra.web import proxy as web
@@ -155,7 +155,7 @@ async def test_a_request_that_nobody_waits_for_is_given_up() -> None:
 
 PARENT = """
 import asyncio
-from agent0.ports import WebRequest
+from agent0.ports.web import WebRequest
 from agent0.settings import WebSettings
 from infra.web.proxy import WebProxy
 

@@ -6,9 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from agent0.ports import Hit
+from agent0.ports.web import Hit
 from agent0.settings import WebSettings
-from agent0.tools import call_tool
+from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolState
 from infra.web.fetch import Guard, Limits

@@ -5,7 +5,8 @@ import gzip
 import pytest
 
 from agent0.settings import PolicyConfig, WebSettings
-from agent0.tools import call_tool, tools
+from agent0.tools import tools
+from agent0.tools.calling import call_tool
 from agent0.tools.untrusted import marked, visible
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState

@@ -11,7 +11,9 @@ from agent0.evaluation.benchmarks import Benchmark, Item
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
 from agent0.evaluation.error_types import mistake
 from agent0.grading import Grade
-from agent0.ports import Artifacts, Likelihood, Model, Sandbox
+from agent0.ports.models import Likelihood, Model
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt import Solved
 from agent0.rollout.confidence.signals import token_confidence
 from agent0.rollout.prompts import Prompt, prompt, render

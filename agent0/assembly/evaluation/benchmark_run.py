@@ -19,7 +19,7 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, make_items, read_items
-from agent0.ports import Model
+from agent0.ports.models import Model
 from agent0.rollout.prompts import prompt
 from agent0.settings import Settings, StudentConfig
 from agent0.stats.intervals import quantile

@@ -14,7 +14,9 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, OperationError
 from agent0.evaluation.calibration_report import FITTING, SCORING, Found, event, judged
-from agent0.ports import Model, Sandbox, Web
+from agent0.ports.models import Model
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.web import Web
 from agent0.rollout.attempt import Solved
 from agent0.rollout.confidence.signals import beside
 from agent0.rollout.prompts import prompt

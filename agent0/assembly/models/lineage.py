@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import LogError, NotFoundError, OperationError
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import read_branch
 from agent0.training.manifest import dataset_sha, lineage_of
 from events.base import Recorded

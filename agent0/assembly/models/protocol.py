@@ -16,7 +16,7 @@ from agent0.assembly.validate.curriculum import check_levels
 from agent0.errors import ConfigError
 from agent0.evaluation.protocol import Exam, ExamSet, earlier, forms, forms_of
 from agent0.evaluation.protocol_runner import lines, sit
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from agent0.rollout.student import Conditions
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RunConfig, Settings, StudentConfig

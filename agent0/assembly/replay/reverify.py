@@ -28,7 +28,7 @@ from agent0.config.loading import amended, config_of
 from agent0.errors import Agent0Error, ConfigError
 from agent0.experiments.receipt_diff import digest, experiment_id, start_of, told_id
 from agent0.experiments.verdict_diff import Redecided, difference, heard
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings, VerificationConfig

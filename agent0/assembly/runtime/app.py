@@ -14,7 +14,7 @@ from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.runtime.stamping import code_rev, now, recorded
 from agent0.config.loading import config_of
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
 from agent0.settings import Settings
 from events.base import Recorded

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError, NotFoundError
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.settings import McpServer, Settings
-from agent0.tools import Tool, tools
+from agent0.tools import tools
+from agent0.tools.definition import Tool
 
 MCP = "mcp_"
 """How the names of all their tools begin."""

@@ -10,7 +10,8 @@ from agent0.assembly.runtime.providers import (
     OpenTrainers,
 )
 from agent0.errors import ConfigError
-from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
+from agent0.ports.storage import Artifacts
 from agent0.settings import SandboxSettings, Settings
 from agent0.tools import tools
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
-from agent0.ports import Artifacts, Embedder, Model, Trainer
+from agent0.ports.models import Embedder, Model
+from agent0.ports.storage import Artifacts
+from agent0.ports.training import Trainer
 from agent0.settings import ActorConfig, RunConfig, Settings
 
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]

@@ -10,11 +10,15 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.runtime.providers import load_plugins
 from agent0.assembly.runtime.tool_policy import with_policy
 from agent0.config.loading import nearest
+from agent0.display_text import escaped
 from agent0.errors import ConfigError, SandboxUnavailableError
-from agent0.escapes import escaped
-from agent0.ports import Artifacts, Sandbox, SandboxCall, SandboxResult, Web
+from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
+from agent0.ports.storage import Artifacts
+from agent0.ports.web import Web
 from agent0.settings import Settings
-from agent0.tools import Tool, call_tool, tools
+from agent0.tools import tools
+from agent0.tools.calling import call_tool
+from agent0.tools.definition import Tool
 from agent0.tools.paths import printable
 from agent0.tools.results import clean, shorten
 from agent0.tools.snapshots import is_inside, kept, save

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import ConfigError, NotFoundError, OperationError
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from agent0.settings import Settings
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, Files, difference, entries, is_inside, load
 from events.values import Artifact

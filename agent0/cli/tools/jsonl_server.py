@@ -16,7 +16,7 @@ from agent0.tools.snapshots import MOST_BYTES
 
 if TYPE_CHECKING:
     from agent0.assembly.tooling.tool_calls import Asked, Bench
-    from agent0.ports import SandboxResult
+    from agent0.ports.sandbox import SandboxResult
     from agent0.settings import Settings
 
 LONGEST = 8 << 20

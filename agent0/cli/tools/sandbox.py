@@ -255,7 +255,7 @@ def _needed(kind: str, name: str) -> str:
 
 def _absent(kind: str, name: str) -> str:
     """What happens where an allowed thing is not there; empty where it is."""
-    from agent0.ports import Root
+    from agent0.ports.sandbox import Root
     from infra.sandbox.roots import RootError, packages, programs
 
     try:
@@ -270,7 +270,7 @@ def _absent(kind: str, name: str) -> str:
 
 def _installed(one: "Verdict") -> bool | None:
     """Whether it is on this machine, allowed or not; None where that is not looked at."""
-    from agent0.ports import Root
+    from agent0.ports.sandbox import Root
     from infra.sandbox.roots import RootError, packages, programs
 
     if one.by in ("bash itself", "the standard library"):

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from agent0.errors import ConfigError
 from agent0.grading import Grade
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.verification.programs import Problem
 from events.base import sha256
 

@@ -5,7 +5,7 @@ from functools import partial
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade, extract
 from agent0.grading.math.symbolic import decide
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 
 _FIELDS = ("id", "question", "answer")
 

@@ -4,7 +4,7 @@ import re
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade, grade
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 
 _option = re.compile(r"^\(?([A-R])\)?$")
 

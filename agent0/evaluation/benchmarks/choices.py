@@ -8,7 +8,7 @@ from functools import partial
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 
 _FIELDS = ("id", "question", "choices", "labels", "answer")
 _LISTS = ("choices", "labels")

@@ -5,7 +5,7 @@ import re
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.grading import Grade
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.verification.programs import Problem, check
 from agent0.verification.programs.source import top_level
 

@@ -14,7 +14,7 @@ from typing import Any
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
 from agent0.grading import Grade, extract
-from agent0.ports import Root, Sandbox, SandboxCall
+from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from agent0.verification.programs.inside import values
 from events.values import ToolState
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
 from agent0.grading import Grade, extract
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout, task_of
 from agent0.verification.verifiers import verifier_for

@@ -3,7 +3,7 @@ compared with the accuracy of replies."""
 
 from collections.abc import Sequence
 
-from agent0.ports import Likely
+from agent0.ports.models import Likely
 
 
 def chosen_by(likely: Sequence[Likely], gold: int) -> dict[str, float]:

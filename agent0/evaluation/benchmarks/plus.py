@@ -12,7 +12,7 @@ from typing import Any
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.evaluation.benchmarks.coding import told_by
 from agent0.grading import Grade
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.verification.programs import Outcome, Problem, check, perform
 from agent0.verification.programs.inside import values
 from agent0.verification.programs.source import program_of

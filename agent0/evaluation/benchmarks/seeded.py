@@ -8,7 +8,7 @@ from dataclasses import replace
 from agent0.evaluation.benchmarks import Item
 from agent0.grading import Grade, extract, grade
 from agent0.grading.math.forms import fold
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 
 TRIES = 200
 Kind = Callable[[random.Random], Item]

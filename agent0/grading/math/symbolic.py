@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from agent0.grading import Grade, extract
 from agent0.grading.answer_types import VALUE, grade_as
-from agent0.ports import Root, Sandbox, SandboxCall
+from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from events.values import ToolState
 
 WALL_S = 4.0

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from agent0.ports import Artifacts
+from agent0.ports.storage import Artifacts
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.svg import Score, intervals, lines
 from agent0.report.findings import findings

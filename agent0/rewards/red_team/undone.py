@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent0.grading.normal_form import same
-from agent0.ports import SandboxCall, SandboxResult
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.tasks.families import Family, Params, families
 from agent0.tasks.splits import task_of
 from agent0.verification.verifiers import Verdict, verifier_for

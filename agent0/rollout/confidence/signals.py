@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent0.grading.normal_form import normal_form, same
-from agent0.ports import Generation
+from agent0.ports.models import Generation
 from agent0.rollout.attempt import Solved
 from agent0.rollout.confidence.token_spans import answer_span, own, within
 

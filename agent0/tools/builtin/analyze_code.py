@@ -3,7 +3,8 @@
 import json
 from typing import Annotated
 
-from agent0.tools import Example, tool
+from agent0.tools import tool
+from agent0.tools.definition import Example
 from agent0.tools.paths import missing, mistaken, plain
 from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace

@@ -4,9 +4,10 @@ import difflib
 import re
 from typing import Annotated
 
-from agent0.tools import VALUES, Example, tool
+from agent0.tools import tool
 from agent0.tools.builtin.read_file import decoded
 from agent0.tools.builtin.write_file import LARGEST, put
+from agent0.tools.definition import VALUES, Example
 from agent0.tools.paths import missing, mistaken, plain, unwritable
 from agent0.tools.results import clean, shorten
 from agent0.tools.workspace import Workspace

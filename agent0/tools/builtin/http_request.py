@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from agent0.ports import WebRequest, WebResponse
+from agent0.ports.web import WebRequest, WebResponse
 from agent0.tools import tool
 from agent0.tools.results import refused
 from agent0.tools.untrusted import marked, visible

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent0.tools import VALUES, Example, Tool, call_tool, offered, problems, tool
+from agent0.tools import offered, tool
+from agent0.tools.calling import call_tool, problems
+from agent0.tools.definition import VALUES, Example, Tool
 from agent0.tools.results import LIMIT, shorten
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolResult, ToolState

@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from agent0.tools import Example, tool
+from agent0.tools import tool
+from agent0.tools.definition import Example
 from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState

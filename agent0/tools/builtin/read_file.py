@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent0.tools import VALUES, Example, tool
+from agent0.tools import tool
+from agent0.tools.definition import VALUES, Example
 from agent0.tools.paths import missing, mistaken, plain
 from agent0.tools.results import LIMIT, clean, shorten
 from agent0.tools.workspace import Workspace

@@ -9,8 +9,9 @@ import re
 from dataclasses import replace
 from typing import Annotated
 
-from agent0.ports import SandboxResult
-from agent0.tools import Example, tool
+from agent0.ports.sandbox import SandboxResult
+from agent0.tools import tool
+from agent0.tools.definition import Example
 from agent0.tools.paths import listed, missing, mistaken, plain
 from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace

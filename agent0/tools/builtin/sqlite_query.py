@@ -5,7 +5,8 @@ read models, which hold verdicts, cannot be reached from here.
 import json
 from typing import Annotated
 
-from agent0.tools import Example, tool
+from agent0.tools import tool
+from agent0.tools.definition import Example
 from agent0.tools.paths import mistaken, overfull, plain, unwritable
 from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace

@@ -3,7 +3,8 @@
 from typing import Annotated
 
 from agent0.chat_format import LONGEST_ANSWER
-from agent0.tools import VALUES, Example, tool
+from agent0.tools import tool
+from agent0.tools.definition import VALUES, Example
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 

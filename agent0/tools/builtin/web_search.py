@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent0.ports import Hit
+from agent0.ports.web import Hit
 from agent0.tools import tool
 from agent0.tools.builtin.http_request import SPENT, STATES
 from agent0.tools.results import refused

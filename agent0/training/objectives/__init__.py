@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent0.ports import Sample
+from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
 from agent0.training.scored_trajectory import Deed
 from events.values import Role

@@ -12,7 +12,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from agent0.ports import Sample
+from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
 from agent0.training.objectives import Objective, Weighed, grpo, objective
 from agent0.training.objectives.advantages import EPSILON, relative, trajectory_of, with_contrast

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent0.ports import Sample
+from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
 from agent0.training.objectives import Loss, Objective, Rows, Weighed, objective
 from agent0.training.objectives.advantages import relative, trajectory_of, with_contrast

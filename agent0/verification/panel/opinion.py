@@ -6,7 +6,7 @@ Its reply is read strictly. Whatever an answer says to it, it can move this one 
 import json
 import re
 
-from agent0.ports import GenerateRequest, Models, Sampling
+from agent0.ports.models import GenerateRequest, Models, Sampling
 from agent0.rollout.prompts import prompt, render
 from agent0.settings import JudgeConfig
 from agent0.tasks.curriculum.sampler import stream

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Literal
 
-from agent0.ports import Sandbox, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.verification.programs.inside import values
 from agent0.verification.programs.source import foreseen, modules, prefix, program_of, stands
 from events.values import ToolState

@@ -13,7 +13,7 @@ from typing import Protocol
 from agent0.grading import Grade
 from agent0.grading.answer_types import left_undone
 from agent0.grading.math.symbolic import decide
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.verification.panel import Evidence
 from events.values import Task, Vote
 

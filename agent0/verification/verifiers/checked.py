@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.tasks.families import families
 from agent0.verification.verifiers import Verdict, verifier
 from events.values import Task

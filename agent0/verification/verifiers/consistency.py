@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from agent0.grading.normal_form import normal_form
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.rollout.confidence.signals import agreement
 from agent0.verification.panel import Evidence
 from agent0.verification.verifiers import Verdict, verifier

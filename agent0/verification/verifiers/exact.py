@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent0.grading.normal_form import normal_form, same
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.tasks.families import families
 from agent0.verification.panel import Evidence
 from agent0.verification.verifiers import Verdict, compared, undone, verifier

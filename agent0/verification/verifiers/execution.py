@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent0.grading.answer_types import ANSWER_KIND
-from agent0.ports import Sandbox, SandboxCall
+from agent0.ports.sandbox import Sandbox, SandboxCall
 from agent0.verification.panel import Evidence
 from agent0.verification.verifiers import Verdict, compared, verifier
 from events.values import Task, ToolState

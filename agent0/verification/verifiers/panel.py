@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent0.ports import Sandbox
+from agent0.ports.sandbox import Sandbox
 from agent0.verification.panel import Evidence, case_of, combined, disputed, votes_on
 from agent0.verification.verifiers import PANEL, Verdict, verifier
 from events.values import Task, Vote

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import selftest
@@ -91,7 +91,7 @@ class Bubblewrap:
         self._keeper = asyncio.create_task(self._keep())
 
     async def call(self, call: SandboxCall) -> SandboxResult:
-        """See ``agent0.ports.Sandbox``. More than ``queue`` calls in line: state ``busy`` at once."""
+        """See ``agent0.ports.sandbox.Sandbox``. More than ``queue`` calls in line: state ``busy`` at once."""
         if reason := refusal(call):
             return self._without_world(call, ToolState.REFUSED, reason)
         if self._closed:

@@ -6,7 +6,7 @@ import os
 import secrets
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from events.values import ToolState
 from infra.sandbox import execution, rootfs
 from infra.sandbox.inside.calling import WorldError

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import execution, selftest

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports import Root, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from infra.sandbox import cgroup, execution, rootfs
 from infra.sandbox.cgroup import Slot
 from infra.sandbox.inside import calling

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from agent0.ports import Sample
+from agent0.ports.training import Sample
 
 SCALE = 1024.0
 """What half-precision losses are multiplied by at first; it adapts."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import DependencyError, OperationError
-from agent0.ports import TrainJob
+from agent0.ports.training import TrainJob
 from infra.engine.adapter import lora_settings
 from infra.training.batches import longest_of, rows_of
 from infra.training.launch.recipe import Recipe

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent0.errors import OperationError
-from agent0.ports import Sample, TrainJob
+from agent0.ports.training import Sample, TrainJob
 from agent0.training.objectives import Objective, objectives
 from events.base import sha256
 

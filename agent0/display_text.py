@@ -1,9 +1,16 @@
-"""Text of models, tools and strangers on its way to a screen: what a terminal would obey is shown as an escape."""
+"""Text from outside as it may be shown: without credentials in addresses, without what a terminal would obey."""
 
+import re
 import unicodedata
 
+_CREDENTIALS = re.compile(r"(?<=://)(?:(?:(?!://)[^\s@'\"])*@)+")
 _OBEYED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Controls, format characters (direction marks, joiners), halves of pairs, private ones, separators of lines."""
+
+
+def bare_url(text: str) -> str:
+    """``text`` with no user and no password in any address in it."""
+    return _CREDENTIALS.sub("", text) if "@" in text else text
 
 
 def escaped(text: str) -> str:

@@ -1,0 +1,1 @@
+"""What thought needs of the world: roles that ``infra`` plays. A handler names the ports it wants as parameters."""

@@ -1,0 +1,50 @@
+"""Roles of storage: artifacts, a run's history, archives of embeddings, benchmark rows."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from agent0.ports.models import Embedder
+from agent0.settings import CurriculumConfig
+from events.base import Recorded
+from events.benchmarks import BenchmarksIndexed
+from events.values import Artifact, Task
+
+
+class Contamination(Protocol):
+    """Items of benchmarks that no generated task may repeat; none where no folder with rows is named."""
+
+    async def facts(self, plan: CurriculumConfig, embedder: Embedder) -> BenchmarksIndexed | None:
+        """What tasks are compared with, None where that is nothing. The first call embeds all items (minutes, once)."""
+        ...
+
+    async def overlaps(
+        self, tasks: Sequence[Task], vectors: Sequence[Sequence[float]], plan: CurriculumConfig, embedder: Embedder
+    ) -> list[str]:
+        """What each task has in common with an item, the item named; empty where it repeats none. ``vectors`` are the
+        questions as ``embedder`` embeds them."""
+        ...
+
+
+class Artifacts(Protocol):
+    """Content-addressed store. Written and fsynced before the event that names it."""
+
+    def put(self, data: bytes, media: str = "application/octet-stream") -> Artifact:
+        """Store ``data`` under its sha256."""
+        ...
+
+    def get(self, artifact: Artifact) -> bytes:
+        """The content, its digest checked.
+
+        Raises:
+            NotFoundError: not in the store.
+            LogError: the content does not match its digest.
+        """
+        ...
+
+
+class History(Protocol):
+    """Reading of what was stored, in stream order."""
+
+    def read(self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0) -> AsyncIterator[Recorded]:
+        """Events of ``run`` with after < seq <= until (until 0: to the present end); all types where none is named."""
+        ...
