@@ -1,0 +1,117 @@
+"""Public names, help texts and first lines of docstrings use the field's words: docs/glossary.md has them."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("agent0", "events", "handlers", "infra", "projections")
+RETIRED = {
+    "deed": "scored trajectory",
+    "deeds": "scored trajectories",
+    "pay": "assign a reward",
+    "pays": "assigns a reward",
+    "paid": "rewarded",
+    "payout": "reward",
+    "payouts": "rewards",
+    "due": "reward to assign",
+    "dues": "rewards to assign",
+    "evidence": "features",
+    "tell": "report, format, as_row",
+    "tells": "reports",
+    "telling": "report",
+    "told": "rows, text, report",
+    "wanted": "request, options",
+    "arm": "variant (arm is the bandit's only)",
+    "arms": "variants",
+    "cell": "ablation run",
+    "cells": "ablation runs",
+    "grid": "ablation study",
+    "grids": "ablation studies",
+    "exam": "evaluation protocol",
+    "exams": "evaluation protocols",
+    "sat": "sampled",
+    "sitting": "evaluation protocol",
+    "lesson": "training example",
+    "lessons": "training examples",
+    "settled": "resolved",
+    "making": "training pipeline",
+    "world": "app, runtime",
+    "renewal": "log rollover",
+    "lane": "pool slot",
+    "zygote": "fork server",
+    "strangers": "untrusted",
+    "stranger": "untrusted",
+    "edition": "version",
+    "surprise": "token entropy",
+}
+"""Word -> what the field says. Setting keys, verbs, events and their fields that exist keep their names."""
+
+KEPT: dict[str, str] = {}
+"""``path:name`` -> why it keeps a retired word: it is on the wire, a setting key, a verb, or the word's other sense."""
+
+
+def words_of(text: str) -> set[str]:
+    """The single words of a name or a sentence, code in backquotes left out."""
+    text = re.sub(r"``.*?``|`.*?`", " ", text)
+    return set(re.findall(r"[a-z]+", re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text).lower()))
+
+
+def public(path: Path) -> Iterator[tuple[str, str]]:
+    """(name, text to check) of every public definition and of the first line of its docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    yield path.stem, path.stem
+    yield "module", (ast.get_docstring(tree) or "").split("\n\n")[0]
+    pending: list[tuple[str, ast.AST]] = [("", tree)]
+    while pending:
+        prefix, node = pending.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and child.name[0] != "_":
+                name = prefix + child.name
+                yield name, child.name
+                yield name, (ast.get_docstring(child) or "").split("\n")[0]
+                if isinstance(child, ast.ClassDef):
+                    pending.append((f"{name}.", child))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "help" and isinstance(node.value, ast.Constant):
+            yield "help", str(node.value.value)
+
+
+def retired(room: str) -> list[str]:
+    """What a room still says otherwise."""
+    found = []
+    for path in sorted((ROOT / room).rglob("*.py")):
+        where = str(path.relative_to(ROOT))
+        for name, text in public(path):
+            for word in sorted(words_of(text) & RETIRED.keys()):
+                if f"{where}:{name}" not in KEPT:
+                    found.append(f"{where}:{name}: {word} -> {RETIRED[word]}")
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_retired_words_are_gone(room: str) -> None:
+    assert retired(room) == []
+
+
+LEAST = 8
+"""Words that a public docstring has at least: what it does to what."""
+
+
+def short(room: str) -> list[str]:
+    """Public functions and classes at the top of a module whose docstring is missing or too short to say anything."""
+    found = []
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name[0] != "_":
+                if len((ast.get_docstring(node) or "").split()) < LEAST:
+                    found.append(f"{path.relative_to(ROOT)}:{node.name}")
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_public_docstrings_say_what_they_do_to_what(room: str) -> None:
+    assert short(room) == []
