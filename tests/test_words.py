@@ -103,13 +103,13 @@ LEAST = 8
 
 def short(room: str) -> list[str]:
     """Public functions and classes at the top of a module whose docstring is missing or too short to say anything."""
-    found = []
-    for path in sorted((ROOT / room).rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name[0] != "_":
-                if len((ast.get_docstring(node) or "").split()) < LEAST:
-                    found.append(f"{path.relative_to(ROOT)}:{node.name}")
-    return found
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return [
+        f"{path.relative_to(ROOT)}:{node.name}"
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, kinds) and node.name[0] != "_" and len((ast.get_docstring(node) or "").split()) < LEAST
+    ]
 
 
 @pytest.mark.parametrize("room", ROOMS)
