@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,14 @@ def test_files_that_cannot_be_read_say_so(tmp_path: Path, name: str, data: bytes
     (tmp_path / name).write_bytes(data)
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path / name)
+
+
+def test_a_pipe_is_no_file_of_rows_and_all_members_of_a_packed_one_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(ConfigError, match="a pipe"):
+        load(tmp_path / "pipe.jsonl")
+    (tmp_path / "two.gz").write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    assert load(tmp_path / "two.gz").text == "one\ntwo\n"
 
 
 def test_an_unknown_benchmark_gets_the_list() -> None:

@@ -244,6 +244,9 @@ def test_broken_files_are_named(place):
     file = write(place / "mine.toml", "[run\n")
     with pytest.raises(ConfigError, match=r"mine\.toml cannot be read as TOML"):
         load(file, env={})
+    write(file, "a = " + "[" * 100_000)
+    with pytest.raises(ConfigError, match=r"mine\.toml cannot be read as TOML"):
+        load(file, env={})
     write(place / ".env", "AGENT0_HOME=/x\n= what\n")
     with pytest.raises(ConfigError, match=r"\.env:2"):
         load("scripted", env={})

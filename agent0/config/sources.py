@@ -79,7 +79,7 @@ def toml(path: Path) -> dict[str, Any]:
         return {}
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read as TOML.", str(error), "Correct the file.") from error
 
 

@@ -1,6 +1,5 @@
 """Files of rows in a folder that the user names: found by name, read whole, known by digest."""
 
-import gzip
 import hashlib
 import zlib
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent0.errors import ConfigError, NotFoundError
+from infra.storage.files import read_regular
 
 LARGEST = 512 << 20
 """Bytes of a file, unpacked."""
@@ -43,11 +43,10 @@ def load(path: Path) -> Dataset:
     Raises:
         ConfigError: too large, no UTF-8, or not packed as its name says.
     """
-    data = path.read_bytes()
-    digest = hashlib.sha256(data).hexdigest()
     try:
+        data = read_regular(path, LARGEST)
         plain = _unpacked(data) if path.suffix == ".gz" else data
-        return Dataset(path.name, plain.decode("utf-8"), digest)
+        return Dataset(path.name, plain.decode("utf-8"), hashlib.sha256(data).hexdigest())
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise ConfigError(
             f"{path} cannot be read.", f"{error}.", "It must be UTF-8 text, or that packed by gzip."
@@ -55,8 +54,14 @@ def load(path: Path) -> Dataset:
 
 
 def _unpacked(data: bytes) -> bytes:
-    unpacker = zlib.decompressobj(wbits=31)
-    plain = unpacker.decompress(data, LARGEST)
-    if unpacker.unconsumed_tail:
-        raise ValueError(f"more than {LARGEST >> 20} MiB unpacked")
-    return plain if unpacker.eof else gzip.decompress(data)
+    """All members of a gzip file, at most ``LARGEST`` bytes of them."""
+    plain = b""
+    while data:
+        unpacker = zlib.decompressobj(wbits=31)
+        plain += unpacker.decompress(data, LARGEST - len(plain) + 1)
+        if len(plain) > LARGEST:
+            raise ValueError(f"more than {LARGEST >> 20} MiB unpacked")
+        if not unpacker.eof:
+            raise EOFError("it ends in the middle")
+        data = unpacker.unused_data.lstrip(b"\0")  # padding of tape blocks, which gzip itself allows
+    return plain

@@ -8,6 +8,8 @@ from agent0.errors import ConfigError
 from agent0.settings import RewardConfig
 
 AS_RUN = "as-run"
+LARGEST = 1 << 20
+"""Bytes of a file of rules."""
 
 
 def check_rewards(rules: RewardConfig, where: str) -> None:
@@ -62,6 +64,7 @@ def reward_policy(given: str) -> RewardConfig | None:
     """
     from agent0.assembly.runtime.providers import load_plugins
     from agent0.rewards import reward_sets, rules_of
+    from infra.storage.files import read_regular
 
     if given == AS_RUN:
         return None
@@ -70,11 +73,11 @@ def reward_policy(given: str) -> RewardConfig | None:
         return rules_of(given)
     path = Path(given)
     try:
-        given_rules = tomllib.loads(path.read_text(encoding="utf-8"))
+        given_rules = tomllib.loads(read_regular(path, LARGEST).decode())
     except OSError as error:
         fix = f"Name a set, a TOML file, or {AS_RUN}."
         raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", fix) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is no TOML.", f"{error}.") from error
     try:
         policy = RewardConfig.model_validate(given_rules)
