@@ -242,7 +242,7 @@ def test_one_module_says_what_may_be_said() -> None:
     """The words stand in it alone, so nothing else can choose them by a rule of its own."""
     files = (Path(__file__).parents[1] / "agent0").rglob("*.py")
     saying = [path.name for path in files if '"no difference shown"' in path.read_text("utf-8")]
-    assert saying == ["comparison.py"]
+    assert saying == ["paired_tests.py"]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))

@@ -20,13 +20,13 @@ import asyncio
 from agent0.tasks.families import families
 from agent0.rewards import rewards
 from agent0.rollout.student import specs_of
-from agent0.tools import call_tool
+from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
 from events import checkpoints, tasks
 from events.values import ToolCall
 from handlers import handlers
 from handlers.play import play
-from infra import storage
+from infra.storage import sqlite
 from pathlib import Path
 from projections import Projector, tables
 from tests.memory import TrustingSandbox
@@ -61,10 +61,10 @@ state = judging(0.5)
 assert alarm.alarm == "record-student-0"
 
 # projection: its table is filled from the same events
-projector = Projector(Path("view.db"), storage.connect, tables(), "stream")
+projector = Projector(Path("view.db"), sqlite.connect, tables(), "stream")
 projector.apply([(r.seq, r.to_json()) for r in told])
 projector.close()
-with storage.reading(Path("view.db")) as db:
+with sqlite.reading(Path("view.db")) as db:
     rows = db.execute("SELECT sum(uses) FROM prompt_uses").fetchone()
 assert rows[0] == sum(isinstance(r.event, tasks.TaskProposed | tasks.TaskAttempted) for r in told)
 """

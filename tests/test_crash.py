@@ -76,14 +76,14 @@ import os, sys
 from pathlib import Path
 from agent0.errors import DependencyError
 from agent0.settings import Settings
-from infra import storage
+from infra.storage import sqlite
 from infra.bus.bus import Bus
 from infra.log.event_log import Log
 from infra.log.nats_server import Server
 from infra.log.streams import Topology, init
 from projections import projector, tables
 projector.fingerprint = lambda known: os._exit(9)  # the last thing that making needs
-projector.Projector(Path(sys.argv[1]), storage.connect, tables(), "stream")
+projector.Projector(Path(sys.argv[1]), sqlite.connect, tables(), "stream")
 """
     file = tmp_path / "x.db"
     killed = subprocess.run([sys.executable, "-c", script, str(file)], env={"PYTHONPATH": str(ROOT)}, check=False)

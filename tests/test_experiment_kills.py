@@ -36,7 +36,7 @@ SEED = random.SystemRandom().randrange(10**6)
 
 KILLED = f"""
 import os, signal, sys
-from agent0.assembly import experiments
+from agent0.assembly.replay import rescore as experiments
 from infra.log.connection import Link
 
 experiments.PART = {PART}

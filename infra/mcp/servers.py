@@ -27,7 +27,7 @@ from infra.mcp.schema import checker
 WALL_S = 30.0
 """One conversation; the sandbox's own limits hold besides."""
 LONGEST_TOOL_NAME = 64
-_INSIDE = Path(__file__).with_name("mcp_inside.py")
+_INSIDE = Path(__file__).with_name("stdio_bridge.py")
 _label = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
 
 

@@ -172,7 +172,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from agent0.assembly.log.restore import bring
-from infra import log_restore
+from infra.log import restore as log_restore
 from tests.archive.logs import settings_of
 
 stage, home, path = sys.argv[1:]

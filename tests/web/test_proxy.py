@@ -226,9 +226,9 @@ async def test_no_setting_lets_the_product_reach_this_machine(monkeypatch: pytes
 
 def test_the_product_makes_its_guard_in_one_place_and_reads_no_environment() -> None:
     made = []
-    for path in ROOT.joinpath("infra").glob("web*.py"):
+    for path in ROOT.joinpath("infra/web").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Guard", "main", "WebProxy"):
                 made.append((path.name, ast.unparse(node)))
             assert getattr(node, "attr", "") not in ("environ", "getenv")
-    assert sorted(made) == [("web_worker.py", "Guard()"), ("web_worker.py", "main()")]
+    assert sorted(made) == [("proxy_process.py", "Guard()"), ("proxy_process.py", "main()")]
