@@ -54,6 +54,8 @@ class Link:
         self.client, self._url = TrustingClient(server), server.url
         self.sent_only = role == "reader" and server.folder is not None
         """Whether it may only be sent messages, and ask for none. Of an external server its first refusal says so."""
+        self.named = role == "reader"
+        """Whether its consumers must have one of the names that readers may use."""
         self.denied = ""
         self.generation = 0
         """How often the connection was made anew: consumers of an earlier one may be gone."""
@@ -171,7 +173,7 @@ async def connect(server: Server, role: Role, name: str = "agent0") -> Link:
         await connecting
     await link.close()
     if link.refused.is_set():
-        fix = "Check user and password (AGENT0_NATS_USER, AGENT0_NATS_PASSWORD) or the files in the data folder."
+        fix = "Check user and password (AGENT0_NATS__USER, AGENT0_NATS__PASSWORD) or the files in the data folder."
         raise AuthError(f"The log refused the credentials of {role}.", "", fix)
     if link.client.stranger:
         raise link.usurped()

@@ -31,11 +31,16 @@ from infra.log.server_proof import Address, alive, asked_name, running_pid, stra
 Role = Literal["admin", "app", "reader"]
 ROLES: tuple[Role, ...] = ("admin", "app", "reader")
 
+READER_NAMES = tuple(f"reader-{n:02}" for n in range(32))
+"""Names that consumers of the role reader have, on each stream."""
+
 _READ = """"$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST",
-      "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.CREATE.*", "$JS.API.CONSUMER.INFO.>",
-      "$JS.API.CONSUMER.NAMES.*", "$JS.API.CONSUMER.LIST.*\""""
-# CREATE with nothing after the stream makes ephemeral consumers only: durables belong to provisioning. Who may ask for
-# the next message of one consumer may ask for that of any, and takes it from a handler: readers are sent theirs.
+      "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.INFO.>", "$JS.API.CONSUMER.NAMES.*",
+      "$JS.API.CONSUMER.LIST.*\""""
+_NAMED = ", ".join(f'"$JS.API.CONSUMER.{verb}.*.{name}"' for name in READER_NAMES for verb in ("CREATE", "DELETE"))
+# Who may make a consumer under any name may change or end a handler's durable, so readers have names of their own. Who
+# may ask for the next message of one consumer may ask for that of any, and takes it from a handler: readers are sent
+# theirs.
 
 _CONFIG = """\
 server_name: {name}
@@ -61,10 +66,10 @@ accounts {{ A0 {{ jetstream: enabled, users: [
   {{ user: admin, password: "{admin}" }}
   {{ user: app, password: "{app}", permissions: {{
     publish: {{ allow: ["a0.>", "$JS.ACK.>", "_INBOX.>", "$JS.API.CONSUMER.MSG.NEXT.>",
-      {read}] }}
+      "$JS.API.CONSUMER.CREATE.*", {read}] }}
     subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
   {{ user: reader, password: "{reader}", permissions: {{
-    publish: {{ allow: ["$JS.FC.>", {read}] }}
+    publish: {{ allow: ["$JS.FC.>", {named}, {read}] }}
     subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
 ] }} }}
 """
@@ -347,7 +352,7 @@ def _write_config(folder: Path, place: _Place, nats: NatsSettings) -> None:
     store = nats.max_bytes + (1 << 30)
     files = {"pid": "server.pid", "log": "server.log", "data": "data"}
     quoted = {key: json.dumps(str(folder / name), ensure_ascii=False) for key, name in files.items()}
-    text = _CONFIG.format(name=place.name, port=place.port, store=store, read=_READ, **quoted, **hashes)
+    text = _CONFIG.format(name=place.name, port=place.port, store=store, read=_READ, named=_NAMED, **quoted, **hashes)
     write(folder / "server.conf", text)
 
 

@@ -5,7 +5,8 @@ The reader alone knows its position. Whatever happens to the consumer, it is mad
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+import secrets
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from agent0.errors import LogError
 from infra.log.connection import Link
+from infra.log.nats_server import READER_NAMES
 from infra.log.streams import EVENTS
 
 BATCH = 256
@@ -26,6 +28,8 @@ SILENCE_S = 30
 CATCH_UP_TRIES = 50
 IDLE_S = 20
 """The server forgets an abandoned consumer after this long."""
+_TAKEN = (10105, 10148)
+"""The server's codes for a name that another consumer has."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class _Consumer:
         self._count = 0
         self._quota = self._last = 0
         self._silent = 0
-        self._next, self._inbox = "", link.client.new_inbox()
+        self._name, self._next, self._inbox = "", "", link.client.new_inbox()
         self._pace: list[str] = []
         """Where to answer that what came before has been taken: only then the server sends more."""
 
@@ -130,6 +134,8 @@ class _Consumer:
             self._link.unwatch(self._wake)
             if not client.is_closed:
                 await subscription.unsubscribe()
+                if self._link.named:  # so that the name is free at once
+                    await client.publish(f"$JS.API.CONSUMER.DELETE.{self._query.stream}.{self._name}")
 
     async def _create(self) -> bool:
         """Make the consumer; False where a bounded query has nothing to read."""
@@ -148,16 +154,29 @@ class _Consumer:
         )
         if self._link.sent_only:
             config.deliver_subject, config.flow_control, config.idle_heartbeat = self._inbox, True, HEARTBEAT_S
-        body = json.dumps({"stream_name": query.stream, "config": config.as_dict()}).encode()
-        made = json.loads(await self._link.request(f"$JS.API.CONSUMER.CREATE.{query.stream}", body))
-        if "error" in made:
-            raise _LostConsumerError(made["error"].get("description", ""))
-        self._next = f"$JS.API.CONSUMER.MSG.NEXT.{query.stream}.{made['name']}"
+        made = await self._made(config)
+        self._name = made["name"]
+        self._next = f"$JS.API.CONSUMER.MSG.NEXT.{query.stream}.{self._name}"
         self._quota = made["num_pending"]
         if query.follow or "cluster" not in made:
             return bool(query.follow or self._quota)
         self._last = await self._newest()  # the consumer's server may be behind: only the leader knows where the end is
         return self._last > query.after
+
+    async def _made(self, config: ConsumerConfig) -> dict[str, Any]:
+        """The server's answer to a new consumer. Whoever may make one under any name may also change a handler's, so
+        readers have names of their own, and take one that is free."""
+        stream, answer = self._query.stream, {"error": {}}
+        for name in _shuffled(READER_NAMES) if self._link.named else [""]:
+            config.name = name or None
+            body = {"stream_name": stream, "config": config.as_dict(), "action": "create"}
+            subject = f"$JS.API.CONSUMER.CREATE.{stream}" + (f".{name}" if name else "")
+            answer = json.loads(await self._link.request(subject, json.dumps(body).encode()))
+            if answer.get("error", {}).get("err_code") not in _TAKEN:
+                break
+        if "error" in answer:
+            raise _LostConsumerError(answer["error"].get("description", ""))
+        return answer
 
     async def _newest(self) -> int:
         """Sequence of the newest event that is asked for; 0 where there is none."""
@@ -284,6 +303,10 @@ class _Consumer:
         if self._last:
             return last.seq >= min(self._last, self._query.until or self._last)
         return last.count >= self._quota or bool(self._query.until and last.seq >= self._query.until)
+
+
+def _shuffled(names: Sequence[str]) -> list[str]:
+    return secrets.SystemRandom().sample(names, len(names))
 
 
 def _is_beat(message: Msg) -> bool:
