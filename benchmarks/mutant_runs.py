@@ -12,7 +12,9 @@ import resource
 import signal
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,13 +31,13 @@ TESTS = {
     "tasks": "checked decontamination families guardrails literals novelty searching splits splitting curriculum "
     "chances fresh_sets gym_families teacher",
     "rollout": "analysis answers chat_format confidence fusion parsing student teacher training scripted",
-    "provenance": "seals seal_bits forking past_damage",
-    "verification": "checked grading panel reviewing verifiers literals",
-    "training": "chat_format conventions making objectives searching seeding splits training run",
+    "provenance": "seals forking",
+    "verification": "checked grading panel reviewing verdicts verifiers literals",
+    "training": "chat_format conventions dataset making objectives searching seeding splits training",
     "rewards": "hacking repetition rewards rewards_editions rewards_majority rewards_sets signatures",
-    "run": "curriculum forking gate guards panel registry run state_digest rewards_majority",
+    "run": "curriculum forking gate guards registry run state_digest",
     "evaluation": "analysis bench_items bench_report benchmarks calibrate chances gate mistakes registry",
-    "experiments": "arms_page chances compare_page rescoring reverify rewards_editions trials grids",
+    "experiments": "arms_page chances compare_page rescoring rewards_editions trials",
 }
 NOT_FAST = ("nats_server", "log")
 SLOW_S = 5.0  # of processor time: a test that takes longer is not a fast one
@@ -79,19 +81,19 @@ class Runs:
 
 def note(items: Sequence[pytest.Item]) -> dict[str, Noted]:
     """Each test's processor time and the functions with mutants that it calls; of unchanged files as noted before."""
-    told = HELD / "noted.json"
+    told, fresh = HELD / "noted.json", HELD / "noted.new"
     known = json.loads(told.read_text()) if told.is_file() else {}
-    names = {_file(one.nodeid) for one in items}
-    digests = {name: hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in names}
-    old = {file for file, digest in digests.items() if known.get(file, {}).get("digest") == digest}
-    new = [item for item in items if _file(item.nodeid) not in old]
-    if new and _in_child(lambda: _note(new, told.with_suffix(".new")), 3600) != 0:
-        raise SystemExit("The run of the tests without a mutant was stopped: see what is above.")
-    found = json.loads(told.with_suffix(".new").read_text()) if new else {}
-    for file in digests.keys() - old:
-        known[file] = {"digest": digests[file], "tests": {k: v for k, v in found.items() if _file(k) == file}}
-    told.write_text(json.dumps(known))
-    return {name: (one[0], one[1]) for file in digests for name, one in known[file]["tests"].items()}
+    files = defaultdict(list)
+    for item in items:
+        files[_file(item.nodeid)].append(item)
+    for name, held in files.items():
+        digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+        if known.get(name, {}).get("digest") != digest:
+            if _in_child(partial(_note, held, fresh), 3600) != 0:
+                raise SystemExit(f"{name} was stopped, without any mutant: see what is above.")
+            known[name] = {"digest": digest, "tests": json.loads(fresh.read_text())}
+            told.write_text(json.dumps(known))
+    return {test: (one[0], one[1]) for name in files for test, one in known[name]["tests"].items()}
 
 
 def _file(name: str) -> str:
@@ -110,6 +112,7 @@ def _note(items: Sequence[pytest.Item], told: Path) -> int:
         else:
             print(f"left out, fails without a mutant: {item.nodeid}")
     told.write_text(json.dumps(found))
+    print(f" {_file(items[0].nodeid)}: {sum(seconds for seconds, _ in found.values()):.1f} s", flush=True)
     return 0
 
 

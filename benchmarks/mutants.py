@@ -196,7 +196,7 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.again:
         mutants = [Mutant(**one) for one in json.loads((FOLDER / "sample.json").read_text())["mutants"]]
-        _copy(["tests", "benchmarks"], FOLDER / "tree")
+        _copy(COPIED[1:], FOLDER / "tree")
     else:
         mutants = prepare(asked.number, asked.seed)
     done = {name: verdict for name, verdict in verdicts().items() if verdict in KILLED or not asked.again}
