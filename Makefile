@@ -13,6 +13,8 @@
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/gpu.md
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices
 #   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes docs/reliability.md)
+#   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
+#                 goes on where it was stopped)
 #   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
 #   make setup    the environment only
 #   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
@@ -36,7 +38,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 PINS := pyproject.toml constraints.txt binaries.txt
 
-.PHONY: help run setup test check docs learning arms bench bench-gpu knockout crash soak clean linux bubblewrap
+.PHONY: help run setup test check docs learning arms bench bench-gpu knockout crash mutants soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -89,6 +91,9 @@ knockout: setup .venv/.ready-dev
 crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.crash
 	$(BIN)/python -m pytest -m slow tests/test_cluster.py tests/test_grids.py tests/test_skill.py
+
+mutants: setup .venv/.ready-dev
+	$(BIN)/python -m benchmarks.mutants --write docs/results/mutants.md
 
 soak: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.soak

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 from itertools import accumulate
 from typing import Any
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from agent0.chat_format import format_call
 from agent0.ports.models import Generation
 from agent0.rollout.attempt import Called, Solved
-from agent0.rollout.confidence.signals import MEANING, SEVERAL, beside, signals
+from agent0.rollout.confidence.calibration import FEWEST, Candidate, Item, fitted, learnable, measured
+from agent0.rollout.confidence.signals import MEANING, SEVERAL, agreement, beside, signals, token_confidence
 from agent0.rollout.confidence.token_spans import answer_span, own, within
 from agent0.rollout.parsing import parse_turn
 from events.values import ToolCall, ToolResult, ToolState, Usage
@@ -169,3 +171,72 @@ def test_further_samples_agree_or_check_by_another_way() -> None:
     ]  # fmt: skip
     assert beside(one, others) == {"agreement": pytest.approx(0.6), "checked": pytest.approx(0.2)}
     assert beside(one, []) == {} == beside(solved(None), others)
+
+
+@given(st.lists(st.none() | st.sampled_from(["7", "7.0", "8", "x"]), max_size=9))
+def test_agreement_is_of_answers_that_are_equal(answers: list[str | None]) -> None:
+    """Shares are of all attempts, the entropy is of those that answered."""
+    groups = [sum(a in same for a in answers) for same in (("7", "7.0"), ("8",), ("x",))]
+    given_ = sum(groups)
+    found = agreement(answers)
+    if not given_:
+        assert (found.majority, found.share, found.entropy, found.count) == (None, 0.0, 0.0, 0)
+        return
+    assert found.count == max(groups) and found.share == pytest.approx(max(groups) / len(answers))
+    assert found.entropy == pytest.approx(-sum(n / given_ * math.log(n / given_) for n in groups if n))
+    place = {"7": 0, "7.0": 0, "8": 1, "x": 2}
+    first = next(a for a in answers if a and groups[place[a]] == max(groups))
+    assert found.majority == agreement([first]).majority, "ties go to whom was first"
+
+
+def test_the_confidence_of_tokens_is_a_geometric_mean() -> None:
+    assert token_confidence(None) is None
+    assert token_confidence(math.log(0.25)) == pytest.approx(0.25)
+    assert token_confidence(0.5) == token_confidence(0.0) == 1.0, "rounding may make a log-probability positive"
+
+
+@given(st.lists(st.booleans(), max_size=8))
+def test_two_of_either_outcome_can_be_learned_from(rights: list[bool]) -> None:
+    items = [Item({"answer": 0.5}, right) for right in rights]
+    assert learnable(items) == (rights.count(True) >= 2 and rights.count(False) >= 2)
+
+
+def test_a_signal_that_few_items_have_is_not_fused() -> None:
+    rng = random.Random(2)
+    for number, read in ((FEWEST - 1, {"answer", "sequence"}), (FEWEST, {"answer", "sequence", "calls_ok"})):
+        held = [
+            Item(
+                {"answer": rng.random(), "sequence": rng.random()} | ({"calls_ok": 1.0} if n < number else {}),
+                n % 3 > 0,
+            )
+            for n in range(40)
+        ]
+        fused = [one for one in fitted(held) if one.method == "logistic"]
+        assert [set(one.names) for one in fused] == [read]
+        assert {one.signal for one in fitted(held) if one.method != "logistic"} == {"answer", "sequence"}
+
+
+def test_further_samples_are_fused_beside_what_needs_none() -> None:
+    rng = random.Random(3)
+    held = [Item({name: rng.random() for name in ("answer", "sequence", "agreement")}, n % 2 > 0) for n in range(30)]
+    found = fitted(held)
+    assert {one.names for one in found if one.method == "logistic"} == {
+        ("sequence", "answer"), ("sequence", "answer", "agreement"),
+    }  # fmt: skip
+    assert all(one.fitted_on == 30 for one in found)
+    assert found == fitted(held, seed=0) and [one.loss for one in found] != [one.loss for one in fitted(held, seed=1)]
+
+
+def test_a_candidate_is_measured_where_it_fits_before_and_after() -> None:
+    """An identity map: what is after is what was before."""
+    same = Candidate("answer", "platt", (1.0, 0.0), 10)
+    held = [Item({"answer": share}, right) for share, right in ((0.9, True), (0.8, False), (0.3, False), (0.2, True))]
+    found = measured(same, [*held, Item({"sequence": 0.1}, True)])
+    assert (found.candidate, found.scored_on) == (same, 4)
+    assert found.brier_before == pytest.approx((0.01 + 0.64 + 0.09 + 0.64) / 4) == pytest.approx(found.brier_after)
+    assert found.ece_before == pytest.approx((0.1 + 0.8 + 0.3 + 0.8) / 4) == pytest.approx(found.ece_after)
+    assert found.before95 == pytest.approx(found.after95) and found.before95[0] <= found.ece_before <= found.before95[1]
+    assert found.auroc == pytest.approx(0.5) and 0 < found.floor < 1
+    assert [(one.n, one.confidence) for one in found.before] == [(1, 0.2), (1, 0.3), (1, 0.8), (1, 0.9)]
+    assert [(one.n, one.accuracy) for one in found.bins] == [(1, 1.0), (1, 0.0), (1, 0.0), (1, 1.0)]
+    assert measured(same, held, seed=1).after95 == measured(same, held, seed=1).after95

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.chat_format import format_call
-from agent0.rollout.parsing import LONGEST, MOST_CALLS, parse_turn
+from agent0.rollout.parsing import DEEPEST, LONGEST, MOST_CALLS, parse_turn
 from events.tasks import TaskAttempted, ToolCalled
 from events.values import ToolResult, ToolState
 
@@ -159,3 +159,90 @@ def test_the_canonical_spelling_is_the_chat_templates() -> None:
     assert (head, tail) == ("<tool_call>", "</tool_call>")
     assert json.loads(body) == {"name": "python", "arguments": {"code": "print('é')"}}
     assert "é" in body
+
+
+def test_what_is_read_ends_exactly_at_its_limits() -> None:
+    whole = parse_turn("\\boxed{7}".rjust(LONGEST))
+    assert (whole.answer, whole.errors) == ("7", ())
+    over = parse_turn("\\boxed{7}".rjust(LONGEST + 1))
+    assert (over.answer, over.errors) == (None, (f"cut at {LONGEST} characters",))
+    most = parse_turn(format_call("a", {}) * MOST_CALLS)
+    assert (len(most.calls), most.errors) == (MOST_CALLS, ())
+
+
+@pytest.mark.parametrize("opened", ["[", '{"y": '])
+def test_arguments_nest_as_deep_as_they_may(opened: str) -> None:
+    closed = "]" if opened == "[" else "}"
+    for depth, error in ((DEEPEST - 1, ""), (DEEPEST, "nested too deeply")):
+        value = opened * depth + "1" * (opened != "[") + closed * depth
+        (call,) = parse_turn(f'<tool_call>{{"name": "a", "arguments": {{"x": {value}}}}}</tool_call>').calls
+        assert call.error == error and bool(call.arguments) == (not error)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "raw"),
+    [
+        ("<tool_call> {} </tool_call>", "", " {} "),
+        ('<tool_call>{"name": "a", "arguments": 1}</tool_call>', "a", '{"name": "a", "arguments": 1}'),
+        ('<tool_call>{"name": "a"} x</tool_call>', "", '{"name": "a"} x'),
+        ("Action: two words\nAction Input: 7", "", "two words\n7"),
+        ("Action: two words", "", "two words"),
+        ("Action:\nAction:", "", "?"),
+    ],
+)
+def test_a_malformed_call_keeps_what_was_written(text: str, name: str, raw: str) -> None:
+    call = parse_turn(text).calls[0]
+    assert (call.name, call.raw) == (name, raw) and call.error and call.arguments == {}
+
+
+def test_a_half_written_call_may_be_followed_by_text_only_where_it_is_closed() -> None:
+    (call,) = parse_turn('<tool_call>{"name": "a"} and so on').calls
+    assert (call.name, call.error) == ("a", "")
+
+
+def test_fences_hold_calls_only_where_they_look_like_one() -> None:
+    call = '```json\n{"name": "a", "parameters": {"x": 1}}\n```'
+    other = '```json\n{"name": "a"}\n```'
+    open_ = '```json\n{"name": "a", "arguments": {}}'
+    found = parse_turn(f"I look. {call} So: \\boxed{{7}} {open_}")
+    assert [(one.name, one.arguments) for one in found.calls] == [("a", {"x": 1})]
+    assert found.answer == "7"
+    assert [parse_turn(text).calls for text in (other, open_)] == [(), ()]
+    tagged = parse_turn('```tool_call \t\n{"name": "a", "arguments": {}}\n``` Answer: 1\n\\boxed{2}')
+    assert (len(tagged.calls), tagged.answer) == (1, "2")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Action: a\nAction Input: 1\nFinal Answer: 5", "5"),
+        ("Final Answer: 5\nAction: a", "5"),
+        ("Observation: 1\nAnswer: 2", "2"),
+        ("Action: a\nObservation: 1\nAnswer: 2", None),
+        ("Answer: 1\nAnswer:\n", "1"),
+        ("> **Final Answer** : `$7$`", "7"),
+        ("* # Answer:\n\n 3 \n4", "3"),
+        ("Thought: Answer: 3", None),
+        ("Answer: 6 \\boxed{ }", None),
+    ],
+)
+def test_labelled_answers_are_read_outside_of_actions(text: str, answer: str | None) -> None:
+    assert parse_turn(text).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments"),
+    [
+        ("```\nprint(1)\n```", {"code": "print(1)"}),
+        ("```py\n a \n\n```", {"code": "a"}),
+        ("``````", {"code": "``````"}),
+        ("```x", {"code": "```x"}),
+        ('{"code": "1"}', {"code": "1"}),
+        ('{"code": "1"} x', {"code": '{"code": "1"} x'}),
+        ('[{"code": "1"}]', {"code": '[{"code": "1"}]'}),
+        (" ", {}),
+    ],
+)
+def test_what_follows_an_action_is_its_input(body: str, arguments: dict[str, str]) -> None:
+    (call,) = parse_turn(f"Action: `python`\nAction Input: {body}", {"python": "code"}).calls
+    assert (call.name, call.arguments) == ("python", arguments)

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ def reading(home: Path, work: Any) -> Any:
     return asyncio.run(run())
 
 
+@cache
 def name_of(home: Path) -> str:
+    """The run's name; asked once, for every question starts a server."""
     return str(call("run", "list", "--json", home=home).json[-1]["run"])
 
 

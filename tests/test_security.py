@@ -1,7 +1,7 @@
 """What must not leak and must not run: secrets, text of models, ids in paths, marks for terminals.
 
 Beside it: attacks on the sandbox (``tests/sandbox``), special tokens (``tests/engine``), calls in tool output
-(``test_student``), rights of the log's users (``test_server``), HTML (``test_report``).
+(``test_student``), rights of the log's users (``test_provisioning``), HTML (``test_report``).
 """
 
 import ast

@@ -10,37 +10,23 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
-import nats
 import pytest
-from nats.js.errors import APIError
 
-from agent0.errors import AuthError, DependencyError, LogError, NotFoundError, OperationError
-from agent0.settings import HandlerSettings, NatsSettings
+from agent0.errors import AuthError, DependencyError, LogError, OperationError
+from agent0.settings import NatsSettings
 from events import Recorded
 from events.alarms import AlarmRaised
 from events.base import record
-from events.values import Artifact
 from infra.log import nats_server as server_module
 from infra.log.event_log import Log
 from infra.log.nats_server import Server, open_server
-from infra.log.server_folder import life, lives, provisioning
-from infra.log.streams import Topology, check, check_durables, init
-from infra.storage.artifacts import FileArtifacts
-
-pytestmark = pytest.mark.asyncio
+from infra.log.server_folder import life, lives
 
 
 def an_event(n: int) -> Recorded:
     return record(
         AlarmRaised(alarm=f"a{n}", severity="info", message="m"), run="r1", time=datetime(2026, 1, 1, tzinfo=UTC)
     )
-
-
-class Toy:
-    """What provisioning needs of a handler."""
-
-    def __init__(self, name: str = "toy", events: tuple[str, ...] = ("AlarmRaised",), in_flight: int = 4) -> None:
-        self.name, self.events, self.in_flight = name, events, in_flight
 
 
 async def test_a_second_start_finds_the_running_server_and_the_last_one_out_stops_it(tmp_path: Path) -> None:
@@ -158,109 +144,6 @@ async def test_secrets_are_private_and_hashed(nats_server: Server) -> None:
     assert not any(nats_server.password(role).get_secret_value().encode() in command for role in server_module.ROLES)
 
 
-@pytest.mark.parametrize("role", ["app", "reader"])
-async def test_only_the_administrator_can_take_away(log: Log, nats_server: Server, role: str) -> None:
-    await init(nats_server, Topology(NatsSettings(), HandlerSettings()), [Toy()])
-    await log.append([an_event(1)])
-    forbidden = {
-        "STREAM.DELETE.A0_EV": b"",
-        "STREAM.PURGE.A0_EV": b"",
-        "STREAM.UPDATE.A0_EV": b"{}",
-        "STREAM.CREATE.OTHER": b"{}",
-        "STREAM.MSG.DELETE.A0_EV": b'{"seq":1}',
-        "CONSUMER.DELETE.A0_EV.toy": b"",
-        "CONSUMER.RESET.A0_EV.toy": b'{"seq":1}',
-        "CONSUMER.CREATE.A0_EV.toy": b'{"stream_name":"A0_EV","config":{"durable_name":"toy"}}',
-        "CONSUMER.DURABLE.CREATE.A0_EV.toy": b'{"stream_name":"A0_EV","config":{"durable_name":"toy"}}',
-    }
-    refusals: list[str] = []
-
-    async def note(error: Exception) -> None:
-        refusals.append(str(error))
-
-    async with await nats.connect(**nats_server.options(role), error_cb=note) as client:  # type: ignore[arg-type]
-        for subject, body in forbidden.items():
-            await client.publish(f"$JS.API.{subject}", body)
-        if role == "reader":
-            await client.publish("a0.ev.r1.-.-.AlarmRaised", b"{}")
-        async with asyncio.timeout(10):
-            while len(refusals) < len(forbidden) + (role == "reader"):
-                await asyncio.sleep(0.01)
-    assert (await log.info()).last_seq == 1
-    await check(log.client, Topology(NatsSettings(), HandlerSettings()), [Toy()])
-
-
-async def test_a_reader_cannot_take_deliveries(log: Log, nats_server: Server) -> None:
-    """Neither by asking for a handler's next message, nor by acknowledging one, nor by a name for that consumer."""
-    await init(nats_server, Topology(NatsSettings(), HandlerSettings()), [Toy()])
-    await log.append([an_event(1)])
-    asked = {
-        "$JS.API.CONSUMER.MSG.NEXT.A0_EV.toy": b'{"batch":1,"no_wait":true}',
-        "$JS.API.CONSUMER.MSG.NEXT.A0_EV.": b"1",
-        "$JS.ACK.A0_EV.toy.1.1.1.1.0": b"+ACK",
-        "$JS.API.CONSUMER.UNPIN.A0_EV.toy": b"{}",
-        "$JS.API.CONSUMER.PAUSE.A0_EV.toy": b'{"pause_until":"2099-01-01T00:00:00Z"}',
-        "$JS.API.CONSUMER.MSG.NEXT.A0_ADV.given_up": b"1",
-    }
-    refusals: list[str] = []
-
-    async def note(error: Exception) -> None:
-        refusals.append(str(error))
-
-    async with await nats.connect(**nats_server.options("reader"), error_cb=note) as client:  # type: ignore[arg-type]
-        for subject, body in asked.items():
-            await client.publish(subject, body, reply=client.new_inbox())
-        async with asyncio.timeout(10):
-            while len(refusals) < len(asked):
-                await asyncio.sleep(0.01)
-    info = await log.client.jsm().consumer_info("A0_EV", "toy")
-    assert (info.delivered.consumer_seq, info.num_ack_pending, info.num_pending) == (0, 0, 1)
-
-
-async def test_a_reader_that_is_slow_is_sent_no_more_than_it_takes_and_misses_nothing(
-    log: Log, nats_server: Server
-) -> None:
-    """Far more than the server sends before it wants to hear that it may go on."""
-    events = [
-        record(AlarmRaised(alarm=f"a{n}", severity="info", message="x" * 900_000), run="r1", time=an_event(0).time)
-        for n in range(24)
-    ]
-    for event in events:
-        await log.append([event])
-    async with await Log.connect(nats_server, "reader") as reader:
-        seen = []
-        async for recorded in reader.read("r1"):
-            seen.append(recorded.id)
-            await reader.client.flush()  # turns of the event loop: what the server sends arrives meanwhile
-        assert seen == [event.id for event in events]
-        assert [r.id async for r in reader.read()] == seen
-        following = reader.tail(0)
-        assert [(await anext(following)).id for _ in events] == seen
-        [seq] = await log.append([an_event(99)])
-        assert (await anext(following)).seq == seq
-        await following.aclose()  # type: ignore[attr-defined]
-
-
-async def test_a_reader_of_an_external_server_that_may_not_ask_reads_all_the_same(
-    log: Log, nats_server: Server
-) -> None:
-    events = [an_event(n) for n in range(300)]
-    ids = [event.id for event in events]
-    await log.append(events)
-    access = {"url": nats_server.url, "user": "reader", "password": nats_server.password("reader")}
-    async with await Log.connect(Server(NatsSettings(**access)), "reader") as reader:  # type: ignore[arg-type]
-        assert [r.id async for r in reader.read()] == ids
-        assert [r.id async for r in reader.read("r1")] == ids
-
-
-async def test_the_reader_reads_and_is_told_that_it_may_not_write(log: Log, nats_server: Server) -> None:
-    [seq] = await log.append([an_event(1)])
-    async with await Log.connect(nats_server, "reader") as reader:
-        assert [r.seq async for r in reader.read("r1")] == [seq]
-        with pytest.raises(AuthError, match=r"refused to append.*permissions violation"):
-            await reader.append([an_event(2)])
-
-
 async def test_wrong_credentials_and_an_absent_server_are_told_apart(
     nats_server: Server, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -316,57 +199,6 @@ async def test_a_server_that_dies_while_it_is_left_is_no_error(log: Log, monkeyp
     assert log.client.is_closed
 
 
-async def test_provisioning_twice_changes_nothing_and_limits_can_be_changed(nats_server: Server) -> None:
-    before = Topology(NatsSettings(), HandlerSettings())
-    for _ in range(2):
-        await init(nats_server, before, [Toy()])
-    after = Topology(NatsSettings(max_bytes=1 << 30), HandlerSettings(ack_wait_s=5, max_deliver=3, in_flight=7))
-    async with await Log.connect(nats_server) as log:
-        with pytest.raises(LogError, match=r"drifted in max_bytes.*agent0 log init"):
-            await check(log.client, after, [Toy()])
-        await init(nats_server, after, [Toy()])
-        await check(log.client, after, [Toy()])
-
-
-async def test_drift_is_refused_by_the_name_of_the_field(log: Log, nats_server: Server) -> None:
-    topology = Topology(NatsSettings(), HandlerSettings())
-    await init(nats_server, topology, [Toy(), Toy("single", ("AlarmResolved",), 1)])
-    with pytest.raises(LogError, match="has no consumer other"):
-        await check(log.client, topology, [Toy("other")])
-    with pytest.raises(LogError, match="consumer toy has drifted in filter_subjects"):
-        await check(log.client, topology, [Toy(events=("LogSealed",))])
-    with pytest.raises(LogError, match="duplicate_window"):
-        await init(nats_server, Topology(NatsSettings(duplicate_window_s=1), HandlerSettings()), ())
-    async with await nats.connect(**nats_server.options("admin")) as admin:
-        config = (await admin.jsm().stream_info("A0_EV")).config
-        await admin.jsm().update_stream(config, max_age=3600)
-        with pytest.raises(LogError, match=r"stream A0_EV has drifted in max_age.*3600"):
-            await check(log.client, topology, ())
-        with pytest.raises(APIError):
-            await admin.jsm().purge_stream("A0_EV")
-
-
-async def test_what_is_missing_is_made_by_several_at_once_and_nothing_is_changed(nats_server: Server) -> None:
-    before, after = (Topology(NatsSettings(), HandlerSettings(ack_wait_s=seconds)) for seconds in (30, 5))
-    toys = [Toy(f"toy{n}") for n in range(8)]
-    await asyncio.gather(*(init(nats_server, before, toys, change=False) for _ in range(4)))
-    await init(nats_server, after, [*toys, Toy("added")], change=False)
-    async with await Log.connect(nats_server) as log:
-        await check(log.client, before, toys)
-        await check_durables(log.client, Topology(NatsSettings(), HandlerSettings(ack_wait_s=5)), [Toy("added")])
-        with pytest.raises(LogError, match="drifted in ack_wait"):
-            await check_durables(log.client, after, toys)
-
-
-async def test_one_process_at_a_time_makes_the_log(nats_server: Server) -> None:
-    async with provisioning(nats_server.folder):
-        waiting = asyncio.create_task(init(nats_server, Topology(NatsSettings(), HandlerSettings()), [Toy()]))
-        async with await nats.connect(**nats_server.options("admin")) as admin:
-            await asyncio.wait([waiting], timeout=0.3)
-            assert not waiting.done() and not await admin.jsm().streams_info()
-    await waiting
-
-
 async def test_credentials_that_others_may_read_are_refused(tmp_path: Path) -> None:
     first = await open_server(tmp_path, NatsSettings())
     await first.stop()
@@ -388,22 +220,3 @@ async def test_a_process_knows_whether_it_is_alone(tmp_path: Path) -> None:
     assert await second.alone() and second.pid
     await second.stop()
     assert not await Server(NatsSettings(url="nats://127.0.0.1:1")).alone()
-
-
-async def test_artifacts_are_stored_once_and_checked(tmp_path: Path) -> None:
-    store = FileArtifacts(tmp_path)
-    made = store.put(b"weights", "application/x-tar")
-    assert store.put(b"weights").sha256 == made.sha256 and store.get(made) == b"weights" and made.size == 7
-    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == [made.sha256[2:]]
-    store.path(made).write_bytes(b"weightS")
-    with pytest.raises(LogError, match="damaged"):
-        store.get(made)
-    with pytest.raises(NotFoundError):
-        store.get(Artifact(sha256="0" * 64, size=1, media="x"))
-    with pytest.raises(NotFoundError, match="no sha256"):
-        store.get(Artifact(sha256="../../etc/passwd", size=1, media="x"))
-
-
-async def test_artifacts_on_a_full_disk_are_a_dependency_that_is_away() -> None:
-    with pytest.raises(DependencyError, match="artifact store"):
-        FileArtifacts(Path("/proc/nowhere")).put(b"x")

@@ -12,7 +12,8 @@ from agent0.rollout.claim_check import INLINE, claim, claim_turns, redeem
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
 from agent0.training.scored_trajectory import Deed, pattern
-from agent0.training.selection import Selection, learning_rate, select
+from agent0.training.selection import Selection, fault, learning_rate, nan_share, select, unsound
+from events.checkpoints import CheckpointTrained
 from events.values import Trajectory, Turn
 from tests import released
 from tests.memory import MemoryArtifacts
@@ -131,6 +132,29 @@ def test_what_nobody_can_tell_the_making_of_is_counted_and_left_out(path: Any, w
     assert found.skipped.pop(why) == 2 and found.skipped in ({}, {"not_verified": 1})
     assert {sample.trajectory for sample in found.samples} == {WAY}
     assert set(found.used) - {"e1"} <= {"e2", "e3"}
+
+
+def test_of_a_sound_trajectory_there_is_no_fault() -> None:
+    assert fault(WAY) == ""
+    assert fault(Trajectory(token_ids=(1, 2), mask=(1, 1), logprobs=(0.0, float("inf")))) == "not_finite"
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.floats(0, 1), st.sampled_from(["student", "teacher"]))
+def test_more_steps_without_a_number_than_allowed_are_told(skipped: int, steps: int, allowed: float, role: Any) -> None:
+    """The limit is that of the role which was trained; the share is of all steps that were begun."""
+    other = "teacher" if role == "student" else "student"
+    plan = RunConfig.model_validate({"training": {role: {"nan_share": allowed}, other: {"nan_share": 1.0}}}).training
+    metrics = {"skipped": float(skipped), "steps": float(steps)}
+    share = skipped / (skipped + steps) if skipped else 0.0
+    assert nan_share(metrics) == pytest.approx(share)
+    made = CheckpointTrained.model_validate(
+        {"checkpoint": "c", "role": role, "iteration": 0, "parent": "base", "adapter": None}
+        | {"samples": 0, "metrics": metrics}
+    )
+    told = unsound(made, plan)
+    assert bool(told) == (nan_share(metrics) > allowed)
+    assert not told or (told.startswith(f"c: {share:.0%} of its") and f"run.training.{role}.lr" in told)
+    assert nan_share({}) == 0.0 and nan_share({"steps": 3.0}) == 0.0
 
 
 def test_a_replayed_trajectory_must_be_whole_too() -> None:

@@ -1,0 +1,249 @@
+"""Failures become facts: an error is tried again and then a dead letter, an absent dependency is waited for."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from dataclasses import replace
+
+import nats
+import nats.errors
+import pytest
+
+from agent0.errors import DependencyError, LogError, OperationError, TransientError
+from agent0.settings import Settings
+from events.alarms import ReactionFailed, ReactionRetried
+from events.base import Event, Recorded
+from events.runs import RunCancelled, RunPaused, RunResumed
+from infra.bus.dispatch import Reactions
+from infra.log.streams import Topology, init
+from tests.bus.toys import QUICK, SOON, State, Toy, World, event, raised, resolve, soon_again
+from tests.patience import PATIENCE_S
+
+
+async def test_an_error_is_tried_again_and_in_the_end_a_dead_letter_that_can_be_retried(world: World) -> None:
+    works = False
+
+    async def flaky(cause: Recorded, run: State) -> list[Event]:
+        if not works and cause.event.alarm == "bad":  # type: ignore[attr-defined]
+            raise TransientError("The model stuttered.")
+        return await resolve(cause, run)
+
+    async def retry() -> None:
+        wish = ReactionRetried(failure=f.failure, cause_id=f.cause_id, cause_seq=1, failed_handler="toy")
+        await world.put(event(wish))
+
+    toy = Toy(flaky)
+    bad = raised("bad")
+    await world.put(bad, raised("good"))
+    await world.bus(toy)
+    [failed] = await world.until(1, "ReactionFailed")
+    f = failed.event
+    assert isinstance(f, ReactionFailed)
+    assert (f.cause_id, f.cause_seq, f.cause_type, f.failed_handler) == (bad.id, 1, "AlarmRaised", "toy")
+    assert (f.error, f.deliveries, failed.cause, failed.handler) == ("TransientError", 3, bad.id, "toy")
+    assert "The model stuttered." in f.message and "TransientError" in f.traceback
+    assert Counter(toy.calls) == {"bad": 3, "good": 1}
+    await retry()
+    again = (await world.until(2, "ReactionFailed"))[1]
+    assert again.event.failure == f.failure and again.id != failed.id  # type: ignore[attr-defined]
+    works = True
+    await retry()
+    await world.until(2)
+    await world.quiet()
+    assert Counter(toy.calls) == {"bad": 7, "good": 1}
+
+
+@pytest.mark.parametrize("error", [OperationError("No such prompt."), LogError("Damaged.")])
+async def test_an_error_that_no_retry_can_mend_is_a_dead_letter_at_once(world: World, error: Exception) -> None:
+    async def fail(cause: Recorded, run: State) -> list[Event]:
+        raise error
+
+    toy = Toy(fail)
+    await world.put(raised("a"))
+    await world.bus(toy)
+    [failed] = await world.until(1, "ReactionFailed")
+    assert failed.event.deliveries == 1 and toy.calls == ["a"]  # type: ignore[attr-defined]
+
+
+async def _taken_and_never_answered(world: World, times: int, within_s: float = PATIENCE_S) -> None:
+    """As by processes that end before they answer."""
+    subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy", stream="A0_EV")
+    try:
+        for _ in range(times):
+            await subscription.fetch(1, timeout=within_s)
+    finally:
+        await subscription.unsubscribe()
+
+
+@soon_again
+async def test_deliveries_that_ended_with_their_process_use_up_no_try(world: World) -> None:
+    async def fail(cause: Recorded, run: State) -> list[Event]:
+        raise TransientError("No.")
+
+    toy = Toy(fail)
+    await world.provision(toy)
+    await world.put(raised("a"))
+    await _taken_and_never_answered(world, QUICK.max_deliver + 1)
+    await world.bus(toy)
+    [failed] = await world.until(1, "ReactionFailed")
+    assert (failed.event.error, failed.event.waits) == ("TransientError", False)  # type: ignore[attr-defined]
+    assert toy.calls == ["a"] * QUICK.max_deliver
+
+
+async def test_tries_that_failed_count_in_whichever_process(world: World) -> None:
+    async def fail(cause: Recorded, run: State) -> list[Event]:
+        raise TransientError("No.")
+
+    toys = []
+    await world.put(raised("a"))
+    for _ in range(QUICK.max_deliver):
+        toys.append(toy := Toy(fail))
+        bus = await world.bus(toy)
+        await world.until_any(len(toys), "ReactionTried", "ReactionFailed")
+        await world.stop(bus)
+    await world.until(1, "ReactionFailed")
+    assert sum(len(toy.calls) for toy in toys) == QUICK.max_deliver
+
+
+@soon_again
+async def test_a_bound_that_an_earlier_version_set_is_lifted_and_what_it_gave_up_waits_for_a_person(
+    world: World,
+) -> None:
+    toy = Toy(resolve)
+    await world.provision(toy)
+    topology = Topology(world.settings.nats, world.settings.handlers)
+    async with await nats.connect(**world.server.options("admin")) as admin:
+        await admin.jsm().add_consumer("A0_EV", replace(topology.durable(toy), max_deliver=3))
+        await world.put(raised("poison"))
+        await _taken_and_never_answered(world, 3)
+        async with asyncio.timeout(PATIENCE_S):
+            while not (await admin.jsm().stream_info("A0_ADV")).state.messages:
+                with contextlib.suppress(nats.errors.TimeoutError):  # the server notices when it is asked
+                    await _taken_and_never_answered(world, 1, 0.5)
+    await init(world.server, topology, [toy], change=False)
+    await world.bus(toy)
+    [failed] = await world.until(1, "ReactionFailed")
+    assert (failed.event.error, failed.event.waits) == ("CrashLoop", True)  # type: ignore[attr-defined]
+    assert toy.calls == []
+    f = failed.event
+    await world.put(event(ReactionRetried(failure=f.failure, cause_id=f.cause_id, cause_seq=1, failed_handler="toy")))  # type: ignore[attr-defined]
+    await world.until(1)
+
+
+@pytest.mark.parametrize("settings", [Settings(handlers=SOON.model_copy(update={"max_crashes": 2}))], indirect=True)
+async def test_a_suspect_reaction_that_is_given_back_or_fails_is_no_crash(world: World) -> None:
+    away = True
+
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        if away:
+            raise DependencyError("model")
+        return await resolve(cause, run)
+
+    await world.provision(toy := Toy(ask))
+    await world.put(raised("a"))
+    await _taken_and_never_answered(world, 3)
+    for number in range(1, 4):
+        bus = await world.bus(toy)
+        await world.until_any(2 * number, "ReactionTried")
+        await world.stop(bus, grace_s=0)
+    away = False
+    await world.bus(toy)
+    await world.until(1)
+    assert not await world.stored("ReactionFailed")
+
+
+async def test_what_cannot_even_be_brought_to_its_handler_waits_for_a_person(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def damaged(*_: object) -> None:
+        raise LogError("Event 1 cannot be read.")
+
+    monkeypatch.setattr(Reactions, "_route", damaged)
+    toy = Toy(resolve)
+    await world.put(raised("a"))
+    await world.bus(toy)
+    [failed] = await world.until(1, "ReactionFailed")
+    assert (failed.event.error, failed.event.waits) == ("LogError", True)  # type: ignore[attr-defined]
+    await world.quiet()
+
+
+@soon_again
+async def test_an_absent_dependency_uses_up_no_deliveries_and_is_told_once(world: World) -> None:
+    away = True
+
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        if away:
+            raise DependencyError("ollama", "Connection refused.")
+        return await resolve(cause, run)
+
+    toy = Toy(ask)
+    await world.put(*(raised(f"a{n}") for n in range(5)))
+    await world.bus(toy)
+    async with asyncio.timeout(PATIENCE_S):
+        while len(toy.calls) < 5 + 2 * QUICK.max_deliver:
+            await asyncio.sleep(0.02)
+    await asyncio.sleep(SOON.ack_wait_s * 1.5)  # longer than the server waits for an answer
+    away = False
+    await world.until(5)
+    [lost], [back] = await world.until(1, "DependencyLost"), await world.until(1, "DependencyRestored")
+    for told in (lost.event, back.event):
+        assert (told.dependency, told.waiting) == ("ollama", "toy")  # type: ignore[attr-defined]
+    assert not await world.stored("ReactionFailed") and lost.seq < back.seq
+    assert sorted(Counter(toy.calls).values())[:-1] == [2] * 4  # one asked again and again, four waited for it
+
+
+async def test_another_process_tells_that_a_dependency_is_back(world: World) -> None:
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        raise DependencyError("sandbox")
+
+    await world.put(raised("a"))
+    for _ in range(2):
+        bus = await world.bus(toy := Toy(ask))
+        async with asyncio.timeout(PATIENCE_S):
+            while len(toy.calls) < 3:
+                await asyncio.sleep(0.02)
+        await world.stop(bus, grace_s=0)
+    await world.bus(Toy(resolve))
+    await world.until(1)
+    await world.until(1, "DependencyRestored")
+    await world.until(1, "DependencyLost")
+
+
+@pytest.mark.parametrize("stop", [RunPaused(), RunCancelled()])
+async def test_a_stopped_run_does_not_keep_the_place_in_which_it_waits(world: World, stop: Event) -> None:
+    away = True
+
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        if away and cause.run == "r1":
+            raise DependencyError("model")
+        return await resolve(cause, run)
+
+    toy = Toy(ask, in_flight=1)
+    await world.put(raised("a"), raised("b"), raised("c", "r2"))
+    bus = await world.bus(toy)
+    await world.until(1, "DependencyLost")
+    assert not await world.stored("AlarmResolved", "r2")
+    await world.put(event(stop))
+    await world.until(1, run="r2")
+    away = False
+    if isinstance(stop, RunPaused):
+        await world.put(event(RunResumed()))
+        assert [r.event.alarm for r in await world.until(2)] == ["a", "b"]  # type: ignore[attr-defined]
+    await world.stop(bus)
+    assert not await world.stored("ReactionFailed")
+
+
+@pytest.mark.parametrize("settings", [Settings(handlers=QUICK.model_copy(update={"retry_delay_s": 60}))], indirect=True)
+async def test_who_only_waits_for_a_dependency_is_given_back_when_the_process_stops(world: World) -> None:
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        raise DependencyError("model")
+
+    await world.put(raised("a"), raised("b"))
+    bus = await world.bus(toy := Toy(ask))
+    await world.until(1, "DependencyLost")
+    async with asyncio.timeout(PATIENCE_S):
+        while len(toy.calls) < 2:
+            await asyncio.sleep(0.02)
+        await world.stop(bus, grace_s=1000)
+    await world.bus(Toy(resolve))
+    await world.until(2)
