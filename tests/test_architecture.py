@@ -20,7 +20,7 @@ ROOMS = {
     "infra": {"infra", "agent0", "events"},
 }
 LEVELS = (
-    {"errors", "settings", "chat_format", "display_text", "seeding", "stats"},
+    {"errors", "settings", "chat_format", "seeding", "stats"},
     {"ports", "state", "registry"},
     {"grading", "tasks"},
     {"tools"},
@@ -61,7 +61,7 @@ PAIRS = {
 """(file or room, inner room) that may know more than its reach."""
 
 RIM_KNOWS = {
-    "config": {"errors", "settings", "display_text", "events"},
+    "config": {"errors", "settings", "events"},
     "assembly": {*INNER, "config", "events", "handlers", "infra", "projections"},
     "report": {*INNER, "config", "events", "projections"},
 }

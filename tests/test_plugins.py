@@ -21,7 +21,7 @@ provider(Provider("stranger", lambda actor, settings, artifacts: Scripted(artifa
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """Installs a module as a plugin; forgets it afterwards."""
-    monkeypatch.setattr(providers, "_providers", dict(providers._providers))
+    monkeypatch.setattr(providers._providers, "entries", dict(providers._providers.entries))
     monkeypatch.syspath_prepend(str(tmp_path))
     asked: list[str] = []
 

@@ -13,6 +13,7 @@ from agent0.errors import ConfigError, DependencyError
 from agent0.ports.models import Embedder, Model
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer
+from agent0.registry import Registry
 from agent0.settings import ActorConfig, RunConfig, Settings
 
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
@@ -39,24 +40,18 @@ class Provider:
     folder: Callable[[ActorConfig], Path] | None = None
 
 
-_providers: dict[str, Provider] = {}
-_embedders: dict[str, OpenEmbedder] = {}
+_providers = Registry[str, Provider]("providers")
+_embedders = Registry[str, OpenEmbedder]("embedders")
 
 
 def provider(entry: Provider) -> Provider:
     """Register a provider of models."""
-    _providers[entry.name] = entry
-    return entry
+    return _providers.add(entry.name, entry)
 
 
 def embedder(name: str) -> Callable[[OpenEmbedder], OpenEmbedder]:
     """Register the decorated ``open(settings)`` as embedder ``name``."""
-
-    def register(open: OpenEmbedder) -> OpenEmbedder:
-        _embedders[name] = open
-        return open
-
-    return register
+    return _embedders.adding(name, lambda open: open)
 
 
 @cache
@@ -80,13 +75,13 @@ def load_plugins() -> tuple[str, ...]:
 def providers() -> dict[str, Provider]:
     """Every provider by name, plugins included."""
     load_plugins()
-    return dict(sorted(_providers.items()))
+    return _providers.all()
 
 
 def embedders() -> dict[str, OpenEmbedder]:
     """Every embedder by name, plugins included."""
     load_plugins()
-    return dict(sorted(_embedders.items()))
+    return _embedders.all()
 
 
 def provider_of(actor: ActorConfig) -> Provider:
