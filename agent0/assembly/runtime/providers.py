@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
 from agent0.ports.models import Embedder, Model
@@ -19,7 +18,6 @@ from agent0.settings import ActorConfig, RunConfig, Settings
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
 OpenEmbedder = Callable[[Settings], Embedder]
-PLUGINS = "agent0.plugins"
 
 
 @dataclass(frozen=True)
@@ -52,24 +50,6 @@ def provider(entry: Provider) -> Provider:
 def embedder(name: str) -> Callable[[OpenEmbedder], OpenEmbedder]:
     """Register the decorated ``open(settings)`` as embedder ``name``."""
     return _embedders.adding(name, lambda open: open)
-
-
-@cache
-def load_plugins() -> tuple[str, ...]:
-    """Import every module named under the entry point group, once; importing registers what it declares.
-
-    Raises:
-        ConfigError: a plugin that cannot be imported.
-    """
-    found = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
-    for point in found:
-        try:
-            point.load()
-        except (ImportError, AttributeError, SyntaxError, TypeError, ValueError) as error:
-            why = f"{type(error).__name__}: {error}."
-            fix = f"Update or uninstall {point.dist.name if point.dist else point.value}."
-            raise ConfigError(f"The plugin {point.name} cannot be loaded.", why, fix) from error
-    return tuple(point.name for point in found)
 
 
 def providers() -> dict[str, Provider]:

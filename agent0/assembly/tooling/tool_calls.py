@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.port_openers import open_port
-from agent0.assembly.runtime.providers import load_plugins
 from agent0.assembly.runtime.tool_policy import with_policy
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, SandboxUnavailableError, escaped
