@@ -252,7 +252,7 @@ def sizes(file: Source) -> Iterator[str]:
 
 def verbs(file: Source) -> Iterator[str]:
     """A handler is its file and its durable; it neither catches, logs nor waits."""
-    if file.room != "handlers" or Path(file.path).stem in ("__init__", "play"):
+    if file.room != "handlers" or Path(file.path).stem == "__init__":
         return
     reactions = [n for n in file.tree.body if isinstance(n, ast.AsyncFunctionDef) and n.decorator_list]
     if [n.name for n in reactions] != [Path(file.path).stem]:

@@ -19,7 +19,7 @@ from events import alarms, checkpoints, runs, tasks
 from events.base import Event, Recorded, event_types, record
 from events.values import Artifact
 from handlers import Handler, handlers, on
-from handlers.play import play
+from tests.play import play
 from tests.world import NOON, Opened, ports, small, started
 
 PORTS = ports()

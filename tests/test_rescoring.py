@@ -14,7 +14,7 @@ from agent0.settings import RewardConfig
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned, TaskAttempted
 from events.values import Role
-from handlers.play import play
+from tests.play import play
 from tests.world import ports, small, started
 
 TOLD = asyncio.run(play(started(small(iterations=3, tasks=9, attempts=4, seed=5)), ports()))
