@@ -1,4 +1,5 @@
-"""Every error of Agent0, one tree. ``kind`` alone decides exit code, retry and metric label.
+"""Every error of Agent0, one tree, and text from outside as it may be shown: without credentials in addresses, without
+what a terminal would obey. An error's ``kind`` alone decides exit code, retry and metric label.
 
 Agent0Error
 ├── ConfigError              2  settings, flags, ids a person typed
@@ -12,9 +13,13 @@ Agent0Error
 └── TransientError           1  worth another try (uses up a delivery)
 """
 
+import re
+import unicodedata
 from enum import Enum
 
-from agent0.display_text import bare_url
+_CREDENTIALS = re.compile(r"(?<=://)(?:(?:(?!://)[^\s@'\"])*@)+")
+_OBEYED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+"""Controls, format characters (direction marks, joiners), halves of pairs, private ones, separators of lines."""
 
 
 class Kind(Enum):
@@ -95,3 +100,20 @@ class TransientError(Agent0Error):
     """Worth another try."""
 
     kind = Kind.TRANSIENT
+
+
+def bare_url(text: str) -> str:
+    """``text`` with no user and no password in any address in it."""
+    return _CREDENTIALS.sub("", text) if "@" in text else text
+
+
+def escaped(text: str) -> str:
+    r"""``text`` with every such character as ``\x1b`` or ``\u202e``; newline and tab stay, and a line may end in CRLF.
+    Nothing of the result is changed by another call."""
+    return "".join(_shown(one) for one in text.replace("\r\n", "\n"))
+
+
+def _shown(one: str) -> str:
+    if one in "\n\t" or unicodedata.category(one) not in _OBEYED:
+        return one
+    return one.encode("ascii", "backslashreplace").decode() if ord(one) > 127 else f"\\x{ord(one):02x}"

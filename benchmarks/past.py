@@ -42,9 +42,9 @@ from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import evolve
 from agent0.settings import RunConfig, Settings
 from events.base import Recorded
-from handlers.play import play
 from infra.bus.run_views import Views
 from infra.log.event_log import Log
+from tests.play import play
 from tests.world import ports, started
 
 AIM = 0.5

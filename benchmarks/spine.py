@@ -34,7 +34,7 @@ from agent0.settings import Settings
 from agent0.tools.cache import ToolCache
 from events.base import Recorded, effect_id, record
 from handlers import Handler
-from handlers.play import Played
+from tests.play import Played
 
 AIM = 1.10
 ONLY = {"run.iterations": "1", "run.evaluation.test": "0", "run.evaluation.forced_tool": "false"}

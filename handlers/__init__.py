@@ -4,13 +4,12 @@ A handler never publishes, sleeps, retries, logs or reads a clock: only the bus 
 File = function = durable consumer.
 """
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent0.registry import Registry
 from agent0.run.lifecycle import RunState
 from events.base import Event, Recorded
 
@@ -44,7 +43,9 @@ class Handler:
         return await self.react(**wanted, **{name: ports[name] for name in self.ports})
 
 
-_handlers: dict[str, Handler] = {}
+_handlers = Registry[str, Handler](
+    "handlers", __name__, same=lambda held, new: held.react.__module__ == new.react.__module__
+)
 
 
 def on(*events: type[Event], in_flight: int = 64, long: bool = False) -> Callable[[Reaction], Reaction]:
@@ -52,11 +53,9 @@ def on(*events: type[Event], in_flight: int = 64, long: bool = False) -> Callabl
 
     def register(react: Reaction) -> Reaction:
         name = react.__name__
-        if name in _handlers and _handlers[name].react.__module__ != react.__module__:
-            raise ValueError(f"two handlers are named {name}")
         names = tuple(inspect.signature(react).parameters)
         ports, own = tuple(n for n in names if n not in _OWN), tuple(n for n in names if n in _OWN)
-        _handlers[name] = Handler(name, react, tuple(e.__name__ for e in events), ports, own, in_flight, long)
+        _handlers.add(name, Handler(name, react, tuple(e.__name__ for e in events), ports, own, in_flight, long))
         return react
 
     return register
@@ -64,6 +63,4 @@ def on(*events: type[Event], in_flight: int = 64, long: bool = False) -> Callabl
 
 def handlers() -> dict[str, Handler]:
     """Every handler by name; each module of this package is imported once."""
-    for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{module}")
-    return dict(sorted(_handlers.items()))
+    return _handlers.all()

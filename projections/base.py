@@ -13,12 +13,11 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
+from agent0.registry import Registry
 from events.base import Event, Recorded
 
 Row = dict[str, Any]
 Columns = Mapping[str, type]
-
-_tables: dict[str, "Table"] = {}
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,9 @@ class Table:
         return f"excluded.{column}"
 
 
+TABLES = Registry[str, Table]("tables", "projections")
+
+
 def projection(
     *,
     key: tuple[str, ...],
@@ -93,7 +95,7 @@ def projection(
     """Make ``fn(recorded) -> rows`` the table of its name. A second parameter receives the stored body as text."""
 
     def register(fn: Callable[..., Iterable[Row]]) -> Callable[..., Iterable[Row]]:
-        _tables[fn.__name__] = Table(
+        entry = Table(
             name=fn.__name__,
             key=key,
             columns=columns,
@@ -108,14 +110,10 @@ def projection(
             indexes=indexes,
             search=search,
         )
+        TABLES.add(fn.__name__, entry)
         return fn
 
     return register
-
-
-def registered() -> dict[str, Table]:
-    """Every table declared so far, by name."""
-    return dict(sorted(_tables.items()))
 
 
 def stamp(time: datetime | Recorded) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from events import benchmarks as facts
 from events.base import Recorded
-from projections.base import Row, as_json, find, projection, select, stamp
+from projections.base import Row, as_json, projection, select, stamp
 
 _COPIED = {
     "benchmark", "item", "mode", "sample", "answer", "correct", "reason", "end", "tool_calls", "tool_ok", "confidence",
@@ -55,23 +55,6 @@ def benchmark_items(e: Recorded) -> Iterator[Row]:
         "scored": stamp(e),
         "scored_seq": e.seq,
     }
-
-
-def list_items(db: sqlite3.Connection, run: str, benchmark: str = "", limit: int = 100) -> list[Row]:
-    """Items of a run, wrong ones first."""
-    wanted = {"run": run, "benchmark": benchmark}
-    return find(db, "SELECT * FROM benchmark_items", wanted, "correct, benchmark, mode, item", limit)
-
-
-def failure_reasons(db: sqlite3.Connection, run: str) -> list[Row]:
-    """How items that were not right ended, and why, most frequent first."""
-    return select(
-        db,
-        "SELECT benchmark, mode, end, reason, count(*) AS items FROM benchmark_items"
-        " WHERE run = ? AND correct IS NOT 1 GROUP BY benchmark, mode, end, reason"
-        " ORDER BY items DESC, benchmark, mode",
-        (run,),
-    )
 
 
 def scored_items(db: sqlite3.Connection, run: str) -> list[Row]:

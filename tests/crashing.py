@@ -15,10 +15,10 @@ from agent0.assembly.runtime.read_models import live_path
 from agent0.errors import NotFoundError, OperationError
 from events.base import Event, Recorded
 from events.checkpoints import EvaluationRequested
-from handlers.play import play
 from infra.storage import sqlite
 from projections import position
 from tests.patience import PATIENCE_S, until
+from tests.play import play
 from tests.processes import KINDS, Crew
 from tests.world import ports
 

@@ -17,9 +17,9 @@ from agent0.verification.panel.opinion import CHECK
 from events import tasks
 from events.base import Event, Recorded, sha256
 from handlers import Handler, handlers
-from handlers.play import play
 from infra.storage.artifacts import FileArtifacts
 from tests.memory import MemoryArtifacts, TrustingSandbox
+from tests.play import play
 from tests.world import Opened, ports, small, started
 
 RULES = {

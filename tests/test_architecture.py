@@ -20,7 +20,7 @@ ROOMS = {
     "infra": {"infra", "agent0", "events"},
 }
 LEVELS = (
-    {"errors", "settings", "chat_format", "display_text", "seeding", "stats"},
+    {"errors", "settings", "chat_format", "seeding", "stats"},
     {"ports", "state", "registry"},
     {"grading", "tasks"},
     {"tools"},
@@ -61,7 +61,7 @@ PAIRS = {
 """(file or room, inner room) that may know more than its reach."""
 
 RIM_KNOWS = {
-    "config": {"errors", "settings", "display_text", "events"},
+    "config": {"errors", "settings", "events"},
     "assembly": {*INNER, "config", "events", "handlers", "infra", "projections"},
     "report": {*INNER, "config", "events", "projections"},
 }
@@ -252,7 +252,7 @@ def sizes(file: Source) -> Iterator[str]:
 
 def verbs(file: Source) -> Iterator[str]:
     """A handler is its file and its durable; it neither catches, logs nor waits."""
-    if file.room != "handlers" or Path(file.path).stem in ("__init__", "play"):
+    if file.room != "handlers" or Path(file.path).stem == "__init__":
         return
     reactions = [n for n in file.tree.body if isinstance(n, ast.AsyncFunctionDef) and n.decorator_list]
     if [n.name for n in reactions] != [Path(file.path).stem]:

@@ -256,7 +256,7 @@ def test_held_out_tasks_may_be_of_named_families_only() -> None:
 
 def test_a_domain_that_only_checks_is_asked_for_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = replace(CHECKED["inverse"], name="alone", domain="alone")
-    monkeypatch.setattr(room, "_families", {**room._families, "alone": alone})
+    monkeypatch.setitem(room._families.entries, "alone", alone)
     assert asked("alone") == {"alone": alone}
 
 

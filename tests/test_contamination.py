@@ -25,12 +25,12 @@ from events.benchmarks import BenchmarksIndexed
 from events.tasks import AttemptRequested, TaskAccepted, TaskRejected
 from events.values import Task
 from handlers import handlers
-from handlers.play import play
 from infra.embeddings.benchmark_index import BenchmarkRows
 from infra.embeddings.embedders import Ngram
 from projections import Projector, tables
 from projections.indexes import contamination
 from tests.memory import MemoryArtifacts
+from tests.play import play
 from tests.story import bodies
 from tests.world import NOON, own, ports, small, started
 

@@ -25,7 +25,7 @@ from agent0.tools.workspace import Workspace
 from events import checkpoints, tasks
 from events.values import ToolCall
 from handlers import handlers
-from handlers.play import play
+from tests.play import play
 from infra.storage import sqlite
 from pathlib import Path
 from projections import Projector, tables

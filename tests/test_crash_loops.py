@@ -12,10 +12,10 @@ import pytest
 
 from agent0.errors import Kind
 from events.base import Recorded
-from handlers.play import play
 from infra.bus.deliveries import SUSPECT
 from tests.crashing import facts
 from tests.patience import PATIENCE_S
+from tests.play import play
 from tests.processes import KINDS, Crew
 from tests.world import ports
 

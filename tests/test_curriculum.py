@@ -150,7 +150,7 @@ def test_long_families_are_asked_for_at_every_level_of_every_domain() -> None:
 
 
 def test_where_there_are_no_long_families_short_ones_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "_families", {n: f for n, f in room._families.items() if n != "ledger"})
+    monkeypatch.delitem(room._families.entries, "ledger")
     chosen = allocate(state(tasks=30, **plan(long=1.0)))
     assert all(is_long(slot) == (slot[0] != "logic") for slot in chosen)
     with pytest.raises(ConfigError, match=r"run.curriculum.long = 1.0 does not fit"):
@@ -165,7 +165,7 @@ def test_long_families_change_nothing_for_who_does_not_ask_for_them(monkeypatch:
         return asked, held, sorted(families())
 
     there = seen()
-    monkeypatch.setattr(room, "_families", {n: f for n, f in room._families.items() if not f.long})
+    monkeypatch.setattr(room._families, "entries", {n: f for n, f in families(long=None).items() if not f.long})
     assert not families(long=True)
     assert seen() == there
 

@@ -8,7 +8,7 @@ from agent0.verification.verifiers import verifiers
 from events import checkpoints, runs, tasks
 from events.base import Recorded, effect_id, event_types
 from handlers import handlers
-from handlers.play import play
+from tests.play import play
 from tests.world import ports, small, started
 
 CONFIG = small(iterations=3, tasks=9, attempts=4, seed=5)

@@ -13,7 +13,7 @@ from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig
 from events import checkpoints, runs, tasks
 from events.base import Recorded
-from handlers.play import Played, play
+from tests.play import Played, play
 from tests.world import ports, small, started
 
 CONFIG = small(iterations=3, tasks=6, attempts=3, seed=5)

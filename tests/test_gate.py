@@ -22,7 +22,7 @@ from events.checkpoints import (
     CheckpointRolledBack,
     CheckpointTrained,
 )
-from handlers.play import play
+from tests.play import play
 from tests.world import NOON, ports, small, started
 
 NO_WORSE = EvaluationConfig(gate="no_worse", margin=0.05)

@@ -19,7 +19,7 @@ from events import alarms, checkpoints, runs, tasks
 from events.base import Event, Recorded, event_types, record
 from events.values import Artifact
 from handlers import Handler, handlers, on
-from handlers.play import play
+from tests.play import play
 from tests.world import NOON, Opened, ports, small, started
 
 PORTS = ports()
@@ -72,7 +72,7 @@ def test_two_handlers_of_one_name_are_refused() -> None:
 
 
 async def test_ports_come_by_name_and_only_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "_handlers", dict(room._handlers))
+    monkeypatch.setattr(room._handlers, "entries", dict(room._handlers.entries))
     seen: dict[str, Any] = {}
 
     @on(runs.RunPaused, in_flight=3)
@@ -80,7 +80,7 @@ async def test_ports_come_by_name_and_only_what_is_asked_for(monkeypatch: pytest
         seen.update(event=event, cause=cause, artifacts=artifacts)
         return []
 
-    one = room._handlers["look_around"]
+    one = room._handlers.entries["look_around"]
     assert (one.events, one.ports, one.in_flight, one.long) == (("RunPaused",), ("artifacts",), 3, False)
     cause = record(runs.RunPaused(), run="r1", time=NOON)
     await one(cause, state_at(1), {"artifacts": "here", "models": "unwanted"})

@@ -27,7 +27,7 @@ from agent0.tools.workspace import Workspace
 from events import checkpoints, runs, tasks
 from events.base import Recorded
 from events.values import ToolCall, ToolState, Turn
-from handlers.play import play
+from tests.play import play
 from tests.sandbox.opened import open_bubblewrap
 from tests.world import KnowingSandbox, long, ports, started
 

@@ -1,6 +1,8 @@
 """Streams, consumers and roles of the log: made once, drift refused, and each role may do no more than it must."""
 
 import asyncio
+import contextlib
+import json
 from datetime import UTC, datetime
 
 import nats
@@ -13,7 +15,7 @@ from events import Recorded
 from events.alarms import AlarmRaised
 from events.base import record
 from infra.log.event_log import Log
-from infra.log.nats_server import Server
+from infra.log.nats_server import READER_NAMES, Server
 from infra.log.server_folder import provisioning
 from infra.log.streams import Topology, check, check_durables, init
 
@@ -125,6 +127,10 @@ async def test_a_reader_cannot_take_deliveries(log: Log, nats_server: Server) ->
         "$JS.API.CONSUMER.UNPIN.A0_EV.toy": b"{}",
         "$JS.API.CONSUMER.PAUSE.A0_EV.toy": b'{"pause_until":"2099-01-01T00:00:00Z"}',
         "$JS.API.CONSUMER.MSG.NEXT.A0_ADV.given_up": b"1",
+        "$JS.API.CONSUMER.CREATE.A0_EV": b'{"stream_name":"A0_EV","config":{"name":"toy","ack_policy":"explicit"}}',
+        "$JS.API.CONSUMER.CREATE.A0_EV.toy": b'{"stream_name":"A0_EV","config":{"name":"toy"}}',
+        "$JS.API.CONSUMER.DELETE.A0_EV.toy": b"",
+        "$JS.API.CONSUMER.DURABLE.CREATE.A0_EV.toy": b'{"stream_name":"A0_EV","config":{"durable_name":"toy"}}',
     }
     refusals: list[str] = []
 
@@ -137,8 +143,27 @@ async def test_a_reader_cannot_take_deliveries(log: Log, nats_server: Server) ->
         async with asyncio.timeout(10):
             while len(refusals) < len(asked):
                 await asyncio.sleep(0.01)
+        for given in ({"name": "toy"}, {"durable_name": "toy"}, {"name": "toy", "durable_name": "toy"}):
+            body = {"stream_name": "A0_EV", "config": {"ack_policy": "explicit", "max_deliver": 1, **given}}
+            subject = f"$JS.API.CONSUMER.CREATE.A0_EV.{READER_NAMES[0]}"
+            answer = json.loads((await client.request(subject, json.dumps(body).encode())).data)
+            assert "error" in answer, answer
     info = await log.client.jsm().consumer_info("A0_EV", "toy")
     assert (info.delivered.consumer_seq, info.num_ack_pending, info.num_pending) == (0, 0, 1)
+    assert info.config.max_deliver == Topology(NatsSettings(), HandlerSettings()).durable(Toy()).max_deliver
+
+
+async def test_readers_share_their_names_and_leave_them_free(log: Log, nats_server: Server) -> None:
+    """Several readers at once, each with consumers of its own; and many reads one after the other."""
+    await log.append([an_event(1)])
+    async with contextlib.AsyncExitStack() as stack:
+        readers = [await stack.enter_async_context(Log.connect(nats_server, "reader")) for _ in range(6)]
+        tails = [reader.tail(0) for reader in readers for _ in range(4)]
+        assert [(await anext(tail)).type for tail in tails] == ["AlarmRaised"] * len(tails)
+        for tail in tails:
+            await tail.aclose()
+        for _ in range(2 * len(READER_NAMES)):
+            assert len([r async for r in readers[0].read()]) == 1
 
 
 async def test_a_reader_that_is_slow_is_sent_no_more_than_it_takes_and_misses_nothing(

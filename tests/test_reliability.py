@@ -11,8 +11,8 @@ from agent0.assembly.runtime.stamping import code_rev
 from benchmarks.crash import State, _tried
 from benchmarks.crash_page import PAGE, Line, done_again, page, wrong
 from events.base import Recorded
-from handlers.play import play
 from tests.crashing import ROLES, Kill, Past
+from tests.play import play
 from tests.world import ports, small, started
 
 

@@ -14,7 +14,7 @@ from agent0.settings import RewardConfig
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned, TaskAttempted
 from events.values import Role
-from handlers.play import play
+from tests.play import play
 from tests.world import ports, small, started
 
 TOLD = asyncio.run(play(started(small(iterations=3, tasks=9, attempts=4, seed=5)), ports()))
@@ -126,7 +126,7 @@ def test_what_comes_later_sees_receipts_that_waited() -> None:
 
 @pytest.mark.parametrize("role", ["student", "teacher"])
 def test_a_reward_that_raises_costs_its_own_receipts_only(role: Role) -> None:
-    known = dict(_rewards)
+    known = dict(_rewards.entries)
 
     @reward("fragile", role=role, weight=1.0, reads=("self_consistency" if role == "teacher" else "tool_ok",))
     def fragile(facts: Facts) -> float:
@@ -135,8 +135,7 @@ def test_a_reward_that_raises_costs_its_own_receipts_only(role: Role) -> None:
     try:
         found = list(rescore(TOLD))
     finally:
-        _rewards.clear()
-        _rewards.update(known)
+        _rewards.entries = known
     troubles = [each for each in found if isinstance(each, Trouble)]
     said = ("ZeroDivisionError", f"on purpose It was the {role}'s reward fragile.")
     assert troubles and {(each.error, each.message) for each in troubles} == {said}

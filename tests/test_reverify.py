@@ -154,7 +154,7 @@ def assert_paid_otherwise(held: Settings, flipped: set[str]) -> None:
 
 
 def test_a_verifier_that_raises_is_told_by_attempt_and_the_rest_goes_on(home: Path, sandbox: Remembering) -> None:
-    held, known = settings_at(home), dict(_verifiers)
+    held, known = settings_at(home), dict(_verifiers.entries)
     broken = next(e.task for e in LIVE.values() if e.verifier == "panel")
 
     @verifier("panel", applies=lambda task: True, rank=8, collective=True)
@@ -167,8 +167,7 @@ def test_a_verifier_that_raises_is_told_by_attempt_and_the_rest_goes_on(home: Pa
         said = judging(held, Reverify("r1", "fragile", {}, True))
         shown = call(*REVERIFY, home=home)
     finally:
-        _verifiers.clear()
-        _verifiers.update(known)
+        _verifiers.entries = known
     lost = {name for name, event in LIVE.items() if event.task == broken}
     assert (said["identical"], said["failed"], said["only_before"]) == (False, 3, 3)
     assert shown.code == 1 and shown.out.count("could not be judged: ZeroDivisionError: on purpose") == 3

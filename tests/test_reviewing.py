@@ -19,7 +19,7 @@ from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event, Recorded, record
 from events.values import Vote
 from handlers import Handler, handlers
-from handlers.play import play
+from tests.play import play
 from tests.test_run import _uncomputable
 from tests.world import NOON, ports, small, started
 

@@ -19,8 +19,8 @@ from agent0.rewards.describe import explained, part_rows
 from agent0.settings import RewardConfig
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned
-from handlers.play import play
 from projections import Projector, tables
+from tests.play import play
 from tests.story import bodies
 from tests.world import ports, small, started
 

@@ -20,8 +20,8 @@ from events.base import Event, Recorded, decode, event_types, record
 from events.checkpoints import TrainingRequested
 from events.runs import IterationMeasured
 from handlers import Handler, handlers
-from handlers.play import play
 from tests.memory import MemoryArtifacts
+from tests.play import play
 from tests.world import NOON, ports, small, started
 
 FEW = settings(max_examples=8, deadline=None, derandomize=True)

@@ -6,7 +6,7 @@ import pytest
 
 from agent0.settings import RunConfig
 from events.checkpoints import CheckpointTrained
-from handlers.play import play
+from tests.play import play
 from tests.world import ports, small, started
 
 WANTED = {

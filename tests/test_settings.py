@@ -20,8 +20,7 @@ from agent0.config.loading import (
     public,
     resolve,
 )
-from agent0.display_text import bare_url
-from agent0.errors import ConfigError, DependencyError
+from agent0.errors import ConfigError, DependencyError, bare_url
 from agent0.settings import RunConfig, Settings
 
 LAYERS = ("flag", "environment", ".env", "agent0.toml [profile]", "agent0.toml", "user", "profile")

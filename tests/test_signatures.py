@@ -1,14 +1,13 @@
 """A solution's signature is that of its skill: names and numbers do not change it, another way of solving does."""
 
 import builtins
-from collections.abc import Callable
 from keyword import iskeyword
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.rewards.skill_signature import LENGTH, of_calls, of_expression, of_program, of_task
+from agent0.rewards.skill_signature import LENGTH, of_calls, of_program, of_task
 from agent0.rewards.tool_utility import rests_on, useful
 from agent0.state.run_state import AttemptState, Made, TaskState
 from events.values import Task
@@ -26,7 +25,6 @@ OTHERS = [
     "print(3 + 4)",
     "print(3 * 4)",
 ]
-EXPRESSIONS = ["x + 1", "x * 2", "x**2 + 1", "sin(x)", "cos(x) + 1", "x**2 - 3*x", "1/x"]
 NAME = st.from_regex(r"[a-z]{1,6}", fullmatch=True).filter(
     lambda name: name != "area" and not iskeyword(name) and not hasattr(builtins, name)
 )
@@ -39,23 +37,13 @@ def test_other_names_and_numbers_keep_a_programs_signature(names: list[str], num
     assert of_program(PROGRAM.format(**own, n=number)) == of_program(PROGRAM.format(a="a", b="b", c="c", n=7))
 
 
-@given(NAME, st.integers(1, 10**9), st.integers(1, 10**9))
-def test_other_symbols_numbers_and_orders_keep_an_expressions(name: str, one: int, two: int) -> None:
-    assert of_expression(f"{one}*{name} + {two}") == of_expression("2 + x*3")
-    assert of_expression(f"{name} - {one}") == of_expression("-7 + y") == of_expression("y + -7")
-    assert of_expression(f"{name}/{one}") == of_expression("z/9") != of_expression("9/z")
-    assert of_expression(f"{one}^{name}") == of_expression("2**x")
-
-
-@pytest.mark.parametrize(("sign", "texts"), [(of_program, OTHERS), (of_expression, EXPRESSIONS)])
-def test_another_skill_has_another_signature(sign: Callable[[str], str], texts: list[str]) -> None:
-    assert len({sign(text) for text in texts}) == len(texts)
+def test_another_skill_has_another_signature() -> None:
+    assert len({of_program(text) for text in OTHERS}) == len(OTHERS)
 
 
 @given(st.text(max_size=80))
 def test_any_text_has_one(text: str) -> None:
-    assert len(of_program(text)) == len(of_expression(text)) == LENGTH
-    assert of_expression(text) == of_expression(text)
+    assert len(of_program(text)) == LENGTH
 
 
 def made(code: str, output: str = "7\n", ok: bool = True, name: str = "python") -> Made:

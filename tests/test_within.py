@@ -26,10 +26,10 @@ from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, EvaluationRequested
 from events.tasks import TaskRequested
 from events.values import Artifact
-from handlers.play import play
 from projections import Projector, tables
 from projections.evaluations import learning_curve
 from projections.tasks import list_tasks
+from tests.play import play
 from tests.story import bodies
 from tests.world import ports, small, started
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent0.display_text import escaped
-from agent0.errors import Agent0Error, ConfigError, OperationError
+from agent0.errors import Agent0Error, ConfigError, OperationError, escaped
 from agent0.settings import Settings
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from pydantic.fields import FieldInfo
 
 from agent0.config import sources
 from agent0.config.sources import Entry
-from agent0.display_text import bare_url
-from agent0.errors import ConfigError
+from agent0.errors import ConfigError, bare_url
 from agent0.settings import RunConfig, Settings
 from events.base import sha256
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean, pstdev
 from typing import Any
 
-from agent0.experiments.receipt_diff import spearman
+from agent0.experiments.receipt_diff import crossed_mean, spearman
 from agent0.experiments.substitution import Deed
 from agent0.stats.claims import Claim, Scored, claims
 from agent0.stats.intervals import quantile, wilson
@@ -89,13 +89,7 @@ def paid_otherwise(first: Side, other: Side) -> dict[str, Any]:
 
 
 def _crossed(first: Side, other: Side, both: Sequence[Deed]) -> list[str]:
-    teachers = [deed for deed in both if deed[2] == "teacher"]
-    if not teachers:
-        return []
-    middles = [fmean(side.rewards[deed] for deed in teachers) for side in (first, other)]
-    return sorted(
-        deed[0] for deed in teachers if (first.rewards[deed] > middles[0]) != (other.rewards[deed] > middles[1])
-    )
+    return crossed_mean({d[0]: (first.rewards[d], other.rewards[d]) for d in both if d[2] == "teacher"})
 
 
 def _last(side: Side) -> Scored:

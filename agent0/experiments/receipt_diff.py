@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Literal, Self
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from agent0.errors import ConfigError
 from events.base import TOKEN, Event, effect_id, sha256
@@ -34,26 +34,44 @@ class Receipt:
         return RewardAssigned.model_validate_json(self.data)
 
 
-@dataclass(frozen=True, slots=True)
-class Repaid:
-    """One receipt before and after; None where there is none."""
+T = TypeVar("T")
 
-    before: Receipt | None
-    after: Receipt | None
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """One thing before and after an experiment; None where there is none."""
+
+    before: T | None
+    after: T | None
 
     @property
-    def of(self) -> Receipt:
-        """Whichever there is."""
-        found = self.after or self.before
+    def of(self) -> T:
+        """Whichever there is, the later one of both."""
+        found = self.before if self.after is None else self.after
         assert found is not None  # noqa: S101 - one of them is there
         return found
 
     @property
     def same(self) -> bool:
-        """To the byte."""
-        if self.before is None or self.after is None:
-            return False
-        return self.before.data == self.after.data
+        """Whether there are both, with the same data to the byte."""
+        sides = [self.data(one) for one in (self.before, self.after) if one is not None]
+        return len(sides) == 2 and sides[0] == sides[1]
+
+    @staticmethod
+    def data(one: Any) -> str:
+        """The data of a side as it is stored."""
+        return str(one.model_dump_json())
+
+
+class Repaid(Change[Receipt]):
+    """One receipt before and after."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def data(one: Receipt) -> str:
+        """As the receipt keeps it."""
+        return one.data
 
 
 def experiment_id(name: str) -> str:
@@ -149,10 +167,13 @@ def _role(pairs: Sequence[Repaid]) -> dict[str, Any]:
 
 def changed_sides(pairs: Sequence[Repaid]) -> list[str]:
     """Tasks whose teacher's pay crossed the mean."""
-    both = {
-        p.of.task: (p.before.total, p.after.total) for p in pairs if p.of.role == "teacher" and p.before and p.after
-    }
-    if not both:
+    teachers = (p for p in pairs if p.of.role == "teacher")
+    return crossed_mean({p.of.task: (p.before.total, p.after.total) for p in teachers if p.before and p.after})
+
+
+def crossed_mean(totals: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Names whose total, in ``totals`` (before, after), is above the mean of its side in one of both only, sorted."""
+    if not totals:
         return []
-    old_mean, new_mean = fmean(old for old, _ in both.values()), fmean(new for _, new in both.values())
-    return sorted(task for task, (old, new) in both.items() if (old > old_mean) != (new > new_mean))
+    old_mean, new_mean = (fmean(side) for side in zip(*totals.values(), strict=True))
+    return sorted(name for name, (old, new) in totals.items() if (old > old_mean) != (new > new_mean))

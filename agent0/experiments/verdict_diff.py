@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent0.experiments.receipt_diff import Change
 from agent0.state.run_state import TaskState
 from agent0.verification.panel import Opinion, Said
 from agent0.verification.panel.opinion import CHECK
@@ -17,26 +18,10 @@ _WORDS = {True: "right", False: "wrong", None: "undecided"}
 
 
 @dataclass(frozen=True)
-class Redecided:
-    """One attempt's verdict before and after; None where there is none. ``family`` is that of its task."""
+class Redecided(Change[ResultVerified]):
+    """One attempt's verdict before and after. ``family`` is that of its task."""
 
-    before: ResultVerified | None
-    after: ResultVerified | None
     family: str = ""
-
-    @property
-    def of(self) -> ResultVerified:
-        """Whichever there is."""
-        found = self.after or self.before
-        assert found is not None  # noqa: S101 - one of them is there
-        return found
-
-    @property
-    def same(self) -> bool:
-        """To the byte."""
-        if self.before is None or self.after is None:
-            return False
-        return self.before.model_dump_json() == self.after.model_dump_json()
 
     @property
     def flip(self) -> str:

@@ -4,13 +4,11 @@ receipt with its inputs. A set says which parts count and how they are put toget
 ``value`` None means that a part could not be scored, which is not the same as zero.
 """
 
-import functools
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agent0.registry import Registry
 from agent0.settings import RewardConfig
 from events.values import RewardPart, Role
 
@@ -56,38 +54,28 @@ class RewardSet:
         return " ".join((self.combine.__doc__ or "").split())
 
 
-_rewards: dict[tuple[str, Role, str], Reward] = {}
-_sets: dict[str, RewardSet] = {}
+_rooms = f"{__name__}.components", f"{__name__}.sets"
+_rewards = Registry[tuple[str, Role, str], Reward]("rewards", *_rooms)
+_sets = Registry[str, RewardSet]("sets", *_rooms)
 
 
 def reward(
     name: str, *, role: Role, weight: float, reads: tuple[str, ...], set: str = AGENT0
 ) -> Callable[[Score], Score]:
     """Register ``score(facts) -> value in [-1, 1] or None`` as one part of ``role``'s reward in ``set``."""
-
-    def register(score: Score) -> Score:
-        _rewards[set, role, name] = Reward(name, role, weight, reads, score, set)
-        return score
-
-    return register
+    return _rewards.adding((set, role, name), lambda score: Reward(name, role, weight, reads, score, set))
 
 
 def reward_set(
     name: str, *, like: str = "", label: Literal["verifier", "majority"] = "verifier"
 ) -> Callable[[Combine], Combine]:
     """Register ``combine(role, worth by part) -> total`` as the set ``name``; its docstring is what people read."""
-
-    def register(combine: Combine) -> Combine:
-        _sets[name] = RewardSet(name, combine, like, label)
-        return combine
-
-    return register
+    return _sets.adding(name, lambda combine: RewardSet(name, combine, like, label))
 
 
 def reward_sets() -> dict[str, RewardSet]:
     """Every set by name. Editions of one that only old runs use are named ``set/edition``."""
-    _import_all()
-    return dict(sorted(_sets.items()))
+    return _sets.all()
 
 
 def rewards(role: Role, set: str = AGENT0) -> dict[str, Reward]:
@@ -96,10 +84,9 @@ def rewards(role: Role, set: str = AGENT0) -> dict[str, Reward]:
     Raises:
         KeyError: there is no such set.
     """
-    _import_all()
-    chosen = _sets[set]
+    chosen = reward_sets()[set]
     found = rewards(role, chosen.like) if chosen.like else {}
-    found |= {name: entry for (whose, of, name), entry in _rewards.items() if (whose, of) == (set, role)}
+    found |= {name: entry for (whose, of, name), entry in _rewards.all().items() if (whose, of) == (set, role)}
     return dict(sorted(found.items()))
 
 
@@ -130,8 +117,7 @@ def _scored(entry: Reward, inputs: Facts) -> float | None:
 def total(role: Role, parts: Iterable[RewardPart], set: str = AGENT0) -> float:
     """What ``parts`` come to together, rounded to 12 digits."""
     worth = {part.name: part.value * part.weight for part in parts if part.value is not None}
-    _import_all()
-    return round(_sets[set].combine(role, worth), 12)
+    return round(reward_sets()[set].combine(role, worth), 12)
 
 
 def read_by(role: Role, weights: Mapping[str, float], set: str = AGENT0) -> frozenset[str]:
@@ -157,12 +143,3 @@ def rules_of(name: str) -> RewardConfig:
 def waits(rules: RewardConfig) -> bool:
     """Whether the attempts at a task are paid together, once all are settled: a part reads what only these tell."""
     return not OF_GROUP.isdisjoint(read_by("student", rules.weights, registered(rules)))
-
-
-@functools.cache
-def _import_all() -> None:
-    from agent0.rewards import components, sets
-
-    for room in (components, sets):
-        for found in sorted(m.name for m in pkgutil.iter_modules(room.__path__)):
-            importlib.import_module(f"{room.__name__}.{found}")

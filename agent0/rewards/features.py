@@ -12,6 +12,7 @@ from typing import Any
 
 from agent0.chat_format import boxed, plain_boxes
 from agent0.grading.normal_form import normal_form
+from agent0.registry import Registry
 from agent0.rewards.batch_similarity import shares
 from agent0.rewards.skill_signature import of_task
 from agent0.rewards.tool_utility import rests_on, useful
@@ -42,27 +43,22 @@ class Deed:
 
 
 Fact = Callable[[Deed], Any]
-_facts: dict[tuple[Role, str], Fact] = {}
+_facts = Registry[tuple[Role, str], Fact]("facts")
 
 
 def fact(role: Role, name: str) -> Callable[[Fact], Fact]:
     """Register what ``role``'s parts may read as ``name``."""
-
-    def register(found: Fact) -> Fact:
-        _facts[role, name] = found
-        return found
-
-    return register
+    return _facts.adding((role, name), lambda found: found)
 
 
 def facts(role: Role) -> dict[str, Fact]:
     """Everything that may be asked about ``role``'s deeds, by name."""
-    return {name: found for (whose, name), found in sorted(_facts.items()) if whose == role}
+    return {name: found for (whose, name), found in _facts.all().items() if whose == role}
 
 
 def gather(role: Role, names: frozenset[str], deed: Deed) -> dict[str, Any]:
     """Those of ``names`` that are facts of ``role``, by name in order."""
-    return {name: _facts[role, name](deed) for name in sorted(names) if (role, name) in _facts}
+    return {name: found(deed) for name, found in facts(role).items() if name in names}
 
 
 @fact("teacher", "well_formed")

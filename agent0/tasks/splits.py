@@ -43,8 +43,11 @@ def split_of_task(task: Task, rule: int = RULE) -> Split:
 def task_of(family: Family, question: str) -> Task | None:
     """The task that ``question`` asks, None where it is not one of ``family``."""
     params = family.parse(question)
-    if params is None:
-        return None
+    return None if params is None else task_with(family, question, params)
+
+
+def task_with(family: Family, question: str, params: Params) -> Task:
+    """The task of ``family`` with ``params``, worded as ``question``."""
     return Task(
         question=question,
         domain=family.domain,

@@ -2,15 +2,13 @@
 reads, its signature is its schema, and its attempt's workspace is the only world it has.
 """
 
-import functools
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from agent0.registry import Registry
 from agent0.tools.definition import SANDBOXED, VALUES, Example, Need, Run, Tool
 from agent0.tools.workspace import Workspace
 from events.values import ToolState
@@ -27,7 +25,9 @@ __all__ = [
     "tools",
 ]
 
-_tools: dict[str, Tool] = {}
+_tools = Registry[str, Tool](
+    "tools", f"{__name__}.builtin", same=lambda held, new: held.run.__module__ == new.run.__module__
+)
 
 
 def tool(
@@ -50,14 +50,11 @@ def tool(
 
     def register(run: Run) -> Run:
         name = run.__name__
-        if name in _tools and _tools[name].run.__module__ != run.__module__:
-            raise ValueError(f"two tools are named {name}")
         if not inspect.getdoc(run):
             raise TypeError(f"tool {name} has no docstring for the model to read")
         shown = tuple(one if isinstance(one, Example) else Example(one) for one in examples)
-        _tools[name] = Tool(
-            name, run, arguments_of(run), pure, shown, tuple(states), untrusted, control, needs=tuple(needs)
-        )
+        entry = Tool(name, run, arguments_of(run), pure, shown, tuple(states), untrusted, control, needs=tuple(needs))
+        _tools.add(name, entry)
         return run
 
     return register
@@ -77,8 +74,7 @@ def arguments_of(run: Run) -> type[BaseModel]:
 
 def tools() -> dict[str, Tool]:
     """All registered tools by name, sorted. An open world may have more (``Workspace.tools``)."""
-    _import_all()
-    return {name: _tools[name] for name in sorted(_tools)}
+    return _tools.all()
 
 
 def offered(work: Workspace) -> Mapping[str, Tool]:
@@ -89,11 +85,3 @@ def offered(work: Workspace) -> Mapping[str, Tool]:
 def control_names() -> frozenset[str]:
     """Names of the tools that do no work themselves."""
     return frozenset(name for name, entry in tools().items() if entry.control)
-
-
-@functools.cache
-def _import_all() -> None:
-    from agent0.tools import builtin
-
-    for found in sorted(m.name for m in pkgutil.iter_modules(builtin.__path__)):
-        importlib.import_module(f"{builtin.__name__}.{found}")

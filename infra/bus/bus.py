@@ -126,10 +126,6 @@ class Bus:
                 return False
         return not self._reactions.busy(run)
 
-    async def live(self, run: str, payload: Mapping[str, Any]) -> None:
-        """Tell whoever looks how ``run`` goes: lossy, and no fact."""
-        await self._log.live(run, payload)
-
     # --- subscribers ----------------------------------------------------------------------------------------------
 
     def _subscribers(self) -> NatsBroker:

@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Literal
 
-from agent0.display_text import bare_url
-from agent0.errors import Agent0Error, DependencyError, TransientError
+from agent0.errors import Agent0Error, DependencyError, TransientError, bare_url
 from agent0.settings import Settings
 from events.alarms import EventRedacted, ReactionFailed, ReactionRetried, ReactionTried
 from events.base import Event, Recorded, effect_id, record

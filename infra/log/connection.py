@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from nats.aio.client import Client
 from nats.errors import Error
 
-from agent0.display_text import bare_url
-from agent0.errors import AuthError, DependencyError
+from agent0.errors import AuthError, DependencyError, bare_url
 from infra.log.nats_server import Role, Server
 
 CONNECT_S = 10.0

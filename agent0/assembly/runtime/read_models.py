@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import look, seal_file
-from agent0.assembly.runtime.providers import load_plugins
+from agent0.assembly.runtime.plugins import load_plugins
 from agent0.errors import DependencyError, LogError, NotFoundError
 from agent0.settings import Settings
 

@@ -6,12 +6,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.port_openers import open_port
-from agent0.assembly.runtime.providers import load_plugins
 from agent0.assembly.runtime.tool_policy import with_policy
 from agent0.config.loading import nearest
-from agent0.display_text import escaped
-from agent0.errors import ConfigError, SandboxUnavailableError
+from agent0.errors import ConfigError, SandboxUnavailableError, escaped
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web

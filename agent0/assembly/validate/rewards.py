@@ -18,7 +18,7 @@ def check_rewards(rules: RewardConfig, where: str) -> None:
     Raises:
         ConfigError: the first that does not.
     """
-    from agent0.assembly.runtime.providers import load_plugins
+    from agent0.assembly.runtime.plugins import load_plugins
     from agent0.rewards import registered, reward_sets, rewards
 
     load_plugins()
@@ -62,7 +62,7 @@ def reward_policy(given: str) -> RewardConfig | None:
     Raises:
         ConfigError: no such file, no TOML, or a set or part that does not exist.
     """
-    from agent0.assembly.runtime.providers import load_plugins
+    from agent0.assembly.runtime.plugins import load_plugins
     from agent0.rewards import reward_sets, rules_of
     from infra.storage.files import read_regular
 

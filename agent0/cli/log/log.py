@@ -36,7 +36,7 @@ def check(profile: console.Profile = None, pairs: console.Set = None, as_json: c
 async def _info(held: "Settings") -> dict[str, object]:
     from agent0.assembly.log.access import check_log, open_log
     from agent0.assembly.runtime.plugins import known_handlers
-    from agent0.display_text import bare_url
+    from agent0.errors import bare_url
 
     async with open_log(held, "reader") as log:
         await check_log(held, log, known_handlers().values())

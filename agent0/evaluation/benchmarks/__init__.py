@@ -5,10 +5,8 @@ A benchmark never trains anybody. Rows are read strictly (file, line and field a
 or of the items that were made, goes into the log with the scores.
 """
 
-import functools
-import importlib
 import json
-import pkgutil
+import operator
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -16,6 +14,7 @@ from typing import Any, Literal
 from agent0.errors import ConfigError
 from agent0.grading import Grade
 from agent0.ports.sandbox import Sandbox
+from agent0.registry import Registry
 from agent0.verification.programs import Problem
 from events.base import sha256
 
@@ -88,27 +87,17 @@ class Benchmark:
     """False: for evaluation only, never to be passed on."""
 
 
-_benchmarks: dict[str, Benchmark] = {}
+_benchmarks = Registry[str, Benchmark]("benchmarks", __name__, same=operator.is_)
 
 
 def benchmark(entry: Benchmark) -> Benchmark:
     """Register ``entry``. Raises ValueError where the name is taken."""
-    if entry.name in _benchmarks and _benchmarks[entry.name] is not entry:
-        raise ValueError(f"two benchmarks are named {entry.name}")
-    _benchmarks[entry.name] = entry
-    return entry
+    return _benchmarks.add(entry.name, entry)
 
 
 def benchmarks() -> dict[str, Benchmark]:
     """All benchmarks by name, sorted."""
-    _import_all()
-    return {name: _benchmarks[name] for name in sorted(_benchmarks)}
-
-
-@functools.cache
-def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{found}")
+    return _benchmarks.all()
 
 
 def read_items(entry: Benchmark, text: str, file: str) -> list[Item]:

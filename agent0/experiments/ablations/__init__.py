@@ -4,14 +4,13 @@ is there, `agent0 experiment NAME`, and the engine carries it.
 Arms differ in settings alone. Every cell (an arm with a seed) is a run of its own; all score the same held-out items.
 """
 
-import functools
-import importlib
-import pkgutil
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent0.evaluation.protocol import Exam, ExamSet
+from agent0.registry import Registry
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
 """Of a grid and of an arm: both are part of run tokens and of folders."""
@@ -61,23 +60,14 @@ class Grid:
             raise ValueError(f"grid {self.name}: arms need names of their own, of small letters, digits and '-'")
 
 
-_grids: dict[str, Grid] = {}
+_grids = Registry[str, Grid]("grids", __name__, same=operator.is_)
 
 
 def grid(entry: Grid) -> Grid:
     """Register ``entry``. Raises ValueError where the name is taken."""
-    if _grids.setdefault(entry.name, entry) is not entry:
-        raise ValueError(f"two grids are named {entry.name}")
-    return entry
+    return _grids.add(entry.name, entry)
 
 
 def grids() -> dict[str, Grid]:
     """All by name, sorted."""
-    _import_all()
-    return {name: _grids[name] for name in sorted(_grids)}
-
-
-@functools.cache
-def _import_all() -> None:
-    for found in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{found.name}")
+    return _grids.all()

@@ -4,9 +4,6 @@ One file a kind. A task or a labelled pair may name its kind; where it does not,
 and what fits no kind is a value, compared by algebra. No kind ever accepts what is merely near.
 """
 
-import functools
-import importlib
-import pkgutil
 import re
 import unicodedata
 from collections.abc import Callable
@@ -15,6 +12,7 @@ from dataclasses import dataclass
 from agent0.errors import ConfigError
 from agent0.grading import Grade, guard
 from agent0.grading.normal_form import normal_form
+from agent0.registry import Registry
 
 ANSWER_KIND = "answer_kind"
 """Where a task's parameters name the kind of answer that it wants."""
@@ -36,7 +34,7 @@ class Kind:
     unevaluated: Callable[[str], int] = lambda text: 0
 
 
-_kinds: dict[str, Kind] = {}
+_kinds = Registry[str, Kind]("kinds", __name__, order=lambda _, entry: entry.rank)
 _Grader = Callable[[str, str], Grade]
 
 
@@ -44,18 +42,12 @@ def kind(
     name: str, *, applies: Callable[[str], bool], rank: int, unevaluated: Callable[[str], int] = lambda text: 0
 ) -> Callable[[_Grader], _Grader]:
     """Register ``grade(expected, given) -> Grade``."""
-
-    def register(grade: _Grader) -> _Grader:
-        _kinds[name] = Kind(name, grade, applies, rank, unevaluated)
-        return grade
-
-    return register
+    return _kinds.adding(name, lambda grade: Kind(name, grade, applies, rank, unevaluated))
 
 
 def kinds() -> dict[str, Kind]:
     """Every kind by name, in the order in which they are asked."""
-    _import_all()
-    return dict(sorted(_kinds.items(), key=lambda item: item[1].rank))
+    return _kinds.all()
 
 
 def kind_of(expected: str) -> str:
@@ -111,9 +103,3 @@ def words(text: str) -> str:
     """One spelling of a text: case, spaces, forms of letters, quotes and markup do not count, all else does."""
     folded = unicodedata.normalize("NFKC", plain(text)).strip()
     return normal_form(re.sub(r"^\\(?:text|mathrm|mbox)(?:bf|rm|it)?\s*\{(.*)\}$", r"\1", folded))
-
-
-@functools.cache
-def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{found}")

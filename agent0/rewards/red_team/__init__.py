@@ -4,13 +4,11 @@ A policy is one function; the play itself is in ``play``. Everything is drawn fr
 tasks and the same luck as the honest policy it stands beside, so that a difference in pay is the cheat's doing.
 """
 
-import functools
-import importlib
-import pkgutil
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from agent0.registry import Registry
 from agent0.state.run_state import Made
 from events.values import Role, Task
 
@@ -52,49 +50,37 @@ class Found:
 Teacher = Callable[[random.Random, list[Proposal]], Proposal]
 """One proposal, from what an honest teacher would have proposed: now, which comes first of the list, and before."""
 Student = Callable[[random.Random, Found], Attempt]
-_teachers: dict[str, Teacher] = {}
-_students: dict[str, Student] = {}
+
+
+def _honest_first(name: str, _: object) -> tuple[bool, str]:
+    return name != HONEST, name
+
+
+_teachers = Registry[str, Teacher]("teachers", __name__, order=_honest_first)
+_students = Registry[str, Student]("students", __name__, order=_honest_first)
 
 
 def teacher(name: str) -> Callable[[Teacher], Teacher]:
     """Register a teacher's policy."""
-
-    def register(policy: Teacher) -> Teacher:
-        _teachers[name] = policy
-        return policy
-
-    return register
+    return _teachers.adding(name, lambda policy: policy)
 
 
 def student(name: str) -> Callable[[Student], Student]:
     """Register a student's policy."""
-
-    def register(policy: Student) -> Student:
-        _students[name] = policy
-        return policy
-
-    return register
+    return _students.adding(name, lambda policy: policy)
 
 
 def teacher_policies() -> dict[str, Teacher]:
     """Every teacher by name, the honest one first."""
-    _import_all()
-    return dict(sorted(_teachers.items(), key=lambda item: (item[0] != HONEST, item[0])))
+    return _teachers.all()
 
 
 def student_policies() -> dict[str, Student]:
     """Every student by name, the honest one first."""
-    _import_all()
-    return dict(sorted(_students.items(), key=lambda item: (item[0] != HONEST, item[0])))
+    return _students.all()
 
 
 def about(role: Role, name: str) -> str:
     """What a policy does."""
     policy = teacher_policies()[name] if role == "teacher" else student_policies()[name]
     return " ".join((policy.__doc__ or "").split())
-
-
-@functools.cache
-def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{found}")

@@ -34,10 +34,10 @@ from agent0.state.reward_history import Ledger, entered
 from agent0.state.run_state import AttemptState, Made, RunState, TaskState, attempt_id, task_id
 from agent0.tasks.families import families
 from agent0.tasks.screening import Archive, Decision, Proposed, decide_batch
-from agent0.tasks.splits import split_key, split_of
+from agent0.tasks.splits import split_key, split_of, task_with
 from events.base import Event
 from events.tasks import ResultVerified, RewardAssigned, TaskRejected
-from events.values import Role, Task
+from events.values import Role
 
 DIMENSIONS = 512
 LIMIT = 0.97
@@ -205,14 +205,7 @@ def _drawn(rng: random.Random) -> Proposal:
         if split_of(split_key(family, params)) == "train":
             break
     question, right = family.render(params, rng), family.solve(params)
-    task = Task(
-        question=question,
-        domain=family.domain,
-        family=family.name,
-        level=family.level(params),
-        canonical=family.canonical(params),
-        params=params,
-    )
+    task = task_with(family, question, params)
     others = tuple(f"{right}{digit}" for digit in range(1, 6))
     return Proposal(question, task, right, rng.uniform(0.25, 0.75), others)
 

@@ -4,13 +4,11 @@ A guard sees the measures of all iterations so far, oldest first, and names what
 this folder and add its action to ``GuardConfig``.
 """
 
-import functools
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agent0.registry import Registry
 from agent0.settings import GuardConfig
 
 History = Sequence[Mapping[str, float]]
@@ -27,25 +25,17 @@ class Finding:
 
 
 Guard = Callable[[History, GuardConfig], Finding | None]
-_guards: dict[str, Guard] = {}
+_guards = Registry[str, Guard]("guards", __name__)
 
 
 def guard(watch: Guard) -> Guard:
     """Register ``watch`` under its own name, which is that of its action in ``GuardConfig``."""
-    _guards[watch.__name__] = watch
-    return watch
+    return _guards.add(watch.__name__, watch)
 
 
 def guards() -> dict[str, Guard]:
     """All by name."""
-    _import_all()
-    return dict(sorted(_guards.items()))
-
-
-@functools.cache
-def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{found}")
+    return _guards.all()
 
 
 def known(history: History, name: str, last: int = 0) -> list[float]:

@@ -5,13 +5,13 @@ the question, so no answer key exists that a student could see. To add one, copy
 itself.
 """
 
-import functools
-import importlib
-import pkgutil
+import operator
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from agent0.registry import Registry
 
 Params = dict[str, Any]
 Fault = Literal["unsolvable", "trivial"]
@@ -110,22 +110,18 @@ class Family:
         return CHECKED if self.check else COMPUTED
 
 
-_families: dict[str, Family] = {}
+_families = Registry[str, Family]("families", __name__, same=operator.is_)
 
 
 def family(entry: Family) -> Family:
     """Register ``entry``. Raises ValueError where the name is taken."""
-    if entry.name in _families and _families[entry.name] is not entry:
-        raise ValueError(f"two families are named {entry.name}")
-    _families[entry.name] = entry
-    return entry
+    return _families.add(entry.name, entry)
 
 
 def families(domain: str = "", long: bool | None = False) -> dict[str, Family]:
     """All short families by name, sorted; of one domain where it is named. ``long``: the long ones, None for both."""
-    _import_all()
-    chosen = (_families[name] for name in sorted(_families))
-    return {f.name: f for f in chosen if domain in ("", f.domain) and long in (None, f.long)}
+    known = _families.all().items()
+    return {name: f for name, f in known if domain in ("", f.domain) and long in (None, f.long)}
 
 
 def asked(domain: str, names: Sequence[str] = (), long: bool | None = False) -> dict[str, Family]:
@@ -152,9 +148,3 @@ def fault(name: str, question: str) -> tuple[Fault, str] | None:
 def kind_of(name: str) -> Literal["short", "long"]:
     """Of the tasks that are wanted where the family ``name`` is asked for; open ones are short."""
     return "long" if name in families(long=True) else "short"
-
-
-@functools.cache
-def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{found}")

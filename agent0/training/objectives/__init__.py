@@ -3,15 +3,13 @@
 Thought reads ``weigh`` and trainers read ``loss``; torch is imported where a loss is computed, never before.
 """
 
-import functools
-import importlib
-import pkgutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent0.ports.training import Sample
+from agent0.registry import Registry
 from agent0.settings import RecipeConfig
 from agent0.training.scored_trajectory import Deed
 from events.values import Role
@@ -84,22 +82,14 @@ class Objective:
     penalty: bool = True
 
 
-_objectives: dict[str, Objective] = {}
+_objectives = Registry[str, Objective]("objectives", __name__)
 
 
 def objective(entry: Objective) -> Objective:
     """Register an objective."""
-    _objectives[entry.name] = entry
-    return entry
+    return _objectives.add(entry.name, entry)
 
 
 def objectives() -> dict[str, Objective]:
     """Every objective by name."""
-    _import_all()
-    return dict(sorted(_objectives.items()))
-
-
-@functools.cache
-def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{found}")
+    return _objectives.all()

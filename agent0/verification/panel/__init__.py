@@ -4,14 +4,12 @@ Two checks that say yes and none that says no make an answer right; two that say
 wrong; everything else is undecided. So no check alone can be talked into a verdict by an answer that praises itself.
 """
 
-import functools
-import importlib
-import pkgutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent0.grading.answer_types import grade_as
 from agent0.grading.normal_form import normal_form
+from agent0.registry import Registry
 from agent0.settings import VerificationConfig
 from events.values import Task, Vote
 
@@ -54,23 +52,17 @@ class Case:
 
 
 Check = Callable[[Case], Awaitable[list[Said]]]
-_checks: dict[str, Check] = {}
+_checks = Registry[str, Check]("checks", __name__)
 
 
 def check(name: str) -> Callable[[Check], Check]:
     """Register ``async fn(case) -> (True, False or None; why)``, one an answer. None: it cannot tell."""
-
-    def register(fn: Check) -> Check:
-        _checks[name] = fn
-        return fn
-
-    return register
+    return _checks.adding(name, lambda fn: fn)
 
 
 def checks() -> dict[str, Check]:
     """Every check by name."""
-    _import_all()
-    return dict(sorted(_checks.items()))
+    return _checks.all()
 
 
 def case_of(task: Task, answers: Sequence[str | None], evidence: Evidence) -> Case:
@@ -109,9 +101,3 @@ def combined(votes: Sequence[Vote]) -> bool | None:
 def disputed(votes: Sequence[Vote]) -> bool:
     """Whether one check says yes and another no."""
     return {True, False} <= {vote.correct for vote in votes}
-
-
-@functools.cache
-def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{found}")

@@ -3,9 +3,6 @@
 A verdict is True, False or None: what cannot be decided is undecided, never wrong.
 """
 
-import functools
-import importlib
-import pkgutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,6 +11,7 @@ from agent0.grading import Grade
 from agent0.grading.answer_types import left_undone
 from agent0.grading.math.symbolic import decide
 from agent0.ports.sandbox import Sandbox
+from agent0.registry import Registry
 from agent0.verification.panel import Evidence
 from events.values import Task, Vote
 
@@ -88,7 +86,7 @@ class Verifier:
     informed: bool = False
 
 
-_verifiers: dict[str, Verifier] = {}
+_verifiers = Registry[str, Verifier]("verifiers", __name__, order=lambda _, entry: entry.rank)
 
 
 def verifier(
@@ -111,16 +109,15 @@ def verifier(
 
     with_evidence = collective or informed
 
-    def register(judge: Deciding) -> Deciding:
+    def made(judge: Deciding) -> Verifier:
         async def decide(
             task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence = NOTHING
         ) -> list[Verdict]:
             return await (judge(task, answers, sandbox, evidence) if with_evidence else judge(task, answers, sandbox))
 
-        _verifiers[name] = Verifier(name, decide, applies, rank, collective, grade, informed)
-        return judge
+        return Verifier(name, decide, applies, rank, collective, grade, informed)
 
-    return register
+    return _verifiers.adding(name, made)
 
 
 async def graded(
@@ -151,8 +148,7 @@ def credit_of(verdicts: Sequence[bool | None]) -> float | None:
 
 def verifiers() -> dict[str, Verifier]:
     """Every verifier by name, best first."""
-    _import_all()
-    return dict(sorted(_verifiers.items(), key=lambda item: item[1].rank))
+    return _verifiers.all()
 
 
 def verifier_for(task: Task, unchecked: str = "") -> Verifier:
@@ -166,9 +162,3 @@ def verifier_for(task: Task, unchecked: str = "") -> Verifier:
 def collective() -> list[str]:
     """Names of the verifiers for what nothing computes."""
     return [entry.name for entry in verifiers().values() if entry.collective]
-
-
-@functools.cache
-def _import_all() -> None:
-    for found in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module(f"{__name__}.{found}")

@@ -1,4 +1,4 @@
-"""A whole run in memory: the same handlers, fold and ids as on the log, without one. For tests, examples, first looks.
+"""A whole run in memory: the same handlers, fold and ids as on the log, without one.
 
 Whatever fails here is raised: turning failures into facts is the bus's work.
 """

@@ -1,0 +1,68 @@
+"""The one way to register: entries by key, found by importing the modules of named packages once, at the first look."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Registry(Generic[K, V]):
+    """Entries by key.
+
+    Args:
+        what: the plural of what is registered, for the error about a name that is taken.
+        packages: dotted names of packages whose modules register entries when they are imported.
+        order: key of the order in which ``all`` gives entries, from an entry's key and the entry; by key if None.
+        same: whether a new entry may replace the held one of its key. None: the last one registered holds.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *packages: str,
+        order: Callable[[K, V], Any] | None = None,
+        same: Callable[[V, V], bool] | None = None,
+    ) -> None:
+        self.entries: dict[K, V] = {}
+        self._what, self._packages = what, packages
+        self._order: Callable[[K, V], Any] = order or (lambda key, _: key)
+        self._same = same
+        self._loaded = False
+
+    def add(self, key: K, entry: V) -> V:
+        """Register ``entry`` under ``key``; returns it.
+
+        Raises:
+            ValueError: the key is taken by another entry, where entries may not be replaced.
+        """
+        if self._same and key in self.entries and not self._same(self.entries[key], entry):
+            raise ValueError(f"two {self._what} are named {key}")
+        self.entries[key] = entry
+        return entry
+
+    def adding(self, key: K, make: Callable[[F], V]) -> Callable[[F], F]:
+        """A decorator that registers what ``make`` makes of a function, and returns the function itself."""
+
+        def register(function: F) -> F:
+            self.add(key, make(function))
+            return function
+
+        return register
+
+    def all(self) -> dict[K, V]:
+        """Every entry by key, in order, after importing the modules that register them."""
+        if not self._loaded:
+            for package in self._packages:
+                import_all(package)
+            self._loaded = True
+        return dict(sorted(self.entries.items(), key=lambda item: self._order(*item)))
+
+
+def import_all(package: str) -> None:
+    """Import every module that lies directly in the package of this dotted name, by name."""
+    for found in sorted(m.name for m in pkgutil.iter_modules(importlib.import_module(package).__path__)):
+        importlib.import_module(f"{package}.{found}")
