@@ -17,7 +17,7 @@ import re
 import unicodedata
 from enum import Enum
 
-_CREDENTIALS = re.compile(r"(?<=://)(?:(?:(?!://)[^\s@'\"])*@)+")
+_CREDENTIALS = re.compile(r"(?<=://)(?:(?:(?!://)[^\s@])*@)+")
 _OBEYED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Controls, format characters (direction marks, joiners), halves of pairs, private ones, separators of lines."""
 
@@ -105,6 +105,12 @@ class TransientError(Agent0Error):
 def bare_url(text: str) -> str:
     """``text`` with no user and no password in any address in it."""
     return _CREDENTIALS.sub("", text) if "@" in text else text
+
+
+def bare_address(value: str) -> str:
+    """A setting known to be an address, or several: without anything before an ``@``, and without its query, which may
+    hold a key."""
+    return re.sub(r"\?[^\s,]*", "?...", bare_url(value).rpartition("@")[2])
 
 
 def escaped(text: str) -> str:

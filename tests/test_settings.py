@@ -210,10 +210,27 @@ def test_addresses_of_servers(url):
     assert load("scripted", env={"AGENT0_NATS_URL": url}).nats.url == url
 
 
-def test_a_refused_address_does_not_tell_its_password():
+SECRETS = ("http://user:hunter2@host", "u:hunter2@host", "nats://u:hun ter2hunter2@h", "nats://u:'hunter2@h")
+
+
+@pytest.mark.parametrize("url", SECRETS)
+@pytest.mark.parametrize("name", ["AGENT0_NATS_URL", "AGENT0_WEB__SEARCH_URL"])
+def test_a_refused_address_does_not_tell_its_password(name, url):
     with pytest.raises(ConfigError) as told:
-        load("scripted", env={"AGENT0_NATS_URL": "http://user:hunter2@host"})
+        load("scripted", env={name: url})
     assert "hunter2" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["u:hunter2@host", "http://u:hun ter2hunter2@h", "http://u:'\"hunter2@h", "http://h?key=hunter2"]
+)
+def test_an_address_of_a_model_server_is_refused_or_shown_without_its_password(url):
+    try:
+        loaded = load("scripted", env={"AGENT0_MODELS__OLLAMA_URL": url})
+    except ConfigError as told:
+        assert "hunter2" not in str(told)
+    else:
+        assert loaded.models.ollama_url == url and "hunter2" not in str(public(loaded))
 
 
 @pytest.mark.parametrize(
@@ -222,6 +239,7 @@ def test_a_refused_address_does_not_tell_its_password():
         ("nats://u:hunter2@a:1,nats://b:2, tls://v:hunter2@c/", "nats://a:1,nats://b:2, tls://c/"),
         ("at http://u:hunter2,#/x@y@h:1/p it said no", "at http://h:1/p it said no"),
         ("ws://hunter2@h", "ws://h"),
+        ('nats://u:hun\'ter2hunter2@h said "no"', 'nats://h said "no"'),
         ("write to a@b.c about http://h/x", "write to a@b.c about http://h/x"),
     ],
 )

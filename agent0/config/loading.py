@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from agent0.config import sources
 from agent0.config.sources import Entry
-from agent0.errors import ConfigError, bare_url
+from agent0.errors import ConfigError, bare_address
 from agent0.settings import RunConfig, Settings
 from events.base import sha256
 
@@ -104,8 +104,9 @@ def profiles() -> list[str]:
 def public(settings: Settings) -> dict[str, Any]:
     """Settings as JSON values without a secret: masked fields, and no user or password in addresses."""
     plain = settings.model_dump(mode="json")
-    plain["nats"]["url"] = bare_url(settings.nats.url)
-    plain["models"]["ollama_url"] = bare_url(settings.models.ollama_url)
+    plain["nats"]["url"] = bare_address(settings.nats.url)
+    plain["models"]["ollama_url"] = bare_address(settings.models.ollama_url)
+    plain["web"]["search_url"] = bare_address(settings.web.search_url)
     return plain
 
 
@@ -268,11 +269,14 @@ def _validated(tree: dict[str, Any], winners: Mapping[str, Entry]) -> Settings:
 def _reason(key: str, kind: str, said: str) -> str:
     if key == "nats.url" and kind == "string_pattern_mismatch":
         return "It is no address like nats://host:4222 (several: with commas)."
+    if key.endswith("url") and kind == "string_pattern_mismatch":
+        return "It is no address like http://host:8080, or it has a user, a password or a space in it."
     return f"{said}."
 
 
 def _refusal(entry: Entry, why: str) -> ConfigError:
     secret = _annotation(entry.key) is SecretStr
-    shown = bare_url(entry.value) if isinstance(entry.value, str) else entry.value
+    address = isinstance(entry.value, str) and entry.key.endswith("url")
+    shown = bare_address(str(entry.value)) if address else entry.value
     value = "" if secret else f" = {repr(shown)[:SHOWN]}"
     return ConfigError(f"{entry.key}{value} ({entry.origin}) is not valid.", why, "Meaning: agent0 config docs.")

@@ -6,7 +6,7 @@ LARGEST = 2**63 - 1
 """What a table's column holds; a larger number could be recorded, but never be shown."""
 
 
-_ADDRESS = r"(nats|tls|wss?)://([^\s@/,]*@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?/?"
+_ADDRESS = r"(nats|tls|wss?)://([^\s@/,'\"]*@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?/?"
 
 
 ADDRESSES = rf"^({_ADDRESS}(\s*,\s*{_ADDRESS})*)?$"
@@ -15,6 +15,10 @@ ADDRESSES = rf"^({_ADDRESS}(\s*,\s*{_ADDRESS})*)?$"
 
 WEB_ADDRESS = r"^(https?://[^\s@]+)?$"
 """Without user and password, which would be shown."""
+
+
+MODEL_ADDRESS = r"^(https?://\S+|[^\s@]+)$"
+"""Of a model server. User and password need a scheme before them: only so it is known what must not be shown."""
 
 
 class Frozen(BaseModel):

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr
 
-from agent0.settings.base import ADDRESSES, LARGEST, WEB_ADDRESS, Frozen
+from agent0.settings.base import ADDRESSES, LARGEST, MODEL_ADDRESS, WEB_ADDRESS, Frozen
 
 
 class NatsSettings(Frozen):
@@ -103,4 +103,4 @@ class ModelSettings(Frozen):
 
     threads: int = Field(1, ge=1, le=4096, description="torch threads of a model or training process")
     max_batch: int = Field(256, ge=1, le=1_000_000, description="largest generation batch")
-    ollama_url: str = Field("http://127.0.0.1:11434", description="ollama server")
+    ollama_url: str = Field("http://127.0.0.1:11434", pattern=MODEL_ADDRESS, description="ollama server")

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from agent0.errors import DependencyError
+from agent0.errors import DependencyError, bare_url
 from events.alarms import DependencyLost, DependencyRestored
 from events.base import Event, Recorded
 from infra.bus.run_views import RunView
@@ -71,7 +71,7 @@ class Probe:
             self._tries[key], self._outages.open[key] = 0, asyncio.Event()
             if key not in self._view.lost:
                 self._view.lost.add(key)
-                lost = DependencyLost(dependency=key[0], waiting=key[1], message=str(error)[:500])
+                lost = DependencyLost(dependency=key[0], waiting=key[1], message=bare_url(str(error))[:500])
                 await self._outages.tell(lost, self._cause)
         delay = min(self._outages.delay_s * 2.0 ** self._tries[key], LONGEST_S)
         self._tries[key] += 1

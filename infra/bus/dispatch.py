@@ -100,9 +100,8 @@ class Reactions:
         again = isinstance(error, RetryError | TransientError | DependencyError)
         if again or delivery.deliveries < self._settings.max_deliver:
             return False
-        cause, what = delivery.recorded, (type(error).__name__, str(error)[:TRACE_CHARS])
-        trace = "".join(traceback.format_exception(error))[-TRACE_CHARS:]
-        failed = self._failed(handler.name, cause, cause, delivery.deliveries, what, trace, waits=True)
+        cause, tries = delivery.recorded, delivery.deliveries
+        failed = self._failed(handler.name, cause, cause, tries, _what(error), _trace(error), waits=True)
         try:
             await self._committer.commit([failed])
         except Agent0Error:
@@ -259,6 +258,7 @@ class Reactions:
         self, work: Work, outcome: Literal["begun", "failed", "left"], error: Exception | None = None
     ) -> None:
         cause, ended = work.cause, work.noted and outcome != "begun"
+        name, message = _what(error) if error else ("", "")
         tried = ReactionTried(
             cause_id=cause.id,
             cause_seq=cause.seq,
@@ -266,8 +266,8 @@ class Reactions:
             tried_handler=work.handler.name,
             outcome=outcome,
             noted=ended,
-            error=type(error).__name__ if error else "",
-            message=str(error)[:TRACE_CHARS] if error else "",
+            error=name,
+            message=message,
         )
         work.noted = outcome == "begun"
         (seq,) = await self._committer.commit([self._record(tried, cause)])
@@ -284,11 +284,8 @@ class Reactions:
     # --- dead letters ---------------------------------------------------------------------------------------------
 
     def _failure(self, work: Work, error: Exception) -> Recorded:
-        trace = bare_url("".join(traceback.format_exception(error)))[-TRACE_CHARS:]
-        what = (type(error).__name__, bare_url(str(error))[:TRACE_CHARS])
-        return self._failed(
-            work.handler.name, work.cause, work.trigger, work.delivery.deliveries, what, bare_url(trace)
-        )
+        deliveries = work.delivery.deliveries
+        return self._failed(work.handler.name, work.cause, work.trigger, deliveries, _what(error), _trace(error))
 
     def _failed(
         self,
@@ -317,3 +314,13 @@ class Reactions:
         # A retry that fails again is another fact; the same failure delivered twice is not.
         id = effect_id(f"{trigger.id}/{cause.id}", handler, -1)
         return self._record(event, cause, id, handler)
+
+
+def _what(error: Exception) -> tuple[str, str]:
+    """Its class and what it says, as it may be recorded: without user and password in an address."""
+    return type(error).__name__, bare_url(str(error))[:TRACE_CHARS]
+
+
+def _trace(error: Exception) -> str:
+    """Where it was raised, as it may be recorded; the end of it where it is long."""
+    return bare_url("".join(traceback.format_exception(error)))[-TRACE_CHARS:]

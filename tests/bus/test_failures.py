@@ -65,6 +65,17 @@ async def test_an_error_that_no_retry_can_mend_is_a_dead_letter_at_once(world: W
     assert failed.event.deliveries == 1 and toy.calls == ["a"]  # type: ignore[attr-defined]
 
 
+async def test_no_event_holds_a_password_that_an_error_told(world: World) -> None:
+    async def fail(cause: Recorded, run: State) -> list[Event]:
+        raise ValueError("cannot reach http://u:s3'cret@host/x")
+
+    await world.put(raised("a"))
+    await world.bus(Toy(fail))
+    recorded = await world.until(1, "ReactionFailed") + await world.stored("ReactionTried")
+    assert any(one.type == "ReactionTried" for one in recorded)
+    assert "cannot reach http://host/x" in str(recorded) and "s3" not in str(recorded)
+
+
 async def _taken_and_never_answered(world: World, times: int, within_s: float = PATIENCE_S) -> None:
     """As by processes that end before they answer."""
     subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy", stream="A0_EV")
