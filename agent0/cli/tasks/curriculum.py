@@ -44,6 +44,7 @@ def draw(
     """A picture: families and levels down, iterations across, colour by how many attempts were right."""
     from agent0.errors import ConfigError
     from agent0.report.charts.curriculum_heatmap import heatmap
+    from agent0.report.charts.plots import as_file
     from projections.iterations import arms_by_iteration
     from projections.runs import resolve
 
@@ -53,5 +54,5 @@ def draw(
     path = out or Path(f"{name}-curriculum.svg")
     if path.suffix.lower() != ".svg":
         raise ConfigError(f"{path} cannot hold the picture.", "It is an SVG.", "Name a file that ends with .svg.")
-    path.write_text(str(picture), encoding="utf-8")
+    path.write_text(as_file(picture), encoding="utf-8")
     console.record({"path": str(path)}, as_json)

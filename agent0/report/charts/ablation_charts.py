@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from agent0.experiments.ablation_results import MEASURES
 from agent0.report.charts import training_gain_charts
-from agent0.report.charts.svg import Score, as_file, intervals, lines
+from agent0.report.charts.plots import Score, as_file, intervals, lines
 from agent0.report.markdown.ablation import ARMS, CURVE
 
 Row = Mapping[str, Any]
@@ -34,13 +34,11 @@ def curve(found: Row) -> Markup:
 def means(found: Row, measure: str) -> Markup:
     """Every arm by one measure, its controls below it."""
     groups: dict[str, list[Score]] = {}
-    for row in _of(found, measure):
+    for row in found["arms"]:
+        if row["measure"] != measure:
+            continue
         groups.setdefault(row["arm"], []).append(Score(_student(row), row["mean"], row["low"], row["high"]))
     return intervals(groups, f"{MEASURES[measure].title}: means over seeds with 95 % intervals")
-
-
-def _of(found: Row, measure: str) -> list[Row]:
-    return [row for row in found["arms"] if row["measure"] == measure]
 
 
 def _student(row: Row) -> str:
@@ -49,9 +47,9 @@ def _student(row: Row) -> str:
 
 def files(found: Row) -> dict[str, str]:
     """By name, the text of an SVG file for each picture there is something on."""
-    drawn = {CURVE: as_file(curve(found), [arm for arm, held in found["curves"].items() if held])}
+    drawn = {CURVE: as_file(curve(found))}
     if "skill" in found:
         drawn |= training_gain_charts.files(found["skill"])
     for lead in [] if "skill" in found else found["measures"][:1]:
-        drawn[ARMS] = as_file(means(found, lead), list(dict.fromkeys(map(_student, _of(found, lead)))))
+        drawn[ARMS] = as_file(means(found, lead))
     return {name: text for name, text in drawn.items() if text}

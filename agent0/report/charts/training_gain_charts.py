@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.experiments.training_gain import BASE, CHANCE, MEASURES
-from agent0.report.charts.svg import Score, as_file, intervals
+from agent0.report.charts.plots import Score, as_file, intervals
 
 Row = Mapping[str, Any]
 SHOWN = ("within", "single")
@@ -43,6 +43,5 @@ def _score(row: Row, series: str) -> Score:
 
 def files(skill: Row) -> dict[str, str]:
     """By name, the text of an SVG file for each set and for all arms; empty where there is nothing on it."""
-    first = next((row["who"] for row in skill["means"] if row["trained"]), "")
-    drawn = {one["name"]: as_file(exams(skill, one["name"]), (first, "no training")) for one in skill["sets"]}
-    return drawn | {"arms": as_file(arms(skill), [MEASURES[name].short for name in SHOWN])}
+    drawn = {one["name"]: as_file(exams(skill, one["name"])) for one in skill["sets"]}
+    return drawn | {"arms": as_file(arms(skill))}
