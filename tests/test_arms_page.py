@@ -18,12 +18,12 @@ from agent0.experiments.ablation_results import (
     CONTROLS,
     ONE_SEED,
     Outcome,
-    against,
-    cost,
+    as_json,
+    comparison_rows,
+    cost_rows,
     curves,
-    plain,
-    seen,
-    told_arms,
+    run_rows,
+    variant_rows,
 )
 from agent0.report.charts.ablation_charts import files
 from agent0.report.html.ablation_page import grid_page
@@ -61,10 +61,14 @@ def found_of(outcomes: Sequence[Outcome], arms: Sequence[str], failed: Sequence[
             "complete": not failed,
             "failed": whys,
             "measures": measures,
-            "arms": told_arms(outcomes, measures, CONTROLS),
+            "arms": variant_rows(outcomes, measures, CONTROLS),
         },
-        **{"against": against(outcomes, measures, list(CONTROLS)), "curves": curves(outcomes), "cost": cost(outcomes)},
-        "cells": seen(outcomes, measures),
+        **{
+            "against": comparison_rows(outcomes, measures, list(CONTROLS)),
+            "curves": curves(outcomes),
+            "cost": cost_rows(outcomes),
+        },
+        "cells": run_rows(outcomes, measures),
     }
 
 
@@ -205,7 +209,7 @@ def test_the_command_on_a_page_writes_it_again(tmp_path: Path, monkeypatch: pyte
     for one in outcomes_of(dict.fromkeys(names, (30, 31))):
         folder = tmp_path / "grids" / "curriculum-scripted" / f"{one.arm}-{one.seed}"
         folder.mkdir(parents=True)
-        (folder / "result.json").write_text(json.dumps(plain(one)))
+        (folder / "result.json").write_text(json.dumps(as_json(one)))
     said = call("experiment", "curriculum", *WORDS, *GIVEN, "--write", "docs/a-page.md", home=tmp_path)
     assert said.code == 0 and "Does bandit beat frozen? Not shown." in said.out, said.err
     pages = sorted((tmp_path / "docs").iterdir())

@@ -7,7 +7,7 @@ from contextlib import closing
 from agent0.report.charts.curriculum_heatmap import heatmap
 from agent0.report.charts.plots import as_file
 from events.tasks import TaskAccepted, TaskRequested
-from projections.iterations import arms_by_iteration, list_arms, list_iterations
+from projections.iterations import list_iterations, list_slots, slots_by_iteration
 from tests.story import whole_run
 from tests.test_report import told
 
@@ -15,7 +15,7 @@ from tests.test_report import told
 def test_the_tables_count_what_happened() -> None:
     story = whole_run(iterations=3, tasks=6, attempts=3)
     with closing(told(story)) as db:
-        arms, split, iterations = list_arms(db, "r1"), arms_by_iteration(db, "r1"), list_iterations(db, "r1")
+        arms, split, iterations = list_slots(db, "r1"), slots_by_iteration(db, "r1"), list_iterations(db, "r1")
     asked = [r for r in story if isinstance(r.event, TaskRequested)]
     accepted = [r for r in story if isinstance(r.event, TaskAccepted)]
     assert sum(arm["asked"] for arm in arms) == sum(arm["asked"] for arm in split) == len(asked)

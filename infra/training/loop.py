@@ -81,9 +81,9 @@ class Training:
             if parent:
                 _inherit(model, start)
             half = HalfDone(Path(kept) if kept else None, digest_of(job, parent), every_s)
-            lessons, told = _lessons(job, base, tokenizer)
+            examples, told = _lessons(job, base, tokenizer)
             step = Step(model, recipe, self._team, _filler(tokenizer))
-            tally = self._run(step, model, replace(job, replay=(*job.replay, *lessons)), recipe, half, room)
+            tally = self._run(step, model, replace(job, replay=(*job.replay, *examples)), recipe, half, room)
             weights = _weights(model)
         finally:
             self._loaded = (model.unload(), tokenizer)
@@ -135,9 +135,9 @@ class Training:
 
 
 def _lessons(job: TrainJob, base: Any, tokenizer: Any) -> Any:
-    if not job.lessons:
+    if not job.examples:
         return (), {}
-    return samples_of(job.lessons, Chat(tokenizer), int(base.config.max_position_embeddings))
+    return samples_of(job.examples, Chat(tokenizer), int(base.config.max_position_embeddings))
 
 
 def _start(recipe: Recipe, parent: bytes) -> Adapter:

@@ -13,7 +13,7 @@ from typing import Any
 from agent0.assembly.ablations.cell import heard
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.errors import ConfigError, OperationError
-from agent0.experiments.ablation_cells import Cell
+from agent0.experiments.ablation_runs import AblationRun
 
 PROVENANCE = "provenance.json"
 MODULE = "agent0.cli.experiments.worker_base"
@@ -103,7 +103,7 @@ async def _teach(out: Path, seed: int, mix: dict[str, Any], tell: Tell) -> None:
     tell(f"{out.name} is there.")
 
 
-def with_base(cell: Cell, course: str, bases: dict[int, Path]) -> Cell:
+def with_base(cell: AblationRun, course: str, bases: dict[int, Path]) -> AblationRun:
     """``cell`` with the base of its seed, where its student is the packaged model of ``course``."""
     if not _packaged(cell, course):
         return cell
@@ -112,12 +112,12 @@ def with_base(cell: Cell, course: str, bases: dict[int, Path]) -> Cell:
     return replace(cell, config=cell.config.model_copy(update={"student": own}))
 
 
-def needed(cells: Sequence[Cell], course: str) -> list[int]:
+def needed(cells: Sequence[AblationRun], course: str) -> list[int]:
     """Seeds of cells whose student is the packaged model of ``course``, which is to be a base of their own."""
     return list(dict.fromkeys(cell.seed for cell in cells if _packaged(cell, course)))
 
 
-def _packaged(cell: Cell, course: str) -> bool:
+def _packaged(cell: AblationRun, course: str) -> bool:
     """Never so of a grid without a course, whatever its student is."""
     return bool(course) and (cell.config.student.provider, cell.config.student.model) == ("tiny", course)
 

@@ -16,9 +16,9 @@ from agent0.assembly.runtime.stamping import now, recorded
 from agent0.assembly.validate.sandbox_speed import fitted
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
-from agent0.evaluation.protocol import Exam
-from agent0.experiments.ablation_cells import Cell
-from agent0.experiments.ablation_results import Outcome, outcome_of, plain, read
+from agent0.evaluation.protocol import EvaluationProtocol
+from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
+from agent0.experiments.ablation_runs import AblationRun
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE
 from events.base import Event
@@ -41,17 +41,17 @@ class Plan:
     """What a cell is, as its folder says. ``settings`` are those that do not belong to the run, by dotted key;
     ``exams`` are sat by the student that the run ends with, ``base_exams`` by the base."""
 
-    cell: Cell
+    cell: AblationRun
     profile: str
     settings: Mapping[str, str]
-    exams: tuple[Exam, ...] = ()
-    base_exams: tuple[Exam, ...] = ()
+    exams: tuple[EvaluationProtocol, ...] = ()
+    base_exams: tuple[EvaluationProtocol, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Whole or not at all."""
         from infra.log.server_folder import write
 
-        cell = {"arm": self.cell.arm, "seed": self.cell.seed, "run": self.cell.run}
+        cell = {"arm": self.cell.variant, "seed": self.cell.seed, "run": self.cell.run}
         config = self.cell.config.model_dump(mode="json")
         held = {**cell, "profile": self.profile, "settings": dict(self.settings), "config": config}
         held |= {name: [asdict(exam) for exam in getattr(self, name)] for name in ("exams", "base_exams")}
@@ -62,7 +62,7 @@ class Plan:
         """Raises NotFoundError where there is none that can be read."""
         try:
             held = json.loads((folder / PLAN).read_text(encoding="utf-8"))
-            cell = Cell(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
+            cell = AblationRun(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
             return cls(cell, held["profile"], held["settings"], *(_exams(held, n) for n in ("exams", "base_exams")))
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the cell is begun again."
@@ -75,9 +75,11 @@ class Plan:
         return given.model_copy(update={"home": folder.resolve(), "run": self.cell.config, "nats": nats})
 
 
-def _exams(held: Mapping[str, Any], name: str) -> tuple[Exam, ...]:
+def _exams(held: Mapping[str, Any], name: str) -> tuple[EvaluationProtocol, ...]:
     lists = ("levels", "excluded")
-    return tuple(Exam(**{**one, **{key: tuple(one.get(key, ())) for key in lists}}) for one in held.get(name, ()))
+    return tuple(
+        EvaluationProtocol(**{**one, **{key: tuple(one.get(key, ())) for key in lists}}) for one in held.get(name, ())
+    )
 
 
 def result(folder: Path) -> Outcome | None:
@@ -87,7 +89,7 @@ def result(folder: Path) -> Outcome | None:
 
 def _told(file: Path) -> Outcome | None:
     try:
-        return read(json.loads(file.read_text(encoding="utf-8")))
+        return from_json(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
 
@@ -105,9 +107,9 @@ async def carry_cell(folder: Path, tell: Tell) -> None:
     held = plan.held(folder)
     async with _alone(folder):
         found = _told(folder / RUN) or await _run(held, plan, tell)
-        write(folder / RUN, json.dumps(plain(found)))
+        write(folder / RUN, json.dumps(as_json(found)))
         found = replace(found, exams=tuple(await _examined(held, plan, found.student, tell)))
-        write(folder / RESULT, json.dumps(plain(found)))
+        write(folder / RESULT, json.dumps(as_json(found)))
 
 
 async def _run(held: Settings, plan: Plan, tell: Tell) -> Outcome:
@@ -158,7 +160,7 @@ def _locked(file: IO[bytes]) -> bool:
     return True
 
 
-async def _begin(world: App, cell: Cell, tell: Tell) -> None:
+async def _begin(world: App, cell: AblationRun, tell: Tell) -> None:
     """Its first event, where there is none; a run that was paused goes on."""
     last: Event | None = None
     async for one in world.log.read(cell.run, ("RunStarted", "RunPaused", "RunResumed")):
@@ -191,7 +193,7 @@ async def _followed(log: "Log", run: str, tell: Tell) -> None:
                 raise OperationError(f"Run {run} was paused.", f"Reason: {one.event.reason or 'none given'}.")
 
 
-async def _outcome(log: "Log", cell: Cell) -> Outcome:
+async def _outcome(log: "Log", cell: AblationRun) -> Outcome:
     events = [one async for one in log.read(cell.run)]
     progress = Progress()
     for one in events:
@@ -200,7 +202,7 @@ async def _outcome(log: "Log", cell: Cell) -> Outcome:
     if state is None or state.status not in OVER or state.status == "cancelled":
         status = state.status if state else "unknown"
         raise OperationError(f"Run {cell.run} is {status}.", "Only a finished run counts.", "Move its folder away.")
-    return outcome_of(cell.arm, cell.seed, state.student.id, state.config.iterations, events)
+    return outcome_of(cell.variant, cell.seed, state.student.id, state.config.iterations, events)
 
 
 def line(text: str, left_s: float | None) -> str:

@@ -22,10 +22,17 @@ from agent0.assembly.runtime.tool_policy import with_policy
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
-from agent0.experiments.ablation_cells import Cell, cells, chosen, same_cell, stated, with_models
-from agent0.experiments.ablation_results import Outcome, against, cost, curves, seen, told_arms
-from agent0.experiments.ablations import Arm, Grid
-from agent0.experiments.training_gain import Chance, skill
+from agent0.experiments.ablation_results import Outcome, comparison_rows, cost_rows, curves, run_rows, variant_rows
+from agent0.experiments.ablation_runs import (
+    AblationRun,
+    changed_settings,
+    chosen_variants,
+    describe_compute,
+    runs_of_study,
+    with_models,
+)
+from agent0.experiments.ablations import AblationStudy, Variant
+from agent0.experiments.training_gain import Chance, summarise
 from agent0.settings import RunConfig, Settings
 
 SAID = "said.txt"
@@ -40,7 +47,7 @@ class Asked:
     """A grid as a person wants it. ``given``: settings by dotted key that
     were typed; ``profile``: as it was typed."""
 
-    grid: Grid
+    grid: AblationStudy
     name: str
     profile: str
     seeds: tuple[int, ...]
@@ -56,7 +63,7 @@ class _Work:
 
     asked: Asked
     folder: Path
-    cells: list[Cell]
+    cells: list[AblationRun]
     tell: Tell
     done: dict[str, Outcome] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -64,7 +71,7 @@ class _Work:
     began: dict[str, float] = field(default_factory=dict)
     ends: dict[str, float] = field(default_factory=dict)
 
-    def place(self, cell: Cell) -> Path:
+    def place(self, cell: AblationRun) -> Path:
         return self.folder / cell.name
 
     def stand(self) -> str:
@@ -89,7 +96,7 @@ class _Work:
         return (running + waiting * mean) / max(1, min(self.asked.jobs, waiting + len(self.began)))
 
 
-def plans_of(base: RunConfig, arms: Sequence[Arm]) -> dict[str, RunConfig]:
+def plans_of(base: RunConfig, arms: Sequence[Variant]) -> dict[str, RunConfig]:
     """The settings of each arm.
 
     Raises:
@@ -123,7 +130,7 @@ async def run_grid(settings: Settings, asked: Asked, tell: Tell = lambda _: None
         work = _Work(asked, folder, [with_base(cell, course, bases) for cell in all_cells], tell)
         for cell in work.cells:
             _prepare(work, cell)
-        tell(f"Grid {asked.name}: {stated(plans)} In {folder}. {work.stand()}.")
+        tell(f"Grid {asked.name}: {describe_compute(plans)} In {folder}. {work.stand()}.")
         await _carry_all(work)
         chances = chances_of(asked.grid.sets, next(iter(plans.values())), bases)
         found = _found(work, plans, chances) | (told_bases(course, bases) if bases else {})
@@ -131,9 +138,9 @@ async def run_grid(settings: Settings, asked: Asked, tell: Tell = lambda _: None
     return found
 
 
-async def _laid_out(settings: Settings, asked: Asked) -> tuple[Path, dict[str, RunConfig], list[Cell]]:
+async def _laid_out(settings: Settings, asked: Asked) -> tuple[Path, dict[str, RunConfig], list[AblationRun]]:
     """Where, under which settings, which cells. Every mistake shows before anything is begun."""
-    arms = with_models(chosen(asked.grid, asked.only), asked.models)
+    arms = with_models(chosen_variants(asked.grid, asked.only), asked.models)
     typed = {key.removeprefix("run.") for key in asked.given}
     for arm in arms:
         if both := sorted(typed & {key.removeprefix("run.") for key in arm.settings} | typed & {"seed"}):
@@ -142,10 +149,10 @@ async def _laid_out(settings: Settings, asked: Asked) -> tuple[Path, dict[str, R
     own = {key: text for key, text in asked.grid.settings.items() if key.removeprefix("run.") not in typed}
     base = (await with_policy(settings)).run
     plans = plans_of(amended(base, own), arms)
-    all_cells = cells(asked.name, plans, asked.seeds)
+    all_cells = runs_of_study(asked.name, plans, asked.seeds)
     for plan in plans.values():
         check_models(plan)
-        for exam in (*asked.grid.exams, *asked.grid.base_exams):
+        for exam in (*asked.grid.protocols, *asked.grid.base_protocols):
             tasks_of(exam, plan)
         check_fresh(asked.grid.sets, plan)
     return settings.home / "grids" / asked.name, plans, all_cells
@@ -162,13 +169,13 @@ def _only_one(name: str, folder: Path) -> Iterator[None]:
         yield
 
 
-def _prepare(work: _Work, cell: Cell) -> None:
+def _prepare(work: _Work, cell: AblationRun) -> None:
     """Its folder with its plan. One that was begun otherwise is never gone on with."""
     folder, grid = work.place(cell), work.asked.grid
-    exams = grid.exams, grid.base_exams if cell.arm == work.cells[0].arm else ()
+    exams = grid.protocols, grid.base_protocols if cell.variant == work.cells[0].variant else ()
     if (folder / PLAN).exists():
         begun = Plan.read(folder)
-        if changed := same_cell(begun.cell.config, cell.config):
+        if changed := changed_settings(begun.cell.config, cell.config):
             why = f"Its run was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Cell {cell.name} of grid {work.asked.name} is another one.", why, fix)
@@ -185,7 +192,7 @@ def _prepare(work: _Work, cell: Cell) -> None:
 
 
 async def _carry_all(work: _Work) -> None:
-    waiting = asyncio.Queue[Cell]()
+    waiting = asyncio.Queue[AblationRun]()
     for cell in work.cells:
         if cell.name not in work.done:
             waiting.put_nowait(cell)
@@ -194,7 +201,7 @@ async def _carry_all(work: _Work) -> None:
             group.create_task(_take(work, waiting))
 
 
-async def _take(work: _Work, waiting: "asyncio.Queue[Cell]") -> None:
+async def _take(work: _Work, waiting: "asyncio.Queue[AblationRun]") -> None:
     """One after the other, until none is left."""
     with contextlib.suppress(asyncio.QueueEmpty):
         while True:
@@ -212,7 +219,7 @@ async def _take(work: _Work, waiting: "asyncio.Queue[Cell]") -> None:
                 work.tell(f"{cell.name} failed: {why} The rest goes on. {work.stand()}.")
 
 
-async def _carried(work: _Work, cell: Cell) -> str:
+async def _carried(work: _Work, cell: AblationRun) -> str:
     """What was wrong; empty where nothing was."""
     folder = work.place(cell)
     said = folder / SAID
@@ -230,7 +237,7 @@ async def _carried(work: _Work, cell: Cell) -> str:
     return last_words(said, before, code)
 
 
-async def _hear(work: _Work, cell: Cell, process: asyncio.subprocess.Process) -> None:
+async def _hear(work: _Work, cell: AblationRun, process: asyncio.subprocess.Process) -> None:
     assert process.stdout is not None  # noqa: S101 - a pipe
     async for told in process.stdout:
         text, left = heard(told)
@@ -258,8 +265,8 @@ def _found(work: _Work, plans: Mapping[str, RunConfig], chances: Mapping[str, Ch
     grid, asked = work.asked.grid, work.asked
     outcomes = [work.done[cell.name] for cell in work.cells if cell.name in work.done]
     outcomes.sort(key=lambda one: list(plans).index(one.arm))
-    measures = [name for name in grid.measures if any(row[name] is not None for row in seen(outcomes, [name]))]
-    arms = with_models(chosen(grid, asked.only), asked.models)
+    measures = [name for name in grid.measures if any(row[name] is not None for row in run_rows(outcomes, [name]))]
+    arms = with_models(chosen_variants(grid, asked.only), asked.models)
     return {
         "grid": asked.name,
         "experiment": grid.name,
@@ -268,7 +275,7 @@ def _found(work: _Work, plans: Mapping[str, RunConfig], chances: Mapping[str, Ch
         "profile": asked.profile,
         "seeds": list(asked.seeds),
         "given": dict(asked.given),
-        "effort": stated(plans),
+        "effort": describe_compute(plans),
         "models": list(asked.models),
         "about": {arm.name: arm.about for arm in arms},
         "settings": {arm.name: dict(arm.settings) for arm in arms},
@@ -276,10 +283,10 @@ def _found(work: _Work, plans: Mapping[str, RunConfig], chances: Mapping[str, Ch
         "complete": len(outcomes) == len(work.cells),
         "failed": [{"cell": name, "why": why} for name, why in work.failed.items()],
         "measures": measures,
-        "arms": told_arms(outcomes, measures, grid.controls),
-        "against": against(outcomes, measures, grid.controls),
+        "arms": variant_rows(outcomes, measures, grid.controls),
+        "against": comparison_rows(outcomes, measures, grid.controls),
         "curves": curves(outcomes),
-        "cost": cost(outcomes),
-        "cells": seen(outcomes, measures),
-        **({"skill": skill(outcomes, grid.sets, chances)} if grid.sets else {}),
+        "cost": cost_rows(outcomes),
+        "cells": run_rows(outcomes, measures),
+        **({"skill": summarise(outcomes, grid.sets, chances)} if grid.sets else {}),
     }

@@ -14,8 +14,8 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.curriculum import check_levels
 from agent0.errors import ConfigError
-from agent0.evaluation.protocol import Exam, ExamSet, earlier, forms, forms_of
-from agent0.evaluation.protocol_runner import lines, sit
+from agent0.evaluation.protocol import EvaluationProtocol, TaskSet, canonical_forms, canonical_forms_of, earlier_sets
+from agent0.evaluation.protocol_runner import as_json_lines, run_protocol
 from agent0.ports.storage import Artifacts
 from agent0.rollout.student import Conditions
 from agent0.rollout.workspace_store import Scratch
@@ -44,7 +44,11 @@ class Sitting:
 
 
 async def examine(
-    settings: Settings, asked: Mapping[str, Sequence[Exam]], tell: Tell = lambda _: None, *, once: bool = False
+    settings: Settings,
+    asked: Mapping[str, Sequence[EvaluationProtocol]],
+    tell: Tell = lambda _: None,
+    *,
+    once: bool = False,
 ) -> list[StudentExamined]:
     """Each of ``asked`` (RUN/CHECKPOINT, RUN/base or a digest) sits its exams, one after the other; each is an event
     when it is over. ``once``: those that it has sat are only read, and told of no more.
@@ -61,7 +65,7 @@ async def examine(
         for wanted, exams in asked.items():
             who = await player(log, wanted)
             sat = await _sat_before(log, who) if once else []
-            known = {exam: one for exam in exams for one in sat if exam.is_that_of(one)}
+            known = {exam: one for exam in exams for one in sat if exam.matches(one)}
             left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
             if left:
                 await check_stored(log, store, who.name, who.held.adapter)
@@ -80,7 +84,7 @@ async def _sat_before(log: "Log", who: Player) -> list[StudentExamined]:
     return [one for one in told if isinstance(one, StudentExamined) and one.checkpoint == who.held.id]
 
 
-def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
+def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
     """Of the families that ``plan`` asks for.
 
     Raises:
@@ -98,13 +102,13 @@ def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
             levels=exam.levels,
             beyond=exam.beyond,
             rule=asked.split_rule,
-            without=forms_of(exam.excluded),
+            without=canonical_forms_of(exam.excluded),
         )
     except ValueError as error:
         raise ConfigError("The exam's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
 
 
-def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
+def check_fresh(sets: Iterable[TaskSet], plan: RunConfig) -> None:
     """No task of ``sets`` may stand in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``), in whatever
     wording.
 
@@ -112,9 +116,9 @@ def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
         ConfigError: one does.
     """
     for tasks in sets:
-        own = {task.canonical for task in tasks_of(tasks.exam(), plan)}
-        for name in earlier(tasks):
-            if both := own & forms(name):
+        own = {task.canonical for task in tasks_of(tasks.protocol(), plan)}
+        for name in earlier_sets(tasks):
+            if both := own & canonical_forms(name):
                 what = f"{len(both)} of the {len(own)} tasks of the set {tasks.name} were drawn before, for {name}."
                 why = f"One of them is {min(both)}. A claim about new tasks needs tasks that are new."
                 raise ConfigError(
@@ -150,12 +154,12 @@ def _seated(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> Sitt
     return Sitting(who, given, ports["verifier_sandbox"], artifacts)
 
 
-async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) -> StudentExamined:
+async def _sat(log: "Log", sitting: Sitting, exam: EvaluationProtocol, tasks: Sequence[Task]) -> StudentExamined:
     began, who = time.monotonic(), sitting.player
     given = sitting.given
     if exam.forced_tool:
         given = replace(given, prefill=FORCED, config=_lent(given.config))
-    found = await sit(tasks, exam, given, sitting.verifier)
+    found = await run_protocol(tasks, exam, given, sitting.verifier)
     event = StudentExamined(
         exam=exam.name,
         checkpoint=who.held.id,
@@ -171,7 +175,7 @@ async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) 
         levels=exam.levels,
         beyond=exam.beyond,
         excluded=exam.excluded,
-        answers=await asyncio.to_thread(sitting.artifacts.put, lines(found.answers), "application/jsonl"),
+        answers=await asyncio.to_thread(sitting.artifacts.put, as_json_lines(found.answers), "application/jsonl"),
     )
     await log.append([recorded(who.run, event)])
     return event

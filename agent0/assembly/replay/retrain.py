@@ -23,8 +23,8 @@ from agent0.assembly.validate.base_model import check_trained_on
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of
 from agent0.errors import ConfigError, NotFoundError, OperationError
-from agent0.experiments.receipt_diff import experiment_id, told_id
-from agent0.experiments.substitution import Deed, Substituted
+from agent0.experiments.receipt_diff import experiment_event_id, experiment_id
+from agent0.experiments.substitution import ReceiptKey, Substituted
 from agent0.provenance.fork_history import Branches
 from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
@@ -65,7 +65,7 @@ class _Past:
     run: str
     state: RunState
     requests: list[Recorded]
-    rewards: dict[Deed, RewardAssigned]
+    rewards: dict[ReceiptKey, RewardAssigned]
     verdicts: dict[str, ResultVerified]
     purged: tuple[str, ...]
 
@@ -127,9 +127,9 @@ async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: Non
         work.ports["artifacts"] = FileArtifacts(settings.home)
         await _check_artifacts(work, asked.roles)
         await work.open("trainers")
-        await work.tell([(start, told_id(name, "start", 0))])
+        await work.tell([(start, experiment_event_id(name, "start", 0))])
         trained = await _train(work, asked.evaluate, tell)
-        await work.tell([(_end(trained), told_id(name, "end", 0))])
+        await work.tell([(_end(trained), experiment_event_id(name, "end", 0))])
     return {
         "experiment": name,
         "run": past.run,
@@ -168,7 +168,7 @@ async def _past(log: "Log", asked: Retrain) -> _Past:
 
 async def _source(
     log: "Log", asked: Retrain
-) -> tuple[str, dict[Deed, RewardAssigned], dict[str, ResultVerified], tuple[str, ...]]:
+) -> tuple[str, dict[ReceiptKey, RewardAssigned], dict[str, ResultVerified], tuple[str, ...]]:
     """The run, what stands for its receipts and verdicts, and the tasks left out: by a training gone on from, too."""
     begun = await experiment_of(log, asked.source)
     if begun is None:
@@ -186,7 +186,7 @@ async def _source(
         )
         raise OperationError(f"Experiment {payer.name} has no rewards.", why, f"{fix} --name NAME --commit")
     told = [r.event async for r in log.read(token, ["RewardAssigned"])]
-    rewards: dict[Deed, RewardAssigned] = {
+    rewards: dict[ReceiptKey, RewardAssigned] = {
         (e.task, e.attempt, e.role): e for e in told if isinstance(e, RewardAssigned)
     }
     return begun.run, rewards, await verdicts_of_source(log, begun.run, payer.policy.get("verdicts", "")), purged
@@ -258,7 +258,7 @@ async def _checkpoint(
     again = request.model_copy(update={"parent_adapter": parent})
     trainers, artifacts = work.ports["trainers"], work.ports["artifacts"]
     events = await make_checkpoint(again, work.past.run, work.plan, trainers, work.history, artifacts)
-    await work.tell([(event, told_id(work.name, cause, number)) for number, event in enumerate(events)])
+    await work.tell([(event, experiment_event_id(work.name, cause, number)) for number, event in enumerate(events)])
     return next(event for event in events if isinstance(event, CheckpointTrained))
 
 
@@ -292,9 +292,9 @@ async def _evaluate(work: _Work, trained: CheckpointTrained) -> None:
     handler = known_handlers(["evaluate_checkpoint"])["evaluate_checkpoint"]
     await work.open(*handler.ports)
     key = str({"checkpoint": trained.checkpoint, "split": "validation"})
-    cause = named(work.name, request, told_id(work.name, key, 0))
+    cause = named(work.name, request, experiment_event_id(work.name, key, 0))
     events = await handler(cause, replace(work.past.state, config=work.plan), work.ports)
-    await work.tell([(event, told_id(work.name, key, number + 1)) for number, event in enumerate(events)])
+    await work.tell([(event, experiment_event_id(work.name, key, number + 1)) for number, event in enumerate(events)])
 
 
 def roles_of(text: str) -> tuple[Role, ...]:

@@ -142,7 +142,7 @@ class Progress:
 def settled(state: RunState) -> int:
     """Attempts of this iteration about which nothing more will be known; a task without attempts counts as all."""
     k, held = state.config.attempts, state.tasks.values()
-    return sum(sum(a.settled for a in t.attempts.values()) if t.accepted else k * t.closed for t in held)
+    return sum(sum(a.resolved for a in t.attempts.values()) if t.accepted else k * t.closed for t in held)
 
 
 def frontier(state: RunState) -> float | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.experiments.ablations import Grid, grids
+from agent0.experiments.ablations import AblationStudy, ablation_studies
 
 if TYPE_CHECKING:
     from agent0.assembly.ablations.grid import Asked
@@ -38,19 +38,19 @@ Write = Annotated[
 def add_to(app: typer.Typer) -> None:
     """A command for each grid, and the search."""
     app.command("hyperparameters")(hyperparameters)
-    for entry in grids().values():
+    for entry in ablation_studies().values():
         app.command(entry.name, help=_help(entry))(_command(entry))
 
 
-def _help(entry: Grid) -> str:
-    arms = "; ".join(f"{arm.name}: {arm.about}" if arm.about else arm.name for arm in entry.arms)
+def _help(entry: AblationStudy) -> str:
+    arms = "; ".join(f"{arm.name}: {arm.about}" if arm.about else arm.name for arm in entry.variants)
     return (
         f"{entry.question} Arms: {arms}. Every arm runs with every seed, each a run in a data folder of its own; "
         "killed, the same command goes on with what is not finished."
     )
 
 
-def _command(entry: Grid) -> Callable[..., None]:
+def _command(entry: AblationStudy) -> Callable[..., None]:
     def command(
         profile: Profile = None,
         seeds: Seeds = None,
@@ -64,7 +64,7 @@ def _command(entry: Grid) -> Callable[..., None]:
         as_json: console.Json = False,
     ) -> None:
         from agent0.assembly.ablations.grid import Asked
-        from agent0.experiments.ablation_cells import seeds_of
+        from agent0.experiments.ablation_runs import seeds_of
 
         wanted = profile or entry.profile
         if wanted.endswith(".toml"):

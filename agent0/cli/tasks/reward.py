@@ -39,7 +39,7 @@ def explain(
 ) -> None:
     """Why a task's teacher, or an attempt, was paid what it was: each part with its inputs, value, weight and what the
     total would lack without it."""
-    from agent0.rewards.describe import explained
+    from agent0.rewards.describe import explain_receipt
     from projections.rewards import explain_rewards
     from projections.runs import resolve
 
@@ -47,7 +47,7 @@ def explain(
     with console.tables() as db:
         found = resolve(db, of or run)
         receipts = explain_rewards(db, found, attempt=attempt) if attempt else explain_rewards(db, found, task=name)
-    told = [explained(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
+    told = [explain_receipt(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
     if not told:
         from agent0.errors import NotFoundError
 
@@ -72,10 +72,10 @@ def hack_test(
 ) -> None:
     """Play cheating teachers and students against honest ones, through the real rewards, and put answers that leave the
     work undone to every family's verifier. Exit code 1 where a cheat is rewarded more, or such an answer at all."""
-    from agent0.rewards.red_team.play import suite
+    from agent0.rewards.red_team.play import play_policies
     from agent0.rewards.red_team.undone import undone
 
-    rows = [_row(paid) for paid in suite(_rules(set_, rewards), seed)]
+    rows = [_row(paid) for paid in play_policies(_rules(set_, rewards), seed)]
     rows += [_undone(one) for one in undone(seed)]
     console.table(rows, as_json, ("role", "policy", "family", "paid", "honest", "more", "about"))
     if page:
@@ -111,20 +111,20 @@ def calibrator(
 
 def _rules(set_: str, file: str) -> "RewardConfig":
     from agent0.assembly.validate.rewards import check_rewards, reward_policy
-    from agent0.rewards import reward_sets, rules_of
+    from agent0.rewards import reward_sets, rules_of_set
     from agent0.settings import RewardConfig
 
     if file:
         return reward_policy(file) or RewardConfig()
-    rules = rules_of(set_) if set_ in reward_sets() else RewardConfig(set=set_)
+    rules = rules_of_set(set_) if set_ in reward_sets() else RewardConfig(set=set_)
     check_rewards(rules, "--set")
     return rules
 
 
 def _registered(rules: "RewardConfig") -> str:
-    from agent0.rewards import registered
+    from agent0.rewards import registered_set
 
-    return registered(rules)
+    return registered_set(rules)
 
 
 def _row(paid: Any) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _row(paid: Any) -> dict[str, Any]:
         "paid": round(paid.mean, 4),
         "honest": round(paid.honest, 4),
     }
-    return {**told, "more": paid.more, "receipts": paid.receipts, "about": paid.about}
+    return {**told, "more": paid.exploits, "receipts": paid.receipts, "about": paid.about}
 
 
 def _undone(one: Any) -> dict[str, Any]:

@@ -113,6 +113,6 @@ def digest_of(job: TrainJob, parent: bytes) -> str:
         + ([sample.over.model_dump_json()] if sample.over else [])
         for sample in (*job.samples, *job.replay)
     ]
-    lessons = [[[turn.model_dump_json() for turn in lesson.turns], lesson.weight] for lesson in job.lessons]
+    lessons = [[[turn.model_dump_json() for turn in example.turns], example.weight] for example in job.examples]
     told = [parts, lessons, len(job.samples), job.seed, dict(job.settings), dict(job.metadata), sha256(parent)]
     return sha256(json.dumps(told, sort_keys=True, default=str))
