@@ -1,4 +1,4 @@
-"""What the kills came to, as tables and as docs/reliability.md."""
+"""What the kills came to, as tables and as docs/results/reliability.md."""
 
 import textwrap
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 from tests.crashing import BROKER, ROLES
 from tests.processes import KINDS
 
-PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "reliability.md"
 Line = dict[str, Any]
 
 WORDS = {"missing": "missing", "twice": "there twice", "finished": "not finished", "rebuilt": "tables differ"}
@@ -194,7 +194,8 @@ The rounds above have `handlers.ack_wait_s` 1, `handlers.max_deliver` 1000, `han
 and there is always something under way. These leave handlers and sandboxes as they are shipped (30 s, 10, as
 declared, 3, auto and two) and kill the same roles of the same run, of which only sizes and models are set. A
 delivery that ended with its process counts towards nothing but `handlers.max_crashes` (20): a reaction during which
-processes ended oftener waits for a person, and is not dropped ([architecture.md](architecture.md#failure))."""
+processes ended oftener waits for a person, and is not dropped
+([architecture](../design/architecture.md#failure))."""
 
 CLUSTER = """\
 ## A cluster
@@ -215,8 +216,8 @@ TESTS = """\
 
 `make test` kills each of them three times in one run (`tests/test_crash.py`) and a cluster's leader once
 (`tests/test_cluster.py`), at moments drawn anew each time; the seed is printed where it fails. What a killed server
-may have done to its files is another matter: [seals](architecture.md#evidence) and `agent0 events verify` are for
-that.
+may have done to its files is another matter: [seals](../design/architecture.md#evidence) and `agent0 events verify`
+are for that.
 
 Not tested: loss of power (a kill leaves the operating system's buffers alone; `sync_interval: always` is what
 protects then), and servers that lose each other while all of them go on."""

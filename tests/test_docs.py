@@ -36,11 +36,11 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_generated_pages_are_as_the_code_says(name: str) -> None:
-    assert (ROOT / "docs" / name).read_text() == GENERATED[name], "run: make docs"
+    assert (ROOT / "docs" / "reference" / name).read_text() == GENERATED[name], "run: make docs"
 
 
 def test_every_command_is_on_its_page() -> None:
-    text = (ROOT / "docs" / "cli.md").read_text()
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text()
     known = {path: command for path, command in commands(get_command(build()), ("agent0",)) if not inner(command)}
     assert len(known) > 25
     for path, command in known.items():
@@ -51,7 +51,7 @@ def test_every_command_is_on_its_page() -> None:
 
 
 def test_every_tool_is_on_its_page() -> None:
-    text = (ROOT / "docs" / "tools.md").read_text()
+    text = (ROOT / "docs" / "reference" / "tools.md").read_text()
     assert list(docs_pages.STATES) == [state.value for state in ToolState]
     assert len(tools()) > 10
     for name, entry in tools().items():
@@ -120,14 +120,15 @@ def test_messages_are_the_ones_people_meet() -> None:
 
 
 def first_cells() -> Iterator[tuple[str, str]]:
-    text = (ROOT / "docs" / "troubleshooting.md").read_text()
+    text = (ROOT / "docs" / "guide" / "troubleshooting.md").read_text()
     for line in text.partition("## Setting up")[2].splitlines():
         if line.startswith("| ") and not line.startswith("| you see"):
             yield "troubleshooting.md", line.split(" | ")[0]
 
 
 def test_exit_codes_are_all_told() -> None:
-    text = (ROOT / "docs" / "troubleshooting.md").read_text().partition("## Exit codes")[2].partition("\n## ")[0]
+    page = (ROOT / "docs" / "guide" / "troubleshooting.md").read_text()
+    text = page.partition("## Exit codes")[2].partition("\n## ")[0]
     told = {int(code) for cell in re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE) for code in cell.split(",")}
     assert told == {0, 129, 130, 143, *(kind.exit_code for kind in Kind)}
 
@@ -146,10 +147,10 @@ def test_the_tree_of_the_readme_is_the_tree() -> None:
 
 
 def test_decisions_are_listed() -> None:
-    listed = re.findall(r"\]\((\d{3}-[a-z0-9-]+\.md)\)", (ROOT / "docs/decisions/README.md").read_text())
-    assert listed == sorted(page.name for page in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+    listed = re.findall(r"\]\((\d{3}-[a-z0-9-]+\.md)\)", (ROOT / "docs/design/decisions/README.md").read_text())
+    assert listed == sorted(page.name for page in (ROOT / "docs/design/decisions").glob("[0-9]*.md"))
     for page in listed:
-        text = (ROOT / "docs/decisions" / page).read_text()
+        text = (ROOT / "docs/design/decisions" / page).read_text()
         assert text.startswith(f"# {page[:3]} ")
         assert all(f"**{word}.**" in text for word in ("Context", "Choice", "Price"))
 

@@ -1,4 +1,4 @@
-"""The judges of the crash matrix notice what they are to notice, and docs/reliability.md says what they found."""
+"""The judges of the crash matrix notice what they are to; docs/results/reliability.md has what they found."""
 
 import asyncio
 import re

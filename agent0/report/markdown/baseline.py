@@ -1,4 +1,4 @@
-"""The page that says where a student stands before anything is done about it: ``docs/baseline.md``."""
+"""The page that says where a student stands before anything is done about it: ``docs/results/baseline.md``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
