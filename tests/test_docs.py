@@ -70,7 +70,47 @@ def test_pages_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
-        assert re.match(r"https?:", target) or (page.parent / target.partition("#")[0]).exists(), target
+        if not re.match(r"https?:", target):
+            name, _, anchor = target.partition("#")
+            there = page.parent / name if name else page
+            assert there.exists(), target
+            assert not anchor or anchor in anchors(there), target
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link into a page may name: GitHub's anchors of its headings."""
+    headings = re.findall(r"^#+ (.+)", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+RESULTS = sorted((ROOT / "docs" / "results").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.stem)
+def test_a_result_begins_with_its_answer_then_one_table(page: Path) -> None:
+    before, _, rest = page.read_text().partition("\n| ")
+    answer = [line for line in before.splitlines() if line.startswith("- ")]
+    assert 1 <= len(answer) <= 5 and rest
+    assert "<details>" not in before and not re.search(r"^## .*(?s:.*)^- ", before, re.MULTILINE)
+
+
+def test_every_guide_reference_design_and_result_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text()
+    named = {target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", index)}
+    pages = {str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/**/*.md")}
+    assert {page for page in pages if "/decisions/" not in page} - {"index.md"} <= named
+
+
+def test_the_overview_is_short() -> None:
+    assert len((ROOT / "docs" / "overview.md").read_text().split()) <= 2000
+
+
+def test_the_walk_of_a_task_opens_at_most_25_files_that_exist() -> None:
+    text = (ROOT / "docs" / "design" / "architecture.md").read_text()
+    walk = text.partition("## From TaskProposed to CheckpointTrained\n")[2].partition("\n## ")[0]
+    files = re.findall(r"^\d+\. `([^`]+\.py)`", walk, re.MULTILINE)
+    assert 10 < len(set(files)) == len(files) <= 25
+    assert [file for file in files if not (ROOT / file).exists()] == []
 
 
 @every_page
