@@ -175,15 +175,19 @@ def test_exit_codes_are_all_told() -> None:
 
 def test_the_tree_of_the_readme_is_the_tree() -> None:
     text = (ROOT / "README.md").read_text()
-    drawn = text.partition("## The tree\n\n```\n")[2].partition("```")[0]
-    words = re.split(r"\s+", drawn)
-    named = {word for word in words if word.endswith((".py", "/"))}
-    assert all(any(ROOT.glob(word)) or any((ROOT / "agent0").glob(word)) for word in named)
-    files = {path.name for path in (ROOT / "agent0").glob("*.py")} - {"__init__.py", "__main__.py"}
-    unnamed = {file for file in files - named if not file.startswith("assembly")}
-    assert unnamed <= {"collecting.py", "storing.py", "trajectories.py"}
-    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    assert {room for room in rooms if (ROOT / room / "__init__.py").exists()} <= {name.strip("/") for name in named}
+    drawn = text.partition("## The tree\n\n```\n")[2].partition("```")[0].splitlines()
+    named = {word for line in drawn for word in re.findall(r"[a-z0-9_]+/(?= |$)", line)}
+    rooms = {f"{path.parent.name}/" for path in [*ROOT.glob("*/__init__.py"), *ROOT.glob("agent0/*/__init__.py")]}
+    assert rooms <= named and not [
+        name for name in named if not any(base.exists() for base in (ROOT / name, ROOT / "agent0" / name))
+    ]
+    assert len(drawn) <= 30 and not re.search(r"(?<!/)\b\w+\.py\b", "\n".join(drawn[:-1]))
+
+
+def test_the_first_screen_of_the_readme_has_a_picture_and_two_commands() -> None:
+    first = (ROOT / "README.md").read_text().splitlines()[:24]
+    assert "```mermaid" in first
+    assert [line.split("  ")[0] for line in first if line.startswith("make ")] == ["make run", "make test"]
 
 
 def test_decisions_are_listed() -> None:
