@@ -82,7 +82,9 @@ def _plain(text: str) -> str:
 
 def page(command: str, seed: int = 0) -> str:
     """Markdown of ``docs/results/reward-hacking.md``: the mean reward of each cheating policy under each reward set."""
-    found = {name: {(paid.role, paid.policy): paid for paid in suite(rules_of(name), seed)} for name in reward_sets()}
+    found: dict[str, dict[tuple[str, str], Paid]] = {}
+    for name in reward_sets():
+        found[name] = {(paid.role, paid.policy): paid for paid in suite(rules_of(name), seed)}
     rows = undone(seed)
     lines = [
         MADE,
