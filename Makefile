@@ -5,14 +5,15 @@
 #   make test     set up, then ruff, mypy and the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
 #   make learning  what training on search traces is worth beside everything that needs none: four arms over two seeds
-#                 (writes docs/learning.md; goes on where it was stopped)
+#                 (writes docs/results/learning.md; goes on where it was stopped)
 #   make arms     what an adaptive curriculum, a trained teacher and schedules are worth, over three seeds (writes
-#                 docs/curriculum.md and docs/schedules.md; goes on where it was stopped)
+#                 docs/results/curriculum.md and docs/results/schedules.md; goes on where it was stopped)
 #   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
-#   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/gpu.md
+#   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices
-#   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes docs/reliability.md)
+#   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes
+#                 docs/results/reliability.md)
 #   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
 #                 goes on where it was stopped)
 #   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
@@ -62,11 +63,11 @@ docs: linux .venv/.ready-dev
 
 learning: setup
 	$(BIN)/agent0 experiment skill --arms ours,random-tries,permuted-verdicts,right-as-written --jobs 2 \
-		--write docs/learning.md
+		--write docs/results/learning.md
 
 arms: setup
-	$(BIN)/agent0 experiment curriculum --jobs 2 --write docs/curriculum.md
-	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/schedules.md
+	$(BIN)/agent0 experiment curriculum --jobs 2 --write docs/results/curriculum.md
+	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/results/schedules.md
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.spine

@@ -12,7 +12,7 @@ killed in the middle of its steps (the adapters must be those of one that was le
 of three servers while others publish.
 
 What was done is kept in the state file, a JSON line a round, so a call that was cut off goes on where it was; `--show`
-only writes docs/reliability.md from it. Exit 1 where something was lost, twice, different or did not end.
+only writes docs/results/reliability.md from it. Exit 1 where something was lost, twice, different or did not end.
 """
 
 import argparse

@@ -1,5 +1,6 @@
-"""What the kills came to, as tables and as docs/reliability.md."""
+"""What the kills came to, as tables and as docs/results/reliability.md."""
 
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 from tests.crashing import BROKER, ROLES
 from tests.processes import KINDS
 
-PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "reliability.md"
 Line = dict[str, Any]
 
 WORDS = {"missing": "missing", "twice": "there twice", "finished": "not finished", "rebuilt": "tables differ"}
@@ -61,19 +62,54 @@ def _times(seconds: Sequence[float]) -> str:
 def page(lines: Sequence[Line], wanted: tuple[int, int], seed: int, made_on: str, version: str) -> str:
     """The whole page; ``wanted``: kills, and kills under shipped settings."""
     own = [line for line in lines if line["what"] != "shipped"]
-    parts = [HEAD, _summary(own, wanted[0], seed, made_on, version), table(lines), READING, _trainer(lines)]
-    parts += [_shipped(lines, wanted[1], seed, made_on, version)]
+    parts = [TITLE, _answer(lines), table(lines), _summary(own, wanted[0], seed, made_on, version), HEAD, READING]
+    parts += [_trainer(lines), _shipped(lines, wanted[1], seed, made_on, version)]
     parts += [CLUSTER, _leaders(lines), TESTS.format(processes=_processes())]
     parts += [_troubles(own)] if any(wrong(line) for line in own) else []
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def with_shipped(text: str, lines: Sequence[Line], wanted: int, seed: int, made_on: str, version: str) -> str:
-    """The page ``text`` with its part about the shipped settings made anew, and nothing else."""
+    """The page ``text`` with its answer and its part about the shipped settings made anew, and nothing else."""
     title, following = SHIPPED.partition("\n")[0], CLUSTER.partition("\n")[0]
     before, _, rest = text.partition(f"{following}\n")
+    before = re.sub(
+        r"^- .*shipped settings.*$", lambda _: _kills(lines, "shipped"), before, count=1, flags=re.MULTILINE
+    )
     before = before.partition(f"{title}\n")[0]
     return f"{before}{_shipped(lines, wanted, seed, made_on, version)}\n\n{following}\n{rest}"
+
+
+def _answer(lines: Sequence[Line]) -> str:
+    """The answer in at most five lines."""
+    leaders = [line for line in lines if line["what"] == "cluster" and "silences" in line]
+    kills, told = sum(len(line["silences"]) for line in leaders), sum(line["acknowledged"] for line in leaders)
+    lost, twice = (sum(line[name] for line in leaders) for name in ("missing", "twice"))
+    cluster = f"{kills} kills of a cluster's leader: {lost} of {told} acknowledged events lost, {twice} stored twice."
+    bad = sum(bool(wrong(line)) for line in lines)
+    out = [
+        _kills(lines, "round"),
+        _kills(lines, "shipped"),
+        f"- {cluster}",
+        "- Not tested: loss of power, a split network.",
+    ]
+    out += [f"- {bad} of {len(lines)} measurements were not as they must be: see the end."] if bad else []
+    return "\n".join(out)
+
+
+def _kills(lines: Sequence[Line], what: str) -> str:
+    """What was lost in the rounds under some settings, in a line."""
+    under = {"round": "settings for short waits", "shipped": "the shipped settings"}[what]
+    rounds = [line for line in lines if line["what"] == what and line.get("kills")]
+    if not rounds:
+        return f"- Under {under}: it is not measured yet."
+    kills = [kill for line in rounds for kill in line["kills"]]
+    lost, twice = (sum(kill[name] for kill in kills) for name in ("lost", "twice"))
+    equal = sum(line["rebuilt"] for line in rounds)
+    return (
+        f"- {len(kills)} kills under {under}: {lost} attempts lost, {twice} made twice; tables equal a rebuild in "
+        f"{equal} of {len(rounds)} runs."
+    )
 
 
 def _shipped(lines: Sequence[Line], wanted: int, seed: int, made_on: str, version: str) -> str:
@@ -153,32 +189,34 @@ def done_again(line: Line, lines: Sequence[Line]) -> bool:
     return "failed" in line and any("failed" not in one and one.get("code") != line.get("code") for one in same)
 
 
-HEAD = """\
+TITLE = """\
 # Reliability
 
-Any process of a run may be killed at any moment, the log's server too, and the run comes out as if nothing had
-happened:
+Is anything lost when processes are killed?"""
 
-- the run ends, and says what it would have said (the same facts as a run in memory, where nobody is killed);
-- what was stored stays: no finished attempt is lost, and none is paid for twice;
-- no event is stored twice, under one id or under another;
-- the tables are those that a rebuild from the whole log gives;
-- a training that is killed goes on, and ends in the same adapter.
-
-Nobody has to do anything but start what ended again, which a service manager or a container engine does.
-
-## Kills
-
-One command makes this page:
-
+HEAD = """\
 ```
 make crash        # .venv/bin/python -m benchmarks.crash, and the slow test of the cluster
 ```
 
+## What must hold
+
+Any process of a run may be killed at any moment, the log's server too:
+
+- the run ends, and says what it would have said (the same facts as a run in memory, where nobody is killed);
+- what was stored stays: no finished attempt is lost, and none is made twice;
+- no event is stored twice, under one id or under another;
+- the tables are those that a rebuild from the whole log gives;
+- a training that is killed resumes, and ends in the same adapter.
+
+Nobody has to do anything but start what ended again, which a service manager or a container engine does.
+
+## How it is measured
+
 Each round is one run of the scripted model, in a process for each role, and every role is killed with `kill -9` at
 moments drawn from the seed: soon after it got something to do and before it can have done it; those that may be busy
 at any time, at any time. Killed ones are started again at once, eight of them at a time. What was done is kept in a
-file of JSON lines, so the command goes on where it was cut off."""
+file of JSON lines, so the command resumes where it was cut off."""
 
 READING = """\
 *In the middle of work*: it had been asked something (the projector: there was something to read) that was answered
@@ -194,7 +232,8 @@ The rounds above have `handlers.ack_wait_s` 1, `handlers.max_deliver` 1000, `han
 and there is always something under way. These leave handlers and sandboxes as they are shipped (30 s, 10, as
 declared, 3, auto and two) and kill the same roles of the same run, of which only sizes and models are set. A
 delivery that ended with its process counts towards nothing but `handlers.max_crashes` (20): a reaction during which
-processes ended oftener waits for a person, and is not dropped ([architecture.md](architecture.md#failure))."""
+processes ended oftener waits for a person, and is not dropped
+([architecture](../design/architecture.md#failure))."""
 
 CLUSTER = """\
 ## A cluster
@@ -215,8 +254,8 @@ TESTS = """\
 
 `make test` kills each of them three times in one run (`tests/test_crash.py`) and a cluster's leader once
 (`tests/test_cluster.py`), at moments drawn anew each time; the seed is printed where it fails. What a killed server
-may have done to its files is another matter: [seals](architecture.md#evidence) and `agent0 events verify` are for
-that.
+may have done to its files is another matter: [seals](../design/architecture.md#evidence) and `agent0 events verify`
+are for that.
 
 Not tested: loss of power (a kill leaves the operating system's buffers alone; `sync_interval: always` is what
 protects then), and servers that lose each other while all of them go on."""

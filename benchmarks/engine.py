@@ -1,8 +1,8 @@
 """How fast a small model writes and is trained on one thread: as a function of its weights, through transformers, and
 at most, by what this processor multiplies and reads.
 
-``python -m benchmarks.engine --write`` puts the tables into docs/engine.md. All ways take turns, and processor time is
-counted, so ratios hold on a busy machine; speeds do not.
+``python -m benchmarks.engine --write`` puts the tables into docs/results/engine.md. All ways take turns, and processor
+time is counted, so ratios hold on a busy machine; speeds do not.
 """
 
 import argparse
@@ -169,7 +169,7 @@ def main() -> None:
     """Measure, print, and write the page where asked to."""
     flags = argparse.ArgumentParser(description=__doc__)
     flags.add_argument("--rounds", type=int, default=5)
-    flags.add_argument("--write", action="store_true", help="into docs/engine.md")
+    flags.add_argument("--write", action="store_true", help="into docs/results/engine.md")
     asked = flags.parse_args()
     warnings.filterwarnings("ignore", category=FutureWarning)  # peft against the newest transformers
     found = measured(asked.rounds)

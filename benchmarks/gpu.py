@@ -195,7 +195,7 @@ def main() -> None:
     parser.add_argument("--quantization", default="", choices=["", "4bit"])
     parser.add_argument("--rows", type=int, default=32)
     parser.add_argument("--tokens", type=int, default=256)
-    parser.add_argument("--write", action="store_true", help="put the numbers into docs/gpu.md")
+    parser.add_argument("--write", action="store_true", help="put the numbers into docs/results/gpu.md")
     parser.add_argument("--side", choices=sorted(SIDES), help=argparse.SUPPRESS)
     parser.add_argument("--work", help=argparse.SUPPRESS)
     given = parser.parse_args()

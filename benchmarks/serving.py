@@ -2,8 +2,8 @@
 exported, loaded by a real llama.cpp server, and compared with transformers: log-probabilities of every next token, by
 token ids; then tokens a second of both, in turn, one request at a time and one thread each.
 
-``python -m benchmarks.serving --write`` puts the tables into docs/serving.md. Ratios hold on a busy machine, speeds do
-not.
+``python -m benchmarks.serving --write`` puts the tables into docs/results/serving.md. Ratios hold on a busy machine,
+speeds do not.
 """
 
 import argparse
@@ -178,7 +178,7 @@ def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__)
     flags.add_argument("--contexts", type=int, default=48)
     flags.add_argument("--rounds", type=int, default=5)
-    flags.add_argument("--write", action="store_true", help="into docs/serving.md")
+    flags.add_argument("--write", action="store_true", help="into docs/results/serving.md")
     asked = flags.parse_args()
     if MISSING:
         print(f"Not measured: {MISSING}.")

@@ -193,7 +193,8 @@ def test_the_html_page_says_the_same() -> None:
 def test_only_what_differs_from_the_grids_own_is_on_the_command_line() -> None:
     arms = ("joint", "alternate", "student", "teacher")
     own = found_of([], arms) | {"experiment": "schedule"}
-    assert command(own, "docs/schedules.md") == "agent0 experiment schedule --jobs 2 --write docs/schedules.md"
+    file = "docs/results/schedules.md"
+    assert command(own, file) == f"agent0 experiment schedule --jobs 2 --write {file}"
     assert command(own, "/somewhere/schedules.md").endswith("--write schedules.md")
     assert "--profile long --seeds 4" in command(own | {"profile": "long", "seeds": [4]}, "x.md")
 

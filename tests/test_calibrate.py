@@ -88,7 +88,7 @@ def test_the_page_tells_every_seed_signal_and_number() -> None:
     told = [found(1), found(2), found(3, "r/c1")]
     text = page(told, "agent0 calibrate --provider tiny")
     assert "\nagent0 calibrate --provider tiny\n" in text and "Seeds 1, 2, 3:" in text
-    assert "## tiny, base" in text and "## tiny, r/c1" in text
+    assert "<summary>tiny, base</summary>" in text and "<summary>tiny, r/c1</summary>" in text
     for one in told:
         for each in one.measured:
             assert f"| {each.ece_before:.3f} ({each.before95[0]:.3f} to" in text
@@ -131,7 +131,7 @@ def test_the_command_asks_nothing_twice_and_counts_revisions(tmp_path: Path) -> 
     (one,) = first.json
     assert (one["asked"], one["samples"], one["seed"], one["name"]) == (20, 1, 0, "scripted")
     assert {each["signal"] for each in one["calibrators"]} >= {"mean_token", "agreement"}
-    assert "cal" in one["run"] and "## scripted, base" in wanted.read_text()
+    assert "cal" in one["run"] and "<summary>scripted, base</summary>" in wanted.read_text()
     assert agent0(*words, "--resume", "cal", home=tmp_path).json == first.json
     fitted = len(one["calibrators"]) + len(one.get("sampled", {}).get("calibrators", ()))
     query = (

@@ -92,7 +92,20 @@ def run(root: Path, *arguments: str) -> None:
 
 def test_there_is_an_example_of_everything() -> None:
     rooms = sorted(str(Path(path).parent) for path in EXAMPLES)
-    assert rooms == [*["agent0/families"] * 2, "agent0/rewards", "agent0/tools", "handlers", "projections"]
+    copied = ["agent0/rewards/components", *["agent0/tasks/families"] * 2, "agent0/tools/builtin"]
+    assert rooms == [*copied, "handlers", "projections"]
+
+
+def test_every_row_names_at_most_three_files_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text().partition("## Where things go")[2].partition("## One file each")[0]
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ") and not line.startswith("| to ")]
+    assert len(rows) > 30
+    for row in rows:
+        named = re.findall(r"`([\w<>.]+/[\w<>./]*)`", row[1])
+        assert len(named) <= 3 and (named or row[0].startswith(("| task family of", "| task family whose", "| domain")))
+        for path in named:
+            folder, is_pattern, _ = path.partition("<")
+            assert (ROOT / folder).is_dir() if is_pattern else (ROOT / path).exists(), path
 
 
 @pytest.mark.parametrize("path", EXAMPLES)

@@ -1,5 +1,5 @@
 """Our advantages and losses beside those of TRL and verl, by their formulas written out in numpy: where they are the
-same, and by what factor they differ. docs/engine.md has the table."""
+same, and by what factor they differ. docs/design/engine.md has the table."""
 
 import math
 from collections import Counter

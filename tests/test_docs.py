@@ -36,11 +36,11 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_generated_pages_are_as_the_code_says(name: str) -> None:
-    assert (ROOT / "docs" / name).read_text() == GENERATED[name], "run: make docs"
+    assert (ROOT / "docs" / "reference" / name).read_text() == GENERATED[name], "run: make docs"
 
 
 def test_every_command_is_on_its_page() -> None:
-    text = (ROOT / "docs" / "cli.md").read_text()
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text()
     known = {path: command for path, command in commands(get_command(build()), ("agent0",)) if not inner(command)}
     assert len(known) > 25
     for path, command in known.items():
@@ -51,7 +51,7 @@ def test_every_command_is_on_its_page() -> None:
 
 
 def test_every_tool_is_on_its_page() -> None:
-    text = (ROOT / "docs" / "tools.md").read_text()
+    text = (ROOT / "docs" / "reference" / "tools.md").read_text()
     assert list(docs_pages.STATES) == [state.value for state in ToolState]
     assert len(tools()) > 10
     for name, entry in tools().items():
@@ -70,7 +70,48 @@ def test_pages_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
-        assert re.match(r"https?:", target) or (page.parent / target.partition("#")[0]).exists(), target
+        if not re.match(r"https?:", target):
+            name, _, anchor = target.partition("#")
+            there = page.parent / name if name else page
+            assert there.exists(), target
+            assert not anchor or anchor in anchors(there), target
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link into a page may name: GitHub's anchors of its headings."""
+    headings = re.findall(r"^#+ (.+)", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+RESULTS = sorted((ROOT / "docs" / "results").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.stem)
+def test_a_result_begins_with_its_answer_then_one_table(page: Path) -> None:
+    before, _, rest = page.read_text().partition("\n| ")
+    said = [line for line in before.partition("\n# ")[2].splitlines()[1:] or before.splitlines()[1:] if line]
+    answer = [line for line in said if line.startswith("- ")] or said
+    assert 1 <= len(answer) <= 5 and rest
+    assert "<details>" not in before and "\n## " not in before
+
+
+def test_every_guide_reference_design_and_result_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text()
+    named = {target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", index)}
+    pages = {str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/**/*.md")}
+    assert {page for page in pages if "/decisions/" not in page} - {"index.md"} <= named
+
+
+def test_the_overview_is_short() -> None:
+    assert len((ROOT / "docs" / "overview.md").read_text().split()) <= 2000
+
+
+def test_the_walk_of_a_task_opens_at_most_25_files_that_exist() -> None:
+    text = (ROOT / "docs" / "design" / "architecture.md").read_text()
+    walk = text.partition("## From TaskProposed to CheckpointTrained\n")[2].partition("\n## ")[0]
+    files = re.findall(r"^\d+\. `([^`]+\.py)`", walk, re.MULTILINE)
+    assert 10 < len(set(files)) == len(files) <= 25
+    assert [file for file in files if not (ROOT / file).exists()] == []
 
 
 @every_page
@@ -103,8 +144,19 @@ def test_settings_exist(page: Path) -> None:
     for line in code(page):
         for key in re.findall(pattern, line):
             wanted = re.escape(key).replace("<role>", "(student|teacher)")
-            is_file = (ROOT / key).exists() or any(ROOT.glob(f"*/{key}"))
-            assert is_file or any(re.match(rf"{wanted}($|\.)", one) for one in known), line
+            assert key.endswith(".py") or any(re.match(rf"{wanted}($|\.)", one) for one in known), line
+
+
+PAST = {ROOT / "CHANGELOG.md", ROOT / "docs/log.md", *ROOT.glob("docs/design/decisions/*.md")}
+"""Pages that name files as they were."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in PAST], ids=lambda page: page.stem)
+def test_files_exist(page: Path) -> None:
+    rooms = "agent0|events|handlers|infra|projections|tests|benchmarks|configs|docs"
+    for line in code(page):
+        for path in re.findall(rf"(?<![\w./-])((?:{rooms})/[a-z][\w./-]*\w)(?![\w<])", line):
+            assert (ROOT / path).exists(), line
 
 
 def test_messages_are_the_ones_people_meet() -> None:
@@ -120,36 +172,41 @@ def test_messages_are_the_ones_people_meet() -> None:
 
 
 def first_cells() -> Iterator[tuple[str, str]]:
-    text = (ROOT / "docs" / "troubleshooting.md").read_text()
+    text = (ROOT / "docs" / "guide" / "troubleshooting.md").read_text()
     for line in text.partition("## Setting up")[2].splitlines():
         if line.startswith("| ") and not line.startswith("| you see"):
             yield "troubleshooting.md", line.split(" | ")[0]
 
 
 def test_exit_codes_are_all_told() -> None:
-    text = (ROOT / "docs" / "troubleshooting.md").read_text().partition("## Exit codes")[2].partition("\n## ")[0]
+    page = (ROOT / "docs" / "guide" / "troubleshooting.md").read_text()
+    text = page.partition("## Exit codes")[2].partition("\n## ")[0]
     told = {int(code) for cell in re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE) for code in cell.split(",")}
     assert told == {0, 129, 130, 143, *(kind.exit_code for kind in Kind)}
 
 
 def test_the_tree_of_the_readme_is_the_tree() -> None:
     text = (ROOT / "README.md").read_text()
-    drawn = text.partition("## The tree\n\n```\n")[2].partition("```")[0]
-    words = re.split(r"\s+", drawn)
-    named = {word for word in words if word.endswith((".py", "/"))}
-    assert all(any(ROOT.glob(word)) or any((ROOT / "agent0").glob(word)) for word in named)
-    files = {path.name for path in (ROOT / "agent0").glob("*.py")} - {"__init__.py", "__main__.py"}
-    unnamed = {file for file in files - named if not file.startswith("assembly")}
-    assert unnamed <= {"collecting.py", "storing.py", "trajectories.py"}
-    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    assert {room for room in rooms if (ROOT / room / "__init__.py").exists()} <= {name.strip("/") for name in named}
+    drawn = text.partition("## The tree\n\n```\n")[2].partition("```")[0].splitlines()
+    named = {word for line in drawn for word in re.findall(r"[a-z0-9_]+/(?= |$)", line)}
+    rooms = {f"{path.parent.name}/" for path in [*ROOT.glob("*/__init__.py"), *ROOT.glob("agent0/*/__init__.py")]}
+    assert rooms <= named and not [
+        name for name in named if not any(base.exists() for base in (ROOT / name, ROOT / "agent0" / name))
+    ]
+    assert len(drawn) <= 30 and not re.search(r"(?<!/)\b\w+\.py\b", "\n".join(drawn[:-1]))
+
+
+def test_the_first_screen_of_the_readme_has_a_picture_and_two_commands() -> None:
+    first = (ROOT / "README.md").read_text().splitlines()[:24]
+    assert "```mermaid" in first
+    assert [line.split("  ")[0] for line in first if line.startswith("make ")] == ["make run", "make test"]
 
 
 def test_decisions_are_listed() -> None:
-    listed = re.findall(r"\]\((\d{3}-[a-z0-9-]+\.md)\)", (ROOT / "docs/decisions/README.md").read_text())
-    assert listed == sorted(page.name for page in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+    listed = re.findall(r"\]\((\d{3}-[a-z0-9-]+\.md)\)", (ROOT / "docs/design/decisions/README.md").read_text())
+    assert listed == sorted(page.name for page in (ROOT / "docs/design/decisions").glob("[0-9]*.md"))
     for page in listed:
-        text = (ROOT / "docs/decisions" / page).read_text()
+        text = (ROOT / "docs/design/decisions" / page).read_text()
         assert text.startswith(f"# {page[:3]} ")
         assert all(f"**{word}.**" in text for word in ("Context", "Choice", "Price"))
 

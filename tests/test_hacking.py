@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from agent0.report.markdown.rewards import MEASURED, said
 from agent0.rewards import reward_sets
 from agent0.rewards.red_team import HONEST
 from agent0.rewards.red_team.play import PolicyReward, Size, play_policies
@@ -14,7 +13,7 @@ from agent0.settings import RewardConfig
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "rewards.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "reward-hacking.md"
 SMALL = Size(iterations=2, tasks=6, attempts=6)
 
 
@@ -78,9 +77,8 @@ def test_playing_again_gives_the_same() -> None:
     assert play_policies(rules, 5, size) == play_policies(rules, 5, size)
 
 
-def test_the_page_says_what_the_code_says() -> None:
-    text, command = PAGE.read_text(encoding="utf-8"), "agent0 reward hack-test --seed 0 --page docs/rewards.md"
-    written, _, measured = text.partition(MEASURED)
-    assert written.rstrip("\n") == said().rstrip("\n"), f"write it again: {command}"
-    assert command in measured and all(f"`{name}`" in measured for name in reward_sets())
-    assert all(f"| {paid.role} | {paid.policy} |" in measured for paid in played("agent0"))
+def test_the_page_has_every_set_and_policy() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    command = "agent0 reward hack-test --seed 0 --page docs/results/reward-hacking.md"
+    assert f"\n{command}\n" in text and all(f"`{name}`" in text for name in reward_sets())
+    assert all(f"| {paid.role} | {paid.policy} |" in text for paid in played("agent0"))

@@ -248,12 +248,12 @@ def test_the_page_begins_with_its_answer_in_at_most_five_lines() -> None:
     made = {"written": 40, "corrected": 50, "placed": 10, "examples": 4, "other_tasks": 1}
     outcomes = [replace(one, learned=made) for one in outcomes]
     found = told(outcomes) | {"skill": summarise(outcomes, (FRESH, replace(HARDER, name="outside")), by_chance(0.3))}
-    lines = page(found | {"notes": ["**Looks.** Three."]}, {}, "docs/learning.md").split("```")[0].splitlines()
+    lines = page(found | {"notes": ["**Looks.** Three."]}, {}, "docs/results/learning.md").split("```")[0].splitlines()
     answer = [line for line in lines if line.startswith("- ")]
     assert 3 <= len(answer) <= 5 and "40 % is as the student wrote it" in answer[0]
     assert "**outside, solved within 8" in answer[2] and "random-tries +0.0 (not significant" in answer[3]
     assert answer[-1].count("not reached") == 2
-    text = page(found | {"notes": ["**Looks.** Three."]}, {}, "docs/learning.md")
+    text = page(found | {"notes": ["**Looks.** Three."]}, {}, "docs/results/learning.md")
     assert "- **Looks.** Three." in text and "| ours | 0.400 | 0.500 | 0.100 | 12 | 0.250 |" in text
 
 
@@ -261,15 +261,15 @@ def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> N
     found = json.loads(json.dumps(told(cells({"ours": 0.6, "random": 0.2}))))
     drawn = files(found)
     names = {name: f"learning-{name}.svg" for name in drawn}
-    text = page(found, names, "docs/learning.md")
-    assert (text, drawn) == (page(found, names, "docs/learning.md"), files(found))
+    text = page(found, names, "docs/results/learning.md")
+    assert (text, drawn) == (page(found, names, "docs/results/learning.md"), files(found))
     assert set(drawn) == {"fresh", "harder", "arms"}  # nobody has a curve here
     for name, picture in drawn.items():
         assert ET.fromstring(picture).tag.endswith("svg") and "prefers-color-scheme: dark" in picture
         assert f"(learning-{name}.svg)" in text
     assert all(how in drawn["fresh"] for held in CONTROLS.values() for how in held)
     assert all(f"| {one['arm']} | {one['seed']} | student-1 |" in text for one in found["skill"]["cells"])
-    told_by = "agent0 experiment skill --arms ours,random --jobs 2 --write docs/learning.md"
+    told_by = "agent0 experiment skill --arms ours,random --jobs 2 --write docs/results/learning.md"
     assert "/somewhere" not in text and text.count(f"\n```\n{told_by}\n```") == 1
     assert "# Learning\n\nIs <it> so?\n\n- " in text
     shown = grid_page(found)

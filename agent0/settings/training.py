@@ -20,7 +20,7 @@ class RecipeConfig(Frozen):
     lr: float = Field(2.5e-3, gt=0, description="learning rate at the first iteration")
     lr_final: float = Field(0.2, gt=0, le=1, description="share of lr left at the last iteration (linear)")
     rank: int = Field(
-        16, ge=0, le=65_536, description="LoRA rank; 0: no LoRA, all weights of a small model (docs/engine.md)"
+        16, ge=0, le=65_536, description="LoRA rank; 0: no LoRA, all weights of a small model (docs/design/engine.md)"
     )
     alpha: int = Field(32, ge=1, le=1_000_000, description="LoRA alpha")
     minibatch: int = Field(32, ge=1, le=1_000_000, description="trajectories a step")

@@ -79,7 +79,7 @@ BACKENDS: Mapping[str, Backend] = {
     COLD: Backend(_cold(ColdContainer), ColdContainer),
 }
 """In the order in which they are tried."""
-TROUBLE = "docs/troubleshooting.md, under The sandbox, says what each probe needs."
+TROUBLE = "docs/guide/troubleshooting.md, under The sandbox, says what each probe needs."
 
 
 def named(settings: SandboxSettings) -> list[str]:

@@ -30,7 +30,7 @@ LEAST = 512 << 20
 FULL = 0.8
 """Share of the stream's limit above which somebody should do something."""
 
-COLD = "It starts one process a call: slow. docs/troubleshooting.md says what a warm one needs."
+COLD = "It starts one process a call: slow. docs/guide/troubleshooting.md says what a warm one needs."
 
 State = Literal["ok", "warn", "fail"]
 

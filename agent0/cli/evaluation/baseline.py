@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent0.settings import Settings
 
 PAIRS = ("verifier_pairs.jsonl", "code_verifier_pairs.jsonl")
-PAGE = "docs/baseline.md"
+PAGE = "docs/results/baseline.md"
 
 
 @bench.app.command()

@@ -167,7 +167,8 @@ def hyperparameters(
         str, typer.Option("--name", "-n", help="Its trials are named after it; empty: after the run.")
     ] = "",
     page: Annotated[
-        Path | None, typer.Option("--write", metavar="FILE", help="Write a Markdown page: docs/hyperparameters.md.")
+        Path | None,
+        typer.Option("--write", metavar="FILE", help="Write a Markdown page, as docs/results/hyperparameters.md"),
     ] = None,
     as_json: console.Json = False,
 ) -> None:
@@ -197,7 +198,9 @@ def _page(found: dict[str, Any], over: Sequence[str], number: int, seed: int) ->
     from agent0.report.markdown.hyperparameters import page
 
     words = [f"--search {one}" for one in over] + ([f"--trials {number} --seed {seed}"] if number else [])
-    return page(found, f"agent0 experiment hyperparameters LAST {' '.join(words)} --write docs/hyperparameters.md")
+    return page(
+        found, f"agent0 experiment hyperparameters LAST {' '.join(words)} --write docs/results/hyperparameters.md"
+    )
 
 
 def _tell_search(found: dict[str, Any]) -> None:

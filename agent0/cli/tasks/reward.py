@@ -67,7 +67,9 @@ def hack_test(
     set_: Set = "agent0",
     rewards: Annotated[str, typer.Option(metavar="FILE", help="TOML rules instead, as for experiment rescore.")] = "",
     seed: Annotated[int, typer.Option(min=0, help="Draws tasks and luck.")] = 0,
-    page: Annotated[Path | None, typer.Option(help="Write sets, formulas and all sets' tables as Markdown.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what each policy gets under every set as Markdown.")
+    ] = None,
     as_json: console.Json = False,
 ) -> None:
     """Play cheating teachers and students against honest ones, through the real rewards, and put answers that leave the

@@ -9,7 +9,7 @@ from typing import Any
 from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
 from agent0.experiments.ablations import ablation_studies
 from agent0.report.markdown import training_gain
-from agent0.report.markdown.tables import claim, picture, points, shares, span, table
+from agent0.report.markdown.tables import claim, folded, picture, points, shares, span, table
 from agent0.stats.paired_tests import FELL, IMPROVED
 
 Row = Mapping[str, Any]
@@ -20,30 +20,32 @@ TOOK = {"attempts": "attempts", "tokens": "tokens", "wall_s": "seconds"}
 
 
 def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
-    """Markdown, from what the grid found. ``file`` is where it goes, ``pictures`` are files beside it: by set, ``arms``
-    and ``curve``."""
+    """Markdown of an ablation study: its answer, one table, the command, and everything else folded by section.
+    ``file`` is where the page goes, ``pictures`` are files beside it: by set, ``arms`` and ``curve``."""
     skill = found.get("skill")
-    return "\n".join(
-        [
-            f"<!-- Written by `agent0 experiment {found['experiment']} --write`; not by hand. -->\n",
-            f"# {PurePath(file).stem.replace('-', ' ').capitalize()}\n",
-            f"{found['question']}\n",
-            *(training_gain.answer(skill) if skill else ()),
-            f"```\n{command(found, file)}\n```\n",
-            *_incomplete(found),
-            "## What is significant, and what is not\n" if skill else "## What is shown, and what is not\n",
-            *(f"- {said}" for said in sentences(found)),
-            "",
-            *(f"- {note}" for note in found.get("notes", ())),
-            "",
-            *_asked(found),
-            *(training_gain.parts(found, pictures) if skill else _measures(found, pictures.get(ARMS, ""))),
-            *_curve(pictures.get(CURVE, "")),
-            *_cost(found),
-            "## Every cell\n",
-            *table([*skill["bases"], *skill["cells"]] if skill else found["cells"]),
-        ]
-    )
+    first = [
+        f"<!-- Written by `agent0 experiment {found['experiment']} --write`; not by hand. -->\n",
+        f"# {PurePath(file).stem.replace('-', ' ').capitalize()}\n",
+        f"{found['question']}\n",
+        *(training_gain.answer(skill) if skill else _answer(found)),
+        *(training_gain.leading(skill) if skill else _leading(found)),
+        f"```\n{command(found, file)}\n```\n",
+        *_incomplete(found),
+    ]
+    rest = [
+        "## What is significant, and what is not\n" if skill else "## What is shown, and what is not\n",
+        *(f"- {said}" for said in sentences(found)),
+        "",
+        *(f"- {note}" for note in found.get("notes", ())),
+        "",
+        *_asked(found),
+        *(training_gain.parts(found, pictures) if skill else _measures(found, pictures.get(ARMS, ""))),
+        *_curve(pictures.get(CURVE, "")),
+        *_cost(found),
+        "## Every cell\n",
+        *table([*skill["bases"], *skill["cells"]] if skill else found["cells"]),
+    ]
+    return folded("\n".join([*first, *rest]))
 
 
 def command(found: Row, file: str) -> str:
@@ -71,10 +73,34 @@ def sentences(found: Row) -> list[str]:
         return training_gain.sentences(found["skill"])
     if not found["measures"]:
         return ["Nothing was measured: no cell is finished."]
-    first, *others = found["about"]
+    first, others = _names(found)
     told = [*_in_short(found, first, others), *(_beats(found, first, other) for other in others)]
     told += [said for control in CONTROLS for name in found["measures"] if (said := _worth(found, control, name))]
     return told + training_gain.still_base(found["cells"])
+
+
+def _answer(found: Row) -> list[str]:
+    """The answer in at most five lines: the first arm beside the others, and beside what needs no training."""
+    lead = found["measures"][:1]
+    told = [*_in_short(found, *_names(found))] if lead else sentences(found)
+    told += [said for control in CONTROLS for name in lead if (said := _worth(found, control, name))]
+    return [*(f"- {said}" for said in told), ""]
+
+
+def _names(found: Row) -> tuple[str, list[str]]:
+    first, *others = found["about"]
+    return first, others
+
+
+def _leading(found: Row) -> Iterator[str]:
+    """The table of the measure that leads."""
+    for name in found["measures"][:1]:
+        yield f"{_capital(MEASURES[name].title)}, means over seeds with 95 % intervals:\n"
+        yield from table(_mean(row) for row in found["arms"] if row["measure"] == name)
+
+
+def _capital(title: str) -> str:
+    return f"{title[0].upper()}{title[1:]}"
 
 
 def _in_short(found: Row, first: str, others: Sequence[str]) -> Iterator[str]:
@@ -126,7 +152,7 @@ def _difference(row: Row) -> str:
 
 def _first(found: Row, measure: str) -> list[Row]:
     """The first arm less each other one. Where none of its cells is finished, another one led, and nothing is said."""
-    first, *others = found["about"]
+    first, others = _names(found)
     rows: list[Row] = [row for row in found["against"] if row["measure"] == measure and row["arm"] == first]
     return [row for row in rows if row["against"] in others]
 
@@ -152,10 +178,11 @@ def _asked(found: Row) -> Iterator[str]:
 def _measures(found: Row, drawn: str) -> Iterator[str]:
     for place, name in enumerate(found["measures"]):
         title = MEASURES[name].title
-        yield f"## {title[0].upper()}{title[1:]}\n"
+        yield f"## {_capital(title)}\n"
         yield from picture("" if place else drawn, f"{title} of every arm and its controls, means over seeds")
-        yield "Means over seeds with 95 % intervals; the tasks are the same for every seed and arm.\n"
-        yield from table(_mean(row) for row in found["arms"] if row["measure"] == name)
+        if place:
+            yield "Means over seeds with 95 % intervals; the tasks are the same for every seed and arm.\n"
+            yield from table(_mean(row) for row in found["arms"] if row["measure"] == name)
         others = [claim(row) for row in _first(found, name)]
         if others:
             who = others[0]["who"]

@@ -1,10 +1,11 @@
-"""The page that says where a student stands before anything is done about it: ``docs/baseline.md``."""
+"""The page that says where a student stands before anything is done about it: ``docs/results/baseline.md``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent0.evaluation.benchmark_scores import NAMES
 from agent0.report.html.rendering import NOTHING, number, p_value, points, share
+from agent0.report.markdown.tables import folded
 from agent0.report.tables import told_modes
 
 Row = dict[str, Any]
@@ -16,14 +17,15 @@ MENDED_FIRST = 16
 def baseline_page(found: Mapping[str, Any], verified: Mapping[str, Row], skipped: Mapping[str, str], made: Row) -> str:
     """Markdown from ``bench_findings``. ``verified`` are verifiers' summaries by file of pairs, ``skipped`` says why a
     benchmark was not scored, ``made`` has ``command``, ``date``, ``student`` and ``version``."""
-    return "\n".join(_lines(found, verified, skipped, made)) + "\n"
+    return folded("\n".join(_lines(found, verified, skipped, made)))
 
 
 def _lines(
     found: Mapping[str, Any], verified: Mapping[str, Row], skipped: Mapping[str, str], made: Row
 ) -> Iterator[str]:
     limit = found["settings"]["limit"]
-    yield from ("# Baseline\n", f"Where {made['student']} stands, untrained. One command makes this page:\n")
+    yield from ("# Baseline\n", f"Where does {made['student']} stand, untrained?\n", *_answer(found))
+    yield from _table(_scores(found["domains"], "domain"))
     yield from ("```", f".venv/bin/{made['command']}", "```\n")
     size = f"{limit} items of each suite at most, drawn with seed {found['settings']['seed']}" if limit else "all items"
     yield f"Made on {made['date']} with version {made['version']}: {size}, one sample each, zero-shot.\n"
@@ -31,12 +33,27 @@ def _lines(
         "Intervals are Wilson's, 95 %, over items; what is undecided counts as not right. Tool use is the share of "
         "items with a call that went well.\n"
     )
-    yield from ("## By domain\n", *_table(_scores(found["domains"], "domain")))
     yield from ("## By suite\n", *_table(_scores(found["scores"], "benchmark", "domain")))
     yield from _tools(found["tools_against_plain"])
     yield from _verifiers(verified)
     yield from _to_mend(found["failures"])
     yield from _depends(found["settings"], skipped)
+
+
+def _answer(found: Mapping[str, Any]) -> Iterator[str]:
+    """Three lines: accuracy by domain, what tools add, what there is most to gain from."""
+    by_domain = [
+        f"{_cell(one['domain'] or 'other')} {share(one['accuracy'])}"
+        for one in found["domains"]
+        if one["mode"] == "tools"
+    ]
+    yield f"- Accuracy with tools: {', '.join(by_domain) or 'nothing was scored'}."
+    words = [one["word"] for one in found["tools_against_plain"]]
+    counts = ", ".join(f"{word} on {words.count(word)}" for word in dict.fromkeys(words))
+    yield f"- With tools against without, of {len(words)} suites: {counts or 'none'}."
+    modes = next((one["modes"] for one in found["failures"] if one["mode"] == "tools" and one["modes"]), ())
+    yield from (f"- Most to gain: {_cell(row['what'])}, {row['to gain']} points." for row in told_modes(modes[:1]))
+    yield ""
 
 
 def _scores(scores: Sequence[Row], *names: str) -> list[Row]:

@@ -14,34 +14,60 @@ from agent0.evaluation.calibration_report import (
     format_interval,
     picture,
 )
-from agent0.report.markdown.tables import table
+from agent0.report.markdown.tables import folded, table
 from agent0.rollout.confidence.signals import MEANING
 
 NAIVE = "mean_token"
 """What is usually shown as a confidence."""
 
+WHOLE = "below 0.10, its whole interval"
+"""The verdict of a seed that reaches the aim."""
+
 MADE = "<!-- Written by `agent0 calibrate --page`; not by hand. -->\n"
 
 
 def page(found: Sequence[Found], command: str, note: str = "") -> str:
-    """Markdown. One part for each student, its seeds side by side; ``note`` is a person's."""
+    """Markdown of a calibration: the answer for each student, one table, the command, and all else folded by section.
+    ``note`` is a reviewer's."""
     by_student: dict[tuple[str, str], list[Found]] = {}
     for one in found:
         by_student.setdefault((one.name, one.checkpoint), []).append(one)
-    lines = [MADE, "# How sure is it, and how right?\n", *_method(found, command), *([f"{note}\n"] if note else [])]
+    lines = [MADE, "# Calibration\n", "How much is a student's confidence worth?\n"]
+    lines += [_answer(*student, seeds) for student, seeds in by_student.items()]
+    lines += [f"- The aim is an ECE below {TARGET:.2f} on at least {ENOUGH} items.\n"]
+    lines += ["The best signal by the fitting half, on greedy answers of the other half:\n"]
+    lines += table({"student": f"{one.name}, {one.checkpoint}", **_in_short(one)} for one in found)
+    lines += [f"```\n{command}\n```\n", *([f"{note}\n"] if note else []), "## Method\n", *_method(found)]
     for (name, checkpoint), seeds in by_student.items():
         lines += _student(name, checkpoint, seeds)
-    return "\n".join([*lines, *_signals()])
+    return folded("\n".join([*lines, *_signals()]))
 
 
-def _method(found: Sequence[Found], command: str) -> list[str]:
+def _answer(name: str, checkpoint: str, seeds: Sequence[Found]) -> str:
+    sampled = [one.sampled for one in seeds if one.sampled]
+    told = f"- **{name}, {checkpoint}:** greedy answers {_range(seeds)}"
+    return f"{told}; sampled answers {_range(sampled)}." if sampled else f"{told}."
+
+
+def _range(seeds: Sequence[Found]) -> str:
+    before, after = ([getattr(one.measured[0], name) for one in seeds] for name in ("ece_before", "ece_after"))
+    met = sum(one.verdict == WHOLE for one in seeds)
+    return (
+        f"ECE {min(after):.3f} to {max(after):.3f} after calibration ({min(before):.3f} to {max(before):.3f} before), "
+        f"the whole interval below {TARGET:.2f} for {met} of {len(seeds)} seeds"
+    )
+
+
+def _in_short(one: Found) -> dict[str, Any]:
+    whole = _best(one)
+    return {name: whole[name] for name in ("seed", "scored on", "right", "ECE before", "ECE after", "floor", "aim")}
+
+
+def _method(found: Sequence[Found]) -> list[str]:
     first = found[0]
     return [
         "A confidence is a promise: of the answers given with 0.7, seven in ten should be right. This page says how "
         "far that holds for answers of small models to held-out tasks, before and after calibration.\n",
-        "```",
-        command,
-        "```\n",
         f"Seeds {', '.join(sorted({str(one.seed) for one in found}))}: each draws {first.asked} tasks, and asks each "
         f"once greedily with its tools, and {first.samples} times at the configured temperature. The greedy answer is "
         "the one whose confidence is meant. Calibrators are fitted on tasks of the "
@@ -54,7 +80,6 @@ def _method(found: Sequence[Found], command: str) -> list[str]:
         "own interval. *Before* is the signal as it is, of several signals their mean. A constant is calibrated "
         "too and tells nothing, so *AUROC* says how often a right answer has the higher confidence (0.5: a "
         "coin), and a table says what a constant gets.\n",
-        f"The aim is an ECE below {TARGET:.2f} on at least {ENOUGH} items.\n",
     ]
 
 

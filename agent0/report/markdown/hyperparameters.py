@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent0.report.markdown.tables import table
+from agent0.report.markdown.tables import folded, table
 
 MADE = "<!-- Written by `agent0 experiment hyperparameters --write`; not by hand. -->\n"
 
@@ -12,42 +12,42 @@ def page(found: Mapping[str, Any], command: str) -> str:
     """Markdown, from what a search found."""
     rows, run = found["trials"], found["run"]
     best = next((row for row in rows if row["trial"] != run), None)
-    return "\n".join(
-        [
-            MADE,
-            "# Hyperparameters\n",
-            "Which recipe suits the student's adapter? Each trial trains the stored trajectories of one run again, "
-            "checkpoint by checkpoint, under another recipe. Nothing is generated anew, so all trials learn from the "
-            "same attempts. They are scored on validation tasks; test is never scored, so nothing is chosen on it.\n",
-            "```",
-            *found["made_by"],
-            command,
-            "```\n",
-            f"The run: profile {found['profile']}, seed {found['seed']}, {found['effort']}. Untrained, its student "
-            f"solves {found['untrained']:.3f} of {found['n']} validation tasks.\n",
-            *_warning(found, best),
-            "## All trials, the best first\n",
-            *table(_shown(row, found) for row in rows),
-            "*difference* is to the run's own recipe, on the same items, with its 95 % interval; *p* is the exact "
-            "paired test's after Holm's correction over all trials. *s* is training alone.\n",
-            "## The best for a budget\n",
-            "After so many trainings (one an iteration):\n",
-            *table(
-                {
-                    "trainings": row["trainings"],
-                    "steps": row["steps"],
-                    **_settings(row, found),
-                    "validation": f"{row['validation']:.3f} ({row['low']:.3f} to {row['high']:.3f})",
-                }
-                for row in found["best_by_budget"]
-            ),
-            *_failed(found),
-        ]
-    )
+    lines = [
+        MADE,
+        "# Hyperparameters\n",
+        "Which recipe suits the student's adapter?\n",
+        *_answer(found, best),
+        *table(_shown(row, found) for row in rows),
+        "*difference* is to the run's own recipe, on the same items, with its 95 % interval; *p* is the exact "
+        "paired test's after Holm's correction over all trials. *s* is training alone.\n",
+        "```",
+        *found["made_by"],
+        command,
+        "```\n",
+        "## Method\n",
+        "Each trial trains the stored trajectories of one run again, "
+        "checkpoint by checkpoint, under another recipe. Nothing is generated anew, so all trials learn from the "
+        "same attempts. They are scored on validation tasks; test is never scored, so nothing is chosen on it.\n",
+        f"The run: profile {found['profile']}, seed {found['seed']}, {found['effort']}. Untrained, its student "
+        f"solves {found['untrained']:.3f} of {found['n']} validation tasks.\n",
+        "## The best for a budget\n",
+        "After so many trainings (one an iteration):\n",
+        *table(
+            {
+                "trainings": row["trainings"],
+                "steps": row["steps"],
+                **_settings(row, found),
+                "validation": f"{row['validation']:.3f} ({row['low']:.3f} to {row['high']:.3f})",
+            }
+            for row in found["best_by_budget"]
+        ),
+        *_failed(found),
+    ]
+    return folded("\n".join(lines))
 
 
-def _warning(found: Mapping[str, Any], best: Mapping[str, Any] | None) -> list[str]:
-    """What may not be read into it."""
+def _answer(found: Mapping[str, Any], best: Mapping[str, Any] | None) -> list[str]:
+    """The answer in three lines, with what may not be read into it."""
     said = [row for row in found["trials"] if row["word"] == "improved"]
     shown = "None of them is shown to be better than the run's own recipe."
     if said:
@@ -59,9 +59,10 @@ def _warning(found: Mapping[str, Any], best: Mapping[str, Any] | None) -> list[s
         shown += f" The run's own recipe is among the trials, and {'solves the same tasks' if alike else 'differs'}."
     least = f", an interval of about ±{50 * (best['high'] - best['low']):.0f} points" if best else ""
     return [
-        f"{shown} The best of many trials looks better than it is, since chance helped to choose it; this is one run "
-        f"with one seed, and {found['n']} tasks a score{least}. What is tried next should be a run of its own under "
-        "that recipe, over several seeds.\n"
+        f"- {shown}",
+        "- The best of many trials looks better than it is, since chance helped to choose it; this is one run "
+        f"with one seed, and {found['n']} tasks a score{least}.",
+        "- What is tried next should be a run of its own under that recipe, over several seeds.\n",
     ]
 
 

@@ -1,6 +1,8 @@
 """Parts of pages that commands write for people to read as text: tables, pictures, shares and their differences."""
 
+import re
 from collections.abc import Iterable, Mapping
+from html import escape
 from typing import Any
 
 
@@ -12,6 +14,16 @@ def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     names = list(held[0])
     lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
     return [*lines, *(f"| {' | '.join(_cell(one[name]) for name in names)} |" for one in held), ""]
+
+
+def folded(text: str) -> str:
+    """Markdown in which each section (``## Title``) is a ``<details>`` block under its title, closed at first."""
+    before, *sections = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
+    blocks = (
+        f"<details>\n<summary>{escape(title)}</summary>\n\n{body.strip()}\n\n</details>\n\n"
+        for title, body in zip(sections[::2], sections[1::2], strict=True)
+    )
+    return (before + "".join(blocks)).rstrip("\n") + "\n"
 
 
 def _cell(value: Any) -> str:

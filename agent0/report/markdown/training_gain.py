@@ -144,6 +144,43 @@ def answer(skill: Row) -> Iterator[str]:
     yield f"- **Aims.** {' '.join(f'{one[0].upper()}{one[1:]}' for one in aims)}\n"
 
 
+def leading(skill: Row) -> Iterator[str]:
+    """The first arm beside every control and every other arm on the first set, where a check picks; nothing without
+    such a row."""
+    tasks, measure = skill["sets"][0]["name"], MEASURES["within"]
+    rows = [row for held in ("against", "arms") for row in _rows(skill, held, tasks, "within")]
+    if not rows:
+        return
+    first = rows[0]["arm"]
+    yield f"{tasks[0].upper()}{tasks[1:]}, {measure.title}, means over seeds:\n"
+    compared = [
+        {"who": first, "solved": _solved(skill, tasks, first), "points": "-", "95 % interval": "-", "conclusion": "-"}
+    ]
+    compared += [
+        {
+            "who": row["against"],
+            "solved": _solved(skill, tasks, row["against"]),
+            "points": points(row["mean"]),
+            "95 % interval": span(row),
+            "conclusion": word(row),
+        }
+        for row in rows
+    ]
+    yield from table(compared)
+    yield f"*points*: {first} less that row.\n"
+
+
+def _solved(skill: Row, tasks: str, name: str) -> str:
+    """A control's or an arm's share by the measure where a check picks."""
+    short, picked = MEASURES["within"].short, MEASURES["within"].picked
+    means = (r for r in skill["means"] if r["set"] == tasks and r["picked"] == picked)
+    found = next(
+        (r for r in means if (r["who"], r["how"]) == (name, short) or (r["who"] in UNTRAINED and r["how"] == name)),
+        None,
+    )
+    return "-" if found is None else f"{100 * found['mean']:.1f} %"
+
+
 def _source(skill: Row, first: str) -> str:
     made = next((row for row in skill["learned"] if row["arm"] == first), None)
     if made is None:
