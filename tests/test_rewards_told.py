@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from agent0.assembly.validate.rewards import reward_policy
 from agent0.cli import build, console
 from agent0.errors import ConfigError
+from agent0.report.markdown.rewards import reference
 from agent0.rewards import registered_set, reward_sets
 from agent0.rewards.describe import explain_receipt, part_rows
 from agent0.settings import RewardConfig
