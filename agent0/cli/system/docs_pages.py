@@ -129,7 +129,7 @@ CALLS = (
     "top` count these. An evaluation's calls belong to no attempt and are no events of their own: "
     "`CheckpointEvaluated` says what share of items used a tool with success, its `items` artifact how often each did, "
     "and `ItemScored` counts those of a benchmark's item. What a verifier runs is part of its verdict. `agent0 tool "
-    "call` and `tool serve` belong to no run and leave no event. How a sandbox stands (zygotes started, replaced or "
+    "call` and `tool serve` belong to no run and leave no event. How a sandbox stands (fork servers started, replaced or "
     "dead, calls in line) only its own process knows: what others see of it are calls that end `busy` or "
     "`sandbox_error`.\n\n"
     "Calls are counted from 1, by the student (`rollback`) and on the command line (`ATTEMPT#CALL`, for example "
