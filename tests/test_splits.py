@@ -12,8 +12,8 @@ from agent0.tasks.splits import RULE, heldout, split_key, split_of, split_of_tas
 from agent0.training.search_traces import Searched, lessons, tries
 from events.base import sha256
 from events.values import Task
-from infra.tiny.lessons import Phase
-from infra.tiny.search_lessons import search_lesson
+from infra.tiny.examples import Phase
+from infra.tiny.search_examples import search_lesson
 from tests.test_searching import retraced, wild
 
 COUNTDOWN = families()["countdown"]

@@ -17,7 +17,7 @@ from infra.engine.inference import Engine
 from infra.engine.requests import Wanted
 from infra.models.tiny import BASE
 from infra.tiny.build import DEFAULT_MIX, Mix, build, read_mix
-from infra.tiny.lessons import TAUGHT, Phase, call_text, lesson, lessons
+from infra.tiny.examples import TAUGHT, Phase, call_text, lesson, lessons
 
 MICRO = Mix((Phase(2, 0.01, 0.01, (1, 1, 1, 1), 0.5, 0.2), Phase(1, 0.01, 0.001, (1, 0, 0, 0), 0.5, 0.2)), batch=4)
 

@@ -1,6 +1,6 @@
 """Which tasks may never be trained on. The split is a property of what a task is about, so it holds for ever and for
 every run: a form in validation or test is in no training set, that of the built-in model that calls tools included.
-The one that searches knows all kinds of two-number tasks (``infra.tiny.search_lessons``)."""
+The one that searches knows all kinds of two-number tasks (``infra.tiny.search_examples``)."""
 
 import hashlib
 import random

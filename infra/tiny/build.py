@@ -14,8 +14,8 @@ from typing import Any
 from agent0.tasks.families import families
 from agent0.tasks.splits import RULE
 from infra.engine.chat_template import Chat
-from infra.tiny.lessons import TAUGHT, Phase, lesson, lessons, weights
-from infra.tiny.search_lessons import SEARCH_MARKUP, SEARCHED, search_lesson
+from infra.tiny.examples import TAUGHT, Phase, lesson, lessons, weights
+from infra.tiny.search_examples import SEARCH_MARKUP, SEARCHED, search_lesson
 from infra.tiny.tokenizer import MARKUP, make_tokenizer
 
 Batch = tuple[Any, Any, Any]

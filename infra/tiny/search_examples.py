@@ -11,7 +11,7 @@ from agent0.tasks.families import Params, families
 from agent0.tasks.splits import split_key, split_of
 from agent0.training.search_traces import AGAIN, CLOSE, OPEN
 from events.values import Turn
-from infra.tiny.lessons import STYLE, Lesson, Phase
+from infra.tiny.examples import STYLE, Lesson, Phase
 
 SEARCHED = ("countdown",)
 SEARCH_MARKUP = (OPEN, AGAIN)
