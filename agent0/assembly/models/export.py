@@ -256,10 +256,10 @@ async def push(
         OperationError: it refuses, its ``base`` has another shape, or a full adapter is to be sent apart.
     """
     from infra.models.ollama_registry import OllamaModels
-    from infra.weights.merge import not_apart
+    from infra.weights.merge import not_separable
 
     if way == "adapter" and source.whole:
-        raise not_apart()
+        raise not_separable()
     server = OllamaModels(url)
     try:
         takes = await server.takes_adapters()
@@ -294,11 +294,11 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
 
 async def _check_base(server: "OllamaModels", source: Source, base: str) -> None:
     """Raises OperationError where the server's model ``base`` has another shape than the one that was trained on."""
-    from infra.weights.gguf import ARCHITECTURE, shape
+    from infra.weights.gguf import ARCHITECTURE, model_metadata
 
     told = (await server.show(base)).get("model_info") or {}
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
-    ours = {f"{ARCHITECTURE}.{key}": value for key, value in shape(config).items() if isinstance(value, int)}
+    ours = {f"{ARCHITECTURE}.{key}": value for key, value in model_metadata(config).items() if isinstance(value, int)}
     ours.pop(f"{ARCHITECTURE}.context_length")  # a matter of how it is served
     other = [f"{key} {told[key]}, not {value}" for key, value in ours.items() if key in told and told[key] != value]
     family = told.get("general.architecture", ARCHITECTURE)

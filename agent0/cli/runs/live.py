@@ -14,7 +14,7 @@ from agent0.provenance.fork_history import past_of
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
-    from infra.training.progress import Told
+    from infra.training.progress import StepProgress
 
 BAR_S = 0.25
 LINES_S = 15.0
@@ -88,7 +88,7 @@ async def _refresh(progress: Progress, display: Display, trainings: Path) -> Non
             display.show(pace)
 
 
-def training(progress: Progress, folder: Path) -> "tuple[str, Told] | None":
+def training(progress: Progress, folder: Path) -> "tuple[str, StepProgress] | None":
     """(checkpoint, how far it is) of the one that is being trained on this machine, if one is."""
     from infra.training.lora_trainer import pace_of
 
@@ -96,7 +96,7 @@ def training(progress: Progress, folder: Path) -> "tuple[str, Told] | None":
     return next(((name, told) for name, told in found if told), None)
 
 
-def steps(checkpoint: str, told: "Told") -> str:
+def steps(checkpoint: str, told: "StepProgress") -> str:
     """``student-3 step 12/40, about 20 s left``."""
     left = f", about {duration(told.left_s)} left" if told.left_s is not None else ""
     return f"{checkpoint} step {told.done}/{told.total}{left}" if told.total else f"{checkpoint}: loading the model"
