@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.ablations.grid import Asked, run_grid
+from agent0.assembly.ablations.study import Asked, run_grid
 from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.config.loading import load
 from agent0.errors import ConfigError

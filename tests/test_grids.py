@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly.ablations.cell import Plan, carry_cell
-from agent0.assembly.ablations.grid import Asked, plans_of, run_grid
+from agent0.assembly.ablations.ablation_run import Plan, carry_cell
+from agent0.assembly.ablations.study import Asked, plans_of, run_grid
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.ablation_cells import Cell, cells, chosen, effort, seeds_of, stated, with_models
@@ -321,7 +321,7 @@ TWINS = Grid("twins", "Are <equal> arms equal?", (Arm("left"), Arm("right"), Arm
 ASKED = Asked(TWINS, "twins", "scripted", (0,), SMALL)
 SCRIPT = """
 import asyncio, sys
-from agent0.assembly.ablations.grid import run_grid
+from agent0.assembly.ablations.study import run_grid
 from tests.test_grids import ASKED, settings_at
 asyncio.run(run_grid(settings_at(sys.argv[1]), ASKED, lambda text: print(text, flush=True)))
 """

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from agent0.assembly.ablations.base_models import make_bases, needed, provenance, with_base
-from agent0.assembly.ablations.cell import Plan, carry_cell, result
-from agent0.assembly.ablations.grid import Asked, run_grid
+from agent0.assembly.ablations.ablation_run import Plan, carry_cell, result
+from agent0.assembly.ablations.study import Asked, run_grid
 from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
@@ -359,7 +359,7 @@ def test_a_cell_that_is_stopped_between_exams_sits_each_once(tmp_path: Path) -> 
 @pytest.mark.slow  # part of make crash
 def test_a_cell_that_is_killed_between_exams_sits_each_once(tmp_path: Path) -> None:
     planned(tmp_path)
-    command = [sys.executable, "-m", "agent0.cli.experiments.worker_cell", str(tmp_path)]
+    command = [sys.executable, "-m", "agent0.cli.experiments.worker_ablation_run", str(tmp_path)]
     pipe, root = subprocess.PIPE, Path(__file__).parents[1]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=root) as process:
         assert process.stdout is not None

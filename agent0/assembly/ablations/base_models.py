@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from agent0.assembly.ablations.cell import heard
+from agent0.assembly.ablations.ablation_run import heard
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.ablation_cells import Cell

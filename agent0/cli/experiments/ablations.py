@@ -10,7 +10,7 @@ from agent0.cli import console
 from agent0.experiments.ablations import Grid, grids
 
 if TYPE_CHECKING:
-    from agent0.assembly.ablations.grid import Asked
+    from agent0.assembly.ablations.study import Asked
 
 Profile = Annotated[
     str | None, typer.Option("--profile", "-p", help="tiny, scripted … or the path of a .toml file; empty: its own.")
@@ -63,7 +63,7 @@ def _command(entry: Grid) -> Callable[..., None]:
         write: Write = None,
         as_json: console.Json = False,
     ) -> None:
-        from agent0.assembly.ablations.grid import Asked
+        from agent0.assembly.ablations.study import Asked
         from agent0.experiments.ablation_cells import seeds_of
 
         wanted = profile or entry.profile
@@ -85,7 +85,7 @@ def _command(entry: Grid) -> Callable[..., None]:
 
 
 def _carry(asked: "Asked", out: Path | None, page_to: Path | None, as_json: bool) -> None:
-    from agent0.assembly.ablations.grid import run_grid
+    from agent0.assembly.ablations.study import run_grid
     from agent0.config.loading import load
     from agent0.report.html.ablation_page import grid_page
 

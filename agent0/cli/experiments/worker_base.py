@@ -22,7 +22,7 @@ def _watch() -> None:
 
 def main() -> None:
     """Make the model in a folder of which nothing counts until this process ended well."""
-    from agent0.assembly.ablations.cell import line
+    from agent0.assembly.ablations.ablation_run import line
     from infra.tiny.build import build, read_mix
 
     threading.Thread(target=_watch, daemon=True).start()

@@ -1,4 +1,4 @@
-"""The process that carries one cell of a grid: ``python -m agent0.cli.experiments.worker_cell FOLDER``.
+"""The process that carries one cell of a grid: ``python -m agent0.cli.experiments.worker_ablation_run FOLDER``.
 
 It says on stdout how far it is, and stops cleanly where its stdin ends: whoever started it has died.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 async def _carried(folder: Path) -> None:
-    from agent0.assembly.ablations.cell import carry_cell
+    from agent0.assembly.ablations.ablation_run import carry_cell
     from agent0.cli.console import stops
 
     loop = asyncio.get_running_loop()
@@ -29,7 +29,7 @@ async def _carried(folder: Path) -> None:
 
 
 def _tell(text: str, left_s: float | None) -> None:
-    from agent0.assembly.ablations.cell import line
+    from agent0.assembly.ablations.ablation_run import line
 
     try:
         sys.stdout.write(f"{line(text, left_s)}\n")

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from agent0.assembly.ablations.base_models import make_bases, needed, told_bases, with_base
-from agent0.assembly.ablations.cell import PLAN, RESULT, Plan, heard, result
+from agent0.assembly.ablations.ablation_run import PLAN, RESULT, Plan, heard, result
 from agent0.assembly.ablations.chance_controls import chances_of
 from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.assembly.runtime.child_process import child, last_words, size
@@ -217,7 +217,7 @@ async def _carried(work: _Work, cell: Cell) -> str:
     folder = work.place(cell)
     said = folder / SAID
     before = size(said)
-    async with child("agent0.cli.experiments.worker_cell", str(folder), said=said) as process:
+    async with child("agent0.cli.experiments.worker_ablation_run", str(folder), said=said) as process:
         hearing = asyncio.create_task(_hear(work, cell, process))
         try:
             code = await process.wait()
