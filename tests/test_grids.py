@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly.ablations.ablation_run import Plan, carry_cell
-from agent0.assembly.ablations.study import Asked, plans_of, run_grid
+from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run
+from agent0.assembly.ablations.study import StudyRequest, run_study, variant_configs
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.ablation_cells import Cell, cells, chosen, effort, seeds_of, stated, with_models
@@ -66,11 +66,11 @@ def test_names_follow_from_grid_arm_and_seed() -> None:
 @pytest.mark.parametrize("entry", grids().values(), ids=lambda entry: entry.name)
 def test_every_grid_there_is_can_be_carried(entry: Grid) -> None:
     """On the profile that it names and on the scripted one: settings exist, arms differ, names fit."""
-    plans = plans_of(load(entry.profile, env={}).run, entry.arms)
+    plans = variant_configs(load(entry.profile, env={}).run, entry.arms)
     assert len({plan.model_dump_json() for plan in plans.values()}) == len(entry.arms)
     assert stated(plans).startswith("Asked of every cell alike")
     assert all(TOKEN.fullmatch(cell.run) for cell in cells("x" * 30, plans, (0, 99)))
-    plans_of(load("scripted", env={}).run, entry.arms)
+    variant_configs(load("scripted", env={}).run, entry.arms)
     assert set(entry.measures) <= set(MEASURES) and set(entry.controls) <= set(CONTROLS)
     assert len(entry.seeds) >= 2
 
@@ -136,7 +136,7 @@ def test_cells_that_cannot_be_are_refused(
 )
 def test_an_arm_that_cannot_be_is_named(settings: Mapping[str, str], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        plans_of(PLAIN, (Arm("fine"), Arm("odd", settings)))
+        variant_configs(PLAIN, (Arm("fine"), Arm("odd", settings)))
 
 
 def test_grids_and_arms_have_names_that_fit() -> None:
@@ -318,7 +318,7 @@ SMALL = {
 }
 TWINS = Grid("twins", "Are <equal> arms equal?", (Arm("left"), Arm("right"), Arm("third")), profile="scripted")
 """Equal settings: the cell that was killed must come to what the other came to."""
-ASKED = Asked(TWINS, "twins", "scripted", (0,), SMALL)
+ASKED = StudyRequest(TWINS, "twins", "scripted", (0,), SMALL)
 SCRIPT = """
 import asyncio, sys
 from agent0.assembly.ablations.study import run_grid
@@ -336,8 +336,8 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
     held, folder = settings_at(tmp_path), tmp_path / "grids" / "twins"
     for arm in ("left", "third"):
         (folder / f"{arm}-0").mkdir(parents=True)
-    Plan(Cell("left", 0, "twins-left-0", held.run), "scripted", {"sandbox.workers": "1"}).write(folder / "left-0")
-    asyncio.run(carry_cell(folder / "left-0", lambda text, left_s: None))
+    RunPlan(Cell("left", 0, "twins-left-0", held.run), "scripted", {"sandbox.workers": "1"}).write(folder / "left-0")
+    asyncio.run(execute_ablation_run(folder / "left-0", lambda text, left_s: None))
     (folder / "third-0" / "nats").write_text("in the way of the log")
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     with subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True) as process:
@@ -347,7 +347,7 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
     kept = (folder / "left-0" / "result.json").read_bytes()
     assert kept and not (folder / "right-0" / "result.json").exists()
     said: list[str] = []
-    found = asyncio.run(run_grid(held, ASKED, said.append))
+    found = asyncio.run(run_study(held, ASKED, said.append))
     assert (folder / "left-0" / "result.json").read_bytes() == kept
     left, right = found["cells"]
     unlike = ("arm", "run", "wall_s")
@@ -367,5 +367,5 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
 def refused(held: Any) -> None:
     """Another question under the same name."""
     other = replace(ASKED, given=SMALL | {"run.tasks": "7"})
-    with pytest.raises(OperationError, match=r"left-0 of grid twins is another one.*other settings: tasks"):
-        asyncio.run(run_grid(load("scripted", {**other.given, "home": str(held.home)}, {}), other))
+    with pytest.raises(OperationError, match=r"left-0 of study twins has other settings.*other settings: tasks"):
+        asyncio.run(run_study(load("scripted", {**other.given, "home": str(held.home)}, {}), other))

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.ablations.base_models import make_bases, needed, provenance, with_base
-from agent0.assembly.ablations.ablation_run import Plan, carry_cell, result
-from agent0.assembly.ablations.study import Asked, run_grid
+from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run, read_result
+from agent0.assembly.ablations.base_models import make_bases, provenance, seeds_without_base, with_base
+from agent0.assembly.ablations.study import StudyRequest, run_study
 from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
@@ -307,9 +307,9 @@ def test_a_base_is_taught_once_and_the_packaged_one_never(tmp_path: Path, monkey
     assert refused.group_contains(OperationError, match="The base of seed 1 is another one")
     own = with_base(Cell("ours", 1, "r", load("search", env={}).run), "search", found)
     assert (own.config.student.provider, own.config.student.model) == ("transformers", str(found[1]))
-    assert needed([own, Cell("x", 2, "r", RunConfig())], "search") == []
+    assert seeds_without_base([own, Cell("x", 2, "r", RunConfig())], "search") == []
     plain = Cell("bandit", 0, "r", load("tiny", env={}).run)
-    assert with_base(plain, "", {}) == plain and needed([plain], "") == []  # a grid without a course
+    assert with_base(plain, "", {}) == plain and seeds_without_base([plain], "") == []  # a grid without a course
 
 
 # --- a cell that is killed between exams
@@ -326,15 +326,17 @@ EXAMS, OF_BASE = asked_of_student(TINY), asked_of_base(TINY)[:3]
 
 def planned(folder: Path) -> None:
     held = load("scripted", {**SIZES, "home": str(folder)}, {})
-    Plan(Cell("ours", 0, "skill-ours-0", held.run), "scripted", {"sandbox.workers": "1"}, EXAMS, OF_BASE).write(folder)
+    RunPlan(Cell("ours", 0, "skill-ours-0", held.run), "scripted", {"sandbox.workers": "1"}, EXAMS, OF_BASE).write(
+        folder
+    )
 
 
 def carried_on(folder: Path, already: int) -> None:
     """To the end, without what was sat; and then nothing is left to do."""
-    assert result(folder) is None
+    assert read_result(folder) is None
     heard: list[str] = []
-    asyncio.run(carry_cell(folder, lambda text, _: heard.append(text)))
-    found = result(folder)
+    asyncio.run(execute_ablation_run(folder, lambda text, _: heard.append(text)))
+    found = read_result(folder)
     assert found is not None
     asked = [(one.checkpoint, one.exam) for one in found.exams]
     wanted = {(BASE, exam.name) for exam in OF_BASE} | {(found.student, exam.name) for exam in EXAMS}
@@ -350,9 +352,9 @@ def test_a_cell_that_is_stopped_between_exams_sits_each_once(tmp_path: Path) -> 
             raise OperationError("Stopped.")
 
     with pytest.raises(OperationError, match="Stopped"):
-        asyncio.run(carry_cell(tmp_path, told_first))
+        asyncio.run(execute_ablation_run(tmp_path, told_first))
     carried_on(tmp_path, 1)
-    asked = Plan.read(tmp_path)
+    asked = RunPlan.read(tmp_path)
     assert (asked.exams, asked.base_exams) == (EXAMS, OF_BASE)
 
 
@@ -373,12 +375,12 @@ def test_a_finished_grid_sits_exams_that_are_added_and_nothing_else(tmp_path: Pa
     """Its runs stand: nothing is trained again, and what was sat is not sat again."""
     held = load("scripted", {**SIZES, "home": str(tmp_path)}, {})
     entry = Grid("added", "Which?", (Arm("ours", {}),), sets=(TINY,), exams=EXAMS, base_exams=OF_BASE)
-    asked = Asked(entry, "added", "scripted", (0,))
-    before = asyncio.run(run_grid(held, asked))
+    asked = StudyRequest(entry, "added", "scripted", (0,))
+    before = asyncio.run(run_study(held, asked))
     more = ExamSet("harder", "harder ones", 3, 8)
     larger = replace(entry, sets=(TINY, more), exams=(*EXAMS, *asked_of_student(more)))
     said: list[str] = []
-    after = asyncio.run(run_grid(held, replace(asked, grid=larger), said.append))
+    after = asyncio.run(run_study(held, replace(asked, study=larger), said.append))
     sat = [text for text in said if " sat " in text]
     assert len(sat) == len(asked_of_student(more)) and all("(3 tasks)" in text for text in sat)
     assert after["cells"] == before["cells"] and after["complete"]

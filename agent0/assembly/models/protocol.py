@@ -1,4 +1,5 @@
-"""Part of the rim: a checkpoint sits exams; what they come to is told as events of its run, once each where asked."""
+"""Part of the rim: evaluates checkpoints by evaluation protocols. Each result is an event of the checkpoint's run,
+recorded once where asked."""
 
 import asyncio
 import time
@@ -28,14 +29,15 @@ from handlers.evaluate_checkpoint import FORCED
 if TYPE_CHECKING:
     from infra.log.event_log import Log
 
-Tell = Callable[[StudentExamined], None]
+Report = Callable[[StudentExamined], None]
 _TOOLS = ("tools", "max_turns", "max_calls")
 """What a student without tools is lent where one is forced on it."""
 
 
 @dataclass(frozen=True)
-class Sitting:
-    """Everything that exams of one student need: its conditions, the sandbox of its verifiers, where answers go."""
+class ProtocolSession:
+    """What the evaluation of one student needs: its conditions, the sandbox of its verifiers, the store of its
+    answers."""
 
     player: Player
     given: Conditions
@@ -43,11 +45,11 @@ class Sitting:
     artifacts: Artifacts
 
 
-async def examine(
-    settings: Settings, asked: Mapping[str, Sequence[Exam]], tell: Tell = lambda _: None, *, once: bool = False
+async def evaluate_protocols(
+    settings: Settings, asked: Mapping[str, Sequence[Exam]], report: Report = lambda _: None, *, once: bool = False
 ) -> list[StudentExamined]:
-    """Each of ``asked`` (RUN/CHECKPOINT, RUN/base or a digest) sits its exams, one after the other; each is an event
-    when it is over. ``once``: those that it has sat are only read, and told of no more.
+    """Evaluate each checkpoint (RUN/CHECKPOINT, RUN/base or a digest) by its protocols, one after the other; each
+    result is an event. ``once``: results that exist are read, not made again, and not reported.
 
     Raises:
         NotFoundError: no such checkpoint.
@@ -58,10 +60,10 @@ async def examine(
 
     out, ports, store = [], None, FileArtifacts(settings.home)
     async with open_log(settings) as log, AsyncExitStack() as stack:
-        for wanted, exams in asked.items():
-            who = await player(log, wanted)
-            sat = await _sat_before(log, who) if once else []
-            known = {exam: one for exam in exams for one in sat if exam.is_that_of(one)}
+        for name, exams in asked.items():
+            who = await player(log, name)
+            earlier_results = await _earlier_results(log, who) if once else []
+            known = {exam: one for exam in exams for one in earlier_results if exam.is_that_of(one)}
             left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
             if left:
                 await check_stored(log, store, who.name, who.held.adapter)
@@ -70,24 +72,24 @@ async def examine(
                 if ports is None or exam not in left:
                     out.append(known[exam])
                     continue
-                out.append(await _sat(log, _seated(who, ports, store), exam, left[exam]))
-                tell(out[-1])
+                out.append(await _evaluate(log, _session(who, ports, store), exam, left[exam]))
+                report(out[-1])
     return out
 
 
-async def _sat_before(log: "Log", who: Player) -> list[StudentExamined]:
-    told = [one.event async for one in log.read(who.run, ("StudentExamined",))]
-    return [one for one in told if isinstance(one, StudentExamined) and one.checkpoint == who.held.id]
+async def _earlier_results(log: "Log", who: Player) -> list[StudentExamined]:
+    events = [one.event async for one in log.read(who.run, ("StudentExamined",))]
+    return [one for one in events if isinstance(one, StudentExamined) and one.checkpoint == who.held.id]
 
 
 def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
-    """Of the families that ``plan`` asks for.
+    """Draw the tasks of an evaluation protocol, of the families that ``plan`` asks for.
 
     Raises:
         ConfigError: levels that none has, or too few tasks.
     """
     asked = plan.curriculum
-    check_levels("The exam's levels", exam.levels, asked)
+    check_levels("The protocol's levels", exam.levels, asked)
     try:
         return heldout(
             exam.split,
@@ -101,12 +103,12 @@ def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
             without=forms_of(exam.excluded),
         )
     except ValueError as error:
-        raise ConfigError("The exam's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
+        raise ConfigError("The protocol's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
 
 
 def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
-    """No task of ``sets`` may stand in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``), in whatever
-    wording.
+    """Require that no task of ``sets`` stands in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``),
+    in any wording.
 
     Raises:
         ConfigError: one does.
@@ -133,7 +135,7 @@ async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
     return ports
 
 
-def _seated(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> Sitting:
+def _session(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> ProtocolSession:
     plan = who.state.config
     given = Conditions(
         ports["models"].open(plan.student),
@@ -147,15 +149,15 @@ def _seated(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> Sitt
         policy=plan.policy,
         web=ports["web"],
     )
-    return Sitting(who, given, ports["verifier_sandbox"], artifacts)
+    return ProtocolSession(who, given, ports["verifier_sandbox"], artifacts)
 
 
-async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) -> StudentExamined:
-    began, who = time.monotonic(), sitting.player
-    given = sitting.given
+async def _evaluate(log: "Log", session: ProtocolSession, exam: Exam, tasks: Sequence[Task]) -> StudentExamined:
+    began, who = time.monotonic(), session.player
+    given = session.given
     if exam.forced_tool:
         given = replace(given, prefill=FORCED, config=_lent(given.config))
-    found = await sit(tasks, exam, given, sitting.verifier)
+    found = await sit(tasks, exam, given, session.verifier)
     event = StudentExamined(
         exam=exam.name,
         checkpoint=who.held.id,
@@ -171,7 +173,7 @@ async def _sat(log: "Log", sitting: Sitting, exam: Exam, tasks: Sequence[Task]) 
         levels=exam.levels,
         beyond=exam.beyond,
         excluded=exam.excluded,
-        answers=await asyncio.to_thread(sitting.artifacts.put, lines(found.answers), "application/jsonl"),
+        answers=await asyncio.to_thread(session.artifacts.put, lines(found.answers), "application/jsonl"),
     )
     await log.append([recorded(who.run, event)])
     return event

@@ -64,7 +64,7 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
         yield App(settings, log, artifacts, chosen, ports)
 
 
-async def run_handlers(world: App) -> None:
+async def run_handlers(app: App) -> None:
     """React until cancelled, and seal what was stored; then finish what is in hand.
 
     Raises:
@@ -75,15 +75,15 @@ async def run_handlers(world: App) -> None:
     from infra.bus.bus import Bus
 
     bus = Bus(
-        log=world.log,
-        handlers=list(world.handlers.values()),
-        ports=world.ports,
+        log=app.log,
+        handlers=list(app.handlers.values()),
+        ports=app.ports,
         evolve=evolve,
-        settings=world.settings,
+        settings=app.settings,
         code_rev=code_rev(),
         clock=now,
     )
-    starting, seals = asyncio.ensure_future(bus.start()), sealer(world.settings, world.log)
+    starting, seals = asyncio.ensure_future(bus.start()), sealer(app.settings, app.log)
     works = [starting]
     try:
         await asyncio.shield(starting)  # a cancellation inside would be swallowed there, and this would never end

@@ -10,14 +10,14 @@ from events.runs import RunStarted
 _LACKING = "`agent0 sandbox check` says what a warm sandbox lacks."
 
 
-def fitted(world: App, begin: Recorded) -> tuple[Recorded, str]:
+def fitted(app: App, begin: Recorded) -> tuple[Recorded, str]:
     """``begin`` as this machine can carry it, and what a person is told about that (nothing where nothing changed)."""
-    backend = getattr(world.ports.get("sandbox"), "backend", "")
+    backend = getattr(app.ports.get("sandbox"), "backend", "")
     if not isinstance(begin.event, RunStarted) or not backend.endswith("-cold"):
         return begin, ""
     asked = RunConfig.recorded(begin.event.config)
     config, digest = config_of(shrunk(asked))
-    chosen = world.settings.sandbox.backend == backend
+    chosen = app.settings.sandbox.backend == backend
     notice = (
         f"{f'sandbox.backend is {backend}' if chosen else f'Only {backend} works here'}: every tool call starts a "
         "process of its own, and imports what it needs. "

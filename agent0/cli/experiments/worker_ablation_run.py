@@ -1,6 +1,6 @@
-"""The process that carries one cell of a grid: ``python -m agent0.cli.experiments.worker_ablation_run FOLDER``.
+"""The process that executes one ablation run: ``python -m agent0.cli.experiments.worker_ablation_run FOLDER``.
 
-It says on stdout how far it is, and stops cleanly where its stdin ends: whoever started it has died.
+It writes its progress to standard output, and stops cleanly where its standard input ends: its parent has died.
 """
 
 import asyncio
@@ -9,42 +9,14 @@ import sys
 from pathlib import Path
 
 
-async def _carried(folder: Path) -> None:
-    from agent0.assembly.ablations.ablation_run import carry_cell
-    from agent0.cli.console import stops
-
-    loop = asyncio.get_running_loop()
-    work = asyncio.create_task(carry_cell(folder, _tell))
-    for number in stops():
-        loop.add_signal_handler(number, work.cancel)
-    reader = asyncio.StreamReader()
-    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    orphaned = asyncio.create_task(reader.read())
-    orphaned.add_done_callback(lambda _: work.cancel())
-    try:
-        await work
-    finally:
-        orphaned.cancel()
-        pipe.close()
-
-
-def _tell(text: str, left_s: float | None) -> None:
-    from agent0.assembly.ablations.ablation_run import line
-
-    try:
-        sys.stdout.write(f"{line(text, left_s)}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:  # nobody listens any more, and stdin says so, too
-        pass
-
-
 def main() -> None:
-    """Carry the cell whose folder is the one argument; every error is one paragraph and an exit code."""
+    """Execute the ablation run whose folder is the one argument; an error is one paragraph and an exit code."""
+    from agent0.assembly.ablations.ablation_run import serve_ablation_run
     from agent0.cli import known
-    from agent0.cli.console import complain, defect
+    from agent0.cli.console import complain, defect, stops
 
     try:
-        asyncio.run(_carried(Path(sys.argv[1])))
+        asyncio.run(serve_ablation_run(Path(sys.argv[1]), sys.stdout, stops()))
     except asyncio.CancelledError:
         sys.exit(128 + signal.SIGTERM)
     except (Exception, BaseExceptionGroup) as error:

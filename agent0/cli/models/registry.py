@@ -172,7 +172,7 @@ def exam(
 ) -> None:
     """Several attempts at each held-out task: what one comes to, any of them where a check picks, and their majority.
     Choose nothing by the test split."""
-    from agent0.assembly.models.protocol import examine
+    from agent0.assembly.models.protocol import evaluate_protocols
     from agent0.errors import ConfigError
     from agent0.evaluation.protocol import Exam, scores
 
@@ -185,7 +185,7 @@ def exam(
     exams = [Exam(n, seed, attempts if heat else 1, heat, split, forced_tool, _levels(levels)) for heat in heats]
     held = console.settings()
     tell = (lambda _: None) if as_json else (lambda event: console.say(f"{event.exam}: {event.wall_s:.0f} s"))
-    found = [scores(event) for event in console.run_async(lambda: examine(held, {wanted: exams}, tell))]
+    found = [scores(event) for event in console.run_async(lambda: evaluate_protocols(held, {wanted: exams}, tell))]
     console.table(found, as_json)
 
 
