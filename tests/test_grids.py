@@ -128,10 +128,10 @@ def test_cells_that_cannot_be_are_refused(
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"training.schedul": "joint"}, r"arm odd is not possible: There is no setting .*training\.schedul"),
-        ({"training.schedule": "never"}, "arm odd is not possible: run.training.schedule = 'never'"),
-        ({"curriculum.embedder": "none"}, "arm odd is not possible"),
-        ({"home": "/tmp"}, "arm odd is not possible"),
+        ({"training.schedul": "joint"}, r"variant odd is not possible: There is no setting .*training\.schedul"),
+        ({"training.schedule": "never"}, "variant odd is not possible: run.training.schedule = 'never'"),
+        ({"curriculum.embedder": "none"}, "variant odd is not possible"),
+        ({"home": "/tmp"}, "variant odd is not possible"),
     ],
 )
 def test_an_arm_that_cannot_be_is_named(settings: Mapping[str, str], told: str) -> None:

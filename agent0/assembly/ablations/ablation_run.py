@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
-from agent0.assembly.runtime.progress import OVER, Progress, told
+from agent0.assembly.runtime.progress import OVER, Progress, milestone_line
 from agent0.assembly.runtime.read_models import catch_up
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.assembly.validate.sandbox_speed import fitted
@@ -194,7 +194,7 @@ async def _followed(log: "Log", run: str, report: Report) -> None:
         async for one in events:
             made = progress.feed(one)
             if made and progress.state:
-                report(told(made, progress.state.config.iterations), made.left_s)
+                report(milestone_line(made, progress.state.config.iterations), made.left_s)
             if progress.over:
                 return
             if isinstance(one.event, RunPaused) and one.seq > begin:

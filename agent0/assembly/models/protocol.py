@@ -46,7 +46,7 @@ class ProtocolSession:
 
 
 async def evaluate_protocols(
-    settings: Settings, asked: Mapping[str, Sequence[Exam]], report: Report = lambda _: None, *, once: bool = False
+    settings: Settings, protocols: Mapping[str, Sequence[Exam]], report: Report = lambda _: None, *, once: bool = False
 ) -> list[StudentExamined]:
     """Evaluate each checkpoint (RUN/CHECKPOINT, RUN/base or a digest) by its protocols, one after the other; each
     result is an event. ``once``: results that exist are read, not made again, and not reported.
@@ -60,7 +60,7 @@ async def evaluate_protocols(
 
     out, ports, store = [], None, FileArtifacts(settings.home)
     async with open_log(settings) as log, AsyncExitStack() as stack:
-        for name, exams in asked.items():
+        for name, exams in protocols.items():
             who = await player(log, name)
             earlier_results = await _earlier_results(log, who) if once else []
             known = {exam: one for exam in exams for one in earlier_results if exam.is_that_of(one)}
@@ -88,18 +88,18 @@ def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
     Raises:
         ConfigError: levels that none has, or too few tasks.
     """
-    asked = plan.curriculum
-    check_levels("The protocol's levels", exam.levels, asked)
+    curriculum = plan.curriculum
+    check_levels("The protocol's levels", exam.levels, curriculum)
     try:
         return heldout(
             exam.split,
             exam.n,
             exam.seed,
-            domains=asked.domains,
-            names=asked.families,
+            domains=curriculum.domains,
+            names=curriculum.families,
             levels=exam.levels,
             beyond=exam.beyond,
-            rule=asked.split_rule,
+            rule=curriculum.split_rule,
             without=forms_of(exam.excluded),
         )
     except ValueError as error:

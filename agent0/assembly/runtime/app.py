@@ -52,9 +52,9 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
         log = await stack.enter_async_context(open_log(settings, make=True))
         await check_log(settings, log, chosen.values())
         artifacts = FileArtifacts(settings.home)
-        wanted = sorted({port for handler in chosen.values() for port in handler.ports})
+        port_names = sorted({port for handler in chosen.values() for port in handler.ports})
         ports: dict[str, Any] = {"artifacts": artifacts, "history": Branches(log)}
-        for name in wanted:
+        for name in port_names:
             if name not in ports:
                 ports[name] = await open_port(name, settings, artifacts)
                 if close := getattr(ports[name], "close", None):

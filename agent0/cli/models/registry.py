@@ -126,12 +126,12 @@ def ab(
 ) -> None:
     """Two checkpoints answer the same new held-out tasks until a sequential test tells them apart. The outcome is an
     event of B's run."""
-    from agent0.assembly.models.ab_test import compare_models, told
+    from agent0.assembly.models.ab_test import compare_models, comparison_rows
 
     held = console.settings()
     tell = _quiet if as_json else _say
     event = console.run_async(lambda: compare_models(held, first, second, tasks, seed, tell))
-    console.record(event.model_dump(mode="json") if as_json else told(event), as_json)
+    console.record(event.model_dump(mode="json") if as_json else comparison_rows(event), as_json)
 
 
 def repeat(

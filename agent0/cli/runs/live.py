@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from agent0.assembly.runtime.progress import Pace, Progress, duration, told, trouble
+from agent0.assembly.runtime.progress import Pace, Progress, duration, milestone_line, trouble
 from agent0.cli import console
 from agent0.provenance.fork_history import past_of
 
@@ -60,7 +60,7 @@ async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) 
                 if display is None or progress.state is None:
                     pass
                 elif milestone:
-                    display.say(told(milestone, progress.state.config.iterations))
+                    display.say(milestone_line(milestone, progress.state.config.iterations))
                 elif recorded.seq > begin and (news := trouble(recorded)):
                     display.say(news, "yellow")
                 if progress.over:
@@ -93,13 +93,17 @@ def training(progress: Progress, folder: Path) -> "tuple[str, StepProgress] | No
     from infra.training.lora_trainer import pace_of
 
     found = ((name, pace_of(folder, name, seed)) for name, seed in progress.trainings.items())
-    return next(((name, told) for name, told in found if told), None)
+    return next(((name, progress) for name, progress in found if progress), None)
 
 
-def steps(checkpoint: str, told: "StepProgress") -> str:
+def steps(checkpoint: str, progress: "StepProgress") -> str:
     """``student-3 step 12/40, about 20 s left``."""
-    left = f", about {duration(told.left_s)} left" if told.left_s is not None else ""
-    return f"{checkpoint} step {told.done}/{told.total}{left}" if told.total else f"{checkpoint}: loading the model"
+    left = f", about {duration(progress.left_s)} left" if progress.left_s is not None else ""
+    return (
+        f"{checkpoint} step {progress.done}/{progress.total}{left}"
+        if progress.total
+        else f"{checkpoint}: loading the model"
+    )
 
 
 @contextmanager

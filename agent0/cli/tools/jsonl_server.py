@@ -15,7 +15,7 @@ from agent0.errors import Agent0Error, ConfigError
 from agent0.tools.snapshots import MOST_BYTES
 
 if TYPE_CHECKING:
-    from agent0.assembly.tooling.tool_calls import Asked, Bench
+    from agent0.assembly.tooling.tool_calls import ToolBench, ToolRequest
     from agent0.ports.sandbox import SandboxResult
     from agent0.settings import Settings
 
@@ -91,7 +91,7 @@ async def incoming(fd: int) -> AsyncIterator[bytes]:
 
 
 async def serve(
-    settings: "Settings", bench: "Bench", source: AsyncIterator[bytes], write: Callable[[str], None]
+    settings: "Settings", bench: "ToolBench", source: AsyncIterator[bytes], write: Callable[[str], None]
 ) -> None:
     """Answer every line of ``source``, in order, until it ends. Each is given to the sandbox as it comes, which turns
     away what its bounded queue has no place for.
@@ -151,27 +151,27 @@ async def _lines(source: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
         yield line
 
 
-async def respond(settings: "Settings", bench: "Bench", line: bytes | None) -> dict[str, Any]:
+async def respond(settings: "Settings", bench: "ToolBench", line: bytes | None) -> dict[str, Any]:
     """The answer to one line. What is wrong with it is its ``reason``; an ``id`` it has is given back."""
-    from agent0.assembly.tooling.tool_calls import nothing
+    from agent0.assembly.tooling.tool_calls import not_run
     from events.values import ToolState
 
     raw: dict[str, Any] = {}
     try:
         raw = _object(line)
         asked = await asyncio.to_thread(_asked, settings, raw) if "from" in raw else _asked(settings, raw)
-        told = await bench.answer(asked)
+        call_record = await bench.answer(asked)
     except (Agent0Error, ValueError) as error:
-        told = _failed(raw, nothing(ToolState.ERROR, str(error)[:1000]))
+        call_record = _failed(raw, not_run(ToolState.ERROR, str(error)[:1000]))
     except Exception as error:  # the last resort of a server, as that of a command is in cli/__init__
-        told = _failed(raw, nothing(ToolState.SANDBOX_ERROR, str(console.defect(error))))
-    return {"id": raw["id"], **told} if "id" in raw else told
+        call_record = _failed(raw, not_run(ToolState.SANDBOX_ERROR, str(console.defect(error))))
+    return {"id": raw["id"], **call_record} if "id" in raw else call_record
 
 
 def _failed(raw: dict[str, Any], result: "SandboxResult") -> dict[str, Any]:
-    from agent0.assembly.tooling.tool_calls import told
+    from agent0.assembly.tooling.tool_calls import call_record
 
-    return told(raw["tool"] if isinstance(raw.get("tool"), str) else "", result)
+    return call_record(raw["tool"] if isinstance(raw.get("tool"), str) else "", result)
 
 
 def _object(line: bytes | None) -> dict[str, Any]:
@@ -188,9 +188,9 @@ def _object(line: bytes | None) -> dict[str, Any]:
     return raw
 
 
-def _asked(settings: "Settings", raw: dict[str, Any]) -> "Asked":
+def _asked(settings: "Settings", raw: dict[str, Any]) -> "ToolRequest":
     from agent0.assembly.tooling import workspaces
-    from agent0.assembly.tooling.tool_calls import Asked
+    from agent0.assembly.tooling.tool_calls import ToolRequest
 
     _check(raw)
     files: dict[str, bytes] = {}
@@ -198,7 +198,7 @@ def _asked(settings: "Settings", raw: dict[str, Any]) -> "Asked":
         files = workspaces.content(settings, workspaces.find(settings, raw["from"]))
     files |= {name: text.encode(errors="surrogateescape") for name, text in raw.get("files", {}).items()}
     named = {key: raw[key] for key in ("tool", "code", "args", "wall", "mem", "keep") if key in raw}
-    return Asked(**named, files=files)
+    return ToolRequest(**named, files=files)
 
 
 def _check(raw: dict[str, Any]) -> None:

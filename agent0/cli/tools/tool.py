@@ -10,7 +10,7 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
-    from agent0.assembly.tooling.tool_calls import Asked
+    from agent0.assembly.tooling.tool_calls import ToolRequest
     from agent0.settings import Settings
 
 app = typer.Typer(help="Tools: list them, call one as a run would, serve calls, look at an MCP server.")
@@ -68,7 +68,7 @@ def call(
     object always has tool, state, rc, stdout, stderr, wall_s, cpu_s, peak_mem_mib, tier, backend, reason, output_bytes,
     files (name and size) and manifest; with --args also output, which is what a model reads. All text is without
     terminal sequences; other control characters and direction marks in it are escapes."""
-    from agent0.assembly.tooling.tool_calls import Asked, known_tool
+    from agent0.assembly.tooling.tool_calls import ToolRequest, known_tool
     from agent0.assembly.tooling.workspaces import content, find, read
     from agent0.tools import tools
 
@@ -79,7 +79,7 @@ def call(
     _either(name, text, given)
     _say_limits(held, wall, mem)
     laid = {**(content(held, find(held, start)) if start else {}), **(read(files) if files else {})}
-    asked = Asked(name, text, given or {}, wall, mem, laid, keep=True)
+    asked = ToolRequest(name, text, given or {}, wall, mem, laid, keep=True)
     told = console.run_async(lambda: _answered(held, asked))
     if as_json:
         console.data(told)
@@ -187,7 +187,7 @@ def _either(name: str, code: str | None, arguments: dict[str, Any] | None) -> No
         raise ConfigError(f"{name} is called with one of: {wanted}.", fix="See: agent0 tool list --json")
 
 
-async def _answered(held: "Settings", asked: "Asked") -> dict[str, Any]:
+async def _answered(held: "Settings", asked: "ToolRequest") -> dict[str, Any]:
     from agent0.assembly.tooling.tool_calls import open_bench
 
     async with open_bench(held, workers=1) as bench:
