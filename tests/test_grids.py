@@ -36,7 +36,7 @@ from agent0.experiments.ablation_results import (
     told_arms,
 )
 from agent0.experiments.ablations import NAME, Arm, Grid, grids
-from agent0.report.html.ablation_page import grid_page
+from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import page
 from agent0.settings import RunConfig
 from agent0.stats import across_seeds
@@ -357,7 +357,7 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
     assert [one["cell"] for one in found["failed"]] == ["third-0"] and not found["complete"]
     assert "third-0 failed" in "".join(said) and "The rest goes on" in "".join(said)
     assert not any(Server(held.nats, folder / f"{arm}-0" / "nats").pid for arm in ("left", "right"))
-    shown = grid_page(found)
+    shown = ablation_page(found)
     assert "third-0 failed" in shown and "Are &lt;equal&gt; arms equal?" in shown and "http://" not in shown
     text = page(found, {}, str(tmp_path / "twins.md"))
     assert "Does left beat third? That cannot be told" in text and str(tmp_path) not in text

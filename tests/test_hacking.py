@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.report.markdown.rewards import MEASURED, said
+from agent0.report.markdown.rewards import MEASURED, code_part
 from agent0.rewards import reward_sets
 from agent0.rewards.red_team import HONEST
 from agent0.rewards.red_team.play import Paid, Size, suite
@@ -81,6 +81,6 @@ def test_playing_again_gives_the_same() -> None:
 def test_the_page_says_what_the_code_says() -> None:
     text, command = PAGE.read_text(encoding="utf-8"), "agent0 reward hack-test --seed 0 --page docs/rewards.md"
     written, _, measured = text.partition(MEASURED)
-    assert written.rstrip("\n") == said().rstrip("\n"), f"write it again: {command}"
+    assert written.rstrip("\n") == code_part().rstrip("\n"), f"write it again: {command}"
     assert command in measured and all(f"`{name}`" in measured for name in reward_sets())
     assert all(f"| {paid.role} | {paid.policy} |" in measured for paid in played("agent0"))

@@ -36,8 +36,8 @@ from agent0.experiments.training_gain import (
     asked_of_student,
     skill,
 )
-from agent0.report.charts.ablation_charts import files
-from agent0.report.html.ablation_page import grid_page
+from agent0.report.charts.ablation_charts import chart_files
+from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import page
 from agent0.report.markdown.training_gain import aimed, sentences, word
 from agent0.settings import RunConfig
@@ -171,7 +171,7 @@ def test_sentences_say_what_is_significant_and_what_is_not() -> None:
     assert "40.0 points more than any control" in better[0] and "The aim was 20 points" in better[0]
     assert "Better than 8 of 8 controls, significant (adjusted p < 0.05)." in better[0]
     assert "The aim" not in next(said for said in better if said.startswith("**harder"))
-    assert any("ours less each other arm" in said and "Better, significant: random." in said for said in better)
+    assert any("ours less each other variant" in said and "Better, significant: random." in said for said in better)
     assert any("random beside its own base" in said and "not significant (adjusted p 1)" in said for said in better)
     same = sentences(skill(cells({"ours": 0.2}), (FRESH,)))
     assert "as many as the best control" in same[0]
@@ -251,10 +251,10 @@ def test_the_page_begins_with_its_answer_in_at_most_five_lines() -> None:
 
 def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:
     found = json.loads(json.dumps(told(cells({"ours": 0.6, "random": 0.2}))))
-    drawn = files(found)
+    drawn = chart_files(found)
     names = {name: f"learning-{name}.svg" for name in drawn}
     text = page(found, names, "docs/learning.md")
-    assert (text, drawn) == (page(found, names, "docs/learning.md"), files(found))
+    assert (text, drawn) == (page(found, names, "docs/learning.md"), chart_files(found))
     assert set(drawn) == {"fresh", "harder", "arms"}  # nobody has a curve here
     for name, picture in drawn.items():
         assert ET.fromstring(picture).tag.endswith("svg") and "prefers-color-scheme: dark" in picture
@@ -264,7 +264,7 @@ def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> N
     told_by = "agent0 experiment skill --arms ours,random --jobs 2 --write docs/learning.md"
     assert "/somewhere" not in text and text.count(f"\n```\n{told_by}\n```") == 1
     assert "# Learning\n\nIs <it> so?\n\n- " in text
-    shown = grid_page(found)
+    shown = ablation_page(found)
     assert "Is &lt;it&gt; so?" in shown and "longer &lt;tasks&gt;" in shown and "62.5 %" in shown
 
 

@@ -63,10 +63,10 @@ def written(text: str, out: str, name: str) -> Path:
 
 def _tell(run: str, found: dict[str, Any]) -> None:
     from agent0.report.charts.terminal_plot import plot
-    from agent0.report.tables import told
+    from agent0.report.tables import run_tables
 
     console.text(f"Run {run}")
     if drawn := plot(found["iterations"]):
         console.text(f"\n{drawn}")
-    for title, rows in told(found):
+    for title, rows in run_tables(found):
         console.table(rows, False, title=f"\n{title}")

@@ -90,13 +90,13 @@ def _command(entry: Grid) -> Callable[..., None]:
 def _execute(request: "StudyRequest", out: Path | None, page_to: Path | None, as_json: bool) -> None:
     from agent0.assembly.ablations.study import run_study
     from agent0.config.loading import load
-    from agent0.report.html.ablation_page import grid_page
+    from agent0.report.html.ablation_page import ablation_page
 
     held = load(request.profile, request.given)
     stopping = "Stopping: the runs stop cleanly; the same command goes on (again: at once)."
     found = console.run_async(lambda: run_study(held, request, (lambda _: None) if as_json else console.say), stopping)
     page = out or Path(found["folder"]) / "page.html"
-    _write(page, grid_page(found))
+    _write(page, ablation_page(found))
     if page_to:
         _write_markdown(page_to, found)
     if as_json:
@@ -140,11 +140,11 @@ def _rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _write_markdown(path: Path, found: dict[str, Any]) -> None:
     """Write the page, and its charts as files beside it."""
-    from agent0.report.charts.ablation_charts import files
+    from agent0.report.charts.ablation_charts import chart_files
     from agent0.report.markdown.ablation import page
 
     names = {}
-    for name, text in files(found).items():
+    for name, text in chart_files(found).items():
         names[name] = f"{path.stem}-{name}.svg"
         _write(path.with_name(names[name]), text)
     _write(path, page(found, names, str(path)))

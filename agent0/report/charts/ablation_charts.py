@@ -1,4 +1,4 @@
-"""What a grid came to, drawn: for its HTML page, and as files beside the Markdown one."""
+"""Charts of an ablation study: for its HTML page, and as files beside the Markdown one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ FEW = 4
 
 
 def curve(found: Row) -> Markup:
-    """Validation accuracy by iteration, a line for each arm, its intervals where they leave anything to be seen; empty
+    """Draw validation accuracy by iteration, a line per variant, with intervals where few lines are drawn; empty
     without one."""
     curves = {arm: {row["iteration"]: row for row in curve} for arm, curve in found["curves"].items() if curve}
     places = sorted({place for held in curves.values() for place in held})
@@ -32,7 +32,7 @@ def curve(found: Row) -> Markup:
 
 
 def means(found: Row, measure: str) -> Markup:
-    """Every arm by one measure, its controls below it."""
+    """Draw the mean of one measure for every variant, its controls below it."""
     groups: dict[str, list[Score]] = {}
     for row in _of(found, measure):
         groups.setdefault(row["arm"], []).append(Score(_student(row), row["mean"], row["low"], row["high"]))
@@ -47,11 +47,11 @@ def _student(row: Row) -> str:
     return "at the end" if row["student"] == "trained" else str(row["student"]).replace("_", " ")
 
 
-def files(found: Row) -> dict[str, str]:
-    """By name, the text of an SVG file for each picture there is something on."""
+def chart_files(found: Row) -> dict[str, str]:
+    """Make the SVG files of a study: file name -> text, empty charts left out."""
     drawn = {CURVE: as_file(curve(found), [arm for arm, held in found["curves"].items() if held])}
     if "skill" in found:
-        drawn |= training_gain_charts.files(found["skill"])
+        drawn |= training_gain_charts.chart_files(found["skill"])
     for lead in [] if "skill" in found else found["measures"][:1]:
         drawn[ARMS] = as_file(means(found, lead), list(dict.fromkeys(map(_student, _of(found, lead)))))
     return {name: text for name, text in drawn.items() if text}

@@ -38,13 +38,13 @@ def heatmap(rows: Sequence[Row], title: str) -> Markup:
 def _cell(x: float, y: float, row: Row, most: int) -> Markup:
     side = (CELL - 2) * (0.35 + 0.65 * (row["tasks"] / most) ** 0.5) if row["tasks"] else 3.0
     rate = row["solve_rate"]
-    told = f"{row['family']} {row['level']}, iteration {row['iteration']}: {row['tasks']} tasks"
-    told += "" if rate is None else f", solved {rate:.0%}"
+    tooltip = f"{row['family']} {row['level']}, iteration {row['iteration']}: {row['tasks']} tasks"
+    tooltip += "" if rate is None else f", solved {rate:.0%}"
     square = Markup(
         '<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="2" fill="{}"><title>{}</title></rect>'
     )
     off = (CELL - side) / 2
-    return square.format(x + off, y + off, side, side, _colour(rate), told)
+    return square.format(x + off, y + off, side, side, _colour(rate), tooltip)
 
 
 def _colour(rate: float | None) -> str:

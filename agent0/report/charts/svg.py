@@ -39,8 +39,8 @@ def lines(
     title: str,
     spans: Mapping[str, Sequence[Span | None]] | None = None,
 ) -> Markup:
-    """Shares over ``ticks``, a line each, told apart by colour, mark and dashes; empty without a value. ``spans`` are
-    their intervals, a place each: drawn beside one another, so that none hides another."""
+    """Draw shares over ``ticks`` as lines that differ in colour, mark and dashes; empty without a value. ``spans``
+    are their intervals, drawn beside one another so that none hides another."""
     if not any(value is not None for values in series.values() for value in values):
         return Markup()
     left, right, top, bottom = 50, HALF - 22, 12, 200
@@ -103,8 +103,8 @@ def _rows(
     for group, scores in groups.items():
         parts.append(_text(left - 14, at + row * (len(scores) - 1) / 2 + 4, group, "end"))
         for score in scores:
-            told = f"{figure(score.value, True)}  ({figure(score.low, True)} to {figure(score.high, True)})"
-            parts += _whisker(x, at, score, names.index(score.series), told)
+            numbers = f"{figure(score.value, True)}  ({figure(score.low, True)} to {figure(score.high, True)})"
+            parts += _whisker(x, at, score, names.index(score.series), numbers)
             at += row
         at += gap
     bottom = at - gap
@@ -113,10 +113,10 @@ def _rows(
     return _picture([*lined, *parts], WIDE, round(bottom + 24), title) + _key(names)
 
 
-def _whisker(x: Place, at: float, score: Score, colour: int, told: str) -> Iterator[Markup]:
+def _whisker(x: Place, at: float, score: Score, colour: int, numbers: str) -> Iterator[Markup]:
     yield _line(x(score.low), at, x(score.high), at, f"c{colour % COLOURS} thick")
     yield _mark(x(score.value), at, colour)
-    yield _text(WIDE - 176, at + 4, told, "start", "soft")
+    yield _text(WIDE - 176, at + 4, numbers, "start", "soft")
 
 
 def reliability(bins: Sequence[tuple[float, float, int]], title: str) -> Markup:
@@ -136,9 +136,9 @@ def reliability(bins: Sequence[tuple[float, float, int]], title: str) -> Markup:
     parts = [*_shares_up(left, right, y), _line(left, bottom, right, top, "soft dashed")]
     parts += [_text(x(n), bottom + 18, f"{n:.0%}", "middle", "soft") for n in _FIFTHS]
     for confidence, share, items in bins:
-        told = f"{items} items: confidence {confidence:.2f}, right {share:.1%}"
+        tooltip = f"{items} items: confidence {confidence:.2f}, right {share:.1%}"
         dot = Markup('<circle class="c0 dot" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"><title>{}</title></circle>')
-        parts.append(dot.format(x(confidence), y(share), 3 + 9 * (items / most) ** 0.5, told))
+        parts.append(dot.format(x(confidence), y(share), 3 + 9 * (items / most) ** 0.5, tooltip))
     return _picture(parts, 330, bottom + 26, title)
 
 

@@ -1,4 +1,5 @@
-"""The page about rewards: sets, formulas and parts as the code says them, and what cheats are paid under each set."""
+"""The Markdown page about rewards: sets, formulas and parts from the code, and the reward of exploits under each
+set."""
 
 import re
 from typing import Any
@@ -9,22 +10,22 @@ from agent0.rewards.features import facts
 from agent0.rewards.red_team.play import Paid, suite
 from agent0.rewards.red_team.undone import undone
 
-MEASURED = "## Does cheating pay?\n"
-"""What follows is measured, and not said by the code alone."""
+MEASURED = "## Do exploits earn more than honest work?\n"
+"""The sections after this heading are measured; those before it come from the code."""
 
 HEAD = """# Rewards
 
 A receipt (`RewardAssigned`) names its set, its parts with their inputs, values and weights, and the total. A part is a
 pure function in `agent0/rewards/`, bounded in [-1, 1]; one that cannot know its value has none, which is not 0. A set
 is a file in `agent0/rewards/sets/` that says how parts become a total. All that parts read is in the run's log, so
-`agent0 experiment rescore --rewards SET|FILE` pays a run again under other rules.
+`agent0 experiment rescore --rewards SET|FILE` rewards a run again under other rules.
 
 ```
 agent0 reward list                    the sets; with a name, its parts
-agent0 reward explain t0-003 LAST     why a teacher, or an attempt, was paid what it was
-agent0 reward hack-test               cheats against honest work; exit code 1 where a cheat is paid more
+agent0 reward explain t0-003 LAST     why a teacher, or an attempt, got its reward
+agent0 reward hack-test               exploits against honest work; exit code 1 where an exploit earns more
 agent0 run start --profile tiny --set run.rewards.set=paper
-agent0 experiment rescore LAST --rewards paper          the same run, paid by another set
+agent0 experiment rescore LAST --rewards paper          the same run, rewarded by another set
 agent0 experiment rescore LAST --rewards rules.toml
 ```
 
@@ -33,14 +34,14 @@ agent0 experiment rescore LAST --rewards rules.toml
 ```toml
 set = "agent0"
 normalize = true   # less the mean, by the deviation, of the role's receipts of earlier iterations
-clip = 3.0         # then kept within -3 and 3; the receipt's facts tell the raw total, mean and deviation
+clip = 3.0         # then kept within -3 and 3; the receipt's facts have the raw total, mean and deviation
 
 [weights]
 skill_novelty = 0.2
 token_cost = 0.05
 ```
 
-Runs are paid by the `edition` of the rewards that they began with, and their log names. The second paid students of
+A run is rewarded by the `edition` of the rewards that it began with; its log names it. The second rewarded students of
 `paper` and `released` by the run's verdict and not by the majority (`paper/2`, `released/2`). The first, which is that
 of logs that name none, besides counted any call that ran, and took the majority's share where nothing was verified
 (`agent0/1`).
@@ -48,12 +49,12 @@ of logs that name none, besides counted any call that ran, and took the majority
 
 
 def page(command: str, seed: int = 0) -> str:
-    """The whole page; ``command`` made it."""
-    return f"{said()}\n{MEASURED}\n{_measured(command, seed)}"
+    """Write the whole Markdown page: the part from the code, then the measured part; ``command`` made it."""
+    return f"{code_part()}\n{MEASURED}\n{_measured(command, seed)}"
 
 
-def said() -> str:
-    """What the code says."""
+def code_part() -> str:
+    """Write the part of the page that follows from the code alone."""
     lines = [HEAD]
     for name, one in reward_sets().items():
         beside = f" All other parts are those of `{one.like}`." if one.like else ""
@@ -66,7 +67,7 @@ def said() -> str:
         lines.append("")
     lines += [
         "## Facts\n",
-        "What parts may read beside what every receipt tells.\n",
+        "What parts may read beside the fields of every receipt.\n",
         "| role | fact | meaning |\n|---|---|---|",
     ]
     for role in ROLES:
@@ -89,7 +90,7 @@ def _measured(command: str, seed: int) -> str:
         found[name] = {(paid.role, paid.policy): paid for paid in suite(rules_of(name), seed)}
     lines = [
         "Cheating teachers and students are played against honest ones through the real rewards: the mean of what each",
-        f"was paid, **bold** where it is more than honest work. `{command}`\n",
+        f"earned, **bold** where it is more than honest work. `{command}`\n",
         _line(["role", "policy", *(f"`{name}`" for name in names), "what it does"]),
         "|---" * (len(names) + 3) + "|",
     ]
