@@ -39,7 +39,7 @@ def bench_report(
     if as_json:
         console.data({"path": str(path), "bytes": path.stat().st_size, **found})
     else:
-        _tell(found)
+        _show(found)
         console.text(path)
 
 
@@ -59,7 +59,7 @@ def _asked(settings: dict[str, Any], folder: Path) -> "Asked":
     return found
 
 
-def _tell(found: dict[str, Any]) -> None:
+def _show(found: dict[str, Any]) -> None:
     from agent0.report.tables import benchmark_rows, failure_mode_rows, tool_effect_rows
 
     console.text(f"Benchmark run {found['run']}, {found['status']}")

@@ -39,7 +39,7 @@ def report(run: console.Run = "LAST", out: Out = "", as_json: console.Json = Fal
     if as_json:
         console.data({"run": name, "path": str(path), "bytes": path.stat().st_size, **found})
     else:
-        _tell(name, found)
+        _show(name, found)
         console.text(path)
 
 
@@ -61,7 +61,7 @@ def written(text: str, out: str, name: str) -> Path:
     return path
 
 
-def _tell(run: str, found: dict[str, Any]) -> None:
+def _show(run: str, found: dict[str, Any]) -> None:
     from agent0.report.charts.terminal_plot import plot
     from agent0.report.tables import run_tables
 

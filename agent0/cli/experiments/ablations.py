@@ -119,7 +119,7 @@ def _show(found: dict[str, Any]) -> None:
     console.table(
         _rows(found["against"]),
         False,
-        (*columns, "adjusted_p", "detectable", "word"),
+        (*columns, "adjusted_p", "detectable", "conclusion"),
         title="\nPaired on the same items and seeds; Holm over variants",
     )
     if "skill" in found:
@@ -134,8 +134,11 @@ def _show(found: dict[str, Any]) -> None:
 
 
 def _rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``rows`` with ``arm``, the key of ``--json``, shown as ``variant``."""
-    return [{"variant" if key == "arm" else key: value for key, value in row.items()} for row in rows]
+    """``rows`` as people read them: ``arm`` of ``--json`` as ``variant``, ``word`` as the conclusion."""
+    from agent0.report.conclusions import conclusion
+
+    shown = [{"variant" if key == "arm" else key: value for key, value in row.items()} for row in rows]
+    return [{**row, "conclusion": conclusion(row["word"])} if row.get("word") else row for row in shown]
 
 
 def _write_markdown(path: Path, found: dict[str, Any]) -> None:
@@ -209,9 +212,9 @@ def _page(found: dict[str, Any], over: Sequence[str], number: int, seed: int) ->
 
 
 def _show_search(found: dict[str, Any]) -> None:
-    rows = [_flat(row) for row in found["trials"]]
+    rows = _rows([_flat(row) for row in found["trials"]])
     searched = [key.rpartition(".")[2] for key in found["searched"]]
-    columns = ("validation", "low", "high", "difference", "adjusted_p", "word", "steps", "training_s", "trial")
+    columns = ("validation", "low", "high", "difference", "adjusted_p", "conclusion", "steps", "training_s", "trial")
     console.table(rows, False, (*searched, *columns), title="Trials, the best on validation first")
     best = [_flat(row) for row in found["best_by_budget"]]
     seen = ("trainings", "steps", *searched, "validation", "low", "high")

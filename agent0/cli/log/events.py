@@ -78,7 +78,7 @@ def grep(
     limit: console.Limit = 100,
     as_json: console.Json = False,
 ) -> None:
-    """Search the text of all events."""
+    """Search the text of all events for words; the newest match first."""
     from projections.events import grep_events
     from projections.runs import resolve
 

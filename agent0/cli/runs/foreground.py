@@ -112,7 +112,7 @@ def print_results(found: dict[str, Any]) -> None:
     rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
     console.table(rows, False, title="\nTargets")
     if found["alarms"]:
-        told = [f"{one['alarm']} ({one['severity']}): {one['message']}" for one in found["alarms"]]
-        console.text("\n".join(["\nAlarms that stand", *told]))
+        lines = [f"{one['alarm']} ({one['severity']}): {one['message']}" for one in found["alarms"]]
+        console.text("\n".join(["\nAlarms that stand", *lines]))
     if found["failures"]:
         console.text("\n".join(["\nReactions that were given up", *failures_for_people(found)]))

@@ -115,10 +115,10 @@ def check(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 
     checked = console.run_async(work)
     count, found = checked.decisions, checked.first
-    told = {"run": name, "decisions": count, "same": found is None, "first": vars(found) if found else None}
-    told["redacted"] = checked.redacted
+    result = {"run": name, "decisions": count, "same": found is None, "first": vars(found) if found else None}
+    result["redacted"] = checked.redacted
     if as_json:
-        console.data(told)
+        console.data(result)
     elif found is None:
         console.text(f"{count} decisions of {name}: today's code decides each of them alike.")
         if checked.redacted:

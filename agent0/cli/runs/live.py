@@ -32,22 +32,22 @@ PHASES = {
 
 
 class Display(Protocol):
-    """Somewhere to show a pace."""
+    """Where the progress of a run is shown: a bar, or lines."""
 
     every_s: float
 
     def show(self, pace: Pace) -> None:
-        """Show it."""
+        """Show the current pace of the run."""
         ...
 
     def say(self, text: str, style: str = "") -> None:
-        """A line that stays, above whatever moves."""
+        """Print a line that stays, above whatever moves."""
         ...
 
 
 async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) -> Progress:
-    """Tell how ``run`` goes until it is over; milestones already passed are told again. ``trainings`` is the folder
-    where trainers of this machine say how far they are."""
+    """Show the progress of ``run`` until it is over, milestones already passed included. ``trainings`` is the folder
+    where trainers of this machine write their progress."""
     progress, begin = Progress(), await log.last_seq(run)
     with _display(quiet) as display:
         shown = asyncio.create_task(_refresh(progress, display, trainings)) if display else None
@@ -97,7 +97,7 @@ def training(progress: Progress, folder: Path) -> "tuple[str, StepProgress] | No
 
 
 def steps(checkpoint: str, progress: "StepProgress") -> str:
-    """``student-3 step 12/40, about 20 s left``."""
+    """Format the progress of a training, as in ``student-3 step 12/40, about 20 s left``."""
     left = f", about {duration(progress.left_s)} left" if progress.left_s is not None else ""
     return (
         f"{checkpoint} step {progress.done}/{progress.total}{left}"
@@ -132,7 +132,7 @@ class Lines:
 
 
 class Bar:
-    """A bar of this iteration's attempts."""
+    """A progress bar of the attempts of the current iteration."""
 
     every_s = BAR_S
 

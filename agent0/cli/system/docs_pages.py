@@ -60,7 +60,7 @@ def events_page() -> str:
 
 
 def cli_page() -> str:
-    """Every command with its arguments and options."""
+    """Write the Markdown page of every command with its arguments and options."""
     from typer.main import get_command
 
     from agent0.cli import build
@@ -301,7 +301,7 @@ def _given(parameter: Any) -> str:
 
 
 def write() -> None:
-    """Write every generated page."""
+    """Write every generated page into the folder ``docs``."""
     for name, text in pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
 
