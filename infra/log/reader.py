@@ -166,7 +166,7 @@ class _Consumer:
     async def _made(self, config: ConsumerConfig) -> dict[str, Any]:
         """The server's answer to a new consumer. Whoever may make one under any name may also change a handler's, so
         readers have names of their own, and take one that is free."""
-        stream, answer = self._query.stream, {"error": {}}
+        stream, answer = self._query.stream, dict[str, Any]()
         for name in _shuffled(READER_NAMES) if self._link.named else [""]:
             config.name = name or None
             body = {"stream_name": stream, "config": config.as_dict(), "action": "create"}
