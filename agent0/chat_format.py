@@ -18,7 +18,8 @@ _brace = re.compile(rf"\\(?:{COMMANDS})\s*\{{|\\[{{}}\\]|[{{}}]")
 
 @dataclass(frozen=True)
 class Box:
-    """A box in a text: where its opening begins and ends, and where the brace stands that closes it, -1 for none."""
+    r"""One ``\boxed{`` or ``\fbox{`` in a text, as character positions: ``start`` of the command, ``inside`` its
+    content, ``end`` at the closing brace (-1 where none closes it)."""
 
     start: int
     inside: int
@@ -26,12 +27,12 @@ class Box:
 
     @property
     def closed(self) -> bool:
-        """Whether a brace closes it."""
+        """Whether a brace closes the box."""
         return self.end >= 0
 
 
 def boxes(text: str, start: int = 0, end: int | None = None) -> list[Box]:
-    """Every box between ``start`` and ``end``, in order of their openings."""
+    """Find every box between ``start`` and ``end``, in order of their openings."""
     stack: list[int] = []
     found: list[Box] = []
     for mark in _brace.finditer(text, start, len(text) if end is None else end):
@@ -48,21 +49,23 @@ def boxes(text: str, start: int = 0, end: int | None = None) -> list[Box]:
 
 
 def boxed(text: str) -> str | None:
-    """What is inside the box that opens last of all that are closed, None where none is."""
+    """Return the content of the last closed box to open, None where no box is closed."""
     last = next((box for box in reversed(boxes(text)) if box.closed), None)
     return text[last.inside : last.end] if last else None
 
 
 def unboxed(text: str) -> str:
-    """``text`` without the box around the whole of it, where there is one."""
+    """Return ``text`` without its box where one box spans all of it, else ``text`` unchanged."""
     first = next(iter(boxes(text)), None)
     whole = first is not None and first.start == 0 and first.end == len(text) - 1
     return text[first.inside : first.end] if first and whole else text
 
 
 def plain_boxes(text: str) -> Iterator[str]:
-    r"""What is inside each ``\boxed{...}`` of this spelling that has no braces in it, in order: a try of a search has
-    none, and earlier versions read no other answers of teachers."""
+    r"""Yield the content of each ``\boxed{...}`` without inner braces, in order.
+
+    Search traces have no inner braces, and earlier versions read teachers' answers by this rule only.
+    """
     for box in boxes(text):
         inside = text[box.inside : box.end]
         if box.closed and text[box.start : box.inside] == CANONICAL and not set(inside) & set("{}"):
@@ -76,7 +79,7 @@ OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
 
 def format_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """The canonical spelling of a call (that of Qwen2.5's chat template); ``parse_turn`` reads it back unchanged."""
+    """Write a tool call in the canonical form of Qwen2.5's chat template; ``parse_turn`` reads it back unchanged."""
     body = json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
     if "tool_call>" in body:
         body = body.replace("<", "\\u003c")

@@ -1,16 +1,15 @@
-"""Every error of Agent0, one tree, and text from outside as it may be shown: without credentials in addresses, without
-what a terminal would obey. An error's ``kind`` alone decides exit code, retry and metric label.
+"""The tree of Agent0's errors. ``kind`` alone decides exit code, retry and metric label.
 
 Agent0Error
-├── ConfigError              2  settings, flags, ids a person typed
-├── NotFoundError            1  a run, task, event that does not exist
-├── OperationError           1  what was asked for cannot be done
-├── GateError                3  a check that was asked for does not hold
-├── AuthError                4  credentials missing or refused
-├── DependencyError          5  a server, model, sandbox or disk that is away (retryable: uses up no deliveries)
+├── ConfigError              2  settings, flags or ids that a user gave are wrong
+├── NotFoundError            1  a run, task or event does not exist
+├── OperationError           1  the requested operation cannot be done
+├── GateError                3  a requested check failed
+├── AuthError                4  credentials are missing or refused
+├── DependencyError          5  a server, model, sandbox or disk is unavailable (retryable: uses up no deliveries)
 │   └── SandboxUnavailableError
 ├── LogError                 1  the log refuses, drifted or was altered
-└── TransientError           1  worth another try (uses up a delivery)
+└── TransientError           1  another try may succeed (uses up a delivery)
 """
 
 import re
@@ -23,7 +22,7 @@ _OBEYED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 class Kind(Enum):
-    """slug, exit code, whether a retry can help."""
+    """The kind of an error: slug for metrics and APIs, exit code of the CLI, whether a retry can help."""
 
     CONFIG = ("config_invalid", 2, False)
     NOT_FOUND = ("not_found", 1, False)
@@ -39,7 +38,10 @@ class Kind(Enum):
 
 
 class Agent0Error(Exception):
-    """One paragraph for a person: what happened, why, and what to do next. Addresses lose user and password."""
+    """The base of all errors that a user reads: what happened, why, and what to do next.
+
+    User names and passwords are removed from addresses in all three texts.
+    """
 
     kind = Kind.OPERATION
 
@@ -49,35 +51,36 @@ class Agent0Error(Exception):
 
 
 class ConfigError(Agent0Error):
-    """Settings, flags or ids that a person typed."""
+    """Settings, flags or ids that a user gave are wrong; the CLI exits with 2."""
 
     kind = Kind.CONFIG
 
 
 class NotFoundError(Agent0Error):
-    """A run, task or event that does not exist."""
+    """A run, task, event or artifact does not exist; the CLI exits with 1."""
 
     kind = Kind.NOT_FOUND
 
 
 class OperationError(Agent0Error):
-    """What was asked for cannot be done."""
+    """The requested operation cannot be done; the CLI exits with 1."""
 
 
 class GateError(Agent0Error):
-    """A check that was asked for does not hold."""
+    """A check that was requested does not hold; the CLI exits with 3."""
 
     kind = Kind.GATE
 
 
 class AuthError(Agent0Error):
-    """Credentials are missing or refused."""
+    """Credentials are missing, or the server refused them; the CLI exits with 4."""
 
     kind = Kind.AUTH
 
 
 class DependencyError(Agent0Error):
-    """A dependency is away. The reaction waits for it: no delivery is used up, nothing is lost."""
+    """A server, model, sandbox or disk is unavailable. The reaction waits for it: no delivery is used up,
+    nothing is lost."""
 
     kind = Kind.DEPENDENCY
 
@@ -87,17 +90,17 @@ class DependencyError(Agent0Error):
 
 
 class SandboxUnavailableError(DependencyError):
-    """No sandbox backend passed its self-test. There is no fall-back."""
+    """No sandbox backend passed its self-test. Nothing runs then: there is no weaker fallback."""
 
 
 class LogError(Agent0Error):
-    """The log refuses, has drifted from its provisioned form, or was altered."""
+    """The log refuses an operation, differs from its provisioned form, or was altered."""
 
     kind = Kind.LOG
 
 
 class TransientError(Agent0Error):
-    """Worth another try."""
+    """The operation failed for a reason that may pass; it is retried and uses up a delivery."""
 
     kind = Kind.TRANSIENT
 

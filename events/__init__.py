@@ -1,4 +1,4 @@
-"""Facts: the names and values of everything that ever happened in a run. Pydantic and the standard library only."""
+"""Event classes and their values: everything that can be recorded of a run. Pydantic and the standard library only."""
 
 from events import alarms, benchmarks, checkpoints, experiments, models, policies, runs, tasks
 from events.base import Event, Recorded, decode, effect_id, event_types, new_id

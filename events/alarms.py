@@ -1,4 +1,5 @@
-"""What went wrong, as facts: failures (the dead letters), absent dependencies, alarms, and the seals of the log."""
+"""Events about failures: failed reactions (the dead letters), unavailable dependencies, alarms, and the hash chain of
+the log."""
 
 from typing import Any, Literal
 
@@ -28,9 +29,11 @@ class ReactionFailed(Event):
 
 
 class ReactionTried(Event):
-    """A try of a reaction failed and there will be another, or one began after processes had ended during earlier ones.
+    """A delivery of a reaction failed and will be retried, or one began after processes had ended during earlier ones.
+
     Failed tries count towards ``handlers.max_deliver``. Beginnings that nothing follows, since the process ended, count
-    towards ``handlers.max_crashes``."""
+    towards ``handlers.max_crashes``.
+    """
 
     cause_id: str
     cause_seq: int
@@ -45,7 +48,7 @@ class ReactionTried(Event):
 
 
 class ReactionRetried(Event):
-    """A person asked for a failed reaction to be tried again."""
+    """A user asked for a failed reaction to be tried again."""
 
     failure: str
     cause_id: str
@@ -54,7 +57,7 @@ class ReactionRetried(Event):
 
 
 class ReactionDropped(Event):
-    """A failed reaction is given up for good; the run goes on without its effects."""
+    """A failed reaction is dropped for good; the run continues without its effects."""
 
     failure: str
     cause_id: str
@@ -66,7 +69,7 @@ class ReactionDropped(Event):
 
 
 class DependencyLost(Event):
-    """A handler waits for something that is away. No delivery is used up meanwhile."""
+    """A handler waits for a dependency that is unavailable. No delivery is used up meanwhile."""
 
     dependency: str
     waiting: str
@@ -75,14 +78,14 @@ class DependencyLost(Event):
 
 
 class DependencyRestored(Event):
-    """It is back."""
+    """The dependency that a handler waited for is available again."""
 
     dependency: str
     waiting: str
 
 
 class AlarmRaised(Event):
-    """Something a person should look at."""
+    """A condition began that a user should look at; ``alarm`` identifies it."""
 
     alarm: str
     severity: Literal["info", "warning", "critical"]
@@ -91,7 +94,7 @@ class AlarmRaised(Event):
 
 
 class AlarmResolved(Event):
-    """It no longer holds."""
+    """The condition of a raised alarm no longer holds."""
 
     alarm: str
     message: str = ""
@@ -102,8 +105,11 @@ LOG = "log"
 
 
 class LogSealed(Event):
-    """A segment of the log was hashed: sha256 over the previous seal's digest, then, from ``first`` to ``last``, each
-    sequence with the sha256 of its stored body. So a seal vouches for everything before it."""
+    """A hash-chain checkpoint: a segment of the log was hashed.
+
+    sha256 over the previous checkpoint's digest, then, from ``first`` to ``last``, each sequence with the sha256 of its
+    stored body. So a checkpoint covers everything before it.
+    """
 
     first: int
     last: int
@@ -115,7 +121,7 @@ class LogSealed(Event):
 
 
 class LogContinued(Event):
-    """A fresh stream goes on where an archived one ended: first event of it, numbering unbroken."""
+    """The first event of a fresh stream that continues an archived one; sequence numbers go on unbroken."""
 
     before: int
     """Last sequence of the archive."""
@@ -125,7 +131,8 @@ class LogContinued(Event):
 
 
 class EventRedacted(Event):
-    """Stands in an archive where an event was left out: place and digest stay, so that seals still hold."""
+    """Replaces an event that was left out of an archive: place and digest stay, so that the hash chain
+    still verifies."""
 
     sha256: str
     """Of the body that stood here."""
@@ -136,7 +143,7 @@ class EventRedacted(Event):
 
 
 class MessageExcluded(Event):
-    """A person set a message of the log aside that is no event: from then on a tombstone is read in its place."""
+    """A user excluded a message of the log that is no event: from then on a tombstone is read in its place."""
 
     at: int
     """Its sequence."""

@@ -25,7 +25,7 @@ _upcasters: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = 
 
 
 class Value(BaseModel):
-    """An immutable value inside an event."""
+    """Base of immutable values inside events: frozen, unknown fields are errors."""
 
     # a loss that is no number is a fact too: null would make its event unreadable
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
@@ -159,7 +159,7 @@ def new_id() -> str:
 
 
 def sha256(data: bytes | str) -> str:
-    """Hex digest of ``data``."""
+    """The sha256 of ``data`` (text as UTF-8) as hex digits."""
     return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
 
 

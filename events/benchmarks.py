@@ -1,4 +1,4 @@
-"""Scoring on benchmarks, confidence that was calibrated, and verdicts of people."""
+"""Events of benchmark scoring, calibration of confidence, and human review."""
 
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ Mode = Literal["tools", "plain"]
 
 
 class BenchmarkStarted(Event):
-    """``agent0 bench run`` began; everything its numbers depend on. ``files`` are digests of the rows by file name."""
+    """``agent0 bench run`` began: everything its numbers depend on. ``files`` are digests of the rows by file name."""
 
     name: str
     benchmarks: tuple[str, ...]
@@ -29,7 +29,7 @@ class BenchmarkStarted(Event):
 
 
 class ItemScored(Event):
-    """One sample of one item was answered and judged. ``correct`` None is undecided, which is not wrong."""
+    """One sample of one benchmark item was answered and verified. ``correct`` None is undecided, which is not wrong."""
 
     benchmark: str
     item: str
@@ -58,7 +58,8 @@ class ItemScored(Event):
 
 
 class BenchmarkScored(Event):
-    """All samples of one benchmark in one mode. ``pass_at`` is unbiased, by k; intervals are Wilson's, 95 %."""
+    """All samples of one benchmark in one mode were scored. ``pass_at`` is unbiased pass@k, by k; intervals are
+    Wilson's, 95 %."""
 
     benchmark: str
     mode: Mode
@@ -75,13 +76,13 @@ class BenchmarkScored(Event):
 
 
 class BenchmarkFinished(Event):
-    """Every benchmark of the run is scored. ``results`` is the results file."""
+    """Every benchmark of the run is scored. ``results`` is the results file as lm-eval writes it."""
 
     results: Artifact
 
 
 class BenchmarksIndexed(Event):
-    """What generated tasks are compared with, so that none of it is trained on (``screen_task``).
+    """The benchmark items that generated tasks are compared with, so that none is trained on (``screen_task``).
 
     ``files`` are digests by name; ``ngram`` words in a row, or an embedding nearer than ``limit``, are an overlap.
     """
@@ -95,7 +96,7 @@ class BenchmarksIndexed(Event):
 
 
 class CalibratorFitted(Event):
-    """Confidences were given a calibrator, fitted on other items than it is scored on (``agent0 calibrate``)."""
+    """A calibrator of confidence was fitted, on other items than it is scored on (``agent0 calibrate``)."""
 
     name: str
     """The model's."""
@@ -130,7 +131,7 @@ class CalibratorFitted(Event):
 
 
 class TaskReviewed(Event):
-    """A person decided about an attempt (``agent0 task review``); a person's verdict outweighs the others."""
+    """A reviewer decided about an attempt (``agent0 task review``); a reviewer's verdict outweighs the others."""
 
     task: str
     attempt: str

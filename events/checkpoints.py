@@ -1,4 +1,4 @@
-"""The story of a checkpoint: asked for, trained, evaluated, promoted or rejected."""
+"""The life of a checkpoint: requested, trained, evaluated, promoted or rejected."""
 
 from typing import Any, Literal
 
@@ -24,7 +24,8 @@ class TrainingRequested(Event):
 
 
 class CheckpointTrained(Event):
-    """A new adapter exists (``train_checkpoint``). ``adapter`` None: there was nothing to learn from, parent kept.
+    """A new adapter was trained (``train_checkpoint``). ``adapter`` None: there was nothing to learn from, the parent
+    stays.
 
     ``manifest`` lists the event ids it was trained on.
     """
@@ -110,7 +111,7 @@ class CheckpointEvaluated(Event):
 
 
 class CheckpointPromoted(Event):
-    """The student goes on with this checkpoint (``judge_checkpoint``, or a person who overrules it)."""
+    """The checkpoint becomes the student (``judge_checkpoint``, or a user who overrules it)."""
 
     checkpoint: str
     iteration: int
@@ -126,7 +127,7 @@ class CheckpointPromoted(Event):
 
 
 class CheckpointRejected(Event):
-    """The student goes on with the checkpoint promoted before (``judge_checkpoint``)."""
+    """The checkpoint promoted before stays the student (``judge_checkpoint``)."""
 
     checkpoint: str
     iteration: int
@@ -137,7 +138,7 @@ class CheckpointRejected(Event):
 
 
 class CheckpointRolledBack(Event):
-    """A person or a guard went back to an earlier checkpoint."""
+    """A user or a monitor went back to an earlier checkpoint."""
 
     checkpoint: str
     to: str
@@ -148,7 +149,7 @@ class CheckpointRolledBack(Event):
 
 
 class CheckpointPruned(Event):
-    """A person threw an adapter away: its digest, manifest and seed stay, so it can be trained again."""
+    """A user deleted an adapter: its digest, manifest and seed stay, so it can be trained again."""
 
     checkpoint: str
     adapter: str
@@ -158,8 +159,11 @@ class CheckpointPruned(Event):
 
 
 class ModelsCompared(Event):
-    """Two checkpoints answered the same tasks (``agent0 model ab``), until a sequential test could tell them apart or
-    the tasks were used up. ``first`` and ``second`` are RUN/CHECKPOINT."""
+    """Two checkpoints answered the same tasks (``agent0 model ab``), until a sequential test was significant or the
+    tasks were used up.
+
+    ``first`` and ``second`` are RUN/CHECKPOINT.
+    """
 
     comparison: str
     first: str
@@ -183,7 +187,8 @@ class ModelsCompared(Event):
 
 
 class CheckpointRepeated(Event):
-    """A checkpoint answered several draws of held-out tasks (``agent0 model repeat``): how far its accuracy varies."""
+    """A checkpoint was evaluated on several draws of held-out tasks (``agent0 model repeat``): how far its accuracy
+    varies."""
 
     checkpoint: str
     split: Split
@@ -196,7 +201,7 @@ class CheckpointRepeated(Event):
 
 
 class StudentExamined(Event):
-    """A checkpoint made several attempts at each held-out task (``agent0 model exam``)."""
+    """A checkpoint was evaluated under a protocol: several attempts at each held-out task (``agent0 model exam``)."""
 
     exam: str
     """How it was asked, for people."""

@@ -1,7 +1,7 @@
-"""Which fields of a value its digest leaves out. A field says it of itself, so that another value's field of the same
+"""Which fields of a value its digest leaves out. Each field declares it, so that another value's field of the same
 name, or a new one, is not left out by chance.
 
-``calls: Annotated[tuple[Made, ...], NEVER] = ()``, in dataclasses and in the values of events alike.
+``calls: Annotated[tuple[ToolCallRecord, ...], NEVER] = ()``, in dataclasses and in the values of events alike.
 """
 
 import functools
@@ -17,7 +17,7 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class InDigest:
-    """How a field enters the digest: as ``seen`` makes of its content."""
+    """How a field enters the digest: as ``seen`` transforms its content."""
 
     seen: Callable[[Any], Any]
 
@@ -29,7 +29,7 @@ UNLESS_EMPTY = InDigest(lambda held: held or _ABSENT)
 
 
 def always(content: Any) -> InDigest:
-    """In every digest ``content`` stands for it."""
+    """Declare that a field enters every digest as ``content``, whatever it holds."""
     return InDigest(lambda held: content)
 
 

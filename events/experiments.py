@@ -1,5 +1,5 @@
-"""Another look at what happened: an experiment rescores, verifies again or trains again from a run's events, under a
-run token of its own. It counts from its closing event; before that it is unfinished, and can be gone on with."""
+"""Events of experiments: an experiment rescores, verifies or trains again from a run's events, under a run token of its
+own. It counts from its closing event; before that it is unfinished, and can be continued."""
 
 from typing import Any, Literal
 
@@ -15,7 +15,8 @@ Kind = Literal["rescore", "reverify", "retrain"]
 
 
 class ExperimentStarted(Event):
-    """What is asked: ``source`` (a run, or another experiment) up to ``until``, under ``policy``."""
+    """An experiment began: ``source`` (a run, or another experiment) up to ``until`` is processed again
+    under ``policy``."""
 
     name: str
     kind: Kind
@@ -31,7 +32,7 @@ class ExperimentStarted(Event):
 
 
 class RecomputeFailed(Event):
-    """A verifier or reward could not be computed at one old event; the rest went on."""
+    """A verifier or reward could not be recomputed at one old event; the rest went on."""
 
     task: str
     attempt: str = "-"
@@ -43,7 +44,7 @@ class RecomputeFailed(Event):
 
 
 class DatasetSelected(Event):
-    """Exactly what a checkpoint is trained on: ``manifest`` lists event ids in order with what was made of each.
+    """The dataset of a checkpoint: ``manifest`` lists event ids in order with their weights.
 
     ``dataset`` is the digest of what the manifest names and of all else the adapter follows from: no run, no place in
     the log, so equal datasets have one digest anywhere.
@@ -58,7 +59,8 @@ class DatasetSelected(Event):
 
 
 class ExperimentFinished(Event):
-    """The experiment counts from here. ``sha256`` is over the canonical data of what it told, in order."""
+    """The experiment is complete and counts from here. ``sha256`` is over the canonical data of its events,
+    in order."""
 
     kind: Kind
     events: int

@@ -5,7 +5,7 @@ from events.values import Usage
 
 
 class ModelCalled(Event):
-    """A remote model was asked: who, how long, how many tokens, with what end."""
+    """A remote model was called: which one, how long it took, how many tokens, and how it ended."""
 
     task: str = "-"
     attempt: str = "-"

@@ -1,4 +1,4 @@
-"""What tools may touch, as it was changed over time. These belong to no run: their run token is ``RUN``."""
+"""Changes of the tool policy over time. They belong to no run: their run token is ``RUN``."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ PolicyKind = Literal["executable", "module", "host", "method", "sql", "path"]
 
 
 class PolicyChanged(Event):
-    """A person allowed or denied something to the tools of a profile's runs (``agent0 sandbox allow|deny``)."""
+    """A user allowed or denied something to the tools of a profile's runs (``agent0 sandbox allow|deny``)."""
 
     profile: str
     kind: PolicyKind

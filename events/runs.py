@@ -8,7 +8,7 @@ from events.base import Event
 
 
 class RunStarted(Event):
-    """A run begins: its whole resolved configuration (no secrets) is part of the fact."""
+    """A run began: its whole resolved configuration (no secrets) is recorded here."""
 
     name: str
     profile: str
@@ -26,28 +26,27 @@ class RunStarted(Event):
 
 
 class RunPaused(Event):
-    """Nothing new is begun until the run is resumed; nothing is lost."""
+    """The run is paused: nothing new begins until it is resumed; nothing is lost."""
 
     reason: str = ""
 
 
 class RunResumed(Event):
-    """The run goes on with everything that was left over."""
+    """A paused run continues with everything that was left over."""
 
     reason: str = ""
 
 
 class RunCancelled(Event):
-    """The run ends here for good."""
+    """The run was cancelled and ends here for good."""
 
     reason: str = ""
 
 
 class IterationMeasured(Event):
-    """What an iteration's tasks and attempts came to, before anything is trained on them (``measure_iteration``).
+    """The measures of an iteration's tasks and attempts, before anything is trained on them (``measure_iteration``).
 
-    ``measures`` are the numbers of ``agent0.run.monitors.iteration_metrics.MEANING`` by name; one that could not be
-    known is absent.
+    ``measures`` are the numbers of ``agent0.run.monitors.iteration_metrics.MEANING`` by name; unknown ones are absent.
     """
 
     iteration: int
@@ -57,7 +56,7 @@ class IterationMeasured(Event):
 
 
 class RunFinished(Event):
-    """Everything that was asked for is done."""
+    """Every iteration and the final evaluation of the run are done."""
 
     iterations: int
     tasks: int

@@ -1,4 +1,4 @@
-"""The story of a task, top to bottom: each event's name leads to the handler file that writes it."""
+"""The life of a task, top to bottom: each event's name leads to the handler file that writes it."""
 
 from typing import Any, Literal
 
@@ -9,7 +9,8 @@ from events.values import Artifact, RewardPart, Role, Task, ToolCall, ToolResult
 
 
 class TaskRequested(Event):
-    """Curriculum asks the teacher for one task (``advance_run``). ``slot`` numbers the siblings of an iteration."""
+    """The curriculum requests one task of the teacher (``advance_run``). ``slot`` numbers the siblings of
+    an iteration."""
 
     task: str
     iteration: int
@@ -25,7 +26,8 @@ class TaskRequested(Event):
 
 
 class TaskProposed(Event):
-    """The teacher answered (``propose_task``). ``proposal`` is None where its text is no task; ``problem`` says why."""
+    """The teacher answered (``propose_task``). ``proposal`` is None where its text holds no task;
+    ``problem`` says why."""
 
     task: str
     iteration: int
@@ -43,7 +45,7 @@ class TaskProposed(Event):
 
 
 class TaskAccepted(Event):
-    """Well-formed, new enough and not reserved for held-out sets (``screen_task``)."""
+    """A task is well-formed, new enough and not reserved for held-out sets (``screen_task``)."""
 
     task: str
     iteration: int
@@ -60,7 +62,7 @@ class TaskAccepted(Event):
 
 
 class TaskRejected(Event):
-    """Not used (``screen_task``)."""
+    """A proposal is not used, for the given ``reason`` (``screen_task``)."""
 
     task: str
     iteration: int
@@ -75,7 +77,7 @@ class TaskRejected(Event):
 
 
 class AttemptRequested(Event):
-    """The student shall try (``advance_run``). ``number`` runs from 0 to k-1."""
+    """An attempt of the student at a task is requested (``advance_run``). ``number`` runs from 0 to k-1."""
 
     task: str
     attempt: str
@@ -161,7 +163,7 @@ class TaskAttempted(Event):
 
 
 class ResultVerified(Event):
-    """A verdict (``verify_result``). ``correct`` None means undecided, which is not False.
+    """The verdict on an attempt (``verify_result``). ``correct`` None means undecided, which is not False.
 
     For a long task ``subgoals`` has a verdict each and ``credit`` is the share that is right; neither changes
     ``correct``, which is about the answer alone.
@@ -182,7 +184,8 @@ class ResultVerified(Event):
 
 
 class RewardAssigned(Event):
-    """A receipt (``assign_reward``). The student's names its attempt; the teacher's (attempt ``-``) closes the task."""
+    """A reward with its receipt (``assign_reward``). The student's names its attempt; the teacher's (attempt ``-``)
+    closes the task."""
 
     task: str
     attempt: str = "-"

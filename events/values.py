@@ -1,4 +1,4 @@
-"""The values that events carry and that ports take and give."""
+"""The values inside events, which ports take and return too."""
 
 from enum import StrEnum
 from typing import Any, Literal
@@ -20,9 +20,9 @@ class Artifact(Value):
 
 
 class Task(Value):
-    """A question with what is needed to check it. ``canonical`` is its identity: two tasks with one are the same.
+    """A question with what is needed to verify it. ``canonical`` is its identity: two tasks with one are the same.
 
-    A ``long`` task has ``subgoals``, in order, the last of which is the task's own answer. They say what is wanted at
+    A ``long`` task has ``subgoals``, in order, the last of which is the task's own answer. They say what is asked at
     each step; what is right is nowhere in the task.
     """
 
@@ -64,7 +64,7 @@ class ToolState(StrEnum):
 
 
 class ToolResult(Value):
-    """What a tool gave back and what it cost (seconds, MiB, bytes printed).
+    """What a tool returned and what it cost (seconds, MiB, bytes printed).
 
     ``reason`` says why a call was refused or ended early. ``work`` is the manifest of the attempt's work folder after
     the call (``agent0.tools.snapshots``), None where it is empty; ``files`` and ``file_bytes`` measure it.
@@ -88,7 +88,7 @@ class ToolResult(Value):
 
 
 class Usage(Value):
-    """Tokens and seconds a model call took."""
+    """The tokens and seconds that a model call took."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -117,7 +117,7 @@ class Turn(Value):
 
 
 class Vote(Value):
-    """One independent check of an answer: True, False, or None where it cannot tell."""
+    """One independent check of an answer: True, False, or None where it cannot decide."""
 
     check: str
     correct: bool | None
@@ -125,7 +125,7 @@ class Vote(Value):
 
 
 class ReliabilityBin(Value):
-    """Items of about one confidence: its mean, and the share of them that was right."""
+    """Items of about the same confidence: its mean, and the share of them that was right."""
 
     confidence: float
     accuracy: float
@@ -135,7 +135,7 @@ class ReliabilityBin(Value):
 class PairedTest(Value):
     """Two checkpoints on the same items: mean difference with its 95 % interval and the exact McNemar p.
 
-    ``detectable`` is the smallest true difference that would have shown in four of five cases.
+    ``detectable`` is the smallest true difference that would be significant with a power of 80 %.
     """
 
     against: str
@@ -150,8 +150,8 @@ class PairedTest(Value):
 
 
 class RewardPart(Value):
-    """One line of a receipt; the receipt's set says how lines become its total. ``value`` None means unscored, which
-    is not zero."""
+    """One part of a receipt; the receipt's set combines parts into its total. ``value`` None means unscored, which is
+    not zero."""
 
     name: str
     inputs: dict[str, Any] = Field(default_factory=dict)

@@ -19,7 +19,7 @@ _OWN = ("event", "run", "cause")
 
 @dataclass(frozen=True)
 class Handler:
-    """A registered reaction.
+    """A registered reaction to events.
 
     ``events`` are class names; ``own`` which of ``event``, ``run`` (the fold up to and including the cause) and
     ``cause`` (the envelope) it takes; ``ports`` its other parameter names. ``in_flight`` bounds concurrent reactions
@@ -35,7 +35,8 @@ class Handler:
     long: bool
 
     async def __call__(self, cause: Recorded, run: RunState | None, ports: Mapping[str, Any]) -> list[Event]:
-        """React to ``cause``; effects in order. Nobody reacts to what belongs to no run, as an experiment's events."""
+        """React to ``cause``; returns the effects in order. What belongs to no run, as an experiment's
+        events, has none."""
         if run is None:
             return []
         own = {"event": cause.event, "run": run, "cause": cause}
@@ -62,5 +63,5 @@ def on(*events: type[Event], in_flight: int = 64, long: bool = False) -> Callabl
 
 
 def handlers() -> dict[str, Handler]:
-    """Every handler by name; each module of this package is imported once."""
+    """Return every handler by name; imports each module of this package once."""
     return _handlers.all()

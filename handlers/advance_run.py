@@ -1,4 +1,4 @@
-"""Moves a run on: whatever the last event completed, the next thing is asked for."""
+"""Advances a run: requests what comes next after an event."""
 
 from agent0.run.lifecycle import RunState, decide
 from events import alarms, checkpoints, runs, tasks
@@ -18,5 +18,6 @@ from handlers import on
     alarms.ReactionDropped,
 )
 async def advance_run(event: Event, run: RunState) -> list[Event]:
-    """Requests only. Decisions depend on the state as of the cause alone, so they need no order among themselves."""
+    """Request what follows from the state as of ``event``. Decisions depend on it alone, so they need no order among
+    themselves."""
     return decide(run, event)

@@ -1,10 +1,10 @@
-"""Pays the student for each verdict, or for all of a task where they are compared, and the teacher once nothing more
-will be known of its task."""
+"""Assigns the student's reward for each verdict, or for all of a task where they are compared, and the teacher's once
+nothing more will be known of its task."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-from agent0.rewards.assign import alike, payouts
+from agent0.rewards.assign import assigned_rewards, questions_to_compare
 from agent0.rewards.batch_similarity import shares
 from agent0.run.lifecycle import RunState
 from events.alarms import ReactionDropped
@@ -18,7 +18,7 @@ _aside = ThreadPoolExecutor(1, "alike")
 
 @on(ResultVerified, TaskRejected, ReactionDropped)
 async def assign_reward(event: ResultVerified | TaskRejected | ReactionDropped, run: RunState) -> list[Event]:
-    """Receipts for whom this event completed something; by one event only, so nobody is paid twice."""
-    if (batch := alike(event, run)) is not None:
+    """Assign the rewards that this event completes; by one event only, so nobody is rewarded twice."""
+    if (batch := questions_to_compare(event, run)) is not None:
         await asyncio.get_running_loop().run_in_executor(_aside, shares, batch)
-    return [*payouts(event, run)]
+    return [*assigned_rewards(event, run)]

@@ -1,4 +1,4 @@
-"""The student tries a task with its tools: one in one go, the first turn of a long one."""
+"""The student attempts a task with its tools: a short one completely, of a long one the first turn."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
-from agent0.rollout.attempt_events import conditions, told
+from agent0.rollout.attempt_events import conditions, to_events
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import begin, step
 from agent0.run.lifecycle import RunState
@@ -28,11 +28,11 @@ async def attempt_task(
     web: Web,
     tools: Mapping[str, Tool],
 ) -> list[Event]:
-    """Every tool call, then the attempt or its first turn: they land together or not at all."""
+    """Run the attempt or its first turn; returns every tool call and its end, which land together or not at all."""
     given = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
     long = event.proposal.kind == "long"
     words = prompt(run.config.student.prompts, event.proposal.domain, "student", long=long)
     now = await step(begin(event.proposal, words, run.config.student), given)
     while now.end is None and not long:
         now = await step(now, given)
-    return await told(event, now, artifacts)
+    return await to_events(event, now, artifacts)

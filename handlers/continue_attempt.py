@@ -1,4 +1,4 @@
-"""The student takes the next turn of a long task, wherever the last one was taken."""
+"""The student takes the next turn of a long task, in whichever process the last one was taken."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
-from agent0.rollout.attempt_events import conditions, told
+from agent0.rollout.attempt_events import conditions, to_events
 from agent0.rollout.claim_check import get_progress
 from agent0.rollout.student import step
 from agent0.run.lifecycle import RunState
@@ -28,7 +28,7 @@ async def continue_attempt(
     web: Web,
     tools: Mapping[str, Tool],
 ) -> list[Event]:
-    """The turn's tool calls, then that it is complete or that the attempt ended."""
+    """Run one more turn; returns its tool calls, then that the turn or the attempt ended."""
     given = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
     before = await get_progress(event.progress, artifacts)
-    return await told(event, await step(before, given), artifacts, already=len(before.called))
+    return await to_events(event, await step(before, given), artifacts, already=len(before.called))

@@ -1,5 +1,5 @@
-"""Scores a student checkpoint on held-out tasks: greedily and with its tools, and where answers can be checked, within
-some sampled attempts, too."""
+"""Evaluates a student checkpoint on held-out tasks: greedily and with its tools, and where answers can be checked,
+pass@k with the verifier as selector too."""
 
 import asyncio
 import json
@@ -11,17 +11,17 @@ from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
-from agent0.rollout.attempt import Solved
+from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.rollout.workspace_store import Scratch
 from agent0.run.lifecycle import RunState
-from agent0.tasks.curriculum.sampler import stream
+from agent0.tasks.curriculum.sampler import derive_seed
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
-from agent0.verification.panel import Evidence
+from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import verifier_for
 from events.base import Event
 from events.checkpoints import EvaluationRequested
@@ -44,7 +44,7 @@ async def evaluate_checkpoint(
     web: Web,
     tools: Mapping[str, Tool],
 ) -> list[Event]:
-    """All items at once, so that the model batches them. The items themselves become an artifact."""
+    """Attempt all items concurrently, so that the model batches them; the items become an artifact."""
     actor, checked, plan = run.config.student, run.config.evaluation.checked, run.config.curriculum
     given = Conditions(
         models.open(actor),
@@ -60,12 +60,12 @@ async def evaluate_checkpoint(
         web=web,
         tools=tools,
     )
-    verify = Verify(verifier_sandbox, Evidence(rules=run.config.verification))
+    verify = Verify(verifier_sandbox, VerificationContext(rules=run.config.verification))
     levels = run.config.evaluation.levels
     held = heldout(
         event.split, event.n, event.seed, plan.domains, names=plan.families, levels=levels, rule=plan.split_rule
     )
-    seeds = [[stream("checked", event.seed, event.split, n, k) for k in range(checked)] for n in range(len(held))]
+    seeds = [[derive_seed("checked", event.seed, event.split, n, k) for k in range(checked)] for n in range(len(held))]
     attempts = [_scored(task, replace(given, seed=n), seeds[n], verify) for n, task in enumerate(held)]
     items = await asyncio.gather(*attempts)
     lines = "\n".join(json.dumps(item.row(), sort_keys=True) for item in items)
@@ -74,14 +74,14 @@ async def evaluate_checkpoint(
 
 @dataclass(frozen=True)
 class Verify:
-    """How an answer is judged: as one of the run is."""
+    """How an answer is verified: by the verifiers and rules of the run."""
 
     sandbox: Sandbox
-    evidence: Evidence
+    context: VerificationContext
 
     async def correct(self, task: Task, answer: str | None) -> bool | None:
-        """The verdict on one answer."""
-        return (await verifier_for(task).judge(task, [answer], self.sandbox, self.evidence))[0].correct
+        """Verify one answer: right, wrong or undecided (None)."""
+        return (await verifier_for(task).judge(task, [answer], self.sandbox, self.context))[0].correct
 
 
 async def _scored(task: Task, given: Conditions, seeds: list[int], verify: Verify) -> Item:
@@ -94,7 +94,7 @@ async def _scored(task: Task, given: Conditions, seeds: list[int], verify: Verif
     return replace(item, within=within, tries=len(tried), tried=tried)
 
 
-async def _solved(task: Task, given: Conditions, verify: Verify) -> tuple[Solved, bool | None]:
+async def _solved(task: Task, given: Conditions, verify: Verify) -> tuple[AttemptResult, bool | None]:
     """An attempt and its verdict."""
     solved = await solve(task, prompt(given.config.prompts, task.domain, "student"), given)
     return solved, await verify.correct(task, solved.answer)
@@ -104,7 +104,7 @@ async def _within(
     task: Task, given: Conditions, seeds: list[int], verify: Verify
 ) -> tuple[int, tuple[str | None, ...]]:
     """The number, from 1, of the first attempt that the check accepts, 0 where none is; and the answers of all that
-    were made. A student without temperature would only say the same again."""
+    were made. A student at temperature 0 would only repeat itself."""
     seeds, tried = seeds if given.config.temperature else seeds[:1], list[str | None]()
     for number, seed in enumerate(seeds, 1):
         solved, correct = await _solved(task, replace(given, seed=seed), verify)
@@ -114,7 +114,7 @@ async def _within(
     return 0, tuple(tried)
 
 
-def _item(task: Task, solved: Solved, correct: bool | None) -> Item:
+def _item(task: Task, solved: AttemptResult, correct: bool | None) -> Item:
     return Item(
         task=task.canonical,
         domain=task.domain,

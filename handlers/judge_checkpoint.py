@@ -1,5 +1,4 @@
-"""The promotion gate: a candidate goes on as far as paired tests of its answers, and of how sure it was of them, on the
-same held-out items let it."""
+"""The promotion gate: decides by paired tests on the same held-out items whether a candidate becomes the student."""
 
 from agent0.evaluation.promotion import judge
 from agent0.run.lifecycle import RunState
@@ -11,12 +10,12 @@ from handlers import on
 
 @on(CheckpointEvaluated, in_flight=1)
 async def judge_checkpoint(event: CheckpointEvaluated, run: RunState) -> list[Event]:
-    """Judges the validation score of the candidate; test scores never choose anything."""
+    """Judge the candidate's validation score; test scores never select anything."""
     candidate = run.candidate
     if run.phase != "judging" or run.entered != run.seq or candidate is None or event.checkpoint != candidate.id:
         return []
     score = Score(event.accuracy, event.outcomes, event.confidences)
     found = judge(score, run.promoted, run.config.evaluation)
-    told = {"checkpoint": candidate.id, "iteration": run.iteration, "accuracy": event.accuracy}
-    told |= {"against": found.against, "reason": found.reason, "test": found.test}
-    return [CheckpointPromoted(**told, improved=found.improved) if found.promoted else CheckpointRejected(**told)]
+    fields = {"checkpoint": candidate.id, "iteration": run.iteration, "accuracy": event.accuracy}
+    fields |= {"against": found.against, "reason": found.reason, "test": found.test}
+    return [CheckpointPromoted(**fields, improved=found.improved) if found.promoted else CheckpointRejected(**fields)]

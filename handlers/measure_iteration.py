@@ -1,8 +1,8 @@
-"""Says what an iteration came to, before anything is trained on it."""
+"""Measures an iteration before anything is trained on it."""
 
 from agent0.run.lifecycle import RunState
 from agent0.run.monitors.iteration_metrics import measure
-from agent0.run.requests import wanted_ids
+from agent0.run.requests import pending_ids
 from events.base import Event
 from events.checkpoints import TrainingRequested
 from events.runs import IterationMeasured
@@ -11,8 +11,8 @@ from handlers import on
 
 @on(TrainingRequested)
 async def measure_iteration(event: TrainingRequested, run: RunState) -> list[Event]:
-    """Once an iteration: at the first of its trainings."""
-    if run.phase != "training" or event.checkpoint != next(iter(wanted_ids(run)), ""):
+    """Measure the iteration once: at the first of its trainings."""
+    if run.phase != "training" or event.checkpoint != next(iter(pending_ids(run)), ""):
         return []
     found = measure(run)
     return [IterationMeasured(iteration=run.iteration, student=run.student.id, teacher=run.teacher.id, measures=found)]

@@ -1,4 +1,4 @@
-"""The teacher writes a task."""
+"""The teacher proposes a task on request."""
 
 from agent0.ports.models import Models
 from agent0.ports.storage import Artifacts
@@ -6,7 +6,7 @@ from agent0.rollout.claim_check import claim
 from agent0.rollout.prompts import prompt
 from agent0.rollout.teacher import propose
 from agent0.run.lifecycle import RunState
-from agent0.tasks.families import kind_of
+from agent0.tasks.families import task_length
 from events.base import Event
 from events.tasks import TaskProposed, TaskRequested
 from handlers import on
@@ -14,9 +14,9 @@ from handlers import on
 
 @on(TaskRequested, in_flight=256, long=True)
 async def propose_task(event: TaskRequested, run: RunState, models: Models, artifacts: Artifacts) -> list[Event]:
-    """One generation; text that is no task is a fact with its problem, not an error."""
+    """Generate one proposal; text that holds no task is recorded with its problem, not raised."""
     actor = run.config.teacher
-    words = prompt(actor.prompts, event.domain, "teacher", long=kind_of(event.family) == "long")
+    words = prompt(actor.prompts, event.domain, "teacher", long=task_length(event.family) == "long")
     draft = await propose(
         models.open(actor),
         words,

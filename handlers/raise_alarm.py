@@ -1,8 +1,8 @@
-"""Turns what a person should look at into alarms."""
+"""Raises alarms about failures, trainings, rejections and verdicts."""
 
 from agent0.run.lifecycle import RunState
-from agent0.training.selection import unsound
-from agent0.verification.human_review import doubts
+from agent0.training.selection import training_warning
+from agent0.verification.human_review import verdict_alarms
 from events.alarms import AlarmRaised, ReactionFailed
 from events.base import Event
 from events.checkpoints import CheckpointRejected, CheckpointTrained
@@ -14,7 +14,7 @@ from handlers import on
 async def raise_alarm(
     event: ReactionFailed | CheckpointTrained | CheckpointRejected | ResultVerified, run: RunState
 ) -> list[Event]:
-    """Failures are critical only where the run waits for them."""
+    """Raise the alarms of an event. Failures are critical only where the run waits for them."""
     match event:
         case ReactionFailed():
             waits = event.waits or run.config.on_failure == "wait" or event.failed_handler == "advance_run"
@@ -23,12 +23,12 @@ async def raise_alarm(
             severity = "critical" if waits else "warning"
             return [AlarmRaised(alarm=f"failure-{event.failure}", severity=severity, message=text, facts=facts)]
         case ResultVerified():
-            return [*doubts(event, run)]
+            return [*verdict_alarms(event, run)]
         case CheckpointTrained(adapter=None):
             text = f"{event.checkpoint}: nothing to learn from, {event.parent} stays ({event.skipped})"
             return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]
-        case CheckpointTrained() if told := unsound(event, run.config.training):
-            return [AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=told)]
+        case CheckpointTrained() if warning := training_warning(event, run.config.training):
+            return [AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=warning)]
         case CheckpointRejected():
             text = f"{event.checkpoint} was not promoted: {event.reason}"
             return [AlarmRaised(alarm=f"rejected-{event.checkpoint}", severity="info", message=text)]

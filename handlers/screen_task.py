@@ -1,11 +1,11 @@
-"""Lets through what is well-formed, not reserved for held-out sets, no item of a benchmark, and new."""
+"""Screens proposals: accepts those that are well-formed, not reserved for held-out sets, no benchmark item, and new."""
 
 from agent0.ports.models import Embedder, Embedders
 from agent0.ports.storage import Contamination, History
 from agent0.run.lifecycle import RunState
 from agent0.settings import CurriculumConfig
 from agent0.state.run_state import index_digest
-from agent0.tasks.families import kind_of
+from agent0.tasks.families import task_length
 from agent0.tasks.novelty_archive import archive_of
 from agent0.tasks.screening import Decision, Proposed, decide_batch
 from events.alarms import ReactionDropped
@@ -24,14 +24,16 @@ async def screen_task(
     history: History,
     contamination: Contamination,
 ) -> list[Event]:
-    """Screens a whole batch when its last proposal is in, so that siblings are compared in slot order."""
+    """Screen a whole batch when its last proposal is in, so that siblings are compared in slot order."""
     if isinstance(event, ReactionDropped) and event.failed_handler != "propose_task":
         return []
     waiting = {name: t for name, t in run.tasks.items() if not (t.accepted or t.rejected or t.closed)}
     complete = len(run.tasks) == run.config.tasks and all(t.proposed for t in run.tasks.values())
     if not complete or not waiting:
         return []
-    batch = [Proposed(name, t.slot, t.domain, t.proposal, t.problem, kind_of(t.family)) for name, t in waiting.items()]
+    batch = [
+        Proposed(name, t.slot, t.domain, t.proposal, t.problem, task_length(t.family)) for name, t in waiting.items()
+    ]
     plan = run.config.curriculum
     embedder = embedders.open(plan.embedder)
     known = {p.task: p.proposal for p in batch if p.proposal}
@@ -42,11 +44,11 @@ async def screen_task(
     found = await contamination.overlaps(list(known.values()), list(vectors.values()), plan, embedder)
     overlaps = dict(zip(known, found, strict=True))
     decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, plan.split_rule)
-    told = [
+    effects = [
         _effect(run, d, known.get(d.task), archive.position, embedder.version, vectors.get(d.task, []))
         for d in decisions
     ]
-    return [facts or _nothing(plan, embedder), *told] if index_digest(facts) != run.indexed else told
+    return [facts or _nothing(plan, embedder), *effects] if index_digest(facts) != run.indexed else effects
 
 
 def _nothing(plan: CurriculumConfig, embedder: Embedder) -> BenchmarksIndexed:

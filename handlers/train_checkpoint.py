@@ -1,4 +1,4 @@
-"""Turns an iteration's rewarded trajectories into a new adapter."""
+"""Trains a new adapter on an iteration's scored trajectories."""
 
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers
@@ -13,5 +13,6 @@ from handlers import on
 async def train_checkpoint(
     event: TrainingRequested, run: RunState, trainers: Trainers, history: History, artifacts: Artifacts
 ) -> list[Event]:
-    """The dataset, named event by event, and the checkpoint; where there was nothing to learn from, that."""
+    """Return the dataset, named event by event, and the checkpoint; or the latter alone where there is nothing to learn
+    from."""
     return await make_checkpoint(event, run.run, run.config, trainers, history, artifacts)

@@ -1,9 +1,9 @@
-"""Decides whether an attempt is right, by computing where the task allows it."""
+"""Verifies attempts, by computing the answer where the task allows it."""
 
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.run.lifecycle import RunState
-from agent0.verification.panel.opinion import asking
+from agent0.verification.panel.opinion import judge_opinion
 from agent0.verification.verdicts import verdicts
 from events.alarms import ReactionDropped
 from events.base import Event
@@ -15,6 +15,6 @@ from handlers import on
 async def verify_result(
     event: TaskAttempted | ReactionDropped, run: RunState, verifier_sandbox: Sandbox, models: Models
 ) -> list[Event]:
-    """A verdict for each attempt that this event lets be decided."""
-    ask = asking(models, run.config.verification.judge, run.config.seed, run.run)
+    """Return a verdict for each attempt that can be decided at this event."""
+    ask = judge_opinion(models, run.config.verification.judge, run.config.seed, run.run)
     return [*await verdicts(event, run, verifier_sandbox, ask)]

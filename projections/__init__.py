@@ -1,4 +1,4 @@
-"""Read models: tables that can be thrown away and made again from the log. One file, one table, one function."""
+"""Read models: tables that can be deleted and rebuilt from the log. One file, one table, one function."""
 
 from projections.base import TABLES, Row, Table, projection, select
 from projections.projector import Position, Projector, StoppedError, position
@@ -23,5 +23,6 @@ __all__ = [
 
 
 def tables() -> dict[str, Table]:
-    """Every table: one for each file of this folder that declares one, and those of plugins that were imported."""
+    """Return every table: one for each file of this folder that declares one, and those of plugins that
+    were imported."""
     return TABLES.all()

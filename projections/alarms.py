@@ -1,4 +1,4 @@
-"""One row a thing that someone should look at: alarms, and dependencies that are away."""
+"""One row per alarm, including unavailable dependencies."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -25,7 +25,8 @@ from projections.base import Row, as_json, find, projection, stamp
     adds=("times",),
 )
 def alarms(e: Recorded) -> Iterator[Row]:
-    """``status``: raised, resolved. An absent dependency is the alarm ``dependency/<name>/<who waits>``."""
+    """Alarms by name. ``status``: raised, resolved. An unavailable dependency is the alarm ``dependency/<name>/<who
+    waits>``."""
     raised = {"status": "raised", "times": 1, "raised": stamp(e), "resolved": None}
     resolved = {"status": "resolved", "resolved": stamp(e)}
     match e.event:

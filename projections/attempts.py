@@ -1,4 +1,4 @@
-"""One row an attempt: what the student answered, what it cost, the verdict and the reward."""
+"""One row per attempt: the student's answer, its cost, the verdict and the reward."""
 
 import json
 import sqlite3
@@ -109,7 +109,7 @@ def list_attempts(
     correct: bool | None = None,
     limit: int = 100,
 ) -> list[Row]:
-    """Attempts of a run in the order they were asked for."""
+    """List attempts of a run in the order they were requested, filtered by the arguments given."""
     return find(
         db,
         "SELECT attempt, task, iteration, student, status, answer, correct, credit, reward, turns, tool_calls, tool_ok,"
@@ -121,8 +121,10 @@ def list_attempts(
 
 
 def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
-    """One attempt with question, transcript (as recorded), tool calls, verdicts and receipts. ``wanted`` are the
-    subgoals of a long task; ``confidence`` is calibrated, None where nothing was fitted for this student.
+    """One attempt with question, transcript (as recorded), tool calls, verdicts and receipts.
+
+    ``wanted`` are the subgoals of a long task; ``confidence`` is calibrated, None where nothing was fitted for this
+    student.
 
     Raises:
         NotFoundError: the run has no such attempt.
@@ -145,7 +147,7 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
     return {
         **found[0],
         "confidence": _confidence(db, found[0]),
-        "wanted": _wanted(db, run, found[0]["task"], attempt),
+        "wanted": _subgoals(db, run, found[0]["task"], attempt),
         "calls": select(db, calls, key, parse=("arguments",)),
         "verdicts": _verdicts(db, key),
     }
@@ -159,7 +161,7 @@ def _confidence(db: sqlite3.Connection, row: Row) -> Row | None:
     return confidence(db, row["signals"], f"{row['model']} {SAMPLED}", student)
 
 
-def _wanted(db: sqlite3.Connection, run: str, task: str, attempt: str) -> list[str]:
+def _subgoals(db: sqlite3.Connection, run: str, task: str, attempt: str) -> list[str]:
     """What each step of a long task wants."""
     asked = "SELECT json_extract(body, '$.data.proposal.subgoals') AS wanted FROM events"
     key = {"run": run, "task": task, "attempt": attempt, "type": "AttemptRequested"}

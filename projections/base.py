@@ -1,7 +1,7 @@
-"""What a table of the read models is: a declaration and one pure function from an event to rows.
+"""The base of read models: a table is a declaration and one pure function from an event to rows.
 
 A row names its key and only the columns it knows; rows of one key are merged, later over earlier. So applying events
-once, in any split into batches, gives one result, and no table knows when or in which order it was written.
+once, in any split into batches, gives one result, and no table depends on when or in which order it was written.
 """
 
 import inspect
@@ -22,11 +22,11 @@ Columns = Mapping[str, type]
 
 @dataclass(frozen=True)
 class Table:
-    """One table. ``events`` empty: it reads all of them.
+    """A declared table. ``events`` empty: it reads all of them.
 
     ``first`` columns keep the first value they get, ``adds`` columns sum up (whole numbers: a sum of others depends on
-    its order), ``most`` columns keep the largest, all others keep the last.
-    ``computed`` columns are SQL expressions over the others; ``search`` columns get a full-text index.
+    its order), ``most`` columns keep the largest, all others keep the last. ``computed`` columns are SQL expressions
+    over the others; ``search`` columns get a full-text index.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Table:
     search: tuple[str, ...]
 
     def merge(self, held: Row, row: Row) -> None:
-        """Lay ``row`` over ``held``."""
+        """Merge ``row`` into ``held``, by the rule of each column."""
         if not (self.first or self.adds or self.most):
             held.update(row)
             return
@@ -57,7 +57,7 @@ class Table:
                 held[name] = value
 
     def upsert(self, columns: Sequence[str]) -> str:
-        """The statement that lays rows with these columns over stored ones."""
+        """The SQL statement that merges rows with these columns into stored ones."""
         marks = ", ".join("?" * len(columns))
         changes = ", ".join(f"{c} = {self._merged(c)}" for c in columns if c not in self.key)
         action = f"UPDATE SET {changes}" if changes else "NOTHING"
@@ -92,7 +92,8 @@ def projection(
     indexes: tuple[tuple[str, ...], ...] = (),
     search: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Iterable[Row]]], Callable[..., Iterable[Row]]]:
-    """Make ``fn(recorded) -> rows`` the table of its name. A second parameter receives the stored body as text."""
+    """Register ``fn(recorded) -> rows`` as the table of its name. A second parameter receives the stored
+    body as text."""
 
     def register(fn: Callable[..., Iterable[Row]]) -> Callable[..., Iterable[Row]]:
         entry = Table(
@@ -117,23 +118,23 @@ def projection(
 
 
 def stamp(time: datetime | Recorded) -> str:
-    """UTC with microseconds at a fixed width, so that text order is time order."""
+    """Format a time as UTC text of fixed width with microseconds, so that text order is time order."""
     moment = time.time if isinstance(time, Recorded) else time
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def as_json(value: object) -> str:
-    """Canonical JSON text for a column."""
+    """Write ``value`` as canonical JSON text for a column."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def select(db: sqlite3.Connection, sql: str, params: Sequence[object] = (), parse: Sequence[str] = ()) -> list[Row]:
-    """All rows as dicts; columns in ``parse`` are read from JSON."""
+    """Run a query; returns all rows as dicts. Columns in ``parse`` are read from JSON."""
     return list(each(db, sql, params, parse))
 
 
 def each(db: sqlite3.Connection, sql: str, params: Sequence[object] = (), parse: Sequence[str] = ()) -> Iterator[Row]:
-    """Rows as dicts, one by one."""
+    """Run a query; yields rows as dicts, one by one, with columns in ``parse`` read from JSON."""
     cursor = db.execute(sql, params)
     names = [column[0] for column in cursor.description]
     for values in cursor:
@@ -152,7 +153,7 @@ def find(
     parse: Sequence[str] = (),
     params: Sequence[object] = (),
 ) -> list[Row]:
-    """``query`` narrowed to rows whose columns equal those ``wanted`` that are given (not None, not empty).
+    """Run ``query`` with a WHERE clause: columns equal those values of ``wanted`` that are given (not None, not empty).
 
     ``params`` are those of ``query`` itself; ``limit`` -1 means all.
     """

@@ -1,4 +1,4 @@
-"""One row a sample of a benchmark's item: what was answered, what the verifier made of it, what it took."""
+"""One row per sample of a benchmark item: the answer, the verdict and the cost."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def benchmark_items(e: Recorded) -> Iterator[Row]:
 
 
 def scored_items(db: sqlite3.Connection, run: str) -> list[Row]:
-    """Every sample of a run in one order, whichever came first."""
+    """Every sample of a benchmark run as an event, in a fixed order."""
     return select(
         db,
         "SELECT * FROM benchmark_items WHERE run = ? ORDER BY benchmark, mode, item, sample",
@@ -68,7 +68,7 @@ def scored_items(db: sqlite3.Connection, run: str) -> list[Row]:
 
 
 def reply_of(db: sqlite3.Connection, seq: int) -> Row:
-    """What the student wrote: ``reply``, or ``reply_artifact`` where it is long."""
+    """The student's reply to a sample: ``reply``, or ``reply_artifact`` where it is long."""
     found = select(
         db,
         "SELECT json_extract(body, '$.data.reply') AS reply, json_extract(body, '$.data.reply_artifact') AS"

@@ -1,4 +1,4 @@
-"""One row a benchmark and mode of a benchmark run: its score with its interval; a row without a mode is the run."""
+"""One row per benchmark and mode of a benchmark run: its score with its interval; a row without a mode is the run."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -42,14 +42,20 @@ def benchmark_scores(e: Recorded) -> Iterator[Row]:
             asked = {"checkpoint": x.checkpoint, "samples": x.samples, "settings": settings}
             yield {**run, **asked, "status": "started", "time": stamp(e)}
         case facts.BenchmarkScored() as x:
-            told = x.model_dump(exclude={"pass_at", "metrics"})
-            yield {**told, "run": e.run, "pass_at": as_json(x.pass_at), "metrics": as_json(x.metrics), "time": stamp(e)}
+            fields = x.model_dump(exclude={"pass_at", "metrics"})
+            yield {
+                **fields,
+                "run": e.run,
+                "pass_at": as_json(x.pass_at),
+                "metrics": as_json(x.metrics),
+                "time": stamp(e),
+            }
         case facts.BenchmarkFinished() as x:
             yield {**run, "status": "finished", "results": x.results.sha256}
 
 
 def list_benchmark_runs(db: sqlite3.Connection) -> list[Row]:
-    """Benchmark runs, the latest last."""
+    """List all benchmark runs in order, the latest last."""
     return select(
         db,
         "SELECT run, status, checkpoint, samples, json_extract(settings, '$.benchmarks') AS benchmarks,"
@@ -60,7 +66,7 @@ def list_benchmark_runs(db: sqlite3.Connection) -> list[Row]:
 
 
 def show_benchmark_run(db: sqlite3.Connection, run: str) -> Row:
-    """A benchmark run as it was asked for, ``settings`` parsed; ``LAST`` is the newest.
+    """One benchmark run as it was requested, ``settings`` parsed; ``LAST`` is the newest.
 
     Raises:
         NotFoundError: there is no such run.

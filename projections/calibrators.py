@@ -1,4 +1,4 @@
-"""One row a fitted calibrator: what a confidence was worth before and after."""
+"""One row per fitted calibrator: the calibration of a confidence before and after."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ from projections.base import Row, as_json, find, projection, select, stamp
     events=(facts.CalibratorFitted,),
 )
 def calibrators(e: Recorded) -> Iterator[Row]:
-    """Every revision is kept."""
+    """Fitted calibrators by model, checkpoint and signal; every revision is kept."""
     x = e.event
     assert isinstance(x, facts.CalibratorFitted)  # noqa: S101 - declared above
     lists = {"parameters": as_json(x.parameters), "reliability": as_json([each.model_dump() for each in x.reliability])}
@@ -47,18 +47,18 @@ def calibrators(e: Recorded) -> Iterator[Row]:
 
 
 def list_calibrators(db: sqlite3.Connection, name: str = "", checkpoint: str = "", limit: int = -1) -> list[Row]:
-    """The newest measurement first, best first within it: by cross-validated log loss, not by how they scored."""
+    """List calibrators: the newest measurement first, best first within it, by cross-validated log loss."""
     wanted = {"name": name, "checkpoint": checkpoint}
     order = "fitted DESC, log_loss IS NULL, log_loss, signal"
     return find(db, "SELECT * FROM calibrators", wanted, order, limit, parse=("parameters", "reliability"))
 
 
 def confidence(db: sqlite3.Connection, signals: Mapping[str, float], name: str, checkpoint: str) -> Row | None:
-    """How likely an answer with these signals is right, by the best calibrator of the newest measurement of model
-    ``name`` at ``checkpoint`` (``base``, or RUN/CHECKPOINT) that can read them: ``probability``, and which it was.
+    """The probability that an answer with these signals is right, by the best calibrator that can read them.
 
-    None where there is none: a calibrator of another student says nothing about this one. Answers that were sampled,
-    and are not greedy, have calibrators of their own: ``sampled`` behind the model's name.
+    Of the newest measurement of model ``name`` at ``checkpoint`` (``base``, or RUN/CHECKPOINT); returns ``probability``
+    and which calibrator it was. None where there is none: a calibrator of another student says nothing about this one.
+    Sampled answers have calibrators of their own: ``sampled`` behind the model's name.
     """
     newest = "SELECT run FROM calibrators WHERE name = ? AND checkpoint = ? ORDER BY fitted DESC LIMIT 1"
     rows = select(
@@ -71,6 +71,8 @@ def confidence(db: sqlite3.Connection, signals: Mapping[str, float], name: str, 
     for row in rows:
         found = Candidate(row["signal"], row["method"], tuple(row["parameters"]), row["fitted_on"])
         if found.fits(signals):
-            told = {key: row[key] for key in ("signal", "method", "run", "revision", "ece_after", "lower95", "upper95")}
-            return {"probability": found.apply(signals), **told}
+            fields = {
+                key: row[key] for key in ("signal", "method", "run", "revision", "ece_after", "lower95", "upper95")
+            }
+            return {"probability": found.apply(signals), **fields}
     return None

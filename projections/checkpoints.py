@@ -1,4 +1,4 @@
-"""One row a checkpoint: what it was trained on and how, and whether the run went on with it."""
+"""One row per checkpoint: what it was trained on and how, and whether it became the student."""
 
 import re
 import sqlite3
@@ -57,9 +57,12 @@ _READ = (*_PARSED, "test")
     ),
 )
 def checkpoints(e: Recorded) -> Iterator[Row]:
-    """``status``: requested, trained, unchanged (nothing to learn from), promoted, rejected, rolled_back; queries say
-    failed where a training was given up. ``improved`` and ``test`` are the gate's. ``pruned``: its adapter was thrown
-    away."""
+    """Checkpoints by id. ``status``: requested, trained, unchanged (nothing to learn from), promoted, rejected,
+    rolled_back.
+
+    Queries say failed where a training was given up. ``improved`` and ``test`` are the gate's. ``pruned``: its adapter
+    was deleted.
+    """
     match e.event:
         case facts.TrainingRequested() as x:
             asked = x.model_dump(include={"checkpoint", "role", "iteration", "parent", "seed"})
@@ -102,7 +105,7 @@ _STATUS = (
 
 
 def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
-    """Checkpoints of a run by iteration."""
+    """List the checkpoints of a run, ordered by iteration and role."""
     return select(
         db,
         f"SELECT checkpoint, role, iteration, parent, {_STATUS}, accuracy, against, samples, replay, lessons,"  # noqa: S608 - a constant
@@ -112,7 +115,7 @@ def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
 
 
 def registry(db: sqlite3.Connection, run: str = "", role: str = "", status: str = "", limit: int = 100) -> list[Row]:
-    """Checkpoints of all runs and experiments, newest first; ``model`` is what every command knows one by."""
+    """List checkpoints of all runs and experiments, newest first; ``model`` is the name that every command accepts."""
     seen = "role, status, accuracy, improved, samples, lessons, adapter_bytes, pruned, adapter, trained"
     held = seen.replace("status", _STATUS)
     sql = (
@@ -124,7 +127,7 @@ def registry(db: sqlite3.Connection, run: str = "", role: str = "", status: str 
 
 
 def find_checkpoint(db: sqlite3.Connection, wanted: str) -> Row:
-    """One checkpoint by RUN/CHECKPOINT, or by the beginning of its adapter's digest.
+    """Find one checkpoint by RUN/CHECKPOINT, or by the beginning of its adapter's digest.
 
     Raises:
         NotFoundError: there is none, or several adapters begin so.
@@ -142,7 +145,7 @@ def find_checkpoint(db: sqlite3.Connection, wanted: str) -> Row:
 
 
 def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
-    """One checkpoint with everything recorded of its making.
+    """One checkpoint with everything recorded of its training.
 
     Raises:
         NotFoundError: the run has no such checkpoint.
@@ -159,15 +162,15 @@ def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
 
 
 def find_student(db: sqlite3.Connection, wanted: str) -> Row:
-    """As ``find_checkpoint``; of RUN/base, what is known of an untrained model."""
+    """Find a checkpoint as ``find_checkpoint`` does; for RUN/base, what is known of an untrained model."""
     run, _, name = wanted.partition("/")
     if name == BASE:
         return {"run": run, "checkpoint": BASE, "status": "untrained", "recipe": None}
     return find_checkpoint(db, wanted)
 
 
-def list_exams(db: sqlite3.Connection, run: str, checkpoint: str) -> list[facts.StudentExamined]:
-    """Exams that a checkpoint sat, oldest first."""
+def list_protocol_results(db: sqlite3.Connection, run: str, checkpoint: str) -> list[facts.StudentExamined]:
+    """List the evaluation protocol results of a checkpoint, oldest first."""
     sql = (
         "SELECT body FROM events WHERE run = ? AND type = 'StudentExamined'"
         " AND json_extract(body, '$.data.checkpoint') = ? ORDER BY seq"

@@ -1,5 +1,4 @@
-"""One row a held-out evaluation: accuracy with its interval, what is solved within some checked attempts, tool use,
-latency."""
+"""One row per held-out evaluation: accuracy with its interval, pass@k (verifier-selected), tool use, latency."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -73,7 +72,7 @@ def evaluations(e: Recorded) -> Iterator[Row]:
 
 
 def list_evaluations(db: sqlite3.Connection, run: str) -> list[Row]:
-    """Evaluations of a run as they were done; those still asked for come last."""
+    """List the evaluations of a run in order; those not finished come last."""
     return select(
         db,
         "SELECT * FROM evaluations WHERE run = ? ORDER BY evaluated_seq IS NULL, evaluated_seq, evaluation",

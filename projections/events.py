@@ -1,4 +1,4 @@
-"""One row an event, all of them: the structured, searchable log, and the chain of causes through it."""
+"""One row per event: the structured, searchable log, and the chain of causes through it."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ WITH RECURSIVE chain(at) AS (
     search=("text",),
 )
 def events(e: Recorded, body: str) -> Iterator[Row]:
-    """``body`` is what the log holds, byte for byte; ``text`` says it in a line for people and for search."""
+    """``body`` is what the log holds, byte for byte; ``text`` describes it in one line for users and for search."""
     yield {
         "seq": e.seq,
         "id": e.id,

@@ -1,4 +1,4 @@
-"""One row an experiment: what it asked of which run, and what came of it."""
+"""One row per experiment: what it computed again of which run, and the result."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -41,8 +41,8 @@ def experiments(e: Recorded) -> Iterator[Row]:
             lists = {"policy": as_json(x.policy), "purged": as_json(x.purged)}
             yield {"experiment": e.run, **asked, **lists, "started": stamp(e)}
         case facts.ExperimentFinished() as x:
-            told = x.model_dump(include={"events", "failed", "sha256"})
-            yield {"experiment": e.run, **told, "summary": as_json(x.summary), "finished": stamp(e)}
+            fields = x.model_dump(include={"events", "failed", "sha256"})
+            yield {"experiment": e.run, **fields, "summary": as_json(x.summary), "finished": stamp(e)}
 
 
 def list_experiments(db: sqlite3.Connection, run: str = "", limit: int = 100) -> list[Row]:

@@ -1,4 +1,4 @@
-"""One row a reaction that was given up: the dead letters, and what a person decided about each."""
+"""One row per reaction that was given up: the dead letters, and what a user decided about each."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def list_failures(db: sqlite3.Connection, run: str = "", status: str = "open", l
 
 
 def list_missing(db: sqlite3.Connection, run: str = "", limit: int | None = None) -> list[Row]:
-    """What runs came out without, newest first: failures that wait for a person, and those that were dropped."""
+    """List what runs lack, newest first: failures that wait for a user, and those that were dropped."""
     rows = [row for status in ("open", "dropped") for row in list_failures(db, run, status, -1)]
     return sorted(rows, key=lambda row: str(row["failed"]), reverse=True)[:limit]
 

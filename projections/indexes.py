@@ -1,4 +1,4 @@
-"""One row a run: which benchmarks its tasks were compared with, so that none of them is trained on."""
+"""One row per run: which benchmarks its tasks were compared with, so that none of them is trained on."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""One row an iteration: what its tasks and attempts came to before anything was trained on them."""
+"""One row per iteration: the measures of its tasks and attempts before anything was trained on them."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -26,27 +26,27 @@ def iterations(e: Recorded) -> Iterator[Row]:
     known."""
     x = e.event
     assert isinstance(x, facts.IterationMeasured)  # noqa: S101 - declared above
-    told = {name: x.measures.get(name) for name in MEANING}
+    measures = {name: x.measures.get(name) for name in MEANING}
     who = {"iteration": x.iteration, "student": x.student, "teacher": x.teacher}
-    yield {"run": e.run, **who, **told, "measured": stamp(e)}
+    yield {"run": e.run, **who, **measures, "measured": stamp(e)}
 
 
 def list_iterations(db: sqlite3.Connection, run: str) -> list[Row]:
-    """In order."""
+    """List the measures of a run's iterations, oldest first."""
     return select(db, "SELECT * FROM iterations WHERE run = ? ORDER BY iteration", (run,))
 
 
-def list_arms(db: sqlite3.Connection, run: str) -> list[Row]:
-    """What was asked for by family and level, over the whole run: tasks, their attempts and how many were right."""
-    return select(db, _ARMS.format(by="", order="t.domain, t.family, t.level"), (run,))
+def list_slots(db: sqlite3.Connection, run: str) -> list[Row]:
+    """List what a run requested by domain, family and level: tasks, their attempts and how many were right."""
+    return select(db, _SLOTS.format(by="", order="t.domain, t.family, t.level"), (run,))
 
 
-def arms_by_iteration(db: sqlite3.Connection, run: str) -> list[Row]:
-    """The same for each iteration."""
-    return select(db, _ARMS.format(by=", t.iteration", order="t.iteration, t.domain, t.family, t.level"), (run,))
+def slots_by_iteration(db: sqlite3.Connection, run: str) -> list[Row]:
+    """List what each iteration requested by domain, family and level, as ``list_slots`` does."""
+    return select(db, _SLOTS.format(by=", t.iteration", order="t.iteration, t.domain, t.family, t.level"), (run,))
 
 
-_ARMS = """
+_SLOTS = """
 SELECT t.domain, t.family, t.level{by}, count(DISTINCT t.task) AS asked,
        count(DISTINCT CASE WHEN t.status = 'accepted' THEN t.task END) AS tasks,
        count(a.attempt) AS tried, coalesce(sum(a.correct), 0) AS solved,

@@ -1,4 +1,4 @@
-"""One row a thing that a person allowed or denied to tools, beside what a profile's settings say."""
+"""One row per change of the tool policy by a user, beside what a profile's settings say."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from projections.base import Row, find, projection, stamp
     adds=("times",),
 )
 def policies(e: Recorded) -> Iterator[Row]:
-    """The last word on each; ``times`` counts how often it was changed."""
+    """The last change of each name; ``times`` counts how often it was changed."""
     x = e.event
     assert isinstance(x, facts.PolicyChanged)  # noqa: S101 - declared above
     yield {**x.model_dump(), "times": 1, "changed": stamp(e)}

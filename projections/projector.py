@@ -33,7 +33,7 @@ Pending = dict[str, dict[Any, Row]]
 
 
 class StoppedError(LogError):
-    """One event cannot be carried into the tables: they hold everything before it and stay there."""
+    """One event does not fit the tables: they hold everything before it and stay there."""
 
     def __init__(self, seq: int, body: bytes, error: Exception) -> None:
         self.seq = seq

@@ -1,4 +1,4 @@
-"""One row a person's verdict on an attempt, and what waits for one."""
+"""One row per reviewer and attempt: the reviewer's verdict; and what waits for one."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ from projections.base import Row, find, projection, select, stamp
     events=(facts.TaskReviewed,),
 )
 def reviews(e: Recorded) -> Iterator[Row]:
-    """The last word of each reviewer; ``correct`` NULL means that it cannot be told."""
+    """The last verdict of each reviewer; ``correct`` NULL means that it cannot be decided."""
     x = e.event
     assert isinstance(x, facts.TaskReviewed)  # noqa: S101 - declared above
     yield {"run": e.run, **x.model_dump(), "reviewed": stamp(e)}
 
 
 def list_reviews(db: sqlite3.Connection, run: str, task: str = "") -> list[Row]:
-    """Reviews of a run's attempts."""
+    """List the reviews of a run's attempts, of one task where it is named."""
     return find(db, "SELECT * FROM reviews", {"run": run, "task": task}, "attempt, reviewer")
 
 
@@ -46,9 +46,9 @@ SELECT a.task, a.attempt, a.status, t.question, a.answer, v.correct, v.verifier,
 
 
 def awaiting(db: sqlite3.Connection, run: str, limit: int = -1) -> list[Row]:
-    """Answers that no person has judged: undecided ones first, then those that checks disagree about, then the rest.
+    """List answers that no reviewer has judged: undecided ones first, then disputed ones, then the rest.
 
-    ``correct`` and ``votes`` are the machine's; ``correct`` NULL: undecided, or not judged yet.
+    ``correct`` and ``votes`` are the verifier's; ``correct`` NULL: undecided, or not verified yet.
     """
     order = " AND a.answer IS NOT NULL AND reviews = 0 ORDER BY v.correct IS NOT NULL, NOT disputed, a.task, a.number"
     return select(db, f"{_JUDGED}{order} LIMIT ?", (run, limit), parse=("votes",))

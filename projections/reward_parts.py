@@ -1,4 +1,4 @@
-"""One row a line of a receipt: what was measured, what it was worth."""
+"""One row per part of a receipt: its inputs, value and weight."""
 
 from collections.abc import Iterator
 

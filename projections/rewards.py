@@ -1,4 +1,4 @@
-"""One row a reward: who got how much for what; its lines are in ``reward_parts``."""
+"""One row per reward: who got how much for what; its parts are in ``reward_parts``."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""One row a run: where it stands, what it counted, what held-out tasks said."""
+"""One row per run: its status, its counts and its held-out accuracy."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -103,19 +103,19 @@ _CHANGES: dict[type[Event], Callable[[Recorded, Any], Row]] = {
 
 
 def list_runs(db: sqlite3.Connection, limit: int = 100) -> list[Row]:
-    """Newest first, without configuration."""
+    """List runs that have started, newest first, without their configuration."""
     rows = select(db, "SELECT * FROM runs WHERE started IS NOT NULL ORDER BY started DESC, run DESC LIMIT ?", (limit,))
     return [{k: v for k, v in row.items() if k not in ("config", "prompts")} for row in rows]
 
 
 def latest_run(db: sqlite3.Connection) -> str | None:
-    """Id of the run that started last."""
+    """The id of the run that started last; None where there is none."""
     found = list_runs(db, 1)
     return found[0]["run"] if found else None
 
 
 def resolve(db: sqlite3.Connection, run: str) -> str:
-    """A run's id from what a person typed: an id, or ``LAST``.
+    """Resolve what a user typed, an id or ``LAST``, to a run's id.
 
     Raises:
         NotFoundError: there is no such run.

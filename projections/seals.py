@@ -1,4 +1,4 @@
-"""One row a sealed segment of the log: kept with the position, so that tables remember what the log was."""
+"""One row per hash-chain checkpoint of the log, kept with the position, so that tables remember what the log was."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -24,17 +24,17 @@ FIELDS = ("seq", "first", "last", "sha256", "previous", "created")
     events=(facts.LogSealed,),
 )
 def seals(e: Recorded) -> Iterator[Row]:
-    """``seq`` is where the seal stands, behind the segment from ``first`` to ``last``."""
+    """``seq`` is the checkpoint's place, behind the segment from ``first`` to ``last``."""
     if e.run == facts.LOG:
         yield {"seq": e.seq, **e.event.model_dump(mode="json")}
 
 
 def list_seals(db: sqlite3.Connection) -> list[Row]:
-    """All of them, oldest first."""
+    """List all hash-chain checkpoints of the log, oldest first."""
     return select(db, f"SELECT {', '.join(FIELDS)} FROM seals ORDER BY seq")  # noqa: S608 - names declared here
 
 
 def bodies_between(db: sqlite3.Connection, first: int, last: int) -> dict[int, bytes]:
-    """What the tables hold of the log, by sequence: the stored bodies, byte for byte."""
+    """The stored bodies of the log that the tables hold, byte for byte, by sequence."""
     rows = db.execute("SELECT seq, body FROM events WHERE seq BETWEEN ? AND ?", (first, last))
     return {seq: body.encode() for seq, body in rows}

@@ -1,4 +1,4 @@
-"""One row a task: what was asked of the teacher, what came, what became of it."""
+"""One row per task: what was requested of the teacher, its proposal, and what became of it."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -121,7 +121,7 @@ def list_tasks(
 
 
 def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
-    """One task with its attempts, the teacher's receipt and what persons said.
+    """One task with its attempts, the teacher's receipt and its reviews.
 
     Raises:
         NotFoundError: the run has no such task.
@@ -140,7 +140,7 @@ def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
 
 
 def patterns(db: sqlite3.Connection, run: str) -> Row:
-    """How varied the accepted tasks are: distinct canonical forms per 1,000 accepted tasks."""
+    """The diversity of accepted tasks: distinct canonical forms per 1,000 accepted tasks."""
     row = select(
         db,
         "SELECT count(*) AS accepted, count(DISTINCT canonical) AS patterns FROM tasks"

@@ -1,4 +1,4 @@
-"""One row a tool call: what was asked of which tool, how it ended, what it cost."""
+"""One row per tool call: tool, arguments, how it ended, what it cost."""
 
 import sqlite3
 from collections.abc import Iterator

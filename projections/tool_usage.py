@@ -1,5 +1,5 @@
-"""One row a run, tool and end: how many calls, how long they took, which limits they hit. Whole numbers throughout, so
-that any order of adding up gives the same table."""
+"""One row per run, tool and end state: how many calls, how long they took, which limits they hit. Whole numbers
+throughout, so that any order of adding up gives the same table."""
 
 import math
 import re

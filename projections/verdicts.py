@@ -1,4 +1,4 @@
-"""One row a verdict: whether an attempt's answer holds, by which verifier and why."""
+"""One row per verdict: whether an attempt's answer is right, by which verifier and why."""
 
 from collections.abc import Iterator
 

@@ -48,7 +48,7 @@ class Rebuilt:
 
 
 class Views:
-    """The databases under one folder."""
+    """The databases of read models under one folder: the live one, and those before it."""
 
     def __init__(
         self, folder: Path, connect: Connect, tables: dict[str, Table], stream: str, first_seq: int = 1

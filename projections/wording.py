@@ -1,4 +1,4 @@
-"""Every event in one line of words: what people read in stories and tails, and what search looks through."""
+"""One line of text for every event: for stories and tails of the log, and for search."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ LONGEST = 1000
 
 
 def describe(e: Recorded) -> str:
-    """One line about ``e``. A type without words of its own is told by its short fields."""
+    """Describe ``e`` in one line. A type without a description of its own shows its short fields."""
     word = _WORDS.get(e.type, _plain)
     return " ".join(word(e.event)[:LONGEST].split())
 

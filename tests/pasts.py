@@ -12,7 +12,7 @@ from agent0.ports.models import GenerateRequest, Generation
 from agent0.run.lifecycle import RunState
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings
 from agent0.tasks.families import families
-from agent0.verification.panel import combined
+from agent0.verification.panel import combine_votes
 from agent0.verification.panel.opinion import CHECK
 from events import tasks
 from events.base import Event, Recorded, sha256
@@ -76,7 +76,7 @@ def tell() -> tuple[list[Recorded], MemoryArtifacts]:
 
 def judged(event: tasks.ResultVerified) -> bool:
     """Whether the verdict would be another one without the judge."""
-    return combined(event.votes) != combined([vote for vote in event.votes if vote.check != CHECK])
+    return combine_votes(event.votes) != combine_votes([vote for vote in event.votes if vote.check != CHECK])
 
 
 def _tell(config: RunConfig) -> tuple[list[Recorded], MemoryArtifacts]:

@@ -1,6 +1,7 @@
-"""A whole run in memory: the same handlers, fold and ids as on the log, without one.
+"""A whole run in memory: the same handlers, fold and ids as on the log, without one. For tests, examples and first
+trials.
 
-Whatever fails here is raised: turning failures into facts is the bus's work.
+Failures are raised: turning them into events is the bus's work.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ Pick = Callable[[int], int]
 
 @dataclass(frozen=True)
 class Reaction:
-    """One handler's answer still owed to a cause; ``run`` is the fold up to and including the cause."""
+    """A handler's reaction to a cause that has not run yet; ``run`` is the fold up to and including the cause."""
 
     cause: Recorded
     run: RunState
@@ -30,16 +31,16 @@ class Reaction:
 
 
 class Played:
-    """What was told so far, in stream order. Plays ``agent0.ports.storage.History``."""
+    """The events so far, in stream order; implements ``agent0.ports.storage.History``."""
 
     def __init__(self, past: Sequence[Recorded] = ()) -> None:
-        self.told: list[Recorded] = [*past]
+        self.recorded: list[Recorded] = [*past]
 
     async def read(
         self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0
     ) -> AsyncIterator[Recorded]:
         """As ``History.read``."""
-        for recorded in self.told[after : until or None]:
+        for recorded in self.recorded[after : until or None]:
             if recorded.run == run and (not types or recorded.type in types):
                 yield recorded
 
@@ -52,11 +53,12 @@ async def play(
     pick: Pick = lambda _: 0,
     past: Sequence[Recorded] = (),
 ) -> list[Recorded]:
-    """React to ``started`` and to whatever follows until nothing is owed; all events in stream order, seq from 1.
+    """React to ``started`` and to whatever follows until no reaction is left; returns all events in stream order, seq
+    from 1.
 
-    ``handlers`` None: every registered one. ``ports`` needs no ``history``: what was played so far is it. The order is
-    that of the stream unless ``pick`` chooses another; handlers with one in flight keep the stream's order always.
-    ``past`` is what the stream holds already: of other runs, or of the one that ``started`` forks from.
+    ``handlers`` None: every registered one. ``ports`` needs no ``history``: the events so far are it. The order is that
+    of the stream unless ``pick`` chooses another; handlers with one in flight always keep the stream's order. ``past``
+    is what the stream holds already: of other runs, or of the one that ``started`` forks from.
     """
     chosen = registered() if handlers is None else handlers
     played = Played(past)
@@ -68,14 +70,14 @@ async def play(
     new = [started]
     while new or owed:
         for recorded in new:
-            stored = recorded.model_copy(update={"seq": len(played.told) + 1})
-            played.told.append(stored)
+            stored = recorded.model_copy(update={"seq": len(played.recorded) + 1})
+            played.recorded.append(stored)
             state = evolve(state, stored)
             owed += _owed(stored, state, chosen)
         new = await _react(owed.pop(_next(owed, pick)), ports, clock) if owed and _going(state) else []
         if not new and not _going(state):
             break
-    return played.told
+    return played.recorded
 
 
 def _owed(cause: Recorded, state: RunState | None, chosen: Mapping[str, Handler]) -> list[Reaction]:

@@ -10,7 +10,7 @@ import pytest
 
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
-from agent0.tasks.novelty_archive import KEPT, Shelves, archive_of
+from agent0.tasks.novelty_archive import KEPT, RunArchives, archive_of
 from agent0.tasks.screening import Archive
 from events.base import Recorded, record
 from events.tasks import TaskAccepted
@@ -121,7 +121,7 @@ def test_what_another_embedder_measured_counts_by_identity_alone() -> None:
 def test_a_first_iteration_has_nothing_before_it_and_few_runs_are_kept() -> None:
     state = RunState("r", 5, RunConfig(), "", iteration=0, starts=(3,))
     assert asyncio.run(archive_of(state, Log(), Ngram(), {}, {})) == Archive(position=3)
-    shelves = Shelves()
+    shelves = RunArchives()
     first = shelves.of("r0")
     assert shelves.of("r0") is first
     for n in range(1, KEPT + 1):

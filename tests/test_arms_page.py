@@ -2,6 +2,7 @@
 it writes it again."""
 
 import json
+import re
 import shlex
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
@@ -17,12 +18,12 @@ from agent0.experiments.ablation_results import (
     CONTROLS,
     ONE_SEED,
     Outcome,
-    against,
-    cost,
+    as_json,
+    comparison_rows,
+    cost_rows,
     curves,
-    plain,
-    seen,
-    told_arms,
+    run_rows,
+    variant_rows,
 )
 from agent0.report.charts.ablation_charts import chart_files
 from agent0.report.conclusions import conclusion
@@ -61,10 +62,14 @@ def found_of(outcomes: Sequence[Outcome], arms: Sequence[str], failed: Sequence[
             "complete": not failed,
             "failed": whys,
             "measures": measures,
-            "arms": told_arms(outcomes, measures, CONTROLS),
+            "arms": variant_rows(outcomes, measures, CONTROLS),
         },
-        **{"against": against(outcomes, measures, list(CONTROLS)), "curves": curves(outcomes), "cost": cost(outcomes)},
-        "cells": seen(outcomes, measures),
+        **{
+            "against": comparison_rows(outcomes, measures, list(CONTROLS)),
+            "curves": curves(outcomes),
+            "cost": cost_rows(outcomes),
+        },
+        "cells": run_rows(outcomes, measures),
     }
 
 
@@ -171,9 +176,9 @@ def test_pictures_are_whole_files_for_light_and_dark() -> None:
         wide, high = (float(side) for side in root.attrib["viewBox"].split()[2:])
         places = [(float(e.attrib["x"]), float(e.attrib["y"])) for e in root.iter() if e.tag.endswith("text")]
         assert len(places) > 5 and all(0 <= x < wide and 0 < y < high for x, y in places)
-        assert "prefers-color-scheme: dark" in text and "http://" not in text.replace('xmlns="http://', "")
+        assert "prefers-color-scheme: dark" in text and "http://" not in re.sub(r'xmlns(:xlink)?="http://', "", text)
         assert ">a</text>" in text and ">b</text>" in text
-    dots = [e for e in ET.fromstring(drawn["arms"]).iter() if "dot" in e.attrib.get("class", "")]
+    dots = [e for e in ET.fromstring(drawn["arms"]).iter() if re.search(r"fill: var\(--c\d\)", e.get("style", ""))]
     assert len(dots) == 2 * 3 + 3  # two arms at the end, untrained and with their tool forced; and the key
     text = page(found, {name: f"try-{name}.svg" for name in drawn}, "docs/try.md")
     assert "](try-arms.svg)" in text and "](try-curve.svg)" in text
@@ -207,7 +212,7 @@ def test_the_command_on_a_page_writes_it_again(tmp_path: Path, monkeypatch: pyte
     for one in outcomes_of(dict.fromkeys(names, (30, 31))):
         folder = tmp_path / "grids" / "curriculum-scripted" / f"{one.arm}-{one.seed}"
         folder.mkdir(parents=True)
-        (folder / "result.json").write_text(json.dumps(plain(one)))
+        (folder / "result.json").write_text(json.dumps(as_json(one)))
     said = call("experiment", "curriculum", *WORDS, *GIVEN, "--write", "docs/a-page.md", home=tmp_path)
     assert said.code == 0 and "Does bandit beat frozen? Not significant." in said.out, said.err
     pages = sorted((tmp_path / "docs").iterdir())

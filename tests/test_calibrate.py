@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.evaluation.calibration_report import Found, event, judged, picture
+from agent0.evaluation.calibration_report import Found, judged, picture, to_event
 from agent0.report.markdown.calibration import page
 from agent0.rollout.confidence.signals import MEANING
 from agent0.stats.calibrators import Bin, sigmoid
@@ -104,7 +104,7 @@ def test_the_picture_shows_where_bars_should_end() -> None:
 
 def test_a_confidence_is_that_of_its_own_student_by_its_newest_calibrators() -> None:
     events = [
-        record(event(one, each, 1), run=one.run, time=NOON + timedelta(seconds=number))
+        record(to_event(one, each, 1), run=one.run, time=NOON + timedelta(seconds=number))
         for number, one in enumerate((found(1), found(2), found(3, "r/c1")))
         for each in one.measured
     ]

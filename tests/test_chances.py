@@ -8,8 +8,8 @@ import pytest
 from agent0.assembly.ablations.chance_controls import chances_of
 from agent0.assembly.models.protocol import tasks_of
 from agent0.config.loading import load
-from agent0.evaluation.protocol import ExamSet
-from agent0.experiments.ablations import grids
+from agent0.evaluation.protocol import TaskSet
+from agent0.experiments.ablations import ablation_studies
 from agent0.tasks.families import families
 from agent0.tasks.families.countdown import DRAWN, TOP
 from infra.models.tiny import packaged
@@ -46,8 +46,8 @@ def test_random_expressions_solve_what_the_set_of_the_page_holds_as_often_as_an_
     plan = load("search", env={}).run
     first = plan.curriculum.model_copy(update={"split_rule": 1})  # by which both sets were drawn
     plan = plan.model_copy(update={"curriculum": first})
-    older = ExamSet("fresh", "an earlier set", 150, 20270303, (2, 3))
-    five = ExamSet("harder", "five numbers", 60, 20270202, (4,))
+    older = TaskSet("fresh", "an earlier set", 150, 20270303, (2, 3))
+    five = TaskSet("harder", "five numbers", 60, 20270202, (4,))
     found = chances_of((older, five), plan, {0: packaged("search")})
     fresh, harder = (fmean(one.within(8).values()) for one in found.values())
     assert (round(fresh, 2), round(harder, 2)) == (0.41, 0.17)
@@ -55,16 +55,16 @@ def test_random_expressions_solve_what_the_set_of_the_page_holds_as_often_as_an_
 
 
 def test_sets_of_families_without_random_derivations_have_no_such_control() -> None:
-    assert chances_of((ExamSet("mixed", "all", 4, 7),), load("scripted", env={}).run, {}) == {}
+    assert chances_of((TaskSet("mixed", "all", 4, 7),), load("scripted", env={}).run, {}) == {}
 
 
 def test_the_set_outside_is_of_numbers_that_training_never_draws() -> None:
-    plan, outside = load("search", env={}).run, next(one for one in grids()["skill"].sets if one.beyond)
-    tasks = tasks_of(outside.exam(), plan)
+    plan, outside = load("search", env={}).run, next(one for one in ablation_studies()["skill"].sets if one.beyond)
+    tasks = tasks_of(outside.protocol(), plan)
     assert len({task.canonical for task in tasks}) == outside.n == 150
     for task in tasks:
         params = COUNTDOWN.parse(task.question)
         assert params and task.level in (2, 3) and COUNTDOWN.solve(params)
         assert all(DRAWN[task.level] < number <= TOP for number in params["numbers"])
-    inside = tasks_of(grids()["skill"].sets[0].exam(), plan)
+    inside = tasks_of(ablation_studies()["skill"].sets[0].protocol(), plan)
     assert all(max(task.params["numbers"]) <= DRAWN[task.level] for task in inside)

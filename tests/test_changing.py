@@ -26,7 +26,7 @@ def test_it_is_what_replace_makes(fresh: dict[str, object], more: dict[str, obje
 
 def test_it_is_as_frozen_as_before() -> None:
     task = changed(TaskState(0, "math", "sums", 1), accepted=True)
-    assert task.settled and task.attempts == {}
+    assert task.resolved and task.attempts == {}
     with pytest.raises(FrozenInstanceError):
         task.accepted = False  # type: ignore[misc]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent0.chat_format import boxed, boxes, plain_boxes, unboxed
 from agent0.grading import extract
 from agent0.grading.math.cleaning import clean
-from agent0.rewards.features import Deed, gather
+from agent0.rewards.features import RewardContext, compute_features
 from agent0.rollout.confidence.token_spans import answer_span, own
 from agent0.rollout.parsing import parse_turn
 from agent0.settings import RunConfig
@@ -25,8 +25,8 @@ PIECES = ["\\boxed{", "\\boxed {", "\\fbox{", "{", "}", "\\{", "\\}", "\\\\", "3
 def teacher_answer(text: str, edition: int) -> str | None:
     config = RunConfig.model_validate({"verification": {"edition": edition}})
     run = RunState("r", 1, config, "")
-    deed = Deed(run, config.rewards, TaskState(0, "math", "open", 1, text=text))
-    found: str | None = gather("teacher", frozenset({"teacher_answer"}), deed)["teacher_answer"]
+    scored = RewardContext(run, config.rewards, TaskState(0, "math", "open", 1, text=text))
+    found: str | None = compute_features("teacher", frozenset({"teacher_answer"}), scored)["teacher_answer"]
     return found
 
 

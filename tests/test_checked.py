@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.tasks import families as room
-from agent0.tasks.families import Family, Params, asked, families, fault
+from agent0.tasks.families import Family, Params, families, rejection, requested_families
 from agent0.tasks.families.chain import ENTRY as LONG
 from agent0.tasks.families.synthesis import LANGUAGE
 from agent0.tasks.screening import Archive, Proposed, decide_batch
@@ -53,8 +53,10 @@ def shuffled(name: str, params: Params, rng: random.Random) -> Params:
 def test_there_is_one_of_each_domain_and_none_is_asked_for_unless_it_is_named() -> None:
     assert {entry.domain for entry in CHECKED.values()} == {"math", "logic", "code"}
     for domain in ("math", "logic", "code"):
-        assert not set(asked(domain)) & set(CHECKED)
-        assert set(asked(domain, list(CHECKED))) == {n for n, entry in CHECKED.items() if entry.domain == domain}
+        assert not set(requested_families(domain)) & set(CHECKED)
+        assert set(requested_families(domain, list(CHECKED))) == {
+            n for n, entry in CHECKED.items() if entry.domain == domain
+        }
 
 
 @every_family
@@ -63,7 +65,7 @@ def test_there_is_one_of_each_domain_and_none_is_asked_for_unless_it_is_named() 
 def test_what_is_found_is_right_and_order_is_no_identity(entry: Family, seed: int) -> None:
     task, rng = drawn(entry, seed), random.Random(seed)
     assert judge(entry, task.params, entry.solve(task.params)) == ""
-    assert fault(entry.name, task.question) is None
+    assert rejection(entry.name, task.question) is None
     other = entry.parse(entry.render(shuffled(entry.name, task.params, rng), rng))
     assert other is not None and entry.canonical(other) == task.canonical
     assert judge(entry, other, entry.solve(other)) == ""
@@ -225,8 +227,8 @@ def test_what_has_no_answer_or_needs_no_search_is_refused_with_a_reason(question
 
 
 def test_families_that_compute_have_no_fault() -> None:
-    assert fault("arithmetic", "What is 1+2?") is None
-    assert fault("open", "Why?") is None and fault("countdown", "Why?") is None
+    assert rejection("arithmetic", "What is 1+2?") is None
+    assert rejection("open", "Why?") is None and rejection("countdown", "Why?") is None
 
 
 @pytest.mark.parametrize(
@@ -248,7 +250,7 @@ def test_held_out_tasks_may_be_of_named_families_only() -> None:
     assert {task.family for task in tasks} == {"countdown", "synthesis", "linear"}
     assert sum(task.domain == "math" for task in tasks) == 20
     assert heldout("test", 30, 1) == heldout(
-        "test", 30, 1, names=[n for d in ("math", "logic", "code") for n in asked(d)]
+        "test", 30, 1, names=[n for d in ("math", "logic", "code") for n in requested_families(d)]
     )
     with pytest.raises(ValueError, match="no family"):
         heldout("test", 3, 1, ("music",))
@@ -257,7 +259,7 @@ def test_held_out_tasks_may_be_of_named_families_only() -> None:
 def test_a_domain_that_only_checks_is_asked_for_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = replace(CHECKED["inverse"], name="alone", domain="alone")
     monkeypatch.setitem(room._families.entries, "alone", alone)
-    assert asked("alone") == {"alone": alone}
+    assert requested_families("alone") == {"alone": alone}
 
 
 def test_steps_are_compared_so_a_long_family_has_no_check() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent0.chat_format import format_call
 from agent0.ports.models import Generation
-from agent0.rollout.attempt import Called, Solved
+from agent0.rollout.attempt import AttemptResult, Called
 from agent0.rollout.confidence.calibration import FEWEST, Candidate, Item, fitted, learnable, measured
 from agent0.rollout.confidence.signals import MEANING, SEVERAL, agreement, beside, signals, token_confidence
 from agent0.rollout.confidence.token_spans import answer_span, own, within
@@ -155,10 +155,10 @@ def test_every_signal_is_a_share(parts: list[tuple[str, float]], answer: str | N
     assert all(0 <= value <= 1 for value in found.values()) and set(found) <= set(MEANING)
 
 
-def solved(answer: str | None, code: str = "", grounded: bool = False) -> Solved:
+def solved(answer: str | None, code: str = "", grounded: bool = False) -> AttemptResult:
     held: Any = ToolCall(name="python", arguments={"code": code})
     calls = (Called(turn=0, call=held, result=ToolResult(state=ToolState.OK, output=answer or "")),) if code else ()
-    return Solved(
+    return AttemptResult(
         answer, "answered", 1, calls, len(calls), 0, grounded, (), None, "", None, {}, Usage(), "", "", (), None
     )
 

@@ -12,7 +12,7 @@ import torch
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.training.objectives import Rows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale
-from agent0.training.scored_trajectory import Deed
+from agent0.training.scored_trajectory import ScoredTrajectory
 from events.values import Trajectory
 
 Array = np.ndarray[Any, Any]
@@ -23,7 +23,7 @@ WAY = Trajectory(token_ids=(1, 2), mask=(0, 1), logprobs=(0.0, -0.5))
 
 def ours(name: str, rate: float = 0.5, **recipe: Any) -> Array:
     groups = [
-        [Deed(f"e{g}-{n}", "t", "me", WAY, reward, rate, False) for n, reward in enumerate(group)]
+        [ScoredTrajectory(f"e{g}-{n}", "t", "me", WAY, reward, rate, False) for n, reward in enumerate(group)]
         for g, group in enumerate(REWARDS.tolist())
     ]
     found = objectives()[name].weigh(groups, RecipeConfig(objective=name, **recipe), Counter())

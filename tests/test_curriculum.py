@@ -14,7 +14,7 @@ from agent0.errors import ConfigError
 from agent0.run.lifecycle import evolve
 from agent0.settings import RunConfig
 from agent0.state.run_state import Arm, RunState, TaskState, arm_key, attempt_id, task_id
-from agent0.tasks.curriculum.sampler import allocate, frontier_value, learn, remember, slots, stream
+from agent0.tasks.curriculum.sampler import allocate, derive_seed, frontier_value, learn, remember, slots
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
 from events.base import TOKEN
@@ -103,9 +103,9 @@ def test_who_was_closed_first_does_not_matter(order: list[int]) -> None:
 
 @given(st.lists(st.text(max_size=4) | st.integers(), min_size=1, max_size=4))
 def test_streams_are_seeds(parts: list[Any]) -> None:
-    assert 0 <= stream(*parts) < 2**63
-    assert stream(*parts) == stream(*parts)
-    assert stream(*parts, "x") != stream(*parts)
+    assert 0 <= derive_seed(*parts) < 2**63
+    assert derive_seed(*parts) == derive_seed(*parts)
+    assert derive_seed(*parts, "x") != derive_seed(*parts)
 
 
 def test_ids_are_tokens_and_differ() -> None:

@@ -1,11 +1,13 @@
 """What people see of a curriculum: tables that count what happened, a picture that any reader of SVG accepts."""
 
+import re
 import xml.etree.ElementTree as ET
 from contextlib import closing
 
 from agent0.report.charts.curriculum_heatmap import heatmap
+from agent0.report.charts.plots import as_file
 from events.tasks import TaskAccepted, TaskRequested
-from projections.iterations import arms_by_iteration, list_arms, list_iterations
+from projections.iterations import list_iterations, list_slots, slots_by_iteration
 from tests.story import whole_run
 from tests.test_report import told
 
@@ -13,7 +15,7 @@ from tests.test_report import told
 def test_the_tables_count_what_happened() -> None:
     story = whole_run(iterations=3, tasks=6, attempts=3)
     with closing(told(story)) as db:
-        arms, split, iterations = list_arms(db, "r1"), arms_by_iteration(db, "r1"), list_iterations(db, "r1")
+        arms, split, iterations = list_slots(db, "r1"), slots_by_iteration(db, "r1"), list_iterations(db, "r1")
     asked = [r for r in story if isinstance(r.event, TaskRequested)]
     accepted = [r for r in story if isinstance(r.event, TaskAccepted)]
     assert sum(arm["asked"] for arm in arms) == sum(arm["asked"] for arm in split) == len(asked)
@@ -27,8 +29,9 @@ def test_the_picture_is_one() -> None:
         {"family": "<b>&", "level": level, "iteration": n, "tasks": n, "solve_rate": rate}
         for n, (level, rate) in enumerate([(1, None), (1, 0.0), (2, 0.5), (3, 1.0)])
     ]
-    found = ET.fromstring(str(heatmap(rows, "a <run>")))
-    squares = [each for each in found.iter() if each.tag.endswith("rect")]
-    assert len(squares) == 1 + len(rows)
-    assert len({each.get("fill") for each in squares[1:]}) == 4
+    found = ET.fromstring(as_file(heatmap(rows, "a <run>")))
+    squares = [group for group in found.iter() if group.find("{*}title") is not None]
+    assert [group.findtext("{*}title") for group in squares][-1] == "<b>& 3, iteration 3: 3 tasks, solved 100%"
+    assert len(squares) == len(rows)
+    assert len({re.findall("fill: ([^;]+)", group.find("{*}path").get("style"))[0] for group in squares}) == 4
     assert heatmap([], "nothing") == ""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.training.dataset import collect, searched
+from agent0.training.dataset import collect_searches, collect_trajectories
 from events.base import Event, Recorded, record
 from events.benchmarks import TaskReviewed
 from events.checkpoints import TrainingRequested
@@ -70,7 +70,7 @@ class Past:
 
 
 async def fresh(*events: Event, **changes: Any) -> list[Any]:
-    return (await collect("r", asked(**changes), Past(events), MemoryArtifacts()))[0]
+    return (await collect_trajectories("r", asked(**changes), Past(events), MemoryArtifacts()))[0]
 
 
 async def test_an_attempt_is_joined_with_all_that_was_said_of_it() -> None:
@@ -95,7 +95,7 @@ async def test_a_proposal_has_the_teachers_reward_and_no_other() -> None:
     (one,) = await fresh(*told, role="teacher")
     assert (one.event_id, one.group, one.author, one.trajectory, one.reward) == ("e1", "t", "taught", WAY, 0.3)
     assert (one.success, one.tools) == (False, ())
-    assert (await collect("r", asked(role="teacher"), Past(told), MemoryArtifacts()))[1] == []
+    assert (await collect_trajectories("r", asked(role="teacher"), Past(told), MemoryArtifacts()))[1] == []
 
 
 @pytest.mark.parametrize("verdict", [True, False, None])
@@ -122,7 +122,7 @@ async def test_bounds_decide_what_is_read_and_ids_the_order(
 ) -> None:
     """``after`` bounds what is trained on, ``replay_after`` what may be replayed beside it; ``until`` both."""
     request = asked(after=after, replay_after=replay_after, until=until)
-    found, past = await collect("r", request, Past([attempted(name) for name in names]), MemoryArtifacts())
+    found, past = await collect_trajectories("r", request, Past([attempted(name) for name in names]), MemoryArtifacts())
     seqs = {name: n for n, name in enumerate(names, 1)}
     ids = [
         [f"e{seqs[name]}" for name in "abcd" if first < seqs[name] <= until]
@@ -138,9 +138,9 @@ async def test_long_transcripts_and_trajectories_are_read_from_the_store() -> No
     turns += [{"role": "tool", "content": "2", "name": ""}]
     kept = store.put(json.dumps(turns).encode(), "application/json")
     events = proposed(), attempted("a", transcript_artifact=kept), attempted("b", transcript_artifact=GONE)
-    kept_one, lost = (await collect("r", asked(), Past(events), store))[0]
+    kept_one, lost = (await collect_trajectories("r", asked(), Past(events), store))[0]
     assert (kept_one.tools, lost.tools) == (("shell",), ())
-    said = await searched("r", asked(), Past(events), store)
+    said = await collect_searches("r", asked(), Past(events), store)
     assert said == [("e2", TASK, "last", False, 4), ("e3", TASK, "", False, 4)]
 
 
@@ -150,7 +150,7 @@ async def test_searches_have_their_task_their_last_words_and_a_verdict() -> None
     )
     events = [proposed(), attempted("b", transcript=talk), verified(True, "b"), attempted("a"), verified(False)]
     events += [reviewed(True), attempted("c", transcript=talk), verified(None, "c"), attempted("z", task="unknown")]
-    found = await searched("r", asked(replay_after=1, after=0), Past(events), MemoryArtifacts())
+    found = await collect_searches("r", asked(replay_after=1, after=0), Past(events), MemoryArtifacts())
     assert found == [("e4", TASK, "", True, 4), ("e2", TASK, "so", True, 4), ("e7", TASK, "so", False, 4)]
-    assert await searched("r", asked(after=1, replay_after=1), Past(events), MemoryArtifacts()) == []
-    assert await searched("r", asked(until=1), Past(events), MemoryArtifacts()) == []
+    assert await collect_searches("r", asked(after=1, replay_after=1), Past(events), MemoryArtifacts()) == []
+    assert await collect_searches("r", asked(until=1), Past(events), MemoryArtifacts()) == []

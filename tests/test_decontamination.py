@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.tasks.decontamination import Index, Phrases, Reference, own_words, spelled, telling, tokens_of, words_of
+from agent0.tasks.decontamination import (
+    Index,
+    Phrases,
+    Reference,
+    distinctive_words_needed,
+    own_words,
+    spelled,
+    tokens_of,
+    words_of,
+)
 from events.values import Task
 
 DUCKS = (
@@ -144,7 +153,7 @@ def test_subgoals_are_looked_at_too() -> None:
 
 @given(st.integers(3, 50))
 def test_how_much_must_be_said_grows_with_the_phrase(n: int) -> None:
-    assert 1 <= telling(n) <= n and telling(n) <= telling(n + 1)
+    assert 1 <= distinctive_words_needed(n) <= n and distinctive_words_needed(n) <= distinctive_words_needed(n + 1)
 
 
 WORDS = st.lists(st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox", "gnu"]), max_size=30)
@@ -160,7 +169,7 @@ def test_phrases_are_those_that_a_plain_search_finds(texts: list[list[str]], wor
 
     held = [runs(text) for text in texts]
     told = list(Phrases([" ".join(text) for text in texts], n).shared(words))
-    varied = {run for run in runs(words) if len(set(run)) >= telling(n)}
+    varied = {run for run in runs(words) if len(set(run)) >= distinctive_words_needed(n)}
     assert {tuple(phrase) for _, phrase in told} == varied & set().union(*held)
     assert all(tuple(phrase) in held[number] for number, phrase in told)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent0.rollout.prompts import prompt, prompts, render, styles
 from agent0.tasks import splits as rooms
-from agent0.tasks.families import Family, asked, families
+from agent0.tasks.families import Family, families, requested_families
 from agent0.tasks.families.expression import value
 from agent0.tasks.splits import heldout, split_of, task_of
 from tests.world import own
@@ -142,7 +142,7 @@ def test_held_out_tasks_are_spread_evenly(split: str) -> None:
         cells = [(task.family, task.level) for task in own]
         assert len(own) == 100
         assert max(map(cells.count, cells)) - min(map(cells.count, cells)) <= 1
-        assert len(set(cells)) == 4 * len(asked(domain))
+        assert len(set(cells)) == 4 * len(requested_families(domain))
     for task in tasks:
         assert task_of(families()[task.family], task.question) == task
 
@@ -170,7 +170,7 @@ def test_a_space_that_is_too_small_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         call=lambda _: ("python", {}),
         levels=1,
     )
-    monkeypatch.setattr(rooms, "asked", lambda domain, *_: {"two": two} if domain == "math" else {})
+    monkeypatch.setattr(rooms, "requested_families", lambda domain, *_: {"two": two} if domain == "math" else {})
     with pytest.raises(ValueError, match="two level 1 has only"):
         heldout("test", 5, 0, ("math",))
     with pytest.raises(ValueError, match="no family"):

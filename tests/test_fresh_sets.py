@@ -10,42 +10,42 @@ from agent0.assembly.ablations.study import StudyRequest, run_study
 from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.config.loading import load
 from agent0.errors import ConfigError
-from agent0.evaluation.protocol import DRAWN, EARLIER, ExamSet, earlier, forms, forms_of
-from agent0.experiments.ablations import grids
+from agent0.evaluation.protocol import DRAWN, EARLIER, TaskSet, canonical_forms, canonical_forms_of, earlier_sets
+from agent0.experiments.ablations import ablation_studies
 from agent0.tasks.splits import split_of_task
 
 PLAN = load("search", {}, {}).run
-SHIPPED = {f"{entry.name} {one.name}": one for entry in grids().values() for one in entry.sets}
+SHIPPED = {f"{entry.name} {one.name}": one for entry in ablation_studies().values() for one in entry.sets}
 
 
 @pytest.mark.parametrize("tasks", SHIPPED.values(), ids=list(SHIPPED))
-def test_a_set_that_ships_shares_no_task_with_any_earlier_one(tasks: ExamSet) -> None:
-    found = tasks_of(tasks.exam(), PLAN)
+def test_a_set_that_ships_shares_no_task_with_any_earlier_one(tasks: TaskSet) -> None:
+    found = tasks_of(tasks.protocol(), PLAN)
     own = {task.canonical for task in found}
     assert len(own) == tasks.n and {split_of_task(task) for task in found} == {"test"}
-    assert len(earlier(tasks)) >= len(EARLIER), "it is in the list, after what was drawn before"
-    assert own.isdisjoint(forms_of(earlier(tasks)))
+    assert len(earlier_sets(tasks)) >= len(EARLIER), "it is in the list, after what was drawn before"
+    assert own.isdisjoint(canonical_forms_of(earlier_sets(tasks)))
     (name,) = (name for name, one in DRAWN.items() if (one.seed, one.levels) == (tasks.seed, tasks.levels))
-    assert own == forms(name), "what is listed is what is drawn"
+    assert own == canonical_forms(name), "what is listed is what is drawn"
     check_fresh([tasks], PLAN)
 
 
 def test_sets_drawn_without_looking_at_earlier_ones_overlapped() -> None:
-    assert len(forms("fresh 1") & forms("fresh 2")) == 23
-    assert len(forms("fresh 1") & forms("search 1")) == 38
+    assert len(canonical_forms("fresh 1") & canonical_forms("fresh 2")) == 23
+    assert len(canonical_forms("fresh 1") & canonical_forms("search 1")) == 38
 
 
 @pytest.mark.parametrize("seed", [20270101, 20270303])
 def test_a_set_that_overlaps_an_earlier_one_is_refused(seed: int) -> None:
-    again = ExamSet("fresh", "not new", 150, seed, (2, 3))
+    again = TaskSet("fresh", "not new", 150, seed, (2, 3))
     with pytest.raises(ConfigError, match=r"of the 150 tasks of the set fresh were drawn before, for .*countdown"):
         check_fresh([again], PLAN)
 
 
 def test_the_experiment_refuses_it_before_anything_is_begun(tmp_path: Path) -> None:
-    entry = grids()["skill"]
+    entry = ablation_studies()["skill"]
     fresh = next(one for one in entry.sets if one.name == "fresh")
-    overlapping = replace(entry, sets=(replace(fresh, seed=1, excluded=()),), exams=(), base_exams=())
+    overlapping = replace(entry, sets=(replace(fresh, seed=1, excluded=()),), protocols=(), base_protocols=())
     with pytest.raises(ConfigError, match="were drawn before"):
         asyncio.run(
             run_study(load("search", {"home": str(tmp_path)}, {}), StudyRequest(overlapping, "x", "search", (0,)))
@@ -54,13 +54,13 @@ def test_the_experiment_refuses_it_before_anything_is_begun(tmp_path: Path) -> N
 
 
 def test_what_is_excluded_is_not_drawn_and_the_rest_is() -> None:
-    plain = ExamSet("a", "", 60, 5, (2, 3))
-    first = {task.canonical for task in tasks_of(plain.exam(), PLAN)}
-    again = {task.canonical for task in tasks_of(replace(plain, excluded=("search 2",)).exam(), PLAN)}
-    assert first & forms("search 2") and not again & forms("search 2")
+    plain = TaskSet("a", "", 60, 5, (2, 3))
+    first = {task.canonical for task in tasks_of(plain.protocol(), PLAN)}
+    again = {task.canonical for task in tasks_of(replace(plain, excluded=("search 2",)).protocol(), PLAN)}
+    assert first & canonical_forms("search 2") and not again & canonical_forms("search 2")
     assert len(again) == 60 and again & first
 
 
 def test_an_exam_of_the_same_seed_without_the_exclusion_is_another_exam() -> None:
-    tasks = ExamSet("a", "", 60, 5, (2, 3), excluded=("search 2",))
-    assert tasks.exam() != replace(tasks, excluded=()).exam()
+    tasks = TaskSet("a", "", 60, 5, (2, 3), excluded=("search 2",))
+    assert tasks.protocol() != replace(tasks, excluded=()).protocol()

@@ -21,21 +21,29 @@ from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run
 from agent0.assembly.ablations.study import StudyRequest, run_study, variant_configs
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
-from agent0.experiments.ablation_cells import Cell, cells, chosen, effort, seeds_of, stated, with_models
 from agent0.experiments.ablation_results import (
     CONTROLS,
     MEASURES,
     ONE_SEED,
     Outcome,
-    against,
-    claims,
+    as_json,
+    claim_rows,
+    comparison_rows,
     curves,
+    from_json,
     paired,
-    plain,
-    read,
-    told_arms,
+    variant_rows,
 )
-from agent0.experiments.ablations import NAME, Arm, Grid, grids
+from agent0.experiments.ablation_runs import (
+    AblationRun,
+    chosen_variants,
+    describe_compute,
+    requested_compute,
+    runs_of_study,
+    seeds_of,
+    with_models,
+)
+from agent0.experiments.ablations import NAME, AblationStudy, Variant, ablation_studies
 from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import page
 from agent0.settings import RunConfig
@@ -53,42 +61,42 @@ THREE = ({"a": PLAIN, "b": PLAIN}, (0, 1, 2))
 
 
 def test_names_follow_from_grid_arm_and_seed() -> None:
-    made = cells("try", *THREE)
+    made = runs_of_study("try", *THREE)
     assert [cell.run for cell in made] == ["try-a-0", "try-b-0", "try-a-1", "try-b-1", "try-a-2", "try-b-2"]
-    assert made == cells("try", *THREE)
+    assert made == runs_of_study("try", *THREE)
     assert {cell.run: cell.config for cell in made}["try-b-2"] == PLAIN.model_copy(update={"seed": 2})
-    more = cells("try", THREE[0] | {"c": PLAIN}, (2, 0, 7))
+    more = runs_of_study("try", THREE[0] | {"c": PLAIN}, (2, 0, 7))
     assert {cell.run for cell in made if cell.seed != 1} <= {cell.run for cell in more}
     with pytest.raises(ConfigError, match="named twice"):
-        cells("try", THREE[0], (0, 1, 0))
+        runs_of_study("try", THREE[0], (0, 1, 0))
 
 
-@pytest.mark.parametrize("entry", grids().values(), ids=lambda entry: entry.name)
-def test_every_grid_there_is_can_be_carried(entry: Grid) -> None:
+@pytest.mark.parametrize("entry", ablation_studies().values(), ids=lambda entry: entry.name)
+def test_every_grid_there_is_can_be_carried(entry: AblationStudy) -> None:
     """On the profile that it names and on the scripted one: settings exist, arms differ, names fit."""
-    plans = variant_configs(load(entry.profile, env={}).run, entry.arms)
-    assert len({plan.model_dump_json() for plan in plans.values()}) == len(entry.arms)
-    assert stated(plans).startswith("Asked of every cell alike")
-    assert all(TOKEN.fullmatch(cell.run) for cell in cells("x" * 30, plans, (0, 99)))
-    variant_configs(load("scripted", env={}).run, entry.arms)
+    plans = variant_configs(load(entry.profile, env={}).run, entry.variants)
+    assert len({plan.model_dump_json() for plan in plans.values()}) == len(entry.variants)
+    assert describe_compute(plans).startswith("Asked of every cell alike")
+    assert all(TOKEN.fullmatch(cell.run) for cell in runs_of_study("x" * 30, plans, (0, 99)))
+    variant_configs(load("scripted", env={}).run, entry.variants)
     assert set(entry.measures) <= set(MEASURES) and set(entry.controls) <= set(CONTROLS)
     assert len(entry.seeds) >= 2
 
 
 def test_unequal_compute_is_said() -> None:
-    told = stated({"a": PLAIN, "b": PLAIN.model_copy(update={"tasks": 2 * PLAIN.tasks})})
-    assert told.startswith("NOT equal") and f"{2 * effort(PLAIN)['in_all']:,} attempts" in told
+    told = describe_compute({"a": PLAIN, "b": PLAIN.model_copy(update={"tasks": 2 * PLAIN.tasks})})
+    assert told.startswith("NOT equal") and f"{2 * requested_compute(PLAIN)['in_all']:,} attempts" in told
 
 
 def test_models_are_arms_of_their_own() -> None:
-    arms = with_models((Arm("a", {"tasks": "3"}), Arm("b")), ["transformers:/models/Qwen2.5-0.5B"])
+    arms = with_models((Variant("a", {"tasks": "3"}), Variant("b")), ["transformers:/models/Qwen2.5-0.5B"])
     assert [arm.name for arm in arms] == ["a", "b", "a-qwen2-5-0-5b", "b-qwen2-5-0-5b"]
     assert arms[2].settings == {
         "tasks": "3",
         **{f"{role}.provider": "transformers" for role in ("student", "teacher")},
         **{f"{role}.model": "/models/Qwen2.5-0.5B" for role in ("student", "teacher")},
     }
-    assert all(NAME.fullmatch(arm.name) for arm in with_models((Arm("a" * 30),), ["x" * 80]))
+    assert all(NAME.fullmatch(arm.name) for arm in with_models((Variant("a" * 30),), ["x" * 80]))
 
 
 # --- bad input
@@ -122,7 +130,7 @@ def test_cells_that_cannot_be_are_refused(
     name: str, plans: Mapping[str, RunConfig], numbers: Sequence[int], told: str
 ) -> None:
     with pytest.raises(ConfigError, match=told):
-        cells(name, plans, numbers)
+        runs_of_study(name, plans, numbers)
 
 
 @pytest.mark.parametrize(
@@ -136,15 +144,15 @@ def test_cells_that_cannot_be_are_refused(
 )
 def test_an_arm_that_cannot_be_is_named(settings: Mapping[str, str], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        variant_configs(PLAIN, (Arm("fine"), Arm("odd", settings)))
+        variant_configs(PLAIN, (Variant("fine"), Variant("odd", settings)))
 
 
 def test_grids_and_arms_have_names_that_fit() -> None:
-    for arms in ((), (Arm("a"), Arm("a")), (Arm("A b"),)):
+    for arms in ((), (Variant("a"), Variant("a")), (Variant("A b"),)):
         with pytest.raises(ValueError, match="grid x"):
-            Grid("x", "?", arms)
+            AblationStudy("x", "?", arms)
     with pytest.raises(ConfigError, match="Its arms: joint, alternate"):
-        chosen(grids()["schedule"], ["joint", "no"])
+        chosen_variants(ablation_studies()["schedule"], ["joint", "no"])
 
 
 @pytest.mark.parametrize(
@@ -210,7 +218,7 @@ def test_a_claim_holds_over_items_and_over_seeds() -> None:
     """By hand: b solves 20, 24 and 22 of 40 tasks that a does not, and never the other way round."""
     a = [cell("a", seed, "0" * 60, "1" * 20 + "0" * 40) for seed in range(3)]
     b = [cell("b", seed, "0" * 60, "1" * (20 + more) + "0" * (40 - more)) for seed, more in enumerate((20, 24, 22))]
-    (row,) = against(b + a, ["test"], [])
+    (row,) = comparison_rows(b + a, ["test"], [])
     assert (row["arm"], row["against"]) == ("b", "a")
     assert row["by_seed"] == pytest.approx([20 / 60, 24 / 60, 22 / 60])
     assert row["mean"] == pytest.approx(22 / 60) and row["seeds"] == 3 and row["items"] == 60
@@ -218,9 +226,9 @@ def test_a_claim_holds_over_items_and_over_seeds() -> None:
     t = (22 / 60) / ((2 / 60) / 3**0.5)  # standard deviation of 20, 24, 22 is 2
     assert row["p_seeds"] == pytest.approx(2 * (1 - across_seeds.share_below(t, 2)))
     assert row["p"] == row["adjusted_p"] == max(row["p_items"], row["p_seeds"]) and row["word"] == "improved"
-    (other,) = against(a + b, ["test"], [])
+    (other,) = comparison_rows(a + b, ["test"], [])
     assert other["word"] == "fell" and other["mean"] == pytest.approx(-row["mean"])
-    (mean,) = [one for one in told_arms(b, ["test"], []) if one["student"] == "trained"]
+    (mean,) = [one for one in variant_rows(b, ["test"], []) if one["student"] == "trained"]
     assert mean["mean"] == pytest.approx(42 / 60) and mean["low"] < 40 / 60 and mean["high"] > 44 / 60
 
 
@@ -228,9 +236,9 @@ def test_seeds_that_disagree_and_a_single_seed_claim_nothing() -> None:
     """Every task is gained by two seeds of three: sure over items, and not over seeds."""
     a = [cell("a", seed, "0" * 40, "0" * 40 if seed else "1" * 20 + "0" * 20) for seed in range(3)]
     b = [cell("b", seed, "0" * 40, "1" * 40 if seed else "0" * 40) for seed in range(3)]
-    row = against(b + a, ["test"], [])[0]
+    row = comparison_rows(b + a, ["test"], [])[0]
     assert row["p_items"] < 0.001 < 0.05 < row["p_seeds"] == row["p"] and row["word"] == "no difference shown"
-    alone = against([b[1], a[1]], ["test"], [])[0]
+    alone = comparison_rows([b[1], a[1]], ["test"], [])[0]
     assert alone["word"] == ONE_SEED and alone["mean"] == 1.0 and alone["adjusted_p"] is None and alone["low"] is None
 
 
@@ -240,13 +248,13 @@ def test_an_arm_is_no_better_where_its_items_and_their_mean_disagree() -> None:
         seed: {place: 0.5 * (place < 80) for place in range(100)} for seed in range(6)
     }
     after = {seed: {place: 0.49 if place < 80 else 1.0 for place in range(100)} for seed in range(6)}
-    (row,) = claims("test", [("b", "a", before, after)])
+    (row,) = claim_rows("test", [("b", "a", before, after)])
     assert row["low"] > 0 and row["adjusted_p"] < 0.05 and row["word"] == "no difference shown"
 
 
 def test_arms_are_held_against_their_controls_and_holm_runs_over_arms() -> None:
     held = [cell(arm, seed, "1000", "1100") for arm in "abc" for seed in range(3)]
-    rows = against(held, ["test", "validation"], ["untrained", "forced_tool"])
+    rows = comparison_rows(held, ["test", "validation"], ["untrained", "forced_tool"])
     asked = [(row["measure"], row["arm"], row["against"]) for row in rows]
     assert [one for one in asked if one[0] == "test"] == [
         *(("test", "a", arm) for arm in "bc"),
@@ -272,7 +280,7 @@ def test_solved_within_attempts_is_told_of_what_can_be_checked() -> None:
         replace_within(scored("1011"), "-1-0", told),
     )
     one = replace(cell("a", 0, "1", "1"), scores=scores[1:])
-    rows = {(r["measure"], r["student"]): r["mean"] for r in told_arms([one], ["within", "at_once"], ["untrained"])}
+    rows = {(r["measure"], r["student"]): r["mean"] for r in variant_rows([one], ["within", "at_once"], ["untrained"])}
     assert rows == {
         ("within", "trained"): 0.5,
         ("within", "untrained"): 0.0,
@@ -303,10 +311,10 @@ def test_turning_a_comparison_round_turns_its_sign(rows: list[list[int]], draw: 
 
 def test_what_a_cell_came_to_is_read_back() -> None:
     one = cell("a", 3, "10", "11")
-    assert read(json.loads(json.dumps(plain(one)))) == one
-    for wrong in ({}, {"scores": 3}, {"scores": [{}]}, {**plain(one), "more": 1}):
+    assert from_json(json.loads(json.dumps(as_json(one)))) == one
+    for wrong in ({}, {"scores": 3}, {"scores": [{}]}, {**as_json(one), "more": 1}):
         with pytest.raises(ValueError):
-            read(wrong)
+            from_json(wrong)
 
 
 # --- a grid that is killed
@@ -316,7 +324,9 @@ SMALL = {
     **{"run.tasks": "6", "run.attempts": "3", "run.iterations": "1", "sandbox.workers": "1"},
     **{"run.evaluation.validation": "8", "run.evaluation.test": "8", "run.evaluation.forced_tool": "false"},
 }
-TWINS = Grid("twins", "Are <equal> arms equal?", (Arm("left"), Arm("right"), Arm("third")), profile="scripted")
+TWINS = AblationStudy(
+    "twins", "Are <equal> arms equal?", (Variant("left"), Variant("right"), Variant("third")), profile="scripted"
+)
 """Equal settings: the cell that was killed must come to what the other came to."""
 ASKED = StudyRequest(TWINS, "twins", "scripted", (0,), SMALL)
 SCRIPT = """
@@ -336,7 +346,9 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
     held, folder = settings_at(tmp_path), tmp_path / "grids" / "twins"
     for arm in ("left", "third"):
         (folder / f"{arm}-0").mkdir(parents=True)
-    RunPlan(Cell("left", 0, "twins-left-0", held.run), "scripted", {"sandbox.workers": "1"}).write(folder / "left-0")
+    RunPlan(AblationRun("left", 0, "twins-left-0", held.run), "scripted", {"sandbox.workers": "1"}).write(
+        folder / "left-0"
+    )
     asyncio.run(execute_ablation_run(folder / "left-0", lambda text, left_s: None))
     (folder / "third-0" / "nats").write_text("in the way of the log")
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent0.run.lifecycle import RunState
 from agent0.run.monitors import guards
-from agent0.run.monitors.actions import changes, last_good
+from agent0.run.monitors.actions import guard_effects, last_good
 from agent0.run.monitors.iteration_metrics import MEANING, measure
 from agent0.settings import GuardConfig, RunConfig
 from agent0.state.run_state import AttemptState, Checkpoint, Score, TaskState
@@ -85,14 +85,14 @@ def test_a_guard_speaks_when_it_begins_to_hold_and_when_it_ends(name: str) -> No
     history = CASES[name]
     told = {guard: watch(history, PLAN) for guard, watch in guards().items()}
     assert [guard for guard, found in told.items() if found] == [name]
-    (raised,) = changes(name, guards()[name], after(*history))
+    (raised,) = guard_effects(name, guards()[name], after(*history))
     assert isinstance(raised, AlarmRaised)
     assert raised.alarm == f"guard-{name}"
-    assert changes(name, guards()[name], after(*history, history[-1])) == []
+    assert guard_effects(name, guards()[name], after(*history, history[-1])) == []
     better = {**GOOD, "validation": 0.9}
-    (resolved,) = changes(name, guards()[name], after(*history, better))
+    (resolved,) = guard_effects(name, guards()[name], after(*history, better))
     assert isinstance(resolved, AlarmResolved)
-    assert changes(name, guards()[name], after(*history, **{name: "off"})) == []
+    assert guard_effects(name, guards()[name], after(*history, **{name: "off"})) == []
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ def test_guards_are_total(history: list[dict[str, float]]) -> None:
 
 def test_a_guard_may_pause_or_go_back() -> None:
     history, watch = CASES["collapse"], guards()["collapse"]
-    paused = changes("collapse", watch, after(*history, collapse="pause"))
+    paused = guard_effects("collapse", watch, after(*history, collapse="pause"))
     assert [type(e) for e in paused] == [AlarmRaised, RunPaused]
     state = after(*history, scores=(0.3, 0.6, 0.4), collapse="rollback")
-    raised, back = changes("collapse", watch, state)
+    raised, back = guard_effects("collapse", watch, state)
     assert isinstance(raised, AlarmRaised)
     assert isinstance(back, CheckpointRolledBack)
     assert (back.checkpoint, back.to, back.cause_kind) == ("student-2", "student-1", "guard")
@@ -133,4 +133,4 @@ def test_there_is_no_way_back_from_the_best() -> None:
     assert last_good(after(scores=(0.3, 0.6))) is None
     assert last_good(after(scores=(0.3,))) is None
     state = after(*CASES["collapse"], scores=(0.3, 0.6), collapse="rollback")
-    assert [type(e) for e in changes("collapse", guards()["collapse"], state)] == [AlarmRaised]
+    assert [type(e) for e in guard_effects("collapse", guards()["collapse"], state)] == [AlarmRaised]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError
 from agent0.rollout.teacher import read_proposal
-from agent0.tasks.families import Family, asked, families, fault, gym
+from agent0.tasks.families import Family, families, gym, rejection, requested_families
 from agent0.tasks.splits import heldout, split_of, task_of
 from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts
@@ -43,7 +43,7 @@ def test_without_the_package_there_are_none_and_who_asks_is_told_what_to_install
 
 @needed
 def test_they_are_asked_for_by_domain_or_name() -> None:
-    assert asked("gym") == HERE and set(HERE) == {f"gym_{name}" for name in gym.SOURCES}
+    assert requested_families("gym") == HERE and set(HERE) == {f"gym_{name}" for name in gym.SOURCES}
     check_names(small(**plan(domains=("gym",))))
     check_names(small(**plan(domains=("math", "gym"), families=("gym_jugs", "countdown"))))
     tasks = heldout("validation", 8, 3, ("gym",))
@@ -61,7 +61,7 @@ def test_a_question_is_read_back_only_as_it_was_made(entry: Family, seed: int, d
     question = entry.render(params, rng)
     assert entry.parse(question) == params and entry.level(params) == 1 + seed % 4
     assert read_proposal(question, "gym", entry.name, 1)[0] == task_of(entry, question)
-    assert fault(entry.name, question) is None and len(question) < 2000
+    assert rejection(entry.name, question) is None and len(question) < 2000
     at = data.draw(st.integers(0, len(question) - 1))
     changed = question[:at] + data.draw(st.sampled_from("x 7,\n")) + question[at + 1 :]
     assert changed == question or entry.parse(changed) is None

@@ -8,7 +8,7 @@ import pytest
 from agent0.report.markdown.rewards import MEASURED, code_part
 from agent0.rewards import reward_sets
 from agent0.rewards.red_team import HONEST
-from agent0.rewards.red_team.play import Paid, Size, suite
+from agent0.rewards.red_team.play import PolicyReward, Size, play_policies
 from agent0.rewards.red_team.undone import undone, verdicts
 from agent0.settings import RewardConfig
 from agent0.tasks.families import families
@@ -19,13 +19,13 @@ SMALL = Size(iterations=2, tasks=6, attempts=6)
 
 
 @cache
-def played(name: str, edition: int = 3) -> tuple[Paid, ...]:
+def played(name: str, edition: int = 3) -> tuple[PolicyReward, ...]:
     rules = RewardConfig.model_validate({"set": name, "edition": edition})
-    return tuple(suite(rules, seed=1, size=SMALL))
+    return tuple(play_policies(rules, seed=1, size=SMALL))
 
 
 def paid_more(name: str, edition: int = 3) -> set[tuple[str, str]]:
-    return {(paid.role, paid.policy) for paid in played(name, edition) if paid.more}
+    return {(paid.role, paid.policy) for paid in played(name, edition) if paid.exploits}
 
 
 def test_no_cheat_is_paid_more_than_honest_work() -> None:
@@ -75,7 +75,7 @@ def test_the_majoritys_word_and_counted_calls_can_be_gamed(name: str, cheats: se
 def test_playing_again_gives_the_same() -> None:
     rules = RewardConfig()
     size = Size(iterations=1, tasks=3, attempts=2)
-    assert suite(rules, 5, size) == suite(rules, 5, size)
+    assert play_policies(rules, 5, size) == play_policies(rules, 5, size)
 
 
 def test_the_page_says_what_the_code_says() -> None:

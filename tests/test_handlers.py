@@ -12,7 +12,7 @@ import handlers as room
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import OperationError
-from agent0.ports.training import Trained, TrainJob
+from agent0.ports.training import TrainingResult, TrainJob
 from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import Checkpoint, Score
 from events import alarms, checkpoints, runs, tasks
@@ -159,8 +159,8 @@ async def test_the_gate_judges_candidates_only() -> None:
 
 
 class _Empty:
-    async def train(self, job: TrainJob) -> Trained:
-        return Trained(Artifact(sha256="e" * 64, size=0), {})
+    async def train(self, job: TrainJob) -> TrainingResult:
+        return TrainingResult(Artifact(sha256="e" * 64, size=0), {})
 
 
 async def test_an_empty_adapter_is_refused() -> None:

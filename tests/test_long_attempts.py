@@ -17,7 +17,7 @@ from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt import Progress, generations
-from agent0.rollout.attempt_events import told
+from agent0.rollout.attempt_events import to_events
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, begin, solve, step
 from agent0.rollout.workspace_store import Scratch
@@ -205,7 +205,7 @@ async def test_turn_by_turn_is_the_same_as_in_one_go(texts: list[str], budgets: 
     now = begin(LONG, words, given.config)
     while now.end is None:
         now = await step(now, given)
-    whole = await told(asked(), now, world.artifacts)
+    whole = await to_events(asked(), now, world.artifacts)
     apart = [event for event in out if not isinstance(event, tasks.TurnCompleted)]
     assert [_content(event) for event in apart] == [_content(event) for event in whole]
     assert [event.turn for event in out if isinstance(event, tasks.TurnCompleted)] == list(range(1, len(now.written)))

@@ -53,7 +53,7 @@ async def test_a_turn_that_is_given_up_settles_its_attempt() -> None:
         failed_handler="continue_attempt", reason="policy",
     )  # fmt: skip
     after = evolve(state, record(dropped, run="r1", time=NOON).model_copy(update={"seq": state.seq + 1}))
-    assert after is not None and after.tasks["t0-000"].settled
+    assert after is not None and after.tasks["t0-000"].resolved
 
 
 # --- whole runs --------------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from agent0.errors import OperationError
-from agent0.ports.training import Lesson, Trained, TrainJob
+from agent0.ports.training import TrainingExample, TrainingResult, TrainJob
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.state.run_state import RunState
-from agent0.training.manifest import lesson_sha
+from agent0.training.manifest import example_sha
 from agent0.training.objectives import Loss, Rows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
 from agent0.training.pipeline import make_checkpoint
@@ -93,9 +93,9 @@ class Bench:
     def open(self, _: object) -> "Bench":
         return self
 
-    async def train(self, job: TrainJob) -> Trained:
+    async def train(self, job: TrainJob) -> TrainingResult:
         self.jobs.append(job)
-        return Trained(self.artifacts.put(b"adapter"), self.metrics)
+        return TrainingResult(self.artifacts.put(b"adapter"), self.metrics)
 
 
 ASKED = TrainingRequested(
@@ -108,7 +108,7 @@ async def made(
     recipe: dict[str, Any],
     rates: Sequence[float] = (0.25, 0.5, 0.75),
     metrics: Any = None,
-    lessons: Sequence[Lesson] = (),
+    examples: Sequence[TrainingExample] = (),
 ) -> tuple[TrainJob, list[Event], MemoryArtifacts]:
     artifacts = MemoryArtifacts()
     bench = Bench(artifacts, metrics or {"steps": 8.0})
@@ -116,7 +116,7 @@ async def made(
     history = Past(
         [record(e, run="r", time=NOON, id=f"e{n}").model_copy(update={"seq": n + 1}) for n, e in enumerate(past(rates))]
     )
-    events = await make_checkpoint(ASKED, "r", plan, bench, history, artifacts, lessons)
+    events = await make_checkpoint(ASKED, "r", plan, bench, history, artifacts, examples)
     return bench.jobs[-1], events, artifacts
 
 
@@ -164,15 +164,15 @@ async def test_a_manifest_names_both_halves_of_a_pair() -> None:
 
 
 async def test_lessons_are_named_by_event_and_text_and_are_enough() -> None:
-    say = Lesson((Turn(role="user", content="1+1?"), Turn(role="assistant", content="2")), 0.5, event="e-77")
+    say = TrainingExample((Turn(role="user", content="1+1?"), Turn(role="assistant", content="2")), 0.5, event="e-77")
     other = replace(say, turns=(*say.turns[:1], Turn(role="assistant", content="3")))
-    job, events, artifacts = await made({}, rates=(1.0,), lessons=[say])
+    job, events, artifacts = await made({}, rates=(1.0,), examples=[say])
     selected, trained = events
     assert isinstance(selected, DatasetSelected) and isinstance(trained, CheckpointTrained)
     told = json.loads(artifacts.get(selected.manifest))
-    assert told["lessons"] == [["e-77", lesson_sha(say), 0.5]] and lesson_sha(say) != lesson_sha(other)
-    assert job.lessons == (say,) and job.samples == () and trained.adapter is not None
-    again = await made({}, rates=(1.0,), lessons=[other])
+    assert told["lessons"] == [["e-77", example_sha(say), 0.5]] and example_sha(say) != example_sha(other)
+    assert job.examples == (say,) and job.samples == () and trained.adapter is not None
+    again = await made({}, rates=(1.0,), examples=[other])
     assert isinstance(again[1][0], DatasetSelected) and again[1][0].dataset != selected.dataset
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.evaluation.error_types import CLASSES, mistake
+from agent0.evaluation.error_types import CLASSES, error_type
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ from agent0.evaluation.error_types import CLASSES, mistake
     ],
 )
 def test_what_went_wrong_is_told(reason: str, end: str, answer: str | None, told: str) -> None:
-    assert mistake(False, reason, end, answer) == told
+    assert error_type(False, reason, end, answer) == told
 
 
 @given(st.text(), st.text(), st.none() | st.text())
 def test_every_verdict_has_one_class_and_right_ones_none(reason: str, end: str, answer: str | None) -> None:
-    assert mistake(True, reason, end, answer) == ""
-    assert mistake(None, reason, end, answer) == "undecided"
-    assert mistake(False, reason, end, answer) in CLASSES
+    assert error_type(True, reason, end, answer) == ""
+    assert error_type(None, reason, end, answer) == "undecided"
+    assert error_type(False, reason, end, answer) in CLASSES

@@ -18,7 +18,7 @@ from agent0.settings import RecipeConfig
 from agent0.training.objectives import Rows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
 from agent0.training.objectives.policy_gradient import divergence, token_logprobs
-from agent0.training.scored_trajectory import Deed
+from agent0.training.scored_trajectory import ScoredTrajectory
 from events.values import Trajectory
 
 Array = np.ndarray[Any, Any]
@@ -26,11 +26,11 @@ KNOBS: dict[str, Any] = {"clip_low": 0.2, "beta": 0.7, "kl": 0.3, "importance": 
 WAY = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -0.5, -0.25))
 
 
-def deed(n: int, reward: float, rate: float | None = 0.5, success: bool = False) -> Deed:
-    return Deed(f"e{n}", "t", "me", WAY, reward, rate, success)
+def scored(n: int, reward: float, rate: float | None = 0.5, success: bool = False) -> ScoredTrajectory:
+    return ScoredTrajectory(f"e{n}", "t", "me", WAY, reward, rate, success)
 
 
-def weighed(name: str, *groups: list[Deed], **recipe: Any) -> tuple[list[Any], Counter[str]]:
+def weighed(name: str, *groups: list[ScoredTrajectory], **recipe: Any) -> tuple[list[Any], Counter[str]]:
     skipped: Counter[str] = Counter()
     return objectives()[name].weigh(groups, RecipeConfig(objective=name, **recipe), skipped), skipped
 
@@ -229,8 +229,8 @@ REWARDS = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), min_size=1, max_size=8
 
 @given(REWARDS, st.floats(0, 1))
 def test_adpo_is_grpo_scaled_and_equal_to_it_where_tasks_are_solved(rewards: list[float], rate: float) -> None:
-    deeds = [deed(n, reward, rate) for n, reward in enumerate(rewards)]
-    (ours, out), (plain, out_too) = weighed("adpo", deeds), weighed("grpo", deeds)
+    trajectories = [scored(n, reward, rate) for n, reward in enumerate(rewards)]
+    (ours, out), (plain, out_too) = weighed("adpo", trajectories), weighed("grpo", trajectories)
     assert out == out_too and len(ours) == len(plain)
     recipe = RecipeConfig()
     for one, other in zip(ours, plain, strict=True):
@@ -244,11 +244,11 @@ def test_adpo_is_grpo_scaled_and_equal_to_it_where_tasks_are_solved(rewards: lis
 
 @given(st.lists(REWARDS, min_size=1, max_size=4))
 def test_baselines_are_those_of_their_papers(groups: list[list[float]]) -> None:
-    deeds = [[deed(10 * g + n, reward) for n, reward in enumerate(group)] for g, group in enumerate(groups)]
+    trajectories = [[scored(10 * g + n, reward) for n, reward in enumerate(group)] for g, group in enumerate(groups)]
     telling = [group for group in groups if np.std(group) >= 1e-4]
     one_sided = sum(len(group) for group in groups) - sum(map(len, telling))
     for name in ("grpo", "rloo", "reinforce"):
-        found, skipped = weighed(name, *deeds)
+        found, skipped = weighed(name, *trajectories)
         assert skipped == ({"no_contrast": one_sided} if one_sided else {})
         told = [one.sample.advantage for one in found]
         if name == "rloo":
@@ -265,14 +265,14 @@ def test_baselines_are_those_of_their_papers(groups: list[list[float]]) -> None:
 
 
 def test_expert_iteration_learns_from_what_was_verified() -> None:
-    found, skipped = weighed("sft", [deed(n, 0.9, success=n in (1, 3)) for n in range(5)], [deed(9, 1.0)])
-    assert [one.deed.event_id for one in found] == ["e1", "e3"] and skipped == {"not_verified": 4}
+    found, skipped = weighed("sft", [scored(n, 0.9, success=n in (1, 3)) for n in range(5)], [scored(9, 1.0)])
+    assert [one.scored.event_id for one in found] == ["e1", "e3"] and skipped == {"not_verified": 4}
 
 
 @given(st.lists(st.booleans(), max_size=9))
 def test_pairs_are_a_right_one_and_a_wrong_one_of_one_task(right: list[bool]) -> None:
-    found, skipped = weighed("dpo", [deed(n, 0.0, success=ok) for n, ok in enumerate(right)])
-    assert all(one.deed.success and one.over is not None and not one.over.success for one in found)
+    found, skipped = weighed("dpo", [scored(n, 0.0, success=ok) for n, ok in enumerate(right)])
+    assert all(one.scored.success and one.over is not None and not one.over.success for one in found)
     assert all(one.sample.over is not None for one in found)
     assert len(found) == min(sum(right), len(right) - sum(right))
     assert 2 * len(found) + sum(skipped.values()) == len(right)

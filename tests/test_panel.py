@@ -11,14 +11,23 @@ from hypothesis import strategies as st
 
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.attempt import Called, Progress, Written
-from agent0.rollout.attempt_events import told
+from agent0.rollout.attempt_events import to_events
 from agent0.rollout.tool_patterns import repeated
 from agent0.run.lifecycle import evolve
 from agent0.settings import JudgeConfig, RunConfig, VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
-from agent0.verification.panel import NEEDED, Case, Evidence, case_of, checks, combined, disputed, votes_on
-from agent0.verification.panel.opinion import asking, read_verdict
-from agent0.verification.panel.wording import rules_of
+from agent0.verification.panel import (
+    NEEDED,
+    Case,
+    VerificationContext,
+    case_of,
+    checks,
+    combine_votes,
+    disputed,
+    votes_on,
+)
+from agent0.verification.panel.opinion import judge_opinion, read_verdict
+from agent0.verification.panel.wording import stated_rules
 from agent0.verification.verdicts import verdicts
 from agent0.verification.verifiers import Verdict, verifier_for
 from events import tasks
@@ -37,7 +46,7 @@ def votes(*said: bool | None) -> list[Vote]:
 
 def test_verdicts_need_two_and_contradiction_is_told() -> None:
     for said in product((True, False, None), repeat=5):
-        yes, no, verdict = said.count(True), said.count(False), combined(votes(*said))
+        yes, no, verdict = said.count(True), said.count(False), combine_votes(votes(*said))
         assert verdict is not True or (yes >= NEEDED and no == 0)
         assert verdict is not False or (no >= NEEDED and no > yes)
         assert (verdict is True) == (yes >= NEEDED and not no)
@@ -48,15 +57,15 @@ def test_verdicts_need_two_and_contradiction_is_told() -> None:
 def test_one_vote_turned_never_turns_a_verdict_into_its_opposite(said: list[bool | None], other: bool | None) -> None:
     for place in range(len(said)):
         turned = [*said[:place], other, *said[place + 1 :]]
-        assert {combined(votes(*said)), combined(votes(*turned))} != {True, False}
+        assert {combine_votes(votes(*said)), combine_votes(votes(*turned))} != {True, False}
 
 
 async def judged(task: Task, answers: Sequence[str | None], **evidence: Any) -> list[Verdict]:
-    return await verifier_for(task).judge(task, answers, KnowingSandbox(), Evidence(**evidence))
+    return await verifier_for(task).judge(task, answers, KnowingSandbox(), VerificationContext(**evidence))
 
 
 def cast(name: str, task: Task, answers: Sequence[str | None], **evidence: Any) -> list[bool | None]:
-    case = case_of(task, answers, Evidence(**evidence))
+    case = case_of(task, answers, VerificationContext(**evidence))
     return [said for said, _ in asyncio.run(_said(checks()[name], case))]
 
 
@@ -141,7 +150,7 @@ async def test_a_transcript_that_moved_to_an_artifact_is_no_vote_against_its_ans
             seed=0,
             state_sha="",
         )
-        (*_, ended) = await told(asked, now, MemoryArtifacts())
+        (*_, ended) = await to_events(asked, now, MemoryArtifacts())
         assert isinstance(ended, tasks.TaskAttempted) and ended.grounded
         assert (ended.transcript_artifact is not None) == bool(words)
         assert ended.computed is True
@@ -201,7 +210,7 @@ def test_an_answer_is_put_into_the_equation(
     ],
 )  # fmt: skip
 def test_stated_forms_are_kept_or_broken(question: str, right: list[str], wrong: list[str]) -> None:
-    assert len(list(rules_of(question))) >= 2
+    assert len(list(stated_rules(question))) >= 2
     task = OPEN.model_copy(update={"question": question})
     assert cast("wording", task, [*right, *wrong]) == [True] * len(right) + [False] * len(wrong)
 
@@ -230,11 +239,11 @@ class Saying:
 
 def judge(reply: str) -> tuple[Saying, Any]:
     model = Saying(reply)
-    return model, asking(Opened(model), JudgeConfig(provider="saying", prompts="full"), 1, "r1")
+    return model, judge_opinion(Opened(model), JudgeConfig(provider="saying", prompts="full"), 1, "r1")
 
 
 def test_without_a_provider_nobody_is_asked() -> None:
-    assert asking(Opened(None), JudgeConfig(), 1, "r1") is None
+    assert judge_opinion(Opened(None), JudgeConfig(), 1, "r1") is None
     assert cast("opinion", OPEN, ["7"]) == [None]
 
 
@@ -300,5 +309,5 @@ async def test_any_answers_to_any_question_get_verdicts(answers: list[str | None
 
 
 async def test_votes_are_one_a_check() -> None:
-    for cast_ in await votes_on(case_of(EQUATION, ["3", None, "4"], Evidence())):
+    for cast_ in await votes_on(case_of(EQUATION, ["3", None, "4"], VerificationContext())):
         assert [vote.check for vote in cast_] == list(checks())

@@ -13,7 +13,7 @@ from agent0.assembly.models.protocol import evaluate_protocols
 from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load
 from agent0.errors import LogError
-from agent0.evaluation.protocol import Exam
+from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.experiments.stored_verdicts import stored
 from agent0.settings import Settings
 from events.checkpoints import CheckpointEvaluated, StudentExamined
@@ -34,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     pairs = [f"--set={key}={value}" for key, value in SIZES.items()]
     made = agent0("run", "start", "--profile", "scripted", *pairs, home=folder)
     assert made.code == 0, made.err
-    exams = [Exam(6, 5, 4, 1.0), Exam(4, 6)]
+    exams = [EvaluationProtocol(6, 5, 4, 1.0), EvaluationProtocol(4, 6)]
     asyncio.run(evaluate_protocols(held(folder), {f"{run_of(folder)}/base": exams}))
     yield folder
 

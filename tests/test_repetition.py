@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.rewards import batch_similarity
-from agent0.rewards.assign import payouts
+from agent0.rewards.assign import assigned_rewards
 from agent0.rewards.batch_similarity import ORDER, bleu, distances, shares
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
@@ -117,6 +117,6 @@ async def test_a_thousand_questions_are_never_compared_on_the_event_loop(monkeyp
     first, again = await asyncio.gather(assign_reward(event, run), assign_reward(event, run))
     assert len(where) == 1, "reactions that wait for one batch compare it once"
     assert threading.get_ident() not in where
-    assert first == again == payouts(event, run)
+    assert first == again == assigned_rewards(event, run)
     (share,) = [part.inputs["cluster_share"] for one in first for part in one.parts if part.name == "repetition"]
     assert 0 < share <= 1

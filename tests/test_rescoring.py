@@ -6,9 +6,9 @@ import random
 import pytest
 
 from agent0.experiments.receipt_diff import Receipt
-from agent0.experiments.rescore import Rescored, Trouble, rescore
+from agent0.experiments.rescore import Rescored, RescoreFailure, rescore
 from agent0.grading.normal_form import normal_form
-from agent0.rewards import Facts, _rewards, reward
+from agent0.rewards import Features, _rewards, reward
 from agent0.rollout.confidence.signals import agreement
 from agent0.settings import RewardConfig
 from events.base import Recorded
@@ -129,14 +129,14 @@ def test_a_reward_that_raises_costs_its_own_receipts_only(role: Role) -> None:
     known = dict(_rewards.entries)
 
     @reward("fragile", role=role, weight=1.0, reads=("self_consistency" if role == "teacher" else "tool_ok",))
-    def fragile(facts: Facts) -> float:
+    def fragile(facts: Features) -> float:
         raise ZeroDivisionError("on purpose")
 
     try:
         found = list(rescore(TOLD))
     finally:
         _rewards.entries = known
-    troubles = [each for each in found if isinstance(each, Trouble)]
+    troubles = [each for each in found if isinstance(each, RescoreFailure)]
     said = ("ZeroDivisionError", f"on purpose It was the {role}'s reward fragile.")
     assert troubles and {(each.error, each.message) for each in troubles} == {said}
     receipts = [(r.id, r.event) for r in TOLD if isinstance(r.event, RewardAssigned)]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from agent0.experiments.rescore import Rescored, rescore
-from agent0.rewards.assign import payouts
+from agent0.rewards.assign import assigned_rewards
 from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState
-from agent0.training.dataset import collect
+from agent0.training.dataset import collect_trajectories
 from agent0.verification.human_review import MOST, PERSON, reviewed, verdicts_of
 from agent0.verification.verifiers import verifiers
 from events import alarms, benchmarks, checkpoints, runs, tasks
@@ -151,7 +151,7 @@ def test_of_two_verdicts_that_cross_the_first_counts_and_is_paid(order: tuple[st
     for correct, verifier in zip((True, False), order, strict=True):
         event = verdict(correct, verifier)
         state = fold(state, event)
-        paid += [r for r in payouts(event, state) if r.role == "student"]
+        paid += [r for r in assigned_rewards(event, state) if r.role == "student"]
     assert [r.facts["correct"] for r in paid] == [True]
     assert (state.tasks["t0-000"].attempts["t0-000-a0"].judge, PERSON in verifiers()) == (order[0], False)
 
@@ -204,8 +204,8 @@ async def test_what_a_person_contradicts_is_not_trained_on() -> None:
                 if recorded.type in types and after < recorded.seq <= until:
                     yield recorded
 
-    before, _ = await collect("r1", request, Told(), ports()["artifacts"])
+    before, _ = await collect_trajectories("r1", request, Told(), ports()["artifacts"])
     wrong = Told(*(word(e.task, e.attempt, False) for e in paid))
-    after, memories = await collect("r1", request, wrong, ports()["artifacts"])
+    after, memories = await collect_trajectories("r1", request, wrong, ports()["artifacts"])
     assert [d.reward is None for d in after].count(True) == [d.reward is None for d in before].count(True) + len(paid)
     assert paid and not any(d.success for d in after) and not any(d.success for d in memories)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.rewards import Reward, read_by, receipt, reward_sets, rewards
-from agent0.rewards.features import facts as registered_facts
+from agent0.rewards import Reward, features_read, receipt, reward_sets, rewards
+from agent0.rewards.features import features as registered_facts
 from agent0.tasks.curriculum.sampler import frontier_value
 from events.values import Role
 
@@ -106,7 +106,7 @@ BASE = {
 @pytest.mark.parametrize("entry", ALL, ids=lambda e: f"{e.set}-{e.role}-{e.name}")
 def test_what_a_part_reads_somebody_tells(entry: Reward) -> None:
     assert set(entry.reads) <= {*BASE[entry.role].split(), *registered_facts(entry.role)}
-    assert set(entry.reads) <= read_by(entry.role, {entry.name: 1.0}, entry.set)
+    assert set(entry.reads) <= features_read(entry.role, {entry.name: 1.0}, entry.set)
     assert (entry.score.__doc__ or "").strip()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent0.experiments.rescore import Rescored, rescore
-from agent0.rewards import registered, reward_sets, rules_of
+from agent0.rewards import registered_set, reward_sets, rules_of_set
 from agent0.settings import RewardConfig, RunConfig
 from events.base import Recorded, decode
 from events.runs import RunStarted
@@ -47,9 +47,9 @@ def test_a_log_without_an_edition_is_of_the_first_and_a_new_run_of_the_third() -
 
 def test_an_edition_stands_for_those_before_it_that_have_none() -> None:
     editions = [(name, edition) for name in ("agent0", "paper") for edition in (1, 2, 3)]
-    named = {(name, edition): registered(RewardConfig(set=name, edition=edition)) for name, edition in editions}
+    named = {(name, edition): registered_set(RewardConfig(set=name, edition=edition)) for name, edition in editions}
     assert named == {
         ("agent0", 1): "agent0/1", ("agent0", 2): "agent0", ("agent0", 3): "agent0",
         ("paper", 1): "paper/2", ("paper", 2): "paper/2", ("paper", 3): "paper",
     }  # fmt: skip
-    assert all(registered(rules_of(name)) == name for name in reward_sets())
+    assert all(registered_set(rules_of_set(name)) == name for name in reward_sets())

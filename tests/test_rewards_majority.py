@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.rewards.assign import payouts
+from agent0.rewards.assign import assigned_rewards
 from agent0.run.lifecycle import evolve
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.run_state import RunState, TaskState
@@ -33,7 +33,7 @@ def students(rules: RewardConfig, answers: list[str | None], order: list[int], r
         told = record(verdict, run="r", time=NOON).model_copy(update={"seq": 9 + count})
         state = evolve(state, told)
         assert state is not None
-        found |= {paid.attempt: (paid, count) for paid in payouts(verdict, state)}
+        found |= {paid.attempt: (paid, count) for paid in assigned_rewards(verdict, state)}
     return found
 
 

@@ -12,11 +12,11 @@ from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load, profiles
 from agent0.errors import ConfigError
 from agent0.rewards import rewards
-from agent0.rewards.assign import payouts
+from agent0.rewards.assign import assigned_rewards
 from agent0.rewards.batch_similarity import bleu, clusters, distances, shares
-from agent0.rewards.features import Deed, gather
+from agent0.rewards.features import RewardContext, compute_features
 from agent0.settings import RewardConfig, RunConfig
-from agent0.state.reward_history import Ledger, Moments, entered
+from agent0.state.reward_history import Moments, RewardHistory, with_receipt
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.training import selection
 from events.tasks import ResultVerified, RewardAssigned, TaskRejected
@@ -65,10 +65,10 @@ def paid(
     if first.proposal is None:
         vars(first).update(accepted=False, rejected=True, attempts={})
         refused = TaskRejected(task="t0-000", iteration=0, slot=0, reason="malformed")
-        return payouts(refused, run)[0]
+        return assigned_rewards(refused, run)[0]
     last = list(first.attempts)[-1]
     verdict = ResultVerified(task="t0-000", attempt=last, iteration=0, correct=None, verifier="v", reason="")
-    return payouts(verdict, run)[-1]
+    return assigned_rewards(verdict, run)[-1]
 
 
 HALF: list[str | None] = ["42", "42", "1", "2"]
@@ -156,7 +156,7 @@ def test_defect_2_tool_calls_are_counted_in_the_teachers_text() -> None:
 
 def deeds(rate: float) -> list[Any]:
     way = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -0.5, -0.25))
-    made = selection.Deed  # type: ignore[attr-defined]
+    made = selection.ScoredTrajectory  # type: ignore[attr-defined]
     return [made(f"e{rate}-{n}", f"t{rate}", "me", way, float(n % 2), rate, n % 2 == 1) for n in range(4)]
 
 
@@ -257,7 +257,7 @@ def test_doubt_is_read_from_answers_tokens_votes_and_a_calibrator() -> None:
     rules = RewardConfig.model_validate({"calibrator": plan})
     run = RunState("r", 1, RunConfig(), "", tasks={"t": held})
     names = frozenset({"answer_margin", "answer_confidence", "token_entropy", "fused_confidence", "critique"})
-    told = gather("teacher", names, Deed(run, rules, held))
+    told = compute_features("teacher", names, RewardContext(run, rules, held))
     assert told == pytest.approx(
         {
             "answer_margin": 0.25,
@@ -278,7 +278,9 @@ def test_doubt_is_read_from_answers_tokens_votes_and_a_calibrator() -> None:
         }
     )
     bare = RewardConfig()
-    assert gather("teacher", frozenset({"fused_confidence"}), Deed(run, bare, held)) == {"fused_confidence": None}
+    assert compute_features("teacher", frozenset({"fused_confidence"}), RewardContext(run, bare, held)) == {
+        "fused_confidence": None
+    }
 
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=30), st.randoms(use_true_random=False))
@@ -301,7 +303,7 @@ def test_earlier_receipts_are_summed_in_any_order(totals: list[float], rng: Any)
     for order in (told, mixed):
         ledger = None
         for each in order:
-            ledger = entered(ledger, each)
+            ledger = with_receipt(ledger, each)
         assert ledger is not None and ledger.earned == {} == ledger.skills
         ledgers.append(ledger.at(1))
     assert ledgers[0] == ledgers[1] == ledgers[0].at(0)
@@ -329,10 +331,10 @@ def test_totals_are_normalised_by_what_came_before_and_kept_within_bounds() -> N
         iteration=1,
         tasks={"t": held},
         just_settled="t",
-        ledger=Ledger(1, earned),
+        ledger=RewardHistory(1, earned),
     )
     verdict = ResultVerified(task="t", attempt="t0-000-a3", iteration=1, correct=None, verifier="v", reason="")
-    receipt_ = payouts(verdict, run)[-1]
+    receipt_ = assigned_rewards(verdict, run)[-1]
     assert (receipt_.facts["earned"], receipt_.facts["earned_mean"], receipt_.facts["earned_deviation"]) == (
         2,
         1.0,

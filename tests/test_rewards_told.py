@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from agent0.assembly.validate.rewards import reward_policy
 from agent0.cli import build, console
 from agent0.errors import ConfigError
-from agent0.report.markdown.rewards import code_part
-from agent0.rewards import registered, reward_sets
-from agent0.rewards.describe import explained, part_rows
+from agent0.report.markdown.rewards import said
+from agent0.rewards import registered_set, reward_sets
+from agent0.rewards.describe import explain_receipt, part_rows
 from agent0.settings import RewardConfig
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned
@@ -44,7 +44,7 @@ def test_a_receipt_is_explained_by_the_set_it_was_paid_under(name: str, edition:
     held = rows(name, edition)
     assert {row["role"] for row in held} == {"teacher", "student"}
     for row in held:
-        one = explained(row)
+        one = explain_receipt(row)
         raw = row["facts"]["raw_total"]
         assert one["check"] == pytest.approx(raw) and f"raw {raw:g}" in one["scaled"]
         assert row["total"] == pytest.approx(max(-2.0, min(2.0, row["total"])))
@@ -60,7 +60,7 @@ def test_a_student_of_the_paper_is_told_the_majority() -> None:
     apart = [row for row in held if row["facts"]["correct"] is not row["facts"]["agrees"]]
     assert apart and len({row["attempt"] for row in held}) == len(held)
     for row in held:
-        (part,) = explained(row)["parts"]
+        (part,) = explain_receipt(row)["parts"]
         assert part["inputs"] == {name: row["facts"][name] for name in ("agrees", "majority")}
         assert part["value"] == row["total"] == float(row["facts"]["agrees"])
     verdicts = [r.event for r in told("paper") if isinstance(r.event, ResultVerified)]
@@ -76,9 +76,9 @@ def test_receipts_of_the_first_iteration_have_nothing_before_them_and_later_ones
 
 def test_a_receipt_of_an_unknown_set_or_part_is_still_shown() -> None:
     row = rows("paper")[0]
-    assert "no such set" in explained({**row, "reward_set": "gone"})["formula"]
+    assert "no such set" in explain_receipt({**row, "reward_set": "gone"})["formula"]
     other = {**row, "parts": [{**row["parts"][0], "name": "gone"}]}
-    assert explained(other)["parts"][0]["formula"] == "this version has no such part"
+    assert explain_receipt(other)["parts"][0]["formula"] == "this version has no such part"
 
 
 def test_sets_and_parts_are_listed() -> None:
@@ -104,7 +104,7 @@ def test_the_run_of_a_receipt_is_named_in_either_way(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("name", [*reward_sets()])
 def test_rules_are_a_set_by_its_name(name: str) -> None:
     rules = reward_policy(name)
-    assert rules is not None and registered(rules) == name
+    assert rules is not None and registered_set(rules) == name
     assert ("edition" in rules.model_fields_set) == ("/" in name), "the run's, unless one is named"
 
 
@@ -115,4 +115,4 @@ def test_a_name_that_is_neither_a_set_nor_a_file_says_what_may_be_named() -> Non
 
 
 def test_code_on_the_page_is_in_single_quotes_and_fences_stay() -> None:
-    assert '"```output"' in code_part() and "`1 - 2" in code_part()
+    assert '"```output"' in said() and "`1 - 2" in said()

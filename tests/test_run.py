@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agent0.run.lifecycle import RunState, decide, evolve
 from agent0.settings import RunConfig
-from agent0.training.dataset import collect
+from agent0.training.dataset import collect_trajectories
 from events import alarms, runs, tasks
 from events.base import Event, Recorded, decode, event_types, record
 from events.checkpoints import TrainingRequested
@@ -180,8 +180,8 @@ async def test_a_training_reads_the_same_whoever_was_first() -> None:
                 if after < recorded.seq <= until and recorded.type in types:
                     yield recorded
 
-    backwards = await collect("r1", request, Backwards(), MemoryArtifacts())
-    assert backwards == await collect("r1", request, Forwards(), MemoryArtifacts())
+    backwards = await collect_trajectories("r1", request, Backwards(), MemoryArtifacts())
+    assert backwards == await collect_trajectories("r1", request, Forwards(), MemoryArtifacts())
     assert backwards[0]
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.ports.training import Lesson
+from agent0.ports.training import TrainingExample
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.tasks.families import Family, Params, Retraced, families
 from agent0.tasks.splits import split_key, split_of, split_of_task, task_of
-from agent0.training.search_traces import AGAIN, OPEN, Searched, lessons, tries
+from agent0.training.search_traces import AGAIN, OPEN, SearchAttempt, search_examples, tries
 from events.values import Task
 from tests.test_verifiers import HOSTILE
 
@@ -61,7 +61,7 @@ def judge(entry: Family, params: Params, text: str) -> str:
     return entry.check(params, text)
 
 
-def attempts(seed: int, count: int = 12, entry: Family = COUNTDOWN) -> list[Searched]:
+def attempts(seed: int, count: int = 12, entry: Family = COUNTDOWN) -> list[SearchAttempt]:
     rng, found = random.Random(seed), []
     for number in range(count):
         asked = task(rng, rng.choice((2, 3)), entry)
@@ -71,7 +71,7 @@ def attempts(seed: int, count: int = 12, entry: Family = COUNTDOWN) -> list[Sear
             right = rng.random() < 0.3
             written += [entry.solve(params)] if right else []
             text = OPEN + AGAIN.join(written) + "}"
-            found.append(Searched(f"e{number}-{again}", asked, text, right))
+            found.append(SearchAttempt(f"e{number}-{again}", asked, text, right))
     return found
 
 
@@ -168,7 +168,7 @@ def test_lessons_are_made_of_attempts_at_every_family(entry: Family) -> None:
     """Of several tries and of one, for what was asked and for what was reached; others only say what is wrong."""
     found = attempts(8, 20, entry)
     asked = {one.task.canonical for one in found}
-    made = lessons(found, 300, config(), 3)
+    made = search_examples(found, 300, config(), 3)
     aims = {entry.canonical(read(entry, question(lesson))) for lesson in made}
     assert asked & aims and aims - asked
     assert {(lesson.closed, AGAIN in lesson.turns[-1].content) for lesson in made} == {
@@ -176,13 +176,13 @@ def test_lessons_are_made_of_attempts_at_every_family(entry: Family) -> None:
     }  # fmt: skip
 
 
-def question(lesson: Lesson) -> str:
+def question(lesson: TrainingExample) -> str:
     return next(turn.content for turn in lesson.turns if turn.role == "user")
 
 
 @every_family
 def test_a_lesson_ends_right_and_its_wrong_tries_are_wrong(entry: Family) -> None:
-    for lesson in lessons(attempts(1, entry=entry), 300, config(), 7):
+    for lesson in search_examples(attempts(1, entry=entry), 300, config(), 7):
         said = lesson.turns[-1].content
         params = read(entry, question(lesson))
         assert split_of(split_key(entry, params)) == "train"
@@ -196,7 +196,7 @@ def test_a_lesson_ends_right_and_its_wrong_tries_are_wrong(entry: Family) -> Non
 
 @every_family
 def test_choices_of_wrong_tries_are_never_learned(entry: Family) -> None:
-    held = lessons(attempts(2, entry=entry), 200, config(), 1)
+    held = search_examples(attempts(2, entry=entry), 200, config(), 1)
     written = "0123456789," if entry is COUNTDOWN else ""
     assert any(not lesson.closed for lesson in held)
     assert any(AGAIN in lesson.turns[-1].content for lesson in held)
@@ -215,27 +215,27 @@ def test_choices_of_wrong_tries_are_never_learned(entry: Family) -> None:
 def test_the_same_attempts_in_any_order_give_the_same_lessons() -> None:
     found = attempts(3)
     shuffled = random.Random(0).sample(found, len(found))
-    assert lessons(found, 50, config(), 5) == lessons(shuffled, 50, config(), 5)
-    assert lessons(found, 50, config(), 5) != lessons(found, 50, config(), 6)
+    assert search_examples(found, 50, config(), 5) == search_examples(shuffled, 50, config(), 5)
+    assert search_examples(found, 50, config(), 5) != search_examples(found, 50, config(), 6)
 
 
 def test_without_hindsight_only_what_was_asked_is_taught() -> None:
     found = attempts(4, 30)
     asked = {COUNTDOWN.canonical(params) for one in found if (params := COUNTDOWN.parse(one.task.question))}
-    for lesson in lessons(found, 200, config(hindsight=False), 1):
+    for lesson in search_examples(found, 200, config(hindsight=False), 1):
         assert COUNTDOWN.canonical(read(COUNTDOWN, question(lesson))) in asked
 
 
 def test_who_explores_is_shown_one_right_try_at_once_and_searches_afterwards() -> None:
     plan = config(explore=0.5).model_copy(update={"iterations": 4})
-    shown = [[lesson.turns[-1].content for lesson in lessons(attempts(6), 200, plan, 1, n)] for n in range(4)]
+    shown = [[lesson.turns[-1].content for lesson in search_examples(attempts(6), 200, plan, 1, n)] for n in range(4)]
     again = [sum(AGAIN in text for text in texts) for texts in shown]
     assert again[:2] == [0, 0] and min(again[2:]) > 50
     assert all(len(tries(text)) == 1 for texts in shown[:2] for text in texts)
 
 
 def test_the_control_teaches_what_is_not_so() -> None:
-    found = lessons(attempts(5), 200, config(shuffle=True), 1)
+    found = search_examples(attempts(5), 200, config(shuffle=True), 1)
     wrong = 0
     for lesson in found:
         params = read(COUNTDOWN, question(lesson))
@@ -245,4 +245,4 @@ def test_the_control_teaches_what_is_not_so() -> None:
 
 def test_families_without_a_tool_that_retraces_give_no_lesson() -> None:
     other = Task(domain="math", family="linear", level=1, question="Solve 2*x+3=9.", canonical="linear")
-    assert lessons([Searched("e", other, OPEN + "3}", True)], 10, config(), 1) == ()
+    assert search_examples([SearchAttempt("e", other, OPEN + "3}", True)], 10, config(), 1) == ()

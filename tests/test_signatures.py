@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent0.rewards.skill_signature import LENGTH, of_calls, of_program, of_task
 from agent0.rewards.tool_utility import rests_on, useful
-from agent0.state.run_state import AttemptState, Made, TaskState
+from agent0.state.run_state import AttemptState, TaskState, ToolCallRecord
 from events.values import Task
 
 PROGRAM = """def area({a}, {b}):
@@ -46,8 +46,8 @@ def test_any_text_has_one(text: str) -> None:
     assert len(of_program(text)) == LENGTH
 
 
-def made(code: str, output: str = "7\n", ok: bool = True, name: str = "python") -> Made:
-    return Made(name, {"code": code}, ok, output)
+def made(code: str, output: str = "7\n", ok: bool = True, name: str = "python") -> ToolCallRecord:
+    return ToolCallRecord(name, {"code": code}, ok, output)
 
 
 def test_a_trace_is_its_tools_and_the_shapes_of_what_they_were_given() -> None:
@@ -88,7 +88,7 @@ def test_a_tasks_skill_is_how_it_was_solved() -> None:
         (made("this is no program", name="search"), True),
     ],
 )
-def test_a_call_is_useful_where_it_ran_and_did_something(call: Made, use: bool) -> None:
+def test_a_call_is_useful_where_it_ran_and_did_something(call: ToolCallRecord, use: bool) -> None:
     assert bool(useful([call])) == use
     assert useful([call, call]) == ([call] if use else [])
 

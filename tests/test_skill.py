@@ -19,10 +19,10 @@ from agent0.assembly.ablations.study import StudyRequest, run_study
 from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
-from agent0.evaluation.protocol import ExamSet
-from agent0.experiments.ablation_cells import Cell
-from agent0.experiments.ablation_results import ONE_SEED, Outcome, plain, read
-from agent0.experiments.ablations import Arm, Grid, grids
+from agent0.evaluation.protocol import TaskSet
+from agent0.experiments.ablation_results import ONE_SEED, Outcome, as_json, from_json
+from agent0.experiments.ablation_runs import AblationRun
+from agent0.experiments.ablations import AblationStudy, Variant, ablation_studies
 from agent0.experiments.training_gain import (
     BASE,
     CHANCE,
@@ -31,10 +31,10 @@ from agent0.experiments.training_gain import (
     SAME_TOKENS,
     SAME_TRIES,
     Chance,
-    Way,
-    asked_of_base,
-    asked_of_student,
-    skill,
+    ProtocolReading,
+    base_protocols,
+    student_protocols,
+    summarise,
 )
 from agent0.report.charts.ablation_charts import chart_files
 from agent0.report.html.ablation_page import ablation_page
@@ -47,8 +47,8 @@ from infra.models.tiny import packaged
 from infra.tiny import build
 from tests.terminal import agent0 as call
 
-FRESH = ExamSet("fresh", "new tasks", 40, 7, (2, 3))
-HARDER = ExamSet("harder", "longer <tasks>", 10, 8, (4,))
+FRESH = TaskSet("fresh", "new tasks", 40, 7, (2, 3))
+HARDER = TaskSet("harder", "longer <tasks>", 10, 8, (4,))
 COST = ("arm", "cells", "attempts", "tokens", "model_s", "steps", "training_s", "wall_s")
 
 
@@ -72,7 +72,7 @@ def test_levels_that_no_family_has_are_refused(levels: str, tmp_path: Path) -> N
 # --- arithmetic, on students whose every attempt is known
 
 
-def sat(checkpoint: str, tasks: ExamSet, way: Way, share: float) -> StudentExamined:
+def sat(checkpoint: str, tasks: TaskSet, way: ProtocolReading, share: float) -> StudentExamined:
     """Solves the first ``share`` of the set, half of the attempts right (all where there is one)."""
     exam, solved = way.of(tasks), round(share * tasks.n)
     right = max(1, exam.attempts // 2)
@@ -92,18 +92,25 @@ def sat(checkpoint: str, tasks: ExamSet, way: Way, share: float) -> StudentExami
     )
 
 
-def cells(shares: dict[str, float], base: float = 0.2, seeds: int = 3, student: str = "student-1") -> list[Outcome]:
+def runs_of_study(
+    shares: dict[str, float], base: float = 0.2, seeds: int = 3, student: str = "student-1"
+) -> list[Outcome]:
     """Arms that solve so much of each set, on bases that solve ``base`` whatever is tried (and 1 task more a seed)."""
     out = []
     for seed in range(seeds):
         for place, (arm, share) in enumerate(shares.items()):
             exams: list[StudentExamined] = []
             for tasks in (FRESH, HARDER):
-                ways = {Way(e.attempts, e.temperature, "within", e.forced_tool) for e in asked_of_base(tasks)}
+                ways = {
+                    ProtocolReading(e.attempts, e.temperature, "within", e.forced_tool) for e in base_protocols(tasks)
+                }
                 if place == 0:
                     exams += [sat(BASE, tasks, way, base + seed / tasks.n) for way in sorted(ways, key=repr)]
                 more = seeds - 1 - seed if abs(share - base) > 0.1 else seed  # seeds do not agree on a gap to the digit
-                own = {Way(e.attempts, e.temperature, "within", e.forced_tool) for e in asked_of_student(tasks)}
+                own = {
+                    ProtocolReading(e.attempts, e.temperature, "within", e.forced_tool)
+                    for e in student_protocols(tasks)
+                }
                 if student != BASE or place:
                     exams += [sat(student, tasks, way, share + more / tasks.n) for way in sorted(own, key=repr)]
             out.append(Outcome(arm, seed, f"g-{arm}-{seed}", student, 2, (), {"wall_s": 1.0}, tuple(exams)))
@@ -123,12 +130,12 @@ def told(outcomes: list[Outcome]) -> dict[str, Any]:
             "folder": "/somewhere",
         },
         **{"complete": True, "failed": [], "measures": [], "arms": [], "against": [], "cells": [], "curves": {}},
-        **{"cost": [dict.fromkeys(COST, 1.0) | {"arm": "ours"}], "skill": skill(outcomes, (FRESH, HARDER))},
+        **{"cost": [dict.fromkeys(COST, 1.0) | {"arm": "ours"}], "skill": summarise(outcomes, (FRESH, HARDER))},
     }
 
 
 def test_each_measure_is_held_against_every_control_by_hand() -> None:
-    found = skill(cells({"ours": 0.6, "random": 0.2}), (FRESH, HARDER))
+    found = summarise(runs_of_study({"ours": 0.6, "random": 0.2}), (FRESH, HARDER))
     rows = [row for row in found["against"] if row["set"] == "fresh" and row["measure"] == "within"]
     assert {row["against"] for row in rows} == set(CONTROLS["check"]) and len(CONTROLS["check"]) == 8
     assert all(row["mean"] == pytest.approx(0.4) and row["by_seed"] == pytest.approx([0.45, 0.4, 0.35]) for row in rows)
@@ -143,21 +150,24 @@ def test_each_measure_is_held_against_every_control_by_hand() -> None:
     assert [(row["arm"], row["against"]) for row in arms] == [("ours", "random")]
     alike = {row["arm"]: row for row in found["alike"] if (row["set"], row["measure"]) == ("fresh", "within")}
     assert alike["random"]["mean"] == 0 and word(alike["random"]) == "not significant (adjusted p 1)"
-    assert found["cost"]["exams"] == sum(len(one.exams) for one in cells({"ours": 0.6, "random": 0.2}))
+    assert found["cost"]["exams"] == sum(len(one.exams) for one in runs_of_study({"ours": 0.6, "random": 0.2}))
 
 
 def test_an_exam_of_another_set_or_student_counts_for_nobody() -> None:
-    one = cells({"ours": 0.5}, seeds=1)[0]
+    one = runs_of_study({"ours": 0.5}, seeds=1)[0]
     strangers = [event.model_copy(update=change) for event in one.exams for change in ({"levels": (1,)}, {"seed": 9})]
     strangers += [
         event.model_copy(update={"checkpoint": "student-0", "right": event.right[::-1]}) for event in one.exams
     ]
-    assert skill([replace(one, exams=(*strangers, *one.exams))], (FRESH,))["means"] == skill([one], (FRESH,))["means"]
-    assert skill([replace(one, exams=())], (FRESH,))["means"] == [] == skill([], (FRESH, HARDER))["against"]
+    assert (
+        summarise([replace(one, exams=(*strangers, *one.exams))], (FRESH,))["means"]
+        == summarise([one], (FRESH,))["means"]
+    )
+    assert summarise([replace(one, exams=())], (FRESH,))["means"] == [] == summarise([], (FRESH, HARDER))["against"]
 
 
 def test_a_student_that_is_still_the_base_is_measured_as_the_base() -> None:
-    found = skill(cells({"ours": 0.2, "random": 0.2}, student=BASE), (FRESH, HARDER))
+    found = summarise(runs_of_study({"ours": 0.2, "random": 0.2}, student=BASE), (FRESH, HARDER))
     assert all(row["mean"] == 0 for row in found["alike"]) and len(found["alike"]) == 16
     assert any("student is still the base: ours (seed 0)" in said for said in sentences(found))
 
@@ -166,34 +176,34 @@ def test_a_student_that_is_still_the_base_is_measured_as_the_base() -> None:
 
 
 def test_sentences_say_what_is_significant_and_what_is_not() -> None:
-    better = sentences(skill(cells({"ours": 0.6, "random": 0.2}), (FRESH, HARDER)))
+    better = sentences(summarise(runs_of_study({"ours": 0.6, "random": 0.2}), (FRESH, HARDER)))
     assert better[0].startswith("**fresh, solved within 8 checked attempts:** ours 62.5 % (")
     assert "40.0 points more than any control" in better[0] and "The aim was 20 points" in better[0]
     assert "Better than 8 of 8 controls, significant (adjusted p < 0.05)." in better[0]
     assert "The aim" not in next(said for said in better if said.startswith("**harder"))
     assert any("ours less each other variant" in said and "Better, significant: random." in said for said in better)
     assert any("random beside its own base" in said and "not significant (adjusted p 1)" in said for said in better)
-    same = sentences(skill(cells({"ours": 0.2}), (FRESH,)))
+    same = sentences(summarise(runs_of_study({"ours": 0.2}), (FRESH,)))
     assert "as many as the best control" in same[0]
     assert "Better than 0 of 8 controls" in same[0] and "Not significant against: any." in same[0]
-    worse = sentences(skill(cells({"ours": 0.05}, base=0.6), (FRESH,)))
+    worse = sentences(summarise(runs_of_study({"ours": 0.05}, base=0.6), (FRESH,)))
     assert "55.0 points less than the best control" in worse[0] and "Worse than: any." in worse[0]
     assert "improved" not in "".join(worse) and not any("at once" in said for said in worse + same)
     assert "every one of them at once: significant (p = " in better[0]
     assert "no difference" not in "".join((*better, *same, *worse))
-    alone = sentences(skill(cells({"ours": 0.9}, seeds=1), (FRESH,)))
+    alone = sentences(summarise(runs_of_study({"ours": 0.9}, seeds=1), (FRESH,)))
     assert f"O{ONE_SEED[1:]}." in alone[0] and "significant (adjusted" not in alone[0]
 
 
 def test_seeds_that_only_the_first_arm_has_count_beside_controls_and_not_beside_other_arms() -> None:
-    five = [one for one in cells({"ours": 0.6, "random": 0.2}, seeds=5) if one.arm == "ours" or one.seed < 3]
-    found = skill(five, (FRESH,))
+    five = [one for one in runs_of_study({"ours": 0.6, "random": 0.2}, seeds=5) if one.arm == "ours" or one.seed < 3]
+    found = summarise(five, (FRESH,))
     assert {row["seeds"] for row in found["against"]} == {5} and {row["seeds"] for row in found["arms"]} == {3}
     assert {(row["arm"], row["seeds"]) for row in found["alike"]} == {("ours", 5), ("random", 3)}
 
 
 def test_a_lead_that_one_control_may_explain_is_not_a_lead_over_every_one() -> None:
-    near = sentences(skill(cells({"ours": 0.225}, base=0.2), (FRESH,)))
+    near = sentences(summarise(runs_of_study({"ours": 0.225}, base=0.2), (FRESH,)))
     assert "at once: not significant (p = 0.25," in near[0], "one task more, on each of three seeds"
 
 
@@ -207,9 +217,9 @@ def by_chance(share: float, tokens: float | None = 10.0) -> dict[str, Chance]:
 def test_random_derivations_are_controls_with_as_many_tries_and_as_many_tokens() -> None:
     outcomes = [
         replace(one, exams=tuple(exam.model_copy(update={"tokens": 40 * 8 * 25}) for exam in one.exams))
-        for one in cells({"ours": 0.6, "random": 0.2})
+        for one in runs_of_study({"ours": 0.6, "random": 0.2})
     ]
-    found = skill(outcomes, (FRESH, HARDER), by_chance(0.3))
+    found = summarise(outcomes, (FRESH, HARDER), by_chance(0.3))
     means = {row["how"]: row for row in found["means"] if row["who"] == CHANCE and row["set"] == "fresh"}
     assert means[SAME_TRIES]["mean"] == pytest.approx(0.3) and means[SAME_TRIES]["picked"] == "check"
     # 25 tokens an attempt, 8 attempts, 10 tokens a derivation: 20 of them
@@ -217,29 +227,33 @@ def test_random_derivations_are_controls_with_as_many_tries_and_as_many_tokens()
     rows = {row["against"] for row in found["against"] if (row["set"], row["measure"]) == ("fresh", "within")}
     assert rows == {*CONTROLS["check"], SAME_TRIES, SAME_TOKENS}
     assert not any(row["against"] in (SAME_TRIES, SAME_TOKENS) for row in found["against"] if row["measure"] == "mean")
-    untold = skill(outcomes, (FRESH,), by_chance(0.3, None))
+    untold = summarise(outcomes, (FRESH,), by_chance(0.3, None))
     assert [row["how"] for row in untold["means"] if row["who"] == CHANCE] == [SAME_TRIES]
 
 
 def test_an_aim_is_reached_only_over_chance_and_over_the_variants() -> None:
     arms = {"ours": 0.8, "random-tries": 0.2, "permuted-verdicts": 0.2}
-    reached = aimed(skill(cells(arms), (FRESH,), by_chance(0.1)), "within")
+    reached = aimed(summarise(runs_of_study(arms), (FRESH,), by_chance(0.1)), "within")
     assert reached.endswith(": reached.")
-    assert aimed(skill(cells(arms), (FRESH,)), "within").count("not measured against random derivations") == 2
-    beaten = aimed(skill(cells(arms), (FRESH,), by_chance(0.7)), "within")
+    assert (
+        aimed(summarise(runs_of_study(arms), (FRESH,)), "within").count("not measured against random derivations") == 2
+    )
+    beaten = aimed(summarise(runs_of_study(arms), (FRESH,), by_chance(0.7)), "within")
     assert "not reached (the least lead is" in beaten
     for name in ("random-tries", "permuted-verdicts"):
-        same = aimed(skill(cells({**arms, name: 0.8}), (FRESH,), by_chance(0.1)), "within")
+        same = aimed(summarise(runs_of_study({**arms, name: 0.8}), (FRESH,), by_chance(0.1)), "within")
         assert f"not reached (not significantly better than {name})" in same
-        less = aimed(skill(cells({k: v for k, v in arms.items() if k != name}), (FRESH,), by_chance(0.1)), "within")
+        less = aimed(
+            summarise(runs_of_study({k: v for k, v in arms.items() if k != name}), (FRESH,), by_chance(0.1)), "within"
+        )
         assert f"not reached (not measured against {name})" in less
 
 
 def test_the_page_begins_with_its_answer_in_at_most_five_lines() -> None:
-    outcomes = cells({"ours": 0.6, "random-tries": 0.6, "permuted-verdicts": 0.6, "right-as-written": 0.3})
+    outcomes = runs_of_study({"ours": 0.6, "random-tries": 0.6, "permuted-verdicts": 0.6, "right-as-written": 0.3})
     made = {"written": 40, "corrected": 50, "placed": 10, "examples": 4, "other_tasks": 1}
     outcomes = [replace(one, learned=made) for one in outcomes]
-    found = told(outcomes) | {"skill": skill(outcomes, (FRESH, replace(HARDER, name="outside")), by_chance(0.3))}
+    found = told(outcomes) | {"skill": summarise(outcomes, (FRESH, replace(HARDER, name="outside")), by_chance(0.3))}
     lines = page(found | {"notes": ["**Looks.** Three."]}, {}, "docs/learning.md").split("```")[0].splitlines()
     answer = [line for line in lines if line.startswith("- ")]
     assert 3 <= len(answer) <= 5 and "40 % is as the student wrote it" in answer[0]
@@ -250,7 +264,7 @@ def test_the_page_begins_with_its_answer_in_at_most_five_lines() -> None:
 
 
 def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:
-    found = json.loads(json.dumps(told(cells({"ours": 0.6, "random": 0.2}))))
+    found = json.loads(json.dumps(told(runs_of_study({"ours": 0.6, "random": 0.2}))))
     drawn = chart_files(found)
     names = {name: f"learning-{name}.svg" for name in drawn}
     text = page(found, names, "docs/learning.md")
@@ -269,18 +283,20 @@ def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> N
 
 
 def test_what_a_cell_sat_is_read_back() -> None:
-    one = cells({"ours": 0.5}, seeds=1)[0]
-    assert read(json.loads(json.dumps(plain(one)))) == one
-    older = {key: value for key, value in plain(one).items() if key != "exams"}
-    assert read(older) == replace(one, exams=())
+    one = runs_of_study({"ours": 0.5}, seeds=1)[0]
+    assert from_json(json.loads(json.dumps(as_json(one)))) == one
+    older = {key: value for key, value in as_json(one).items() if key != "exams"}
+    assert from_json(older) == replace(one, exams=())
 
 
 def test_the_grid_asks_what_the_measures_read() -> None:
-    entry = grids()["skill"]
-    assert set(entry.exams) == {m.way.of(tasks) for tasks in entry.sets for m in MEASURES.values()}
-    assert len(entry.exams) == 8 and len(entry.base_exams) == 32 and entry.arms[0].name == "ours"
-    assert entry.seeds == (0, 1) and {"random-tries", "permuted-verdicts"} < {arm.name for arm in entry.arms}
-    assert not {"frozen", "random-reward"} & {arm.name for arm in entry.arms} and "taught itself" not in entry.question
+    entry = ablation_studies()["skill"]
+    assert set(entry.protocols) == {m.way.of(tasks) for tasks in entry.sets for m in MEASURES.values()}
+    assert len(entry.protocols) == 8 and len(entry.base_protocols) == 32 and entry.variants[0].name == "ours"
+    assert entry.seeds == (0, 1) and {"random-tries", "permuted-verdicts"} < {arm.name for arm in entry.variants}
+    assert (
+        not {"frozen", "random-reward"} & {arm.name for arm in entry.variants} and "taught itself" not in entry.question
+    )
     asked = load(entry.profile, {f"run.{key}": text for key, text in entry.settings.items()}, {}).run.evaluation
     assert asked.test == 0 and entry.sets[0].seed != asked.seed != entry.sets[1].seed
     assert set(entry.sets[1].levels) > set() and not set(entry.sets[1].levels) & set(asked.levels)
@@ -305,10 +321,10 @@ def test_a_base_is_taught_once_and_the_packaged_one_never(tmp_path: Path, monkey
     with pytest.raises(ExceptionGroup) as refused:
         asyncio.run(make_bases(tmp_path, "search", [1], 1, said.append))
     assert refused.group_contains(OperationError, match="The base of seed 1 is another one")
-    own = with_base(Cell("ours", 1, "r", load("search", env={}).run), "search", found)
+    own = with_base(AblationRun("ours", 1, "r", load("search", env={}).run), "search", found)
     assert (own.config.student.provider, own.config.student.model) == ("transformers", str(found[1]))
-    assert seeds_without_base([own, Cell("x", 2, "r", RunConfig())], "search") == []
-    plain = Cell("bandit", 0, "r", load("tiny", env={}).run)
+    assert seeds_without_base([own, AblationRun("x", 2, "r", RunConfig())], "search") == []
+    plain = AblationRun("bandit", 0, "r", load("tiny", env={}).run)
     assert with_base(plain, "", {}) == plain and seeds_without_base([plain], "") == []  # a grid without a course
 
 
@@ -320,15 +336,15 @@ SIZES = {
     **{"run.evaluation.validation": "4", "run.evaluation.test": "0", "run.evaluation.forced_tool": "false"},
     "run.student.max_tokens": "24",
 }
-TINY = ExamSet("fresh", "new tasks", 4, 7)
-EXAMS, OF_BASE = asked_of_student(TINY), asked_of_base(TINY)[:3]
+TINY = TaskSet("fresh", "new tasks", 4, 7)
+EXAMS, OF_BASE = student_protocols(TINY), base_protocols(TINY)[:3]
 
 
 def planned(folder: Path) -> None:
     held = load("scripted", {**SIZES, "home": str(folder)}, {})
-    RunPlan(Cell("ours", 0, "skill-ours-0", held.run), "scripted", {"sandbox.workers": "1"}, EXAMS, OF_BASE).write(
-        folder
-    )
+    RunPlan(
+        AblationRun("ours", 0, "skill-ours-0", held.run), "scripted", {"sandbox.workers": "1"}, EXAMS, OF_BASE
+    ).write(folder)
 
 
 def carried_on(folder: Path, already: int) -> None:
@@ -374,15 +390,15 @@ def test_a_cell_that_is_killed_between_exams_sits_each_once(tmp_path: Path) -> N
 def test_a_finished_grid_sits_exams_that_are_added_and_nothing_else(tmp_path: Path) -> None:
     """Its runs stand: nothing is trained again, and what was sat is not sat again."""
     held = load("scripted", {**SIZES, "home": str(tmp_path)}, {})
-    entry = Grid("added", "Which?", (Arm("ours", {}),), sets=(TINY,), exams=EXAMS, base_exams=OF_BASE)
+    entry = AblationStudy("added", "Which?", (Variant("ours", {}),), sets=(TINY,), exams=EXAMS, base_exams=OF_BASE)
     asked = StudyRequest(entry, "added", "scripted", (0,))
     before = asyncio.run(run_study(held, asked))
-    more = ExamSet("harder", "harder ones", 3, 8)
-    larger = replace(entry, sets=(TINY, more), exams=(*EXAMS, *asked_of_student(more)))
+    more = TaskSet("harder", "harder ones", 3, 8)
+    larger = replace(entry, sets=(TINY, more), exams=(*EXAMS, *student_protocols(more)))
     said: list[str] = []
     after = asyncio.run(run_study(held, replace(asked, study=larger), said.append))
     sat = [text for text in said if " sat " in text]
-    assert len(sat) == len(asked_of_student(more)) and all("(3 tasks)" in text for text in sat)
+    assert len(sat) == len(student_protocols(more)) and all("(3 tasks)" in text for text in sat)
     assert after["cells"] == before["cells"] and after["complete"]
     assert {row["set"] for row in after["skill"]["means"]} == {"fresh", "harder"}
     own = [row for row in after["skill"]["means"] if row["set"] == "fresh"]

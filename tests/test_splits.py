@@ -9,7 +9,7 @@ from agent0.settings import CurriculumConfig, RecipeConfig, RunConfig, TrainingC
 from agent0.tasks.families import Family, families
 from agent0.tasks.screening import Archive, Proposed, decide_batch
 from agent0.tasks.splits import RULE, heldout, split_key, split_of, split_of_task, task_of
-from agent0.training.search_traces import Searched, lessons, tries
+from agent0.training.search_traces import SearchAttempt, search_examples, tries
 from events.base import sha256
 from events.values import Task
 from infra.tiny.examples import Phase
@@ -105,7 +105,9 @@ def reached(rule: int) -> set[str]:
     one, rng = countdown(30, 2, 3, 5, 8), random.Random(1)
     assert split_of_task(one) == "train"
     texts = ["".join(f"\\boxed{{{wild('countdown', one.params, rng)}}}" for _ in range(9)) for _ in range(20)]
-    made = lessons([Searched(f"e{n}", one, text, right=False) for n, text in enumerate(texts)], 2000, config, 1)
+    made = search_examples(
+        [SearchAttempt(f"e{n}", one, text, right=False) for n, text in enumerate(texts)], 2000, config, 1
+    )
     ways = [retraced(COUNTDOWN, one.params, said) for lesson in made for said in tries(lesson.turns[-1].content)]
     return {COUNTDOWN.canonical(way.params) for way in ways if way}
 

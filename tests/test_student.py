@@ -13,7 +13,7 @@ from agent0.errors import ConfigError, SandboxUnavailableError, TransientError
 from agent0.grading.normal_form import same
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.sandbox import SandboxCall, SandboxResult
-from agent0.rollout.attempt import Solved
+from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, plain_output, solve, specs_of, text_arguments
 from agent0.rollout.workspace_store import Scratch
@@ -62,7 +62,9 @@ class Playback:
         """Nothing is open."""
 
 
-async def play(*texts: str, sandbox: TrustingSandbox | None = None, finish: str = "stop", **options: object) -> Solved:
+async def play(
+    *texts: str, sandbox: TrustingSandbox | None = None, finish: str = "stop", **options: object
+) -> AttemptResult:
     """An attempt at TASK in which the model writes ``texts``."""
     given: dict[str, Any] = {"config": CONFIG, "seed": 3, "artifacts": Scratch()} | options
     model = given.pop("model", None) or Playback(texts, finish)

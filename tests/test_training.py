@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from agent0.rollout.claim_check import INLINE, claim, claim_turns, redeem
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
-from agent0.training.scored_trajectory import Deed, pattern
-from agent0.training.selection import Selection, fault, learning_rate, nan_share, select, unsound
+from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
+from agent0.training.selection import Selection, learning_rate, nan_share, select, training_warning, unusable_because
 from events.checkpoints import CheckpointTrained
 from events.values import Trajectory, Turn
 from tests import released
@@ -22,21 +22,26 @@ WAY = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -0.5, -0.25
 CONFIG = RunConfig(tasks=4)
 
 
-def deed(number: int, **changes: Any) -> Deed:
+def scored(number: int, **changes: Any) -> ScoredTrajectory:
     """A student's deed in the group of its tens."""
     plain = {"group": f"t{number // 10}", "author": "me", "trajectory": WAY, "reward": float(number % 2)}
-    return Deed(**{"event_id": f"e{number}", "solve_rate": 0.5, "success": number % 2 == 1} | plain | changes)  # type: ignore[arg-type]
+    return ScoredTrajectory(
+        **{"event_id": f"e{number}", "solve_rate": 0.5, "success": number % 2 == 1} | plain | changes
+    )  # type: ignore[arg-type]
 
 
 def chosen(
-    deeds: list[Deed], config: RunConfig = CONFIG, role: Any = "student", replay: list[Deed] | None = None
+    trajectories: list[ScoredTrajectory],
+    config: RunConfig = CONFIG,
+    role: Any = "student",
+    replay: list[ScoredTrajectory] | None = None,
 ) -> Selection:
-    return select(role, deeds, replay or [], author="me", config=config, seed=3)
+    return select(role, trajectories, replay or [], author="me", config=config, seed=3)
 
 
 DEEDS = st.lists(
     st.builds(
-        deed,
+        scored,
         st.integers(0, 39),
         reward=st.none() | st.floats(-2, 2),
         author=st.sampled_from(["me", "me", "me", "other"]),
@@ -47,34 +52,34 @@ DEEDS = st.lists(
 
 
 @given(DEEDS, st.sampled_from(["student", "teacher"]))
-def test_everything_is_used_or_counted(deeds: list[Deed], role: Any) -> None:
-    found = chosen(deeds, role=role)
-    assert len(found.samples) + sum(found.skipped.values()) == len(deeds)
+def test_everything_is_used_or_counted(trajectories: list[ScoredTrajectory], role: Any) -> None:
+    found = chosen(trajectories, role=role)
+    assert len(found.samples) + sum(found.skipped.values()) == len(trajectories)
     assert len(found.used) == len(found.samples)
-    mine = {d.event_id for d in deeds if d.author == "me" and d.reward is not None and d.trajectory}
+    mine = {d.event_id for d in trajectories if d.author == "me" and d.reward is not None and d.trajectory}
     assert set(found.used) <= mine
     assert all(count > 0 for count in found.skipped.values())
 
 
 @given(DEEDS)
-def test_advantages_of_a_group_cancel(deeds: list[Deed]) -> None:
-    found = chosen(deeds)
+def test_advantages_of_a_group_cancel(trajectories: list[ScoredTrajectory]) -> None:
+    found = chosen(trajectories)
     groups: dict[str, list[float]] = {}
     by_id = dict(zip(found.used, found.samples, strict=True))
-    for one in deeds:
+    for one in trajectories:
         if one.event_id in by_id and len(by_id) == len(found.used):
             groups.setdefault(one.group, []).append(by_id[one.event_id].advantage)
-    if len({d.event_id for d in deeds}) == len(deeds):
+    if len({d.event_id for d in trajectories}) == len(trajectories):
         assert all(sum(values) == pytest.approx(0, abs=1e-6) for values in groups.values())
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=12), st.floats(0.1, 0.9))
 def test_advantages_are_those_of_the_paper(rewards: list[float], rate: float) -> None:
-    deeds = [deed(n, group="t", reward=r, solve_rate=rate) for n, r in enumerate(rewards)]
-    found = chosen(deeds)
+    trajectories = [scored(n, group="t", reward=r, solve_rate=rate) for n, r in enumerate(rewards)]
+    found = chosen(trajectories)
     spread = pstdev(rewards)
     if spread < 1e-4:
-        assert found.skipped == {"no_contrast": len(deeds)} and not found.samples
+        assert found.skipped == {"no_contrast": len(trajectories)} and not found.samples
         return
     for sample, reward in zip(found.samples, rewards, strict=True):
         expected = (reward - fmean(rewards)) / (spread + 1e-4) * ambiguity_scale(rate)
@@ -84,14 +89,14 @@ def test_advantages_are_those_of_the_paper(rewards: list[float], rate: float) ->
 
 def test_centered_advantages_are_not_divided() -> None:
     config = RunConfig.model_validate({"training": {"student": {"advantage": "centered"}}})
-    found = chosen([deed(0), deed(1)], config)
+    found = chosen([scored(0), scored(1)], config)
     assert [s.advantage for s in found.samples] == pytest.approx(
         [-0.5 * ambiguity_scale(0.5), 0.5 * ambiguity_scale(0.5)]
     )
 
 
 def test_what_another_wrote_is_refused() -> None:
-    found = chosen([deed(0, author="cloud"), deed(1, author="base"), deed(2), deed(3)])
+    found = chosen([scored(0, author="cloud"), scored(1, author="base"), scored(2), scored(3)])
     assert found.skipped == {"other_author": 2}
     assert found.used == ("e2", "e3")
 
@@ -100,14 +105,14 @@ def test_what_another_wrote_is_refused() -> None:
     ("rate", "used"), [(0.0, 0), (0.05, 0), (0.1, 2), (0.5, 2), (0.9, 2), (0.95, 0), (1.0, 0), (None, 0)]
 )
 def test_only_the_frontier_teaches_the_student(rate: float | None, used: int) -> None:
-    deeds = [deed(0, solve_rate=rate), deed(1, solve_rate=rate)]
-    assert len(chosen(deeds).samples) == used
-    assert chosen(deeds).skipped == ({} if used else {"off_frontier": 2})
+    trajectories = [scored(0, solve_rate=rate), scored(1, solve_rate=rate)]
+    assert len(chosen(trajectories).samples) == used
+    assert chosen(trajectories).skipped == ({} if used else {"off_frontier": 2})
 
 
 def test_the_teacher_is_compared_over_the_iteration() -> None:
-    deeds = [deed(10 * n, group=f"t{n}", reward=n / 4, solve_rate=None) for n in range(5)]
-    found = chosen(deeds, role="teacher")
+    trajectories = [scored(10 * n, group=f"t{n}", reward=n / 4, solve_rate=None) for n in range(5)]
+    found = chosen(trajectories, role="teacher")
     assert len(found.samples) == 5
     assert [s.advantage for s in found.samples] == sorted(s.advantage for s in found.samples)
     assert {s.clip_high for s in found.samples} == {clip_high(1.0, CONFIG.training.teacher)}
@@ -128,15 +133,17 @@ def test_the_teacher_is_compared_over_the_iteration() -> None:
 @pytest.mark.parametrize("objective", ["adpo", "grpo", "reinforce", "rloo", "sft", "dpo"])
 def test_what_nobody_can_tell_the_making_of_is_counted_and_left_out(path: Any, why: str, objective: str) -> None:
     config = RunConfig.model_validate({"training": {"student": {"objective": objective}}})
-    found = chosen([deed(0, trajectory=path), deed(1, trajectory=path), deed(2), deed(3)], config, replay=[deed(1)])
+    found = chosen(
+        [scored(0, trajectory=path), scored(1, trajectory=path), scored(2), scored(3)], config, replay=[scored(1)]
+    )
     assert found.skipped.pop(why) == 2 and found.skipped in ({}, {"not_verified": 1})
     assert {sample.trajectory for sample in found.samples} == {WAY}
     assert set(found.used) - {"e1"} <= {"e2", "e3"}
 
 
 def test_of_a_sound_trajectory_there_is_no_fault() -> None:
-    assert fault(WAY) == ""
-    assert fault(Trajectory(token_ids=(1, 2), mask=(1, 1), logprobs=(0.0, float("inf")))) == "not_finite"
+    assert unusable_because(WAY) == ""
+    assert unusable_because(Trajectory(token_ids=(1, 2), mask=(1, 1), logprobs=(0.0, float("inf")))) == "not_finite"
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.floats(0, 1), st.sampled_from(["student", "teacher"]))
@@ -151,7 +158,7 @@ def test_more_steps_without_a_number_than_allowed_are_told(skipped: int, steps: 
         {"checkpoint": "c", "role": role, "iteration": 0, "parent": "base", "adapter": None}
         | {"samples": 0, "metrics": metrics}
     )
-    told = unsound(made, plan)
+    told = training_warning(made, plan)
     assert bool(told) == (nan_share(metrics) > allowed)
     assert not told or (told.startswith(f"c: {share:.0%} of its") and f"run.training.{role}.lr" in told)
     assert nan_share({}) == 0.0 and nan_share({"steps": 3.0}) == 0.0
@@ -159,7 +166,7 @@ def test_more_steps_without_a_number_than_allowed_are_told(skipped: int, steps: 
 
 def test_a_replayed_trajectory_must_be_whole_too() -> None:
     odd = Trajectory(token_ids=(1, 2), mask=(0, 1), logprobs=(0.0,))
-    found = chosen([], replay=[deed(1, trajectory=odd), deed(3), deed(5, trajectory=None)])
+    found = chosen([], replay=[scored(1, trajectory=odd), scored(3), scored(5, trajectory=None)])
     assert found.skipped == {"replay_uneven": 1} and len(found.replay) == 1
 
 
@@ -168,45 +175,48 @@ def with_recipe(**recipe: Any) -> RunConfig:
 
 
 def test_a_single_success_is_enough_for_expert_iteration_and_pairs_need_both() -> None:
-    rare = [deed(n, solve_rate=0.05, success=n == 1) for n in range(9)]
-    often = [deed(n, solve_rate=0.95) for n in range(10, 19)]
+    rare = [scored(n, solve_rate=0.05, success=n == 1) for n in range(9)]
+    often = [scored(n, solve_rate=0.95) for n in range(10, 19)]
     found = chosen(rare + often, with_recipe(objective="sft"))
     assert found.used == ("e1",) and found.skipped == {"not_verified": 8, "off_frontier": 9}
-    pairs = chosen([deed(n, solve_rate=0.5) for n in range(5)], with_recipe(objective="dpo"))
+    pairs = chosen([scored(n, solve_rate=0.5) for n in range(5)], with_recipe(objective="dpo"))
     assert pairs.over == ("e0", "e2") and pairs.used == ("e1", "e3", "e0", "e2") and pairs.skipped == {"unpaired": 1}
     assert chosen(rare, with_recipe(objective="dpo")).skipped == {"off_frontier": 9}
 
 
 def test_the_control_permutes_verdicts_with_the_rewards() -> None:
     """Else an objective that reads verdicts would learn from what the control hides."""
-    deeds = [deed(n, group="t", success=n < 3, reward=float(n < 3)) for n in range(12)]
+    trajectories = [scored(n, group="t", success=n < 3, reward=float(n < 3)) for n in range(12)]
     plain = with_recipe(objective="sft")
     mixed = plain.model_copy(update={"shuffle_rewards": True})
-    assert chosen(deeds, plain).used == ("e0", "e1", "e2")
-    found = chosen(deeds, mixed)
+    assert chosen(trajectories, plain).used == ("e0", "e1", "e2")
+    found = chosen(trajectories, mixed)
     assert len(found.samples) == 3 and found.used != ("e0", "e1", "e2")
 
 
 def test_replay_by_pattern_brings_rare_ways_and_levels_forward() -> None:
-    common = [deed(n, group=f"c{n}", success=True, family="sum", level=1, tools=("python",)) for n in range(900)]
-    rare = [deed(n, group=f"r{n}", success=True, family="sum", level=1, tools=("sympy",)) for n in range(900, 920)]
-    hard = [deed(n, group=f"h{n}", success=True, family="sum", level=3, tools=("python",)) for n in range(920, 940)]
+    common = [scored(n, group=f"c{n}", success=True, family="sum", level=1, tools=("python",)) for n in range(900)]
+    rare = [scored(n, group=f"r{n}", success=True, family="sum", level=1, tools=("sympy",)) for n in range(900, 920)]
+    hard = [scored(n, group=f"h{n}", success=True, family="sum", level=3, tools=("python",)) for n in range(920, 940)]
     plain, balanced = with_recipe(replay_steps=2), with_recipe(replay_steps=2, replay_by="pattern")
     for config, fewest, most in ((plain, 0, 10), (balanced, 14, 60)):
         found = chosen([], config, replay=common + rare + hard).used
         uncommon = sum(int(one[1:]) >= 900 for one in found)
         assert len(found) == len(set(found)) == 64 and fewest <= uncommon <= most
         assert found == chosen([], config, replay=common + rare + hard).used
-    assert pattern(common[0]) == "sum/1/python" and pattern(deed(1, signature="a+b", level=2)) == "/2/a+b"
+    assert (
+        solution_pattern(common[0]) == "sum/1/python"
+        and solution_pattern(scored(1, signature="a+b", level=2)) == "/2/a+b"
+    )
 
 
 PAST = st.lists(
-    st.builds(deed, st.integers(0, 99), level=st.integers(1, 3)), max_size=40, unique_by=lambda one: one.event_id
+    st.builds(scored, st.integers(0, 99), level=st.integers(1, 3)), max_size=40, unique_by=lambda one: one.event_id
 )
 
 
 @given(PAST, st.integers(1, 3))
-def test_replay_by_pattern_is_of_the_same_pool(past: list[Deed], each: int) -> None:
+def test_replay_by_pattern_is_of_the_same_pool(past: list[ScoredTrajectory], each: int) -> None:
     by_chance = with_recipe(replay_steps=100, replay_per_task=each)
     by_pattern = with_recipe(replay_steps=100, replay_per_task=each, replay_by="pattern")
     found = [chosen([], config, replay=past).used for config in (by_chance, by_pattern)]
@@ -216,35 +226,35 @@ def test_replay_by_pattern_is_of_the_same_pool(past: list[Deed], each: int) -> N
 
 def test_a_recipe_is_told_as_earlier_versions_told_it() -> None:
     """Its text is part of every adapter's digest."""
-    assert list(RecipeConfig().told()) == [
+    assert list(RecipeConfig().as_recorded()) == [
         *("enabled", "lr", "lr_final", "rank", "alpha", "minibatch", "epochs", "clip_low", "clip_high", "clip_bonus"),
         *("replay_steps", "replay_iterations", "weight_decay", "advantage"),
     ]
     other = RecipeConfig(objective="dpo", beta=0.2, kl=0.0)
-    assert set(other.told()) - set(RecipeConfig().told()) == {"objective", "beta"}
+    assert set(other.as_recorded()) - set(RecipeConfig().as_recorded()) == {"objective", "beta"}
 
 
 SHUFFLED = CONFIG.model_copy(update={"shuffle_rewards": True})
 
 
 def test_the_shuffle_control_keeps_rewards_but_not_whose_they_are() -> None:
-    deeds = [deed(n, group="t", reward=float(n)) for n in range(12)]
-    plain, mixed = chosen(deeds), chosen(deeds, SHUFFLED)
+    trajectories = [scored(n, group="t", reward=float(n)) for n in range(12)]
+    plain, mixed = chosen(trajectories), chosen(trajectories, SHUFFLED)
     assert sorted(s.advantage for s in plain.samples) == pytest.approx(sorted(s.advantage for s in mixed.samples))
     assert [s.advantage for s in plain.samples] != pytest.approx([s.advantage for s in mixed.samples])
-    assert chosen(deeds, SHUFFLED) == mixed
-    assert chosen(deeds, SHUFFLED, role="teacher") == chosen(deeds, role="teacher")
+    assert chosen(trajectories, SHUFFLED) == mixed
+    assert chosen(trajectories, SHUFFLED, role="teacher") == chosen(trajectories, role="teacher")
 
 
 def test_nothing_is_replayed_under_the_control() -> None:
     """Verified successes are a signal that shuffled rewards must not leak."""
-    past = [deed(n) for n in range(40)]
+    past = [scored(n) for n in range(40)]
     assert chosen(past, SHUFFLED, replay=past).replay == ()
     assert chosen(past, replay=past).replay
 
 
-@given(st.lists(st.builds(deed, st.integers(0, 99)), max_size=60), st.integers(0, 4))
-def test_replay_is_of_successes_two_a_task(past: list[Deed], steps: int) -> None:
+@given(st.lists(st.builds(scored, st.integers(0, 99)), max_size=60), st.integers(0, 4))
+def test_replay_is_of_successes_two_a_task(past: list[ScoredTrajectory], steps: int) -> None:
     config = RunConfig.model_validate({"training": {"student": {"replay_steps": steps, "minibatch": 3}}})
     found = chosen([], config, replay=past)
     per_task: dict[str, int] = {}
@@ -277,8 +287,8 @@ def test_formulas_at_their_corners() -> None:
 @given(st.integers(0, 2**32))
 def test_the_same_deeds_give_the_same_job(seed: int) -> None:
     rng = random.Random(seed)
-    deeds = [deed(n, reward=rng.random()) for n in range(20)]
-    assert chosen(deeds, SHUFFLED, replay=deeds) == chosen(deeds, SHUFFLED, replay=deeds)
+    trajectories = [scored(n, reward=rng.random()) for n in range(20)]
+    assert chosen(trajectories, SHUFFLED, replay=trajectories) == chosen(trajectories, SHUFFLED, replay=trajectories)
 
 
 @pytest.mark.parametrize("length", [0, 3, 100_000])

@@ -13,7 +13,7 @@ from agent0.rollout.confidence.signals import agreement
 from agent0.settings import RunConfig, VerificationConfig
 from agent0.tasks.families import Family, families
 from agent0.tasks.splits import task_of
-from agent0.verification.panel import Evidence
+from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import Verdict, collective, credit_of, graded, verifier, verifier_for, verifiers
 from events.values import Task, ToolState
 from tests.world import own
@@ -338,7 +338,7 @@ async def test_two_attempts_that_agree_are_a_majority_however_many_there_are(cou
 
 async def test_a_run_of_the_first_edition_decides_as_it_did() -> None:
     """Its verdicts are found again: rounded shares of answers, and work left undone."""
-    old = Evidence(rules=VerificationConfig(edition=1))
+    old = VerificationContext(rules=VerificationConfig(edition=1))
     answers = ["0", "0", *(str(n) for n in range(1, 48))]
     judge = verifier_for(OPEN, "self_consistency")
     assert {verdict.correct for verdict in await judge.judge(OPEN, answers, Printing(), old)} == {None}

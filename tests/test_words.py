@@ -50,8 +50,20 @@ RETIRED = {
 }
 """Word -> what the field says. Setting keys, verbs, events and their fields that exist keep their names."""
 
-KEPT: dict[str, str] = {}
+KEPT: dict[str, str] = {
+    "agent0/state/run_state.py:Arm": "of the curriculum's bandit",
+    "agent0/state/run_state.py:arm_key": "of the curriculum's bandit",
+    "agent0/state/run_state.py:RunState.arms": "in the digest of a run's state; of the curriculum's bandit",
+    "agent0/state/run_state.py:RunState.just_settled": "in the digest of a run's state",
+    "agent0/state/run_state.py:TaskState.paid": "in the digest of a run's state",
+    "agent0/experiments/ablation_results.py:Outcome.arm": "in the stored outcome of an ablation run",
+    "agent0/experiments/ablation_results.py:Outcome.exams": "in the stored outcome of an ablation run",
+    "agent0/rollout/attempt.py:Progress.told": "in the stored progress of an attempt",
+}
 """``path:name`` -> why it keeps a retired word: it is on the wire, a setting key, a verb, or the word's other sense."""
+
+HELP = ("help", "description")
+"""Arguments that hold a help text: of a command or option, and of a setting."""
 
 
 def words_of(text: str) -> set[str]:
@@ -61,23 +73,32 @@ def words_of(text: str) -> set[str]:
 
 
 def public(path: Path) -> Iterator[tuple[str, str]]:
-    """(name, text to check) of every public definition and of the first line of its docstring."""
+    """(name, text to check) of every public definition and field, of the first lines of their docstrings, and of help.
+
+    What ``@tool`` registers is read by models, and fields of events and settings are recorded: these keep their words.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     yield path.stem, path.stem
     yield "module", (ast.get_docstring(tree) or "").split("\n\n")[0]
-    pending: list[tuple[str, ast.AST]] = [("", tree)]
-    while pending:
-        prefix, node = pending.pop()
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and child.name[0] != "_":
-                name = prefix + child.name
-                yield name, child.name
-                yield name, (ast.get_docstring(child) or "").split("\n")[0]
-                if isinstance(child, ast.ClassDef):
-                    pending.append((f"{name}.", child))
+    recorded = str(path.relative_to(ROOT)).startswith(("events/", "agent0/settings/"))
+    yield from members(tree, "", fields=not recorded)
     for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg == "help" and isinstance(node.value, ast.Constant):
+        if isinstance(node, ast.keyword) and node.arg in HELP and isinstance(node.value, ast.Constant):
             yield "help", str(node.value.value)
+
+
+def members(node: ast.AST, prefix: str, *, fields: bool) -> Iterator[tuple[str, str]]:
+    """(name, text to check) of what a module or class defines, and of what its classes define."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and child.name[0] != "_":
+            name = prefix + child.name
+            yield name, child.name
+            if not any(ast.unparse(one).startswith("tool(") for one in child.decorator_list):
+                yield name, (ast.get_docstring(child) or "").split("\n")[0]
+            if isinstance(child, ast.ClassDef):
+                yield from members(child, f"{name}.", fields=fields)
+        elif prefix and fields and isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name):
+            yield prefix + child.target.id, child.target.id
 
 
 def retired(room: str) -> list[str]:

@@ -1,4 +1,5 @@
-"""From scored items to numbers: one score a benchmark and mode, a results file as lm-eval writes it, comparisons."""
+"""From scored items to benchmark results: one score per benchmark and mode, a results file as lm-eval writes it,
+comparisons."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ NAMES: Mapping[str, str] = {"tools": "with tools", "plain": "without tools"}
 
 @dataclass(frozen=True)
 class Compared:
-    """One benchmark in one mode, before and after. ``adjusted`` is Holm's p over all that were compared together."""
+    """One benchmark in one mode, before and after. ``adjusted`` is Holm's p over all comparisons made together."""
 
     benchmark: str
     mode: Mode
@@ -28,7 +29,7 @@ class Compared:
 
     @property
     def verdict(self) -> str:
-        """What may be said: where items gained and mean disagree, nothing."""
+        """The verdict on the difference; none where items gained and the mean disagree."""
         return _VERDICTS[self.difference.claimed(self.adjusted)]
 
 
@@ -36,7 +37,7 @@ _VERDICTS = {IMPROVED: "better", FELL: "worse", UNSHOWN: UNSHOWN}
 
 
 def grouped(items: Iterable[ItemScored]) -> dict[Key, list[ItemScored]]:
-    """By benchmark and mode, in the order of items and samples."""
+    """Group scored items by benchmark and mode, in the order of items and samples."""
     out: dict[Key, list[ItemScored]] = {}
     for item in items:
         out.setdefault((item.benchmark, item.mode), []).append(item)
@@ -44,7 +45,7 @@ def grouped(items: Iterable[ItemScored]) -> dict[Key, list[ItemScored]]:
 
 
 def by_item(items: Iterable[ItemScored]) -> dict[str, float]:
-    """Item -> share of its samples that is right; undecided ones are not."""
+    """Map each item to the share of its samples that is right; undecided ones are not."""
     shares: dict[str, list[bool]] = {}
     for item in items:
         shares.setdefault(item.item, []).append(item.correct is True)
@@ -52,7 +53,7 @@ def by_item(items: Iterable[ItemScored]) -> dict[str, float]:
 
 
 def cost(items: Iterable[ItemScored], price: tuple[float, float]) -> float:
-    """What the tokens of ``items`` cost, at ``price`` for a million tokens read and written."""
+    """The cost of the tokens of ``items``, at ``price`` for a million tokens read and written."""
     read, written = price
     used = [item.usage for item in items]
     told = read * sum(one.prompt_tokens for one in used) + written * sum(one.completion_tokens for one in used)
@@ -60,7 +61,7 @@ def cost(items: Iterable[ItemScored], price: tuple[float, float]) -> float:
 
 
 def tally(items: Sequence[ItemScored], price: tuple[float, float] = (0.0, 0.0)) -> BenchmarkScored:
-    """The score of items of one benchmark and mode.
+    """Score the items of one benchmark and mode.
 
     The interval is Wilson's over items: several samples of one item are one observation, their mean rounded to the
     nearest count.
@@ -138,13 +139,13 @@ def results(started: BenchmarkStarted, scores: Sequence[BenchmarkScored], run: s
 
 
 def compared(before: Iterable[ItemScored], after: Iterable[ItemScored]) -> list[Compared]:
-    """What both have scored, item by item, with Holm's correction over all of it."""
+    """Compare what both have scored, item by item, with Holm's correction over all comparisons."""
     old, new = grouped(before), grouped(after)
     return _compared([(key, by_item(old[key]), by_item(new[key])) for key in old if key in new])
 
 
 def modes_compared(items: Iterable[ItemScored]) -> list[Compared]:
-    """The same student without tools (before) and with them (after)."""
+    """Compare the same student without tools (before) and with them (after)."""
     held = grouped(items)
     names = sorted({name for name, mode in held if mode == "tools"} & {name for name, mode in held if mode == "plain"})
     return _compared([((name, "tools"), by_item(held[name, "plain"]), by_item(held[name, "tools"])) for name in names])

@@ -1,4 +1,4 @@
-"""What a measurement of confidences found: fitted on held-out tasks of one split, scored on those of another."""
+"""The calibration of a student's confidence: fitted on held-out tasks of one split, scored on those of another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,11 +26,12 @@ SAMPLED = "sampled"
 
 @dataclass(frozen=True)
 class Found:
-    """One student (``checkpoint`` of model ``name``), one ``seed``. ``measured`` is best first, by the fitting half.
+    """The calibration of one student (``checkpoint`` of model ``name``) for one ``seed``. ``measured`` is best first,
+    by the fitting half.
 
-    ``unanswered`` and ``undecided`` items have no confidence or no truth, and are left out. ``constant`` is what always
-    saying the fitting half's share of right answers is worth on the other half: (ECE, Brier). ``sampled`` is the same
-    of one sampled answer a task, as attempts of a run are, and ``carried`` the best greedy calibrator on those.
+    ``unanswered`` and ``undecided`` items have no confidence or no verdict, and are left out. ``constant`` is the (ECE,
+    Brier) on the scoring half of always predicting the fitting half's accuracy. ``sampled`` is the same for one sampled
+    answer per task, as attempts of a run are, and ``carried`` the best greedy calibrator on those.
     """
 
     run: str
@@ -52,7 +53,7 @@ class Found:
 
     @property
     def verdict(self) -> str:
-        """What may be said of the best one."""
+        """The verdict on the best calibrator, in words."""
         best = self.measured[0]
         if best.scored_on < ENOUGH:
             return f"not shown: only {best.scored_on} items"
@@ -62,8 +63,9 @@ class Found:
 
 
 def judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[ItemScored]) -> Found:
-    """What greedy answers (sample 0) among ``scored`` show, and sampled ones (sample 1) apart; ``benchmark`` of each is
-    its split.
+    """Measure calibration from greedy answers (sample 0) among ``scored``, and from sampled ones (sample 1) apart.
+
+    ``benchmark`` of each item is its split.
 
     Raises:
         ValueError: too few right or too few wrong answers to fit anything.
@@ -109,8 +111,8 @@ def _items(scored: Sequence[ItemScored], split: Split) -> list[Item]:
     return [Item(one.signals, one.correct is True) for one in kept]
 
 
-def event(found: Found, one: Measured, revision: int) -> CalibratorFitted:
-    """``one`` of ``found``, to be stored."""
+def to_event(found: Found, one: Measured, revision: int) -> CalibratorFitted:
+    """Turn one measured calibrator of ``found`` into the event that records it."""
     made = one.candidate
     return CalibratorFitted(
         name=found.name,
@@ -138,7 +140,7 @@ def event(found: Found, one: Measured, revision: int) -> CalibratorFitted:
 
 
 def picture(bins: Sequence[Bin]) -> list[str]:
-    """A line a bin: right answers as a bar, and a mark where the bar would end if the confidence were exact."""
+    """Draw a reliability diagram as text: one line per bin, a bar for accuracy and a mark at its confidence."""
     lines = []
     for one in bins:
         bar, mark = round(one.accuracy * WIDTH), min(round(one.confidence * WIDTH), WIDTH - 1)
@@ -148,16 +150,16 @@ def picture(bins: Sequence[Bin]) -> list[str]:
     return lines
 
 
-def row(one: Measured) -> dict[str, Any]:
-    """For a table."""
+def as_row(one: Measured) -> dict[str, Any]:
+    """Turn one measured calibrator into a table row."""
     return {
         "signal": one.candidate.signal,
         "method": one.candidate.method,
         "n": one.scored_on,
         "ece_before": one.ece_before,
-        "before_95": span(one.before95),
+        "before_95": format_interval(one.before95),
         "ece_after": one.ece_after,
-        "after_95": span(one.after95),
+        "after_95": format_interval(one.after95),
         "floor": one.floor,
         "brier_before": one.brier_before,
         "brier_after": one.brier_after,
@@ -166,6 +168,6 @@ def row(one: Measured) -> dict[str, Any]:
     }
 
 
-def span(interval: tuple[float, float]) -> str:
-    """An interval in words."""
+def format_interval(interval: tuple[float, float]) -> str:
+    """Format an interval as text, for tables and messages."""
     return f"{interval[0]:.3f} to {interval[1]:.3f}"

@@ -1,5 +1,5 @@
-"""Which checkpoint a run's student is, by a person's word: promotion against the gate, and the way back; and two of
-them side by side. Pure."""
+"""Manual changes of a run's student: promotion against the gate, rollback, and the comparison of two
+checkpoints. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +12,11 @@ from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, Checkpo
 
 
 def check_promotion(state: RunState, trained: CheckpointTrained) -> None:
-    """Raises OperationError where ``trained`` is the teacher's, has no adapter, or is the student already."""
+    """Check that ``trained`` can become the student.
+
+    Raises:
+        OperationError: it is the teacher's, has no adapter, or is the student already.
+    """
     name = trained.checkpoint
     if trained.role != "student":
         raise OperationError(f"{name} is the {trained.role}'s.", fix="Promote a checkpoint of the student.")
@@ -23,8 +27,12 @@ def check_promotion(state: RunState, trained: CheckpointTrained) -> None:
 
 
 def promotion(state: RunState, trained: CheckpointTrained, accuracy: float, reason: str) -> CheckpointPromoted:
-    """The run's student becomes ``trained``, whatever the gate said of it. ``accuracy``: of its validation. Errors as
-    for ``check_promotion``."""
+    """The event that makes ``trained`` the run's student, whatever the gate decided. ``accuracy`` is its validation
+    accuracy.
+
+    Raises:
+        OperationError: as ``check_promotion`` does.
+    """
     check_promotion(state, trained)
     return CheckpointPromoted(
         checkpoint=trained.checkpoint,
@@ -38,7 +46,7 @@ def promotion(state: RunState, trained: CheckpointTrained, accuracy: float, reas
 
 
 def rollback(state: RunState, to: str, reason: str) -> CheckpointRolledBack:
-    """The run's student becomes the earlier checkpoint ``to`` again; what was promoted since is let go.
+    """The event that makes the earlier checkpoint ``to`` the student again; what was promoted since is dropped.
 
     Raises:
         NotFoundError: it was never promoted.
@@ -54,7 +62,7 @@ def rollback(state: RunState, to: str, reason: str) -> CheckpointRolledBack:
 
 
 def kept(state: RunState) -> tuple[Checkpoint, ...]:
-    """What a run's adapters are still needed for: students that were promoted and not let go, teacher, candidate."""
+    """The checkpoints whose adapters a run still needs: promoted students that were not dropped, teacher, candidate."""
     return (*state.promoted, state.teacher, *([state.candidate] if state.candidate else []))
 
 
@@ -65,8 +73,10 @@ _SET = ("validation", "seed", "levels")
 
 
 def side_by_side(held: Sequence[Row], scores: Sequence[Sequence[Row]], plans: Sequence[Row]) -> dict[str, Any]:
-    """Two checkpoints' rows, the evaluations of their runs and how these were set: the paired test of their last
-    validation scores where both are of the same items, and where their recipes differ."""
+    """Compare two checkpoints' rows, given the evaluations and settings of their runs.
+
+    The paired test of their last validation scores where both are of the same items, and where their recipes differ.
+    """
     last = [_validation(one["checkpoint"], found) for one, found in zip(held, scores, strict=True)]
     models = [_told(one, score) for one, score in zip(held, last, strict=True)]
     same = all(plans[0].get(name) == plans[1].get(name) for name in _SET)

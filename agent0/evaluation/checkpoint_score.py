@@ -1,4 +1,4 @@
-"""From judged held-out items to a ``CheckpointEvaluated``."""
+"""From judged held-out items to the ``CheckpointEvaluated`` event."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,12 @@ from events.values import Artifact
 
 @dataclass(frozen=True)
 class Item:
-    """One held-out task as attempted. ``seconds`` counts model and tool time, waiting in the batch included;
-    ``signals`` say how sure the student was (``agent0.rollout.confidence.signals``). ``within`` is the number, from 1,
-    of the sampled
-    attempt that its family's check accepts, 0 where none of ``tries`` is; None where none was made. ``tried`` are the
-    answers of these."""
+    """One held-out task as attempted.
+
+    ``seconds`` counts model and tool time, waiting in the batch included; ``signals`` are confidence signals
+    (``agent0.rollout.confidence.signals``). ``within`` is the number, from 1, of the sampled attempt that its family's
+    check accepts, 0 where none of ``tries`` is, None where none was made. ``tried`` are the answers of these.
+    """
 
     task: str
     domain: str
@@ -35,7 +36,7 @@ class Item:
     tried: tuple[str | None, ...] = ()
 
     def row(self) -> dict[str, Any]:
-        """As it is stored; what was not tried is left out."""
+        """The row of the item table, without fields that were not measured."""
         return {k: v for k, v in vars(self).items() if self.within is not None or k not in ("within", "tries", "tried")}
 
 
@@ -46,9 +47,11 @@ def score(
     checked: int = 0,
     rules: RewardConfig | None = None,
 ) -> CheckpointEvaluated:
-    """Accuracy with its Wilson 95 % interval; undecided items count as wrong and are counted apart. With ``checked``
-    attempts at items that can be checked, also the share that one of them solves. ``rules`` name the calibrator of
-    confidences, if there is one."""
+    """Score a checkpoint: accuracy with its Wilson 95 % interval; undecided items count as wrong and are counted apart.
+
+    With ``checked`` attempts at items that can be checked, also pass@k with the verifier as selector (k = ``checked``).
+    ``rules`` name the calibrator of confidences, if there is one.
+    """
     right = sum(item.correct is True for item in items)
     low, high = wilson(right, len(items))
     seconds = [item.seconds for item in items]

@@ -1,4 +1,4 @@
-"""What kind of mistake an answer is, told from how its attempt ended and from the verdict's reason."""
+"""Classifies the error of a wrong answer by how its attempt ended and by the verdict's reason."""
 
 import re
 
@@ -16,11 +16,11 @@ _REASONS = (
 )
 
 
-def mistake(correct: bool | None, reason: str, end: str, answer: str | None) -> str:
-    """One of ``CLASSES``, empty for a right answer.
+def error_type(correct: bool | None, reason: str, end: str, answer: str | None) -> str:
+    """Classify an answer as one of ``CLASSES``, empty for a right one.
 
     ``end`` is how the attempt ended (``agent0.rollout.attempt.End``): a reply that was cut off, or an attempt that ran
-    out of turns or calls, is that before it is anything else, where it gave no answer.
+    out of turns or calls, is that before anything else, where it gave no answer.
     """
     if correct:
         return ""

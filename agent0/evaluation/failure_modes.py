@@ -1,4 +1,4 @@
-"""Where accuracy is lost, in the order in which mending would pay."""
+"""Where accuracy is lost, ordered by how much accuracy fixing each failure mode would gain."""
 
 import re
 from collections import Counter, defaultdict
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from agent0.evaluation.error_types import mistake
+from agent0.evaluation.error_types import error_type
 from agent0.grading.normal_form import normal_form
 from agent0.stats.intervals import wilson
 
@@ -25,8 +25,10 @@ BEHAVIOUR = ("error", "tool")
 
 @dataclass(frozen=True)
 class Outcome:
-    """One answered item. ``marks`` say what it is by dimension (domain, level, family, error, tool…), empty: nothing
-    is known. ``correct`` None, undecided, counts as not right. ``item`` names what several samples share."""
+    """One answered item. ``marks`` describe it by dimension (domain, level, family, error, tool…); empty: unknown.
+
+    ``correct`` None, undecided, counts as not right. ``item`` is what several samples share.
+    """
 
     correct: bool | None
     marks: Mapping[str, str] = field(default_factory=dict)
@@ -35,7 +37,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class FailureMode:
-    """Outcomes of one mark. ``gain`` is what overall accuracy would rise by were all of them right, with its 95 %
+    """The outcomes of one mark. ``gain`` is how much overall accuracy would rise were all of them right, with its 95 %
     interval; ``share`` is their part of all failures."""
 
     by: str
@@ -50,20 +52,23 @@ class FailureMode:
 
 
 def failure_modes(outcomes: Sequence[Outcome]) -> list[FailureMode]:
-    """Every mark under which something failed, the most to gain first; of what was asked, a dimension with one
-    value only says nothing and is left out. Modes of one dimension add up to all failures, those of several overlap."""
+    """List every mark with failures, largest gain first.
+
+    Of what was asked, a dimension with one value only is left out. Modes of one dimension add up to all failures, those
+    of several overlap.
+    """
     failed = sum(outcome.correct is not True for outcome in outcomes)
     groups: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for outcome in outcomes:
         for by, mode in outcome.marks.items():
             if mode:
                 groups[by, mode].append(outcome.correct is True)
-    telling = _telling(groups)
+    telling = _groups_to_show(groups)
     found = [_mode(key, rights, len(outcomes), failed) for key, rights in groups.items() if key in telling]
     return sorted(found, key=lambda mode: (-mode.gain, mode.accuracy, mode.by, mode.mode))
 
 
-def _telling(groups: Mapping[tuple[str, str], Sequence[bool]]) -> set[tuple[str, str]]:
+def _groups_to_show(groups: Mapping[tuple[str, str], Sequence[bool]]) -> set[tuple[str, str]]:
     """Groups with a failure, of dimensions with several values or of ``BEHAVIOUR``."""
     values = Counter(by for by, _ in groups)
     return {key for key, rights in groups.items() if not all(rights) and (values[key[0]] > 1 or key[0] in BEHAVIOUR)}
@@ -86,9 +91,11 @@ def _mode(key: tuple[str, str], rights: Sequence[bool], total: int, failed: int)
 
 
 def error_class(answer: str | None, correct: bool | None, *, reason: str = "", end: str = "", right: str = "") -> str:
-    """The class of a mistake, empty where there is none. ``reason`` is the verdict's, ``end`` how the attempt ended,
-    ``right`` the right answer; what is not known is empty."""
-    told = mistake(correct, reason, end, answer)
+    """Classify a wrong answer, empty where it is right.
+
+    ``reason`` is the verdict's, ``end`` how the attempt ended, ``right`` the right answer; unknown ones are empty.
+    """
+    told = error_type(correct, reason, end, answer)
     if told != WRONG_VALUE:
         return told
     if answer is None or not answer.strip():
@@ -117,14 +124,14 @@ def _amiss(got: str, wanted: str) -> str:
 
 
 def kind_of_answer(answer: str) -> str:
-    """number, list (of anything), or text: what can be seen without knowing what is right."""
+    """Classify an answer's form: number, list (of anything), or text."""
     plain = normal_form(answer)
     if _number.fullmatch(plain):
         return "number"
     return "list" if plain[:1] in ("[", "(", "{") or "," in plain else "text"
 
 
-def counted(outcomes: Iterable[Outcome]) -> dict[str, int]:
-    """How many outcomes there are and how many failed."""
+def failure_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """Count the outcomes and how many of them failed."""
     held = [outcome.correct is not True for outcome in outcomes]
     return {"items": len(held), "wrong": sum(held)}

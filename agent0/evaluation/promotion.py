@@ -1,7 +1,7 @@
-"""The promotion gate: what a candidate's validation score proves, beside the present student's and the best one's; and
-whether its confidence is still worth what theirs was.
+"""The promotion gate: compares a candidate's validation score with the present student's and the best one's, in
+accuracy and in calibration.
 
-The best is held beside the present student because small steps down, none of which is a proven loss, add up.
+The best is compared beside the present student because small steps down, none of which is a proven loss, add up.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,11 @@ from events.values import PairedTest
 
 @dataclass(frozen=True)
 class Verdict:
-    """``against`` is the accuracy of the checkpoint compared with, None for a first score; ``test`` the paired test
-    against it, None where there was nothing to pair. ``improved``: a gain over the best is proven."""
+    """The gate's decision. ``against`` is the accuracy of the checkpoint compared with, None for a first score.
+
+    ``test`` is the paired test against it, None where there was nothing to pair; ``improved``: a gain over the best is
+    proven.
+    """
 
     promoted: bool
     reason: str
@@ -39,12 +42,12 @@ class _Rival:
 
 
 def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConfig) -> Verdict:
-    """Whether the student goes on with a candidate of this score. ``promoted`` ends with the present student.
+    """Decide whether a candidate with this score becomes the student. ``promoted`` ends with the present student.
 
     ``no_worse`` refuses a proven loss against the present student or the best, an accuracy more than ``margin`` below
     the best's, and without a proven gain a Brier score that is more than ``calibration`` above theirs by its whole
-    interval; ``better`` asks for a proven gain over the best; ``open`` refuses none, for students that must get worse
-    before they get better. Undecided items count as wrong, and say nothing of confidence.
+    interval; ``better`` requires a proven gain over the best; ``open`` refuses none, for students that must get worse
+    before they get better. Undecided items count as wrong, and do not count for calibration.
     """
     rivals = _rivals(candidate, promoted)
     if not rivals:

@@ -1,6 +1,7 @@
-"""A student asked several times: what one attempt, several checked ones and their majority come to, at any temperature.
+"""Evaluation protocols: how often and at which temperature a student attempts held-out tasks, and what is read from it:
+accuracy, pass@k (verifier-selected) and maj@k.
 
-The controls that need no training are such exams of the base: greedy, sampled at several temperatures, with its tool
+The controls that need no training are protocols of the base: greedy, sampled at several temperatures, with its tool
 forced, the majority of 8, 32 checked attempts.
 """
 
@@ -17,11 +18,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Exam:
-    """``attempts`` of each of ``n`` tasks of ``split``, drawn by ``seed``, of ``levels`` (empty: all), at
-    ``temperature`` (0: greedy, where more than one attempt says nothing new); ``forced_tool``: each begins with a call,
-    and who has no tool is lent one; ``beyond``: of numbers larger than those that training draws. Tasks of the sets
-    ``excluded`` (names in ``DRAWN``) are not drawn."""
+class EvaluationProtocol:
+    """How a student is evaluated: ``attempts`` at each of ``n`` tasks of ``split``, drawn by ``seed``, at
+    ``temperature``.
+
+    ``temperature`` 0 is greedy, where more than one attempt says nothing new. ``levels`` (empty: all) of the tasks;
+    ``forced_tool``: each attempt begins with a tool call, and a student without a tool is given one; ``beyond``: tasks
+    with numbers larger than those that training draws; ``excluded``: names in ``DRAWN`` of sets whose tasks are not
+    drawn.
+    """
 
     n: int
     seed: int
@@ -35,13 +40,13 @@ class Exam:
 
     @property
     def name(self) -> str:
-        """For people: ``8 at T=1, tool forced``."""
+        """The protocol for display: ``8 at T=1, tool forced``."""
         heat = f"{self.attempts} at T={self.temperature:g}" if self.temperature else "greedy"
         return f"{heat}, tool forced" if self.forced_tool else heat
 
-    def is_that_of(self, event: "StudentExamined") -> bool:
-        """Whether ``event`` tells how somebody did in it."""
-        told = Exam(
+    def matches(self, event: "StudentExamined") -> bool:
+        """Whether ``event`` records a result under this protocol."""
+        found = EvaluationProtocol(
             len(event.right),
             event.seed,
             event.attempts,
@@ -52,13 +57,13 @@ class Exam:
             event.beyond,
             event.excluded,
         )
-        return told == self
+        return found == self
 
 
 @dataclass(frozen=True)
-class ExamSet:
-    """Held-out tasks that several exams are of: those of ``levels`` in ``split``, drawn by ``seed``, without those of
-    the sets ``excluded``."""
+class TaskSet:
+    """Held-out tasks that several protocols share: of ``levels`` in ``split``, drawn by ``seed``, without those of the
+    sets ``excluded``."""
 
     name: str
     title: str
@@ -69,16 +74,16 @@ class ExamSet:
     beyond: bool = False
     excluded: tuple[str, ...] = ()
 
-    def exam(self, attempts: int = 1, temperature: float = 0.0, *, forced_tool: bool = False) -> Exam:
-        """Its tasks, so asked."""
-        return Exam(
+    def protocol(self, attempts: int = 1, temperature: float = 0.0, *, forced_tool: bool = False) -> EvaluationProtocol:
+        """The protocol that attempts these tasks in the given way."""
+        return EvaluationProtocol(
             self.n, self.seed, attempts, temperature, self.split, forced_tool, self.levels, self.beyond, self.excluded
         )
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Tasks of countdown in the test split as they were drawn once; ``rule``: of the split, then."""
+class DrawnSet:
+    """A set of countdown tasks of the test split that was drawn once; ``rule`` is the split rule of that time."""
 
     name: str
     n: int
@@ -88,18 +93,18 @@ class Drawn:
     excluded: tuple[str, ...] = ()
     beyond: bool = False
 
-    def set(self, name: str, title: str) -> ExamSet:
-        """The same tasks, so named on a page."""
-        return ExamSet(name, title, self.n, self.seed, self.levels, beyond=self.beyond, excluded=self.excluded)
+    def set(self, name: str, title: str) -> TaskSet:
+        """The same tasks under a name and title for a page."""
+        return TaskSet(name, title, self.n, self.seed, self.levels, beyond=self.beyond, excluded=self.excluded)
 
 
 EARLIER = (
-    Drawn("search 1", 200, 20260101, (2, 3), 1),
-    Drawn("fresh 1", 150, 20270101, (2, 3), 1),
-    Drawn("harder 1", 60, 20270202, (4,), 1),
-    Drawn("fresh 2", 150, 20270303, (2, 3), 1),
-    Drawn("taught 1", 60, 20270404, (1,), 1),
-    Drawn("search 2", 200, 20260101, (2, 3), 2),
+    DrawnSet("search 1", 200, 20260101, (2, 3), 1),
+    DrawnSet("fresh 1", 150, 20270101, (2, 3), 1),
+    DrawnSet("harder 1", 60, 20270202, (4,), 1),
+    DrawnSet("fresh 2", 150, 20270303, (2, 3), 1),
+    DrawnSet("taught 1", 60, 20270404, (1,), 1),
+    DrawnSet("search 2", 200, 20260101, (2, 3), 2),
 )
 """What students of profile search were scored on before; ``search`` 1 and 2 are the test sets of its runs."""
 _SEEN = tuple(one.name for one in EARLIER)
@@ -107,10 +112,10 @@ DRAWN = {
     one.name: one
     for one in (
         *EARLIER,
-        Drawn("fresh 3", 150, 20261122, (2, 3), 2, _SEEN),
-        Drawn("harder 2", 60, 20261123, (4,), 2, _SEEN),
-        Drawn("taught 2", 60, 20261124, (1,), 2, _SEEN),
-        Drawn("outside 1", 150, 20261125, (2, 3), 2, _SEEN, beyond=True),
+        DrawnSet("fresh 3", 150, 20261122, (2, 3), 2, _SEEN),
+        DrawnSet("harder 2", 60, 20261123, (4,), 2, _SEEN),
+        DrawnSet("taught 2", 60, 20261124, (1,), 2, _SEEN),
+        DrawnSet("outside 1", 150, 20261125, (2, 3), 2, _SEEN, beyond=True),
     )
 }
 """Every set that a claim was made on, in the order in which they were drawn. A new one is added at the end and excludes
@@ -118,12 +123,12 @@ those before it."""
 
 
 @cache
-def forms(name: str) -> frozenset[str]:
-    """Canonical forms of the tasks of the set ``name`` of ``DRAWN``."""
+def canonical_forms(name: str) -> frozenset[str]:
+    """Canonical forms of the tasks of the set ``name`` in ``DRAWN``."""
     from agent0.tasks.splits import heldout
 
     one = DRAWN[name]
-    without = forms_of(one.excluded)
+    without = canonical_forms_of(one.excluded)
     tasks = heldout(
         "test",
         one.n,
@@ -138,13 +143,13 @@ def forms(name: str) -> frozenset[str]:
     return frozenset(task.canonical for task in tasks)
 
 
-def forms_of(names: Iterable[str]) -> frozenset[str]:
-    """Of all these sets together."""
-    return frozenset().union(*(forms(name) for name in names))
+def canonical_forms_of(names: Iterable[str]) -> frozenset[str]:
+    """Canonical forms of the tasks of all these sets together."""
+    return frozenset().union(*(canonical_forms(name) for name in names))
 
 
-def earlier(tasks: ExamSet) -> tuple[str, ...]:
-    """Names in ``DRAWN`` of the sets that were drawn before ``tasks``: all of them where it is none of them."""
+def earlier_sets(tasks: TaskSet) -> tuple[str, ...]:
+    """Names in ``DRAWN`` of the sets that were drawn before ``tasks``; all of them where it is not among them."""
     names = list(DRAWN)
     own = (tasks.n, tasks.seed, tasks.levels, tasks.beyond, tasks.excluded)
     sets = [(one.n, one.seed, one.levels, one.beyond, one.excluded) for one in DRAWN.values()]
@@ -153,8 +158,11 @@ def earlier(tasks: ExamSet) -> tuple[str, ...]:
 
 
 def scores(event: "StudentExamined") -> dict[str, Any]:
-    """One attempt, any of all (a check picks), their majority (nobody picks): shares of tasks with 95 % intervals
-    (Wilson 1927; one attempt's is of the mean over attempts, as if each task counted once)."""
+    """Read the scores of an event: one attempt, pass@k (verifier-selected) and maj@k, as shares of tasks with 95 %
+    Wilson intervals.
+
+    The interval of one attempt is that of the mean over attempts, as if each task counted once.
+    """
     n = len(event.right)
     single = sum(event.right) / (n * event.attempts)
     shares = {
@@ -162,8 +170,8 @@ def scores(event: "StudentExamined") -> dict[str, Any]:
         "within": sum(right > 0 for right in event.right) / n,
         "majority": event.majority.count("1") / n,
     }
-    told: dict[str, Any] = {"exam": event.exam, "n": n, "attempts": event.attempts}
+    found: dict[str, Any] = {"exam": event.exam, "n": n, "attempts": event.attempts}
     for name, share in shares.items():
         low, high = wilson(round(share * n), n)
-        told |= {name: round(share, 4), f"{name}_lower95": round(low, 4), f"{name}_upper95": round(high, 4)}
-    return told
+        found |= {name: round(share, 4), f"{name}_lower95": round(low, 4), f"{name}_upper95": round(high, 4)}
+    return found

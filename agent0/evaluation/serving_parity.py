@@ -1,4 +1,5 @@
-"""Whether a model that is served is the one that was trained: what both write after the same probes, side by side."""
+"""Whether a served model is the one that was trained: compares the tokens and log-probabilities of both after the same
+prompts."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -15,8 +16,8 @@ PROBES, TOKENS = 8, 16
 
 @dataclass(frozen=True)
 class Step:
-    """One token as written greedily: what names it (its id, or its text where a server tells no ids), its
-    log-probability before any sampling, and those of others at its place."""
+    """One greedily decoded token: its id (or text where a server gives no ids), its log-probability, and those of other
+    tokens at its place."""
 
     token: int | str
     logprob: float
@@ -25,8 +26,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Parity:
-    """``compared`` tokens, the largest and the mean difference of their log-probabilities; ``parted``: probes after
-    which the two wrote other tokens; ``unseen``: where the server does not tell the expected token's probability."""
+    """The result of a comparison: ``compared`` tokens, the largest and the mean difference of their log-probabilities.
+
+    ``parted``: prompts after which both decoded different tokens; ``unseen``: tokens whose probability the server did
+    not report.
+    """
 
     probes: int
     compared: int
@@ -36,13 +40,15 @@ class Parity:
     unseen: int
 
     def within(self, tolerance: float) -> bool:
-        """Whether everything that was expected was seen, and no difference is larger. Two tokens that are equally
-        likely, as far as ``tolerance`` tells, may part."""
+        """Whether every expected token was reported, and no difference is larger than ``tolerance``.
+
+        Two tokens that are equally likely within ``tolerance`` may differ.
+        """
         return self.compared > 0 and not self.unseen and self.largest <= tolerance
 
 
 def probes(count: int = PROBES) -> list[tuple[Turn, ...]]:
-    """Conversations that are asked of both: questions of the families, always the same."""
+    """The prompts that both models continue: questions of the families, always the same."""
     entries = sorted(families().values(), key=lambda entry: entry.name)
     rng = random.Random("probes")
     picked = [entries[n % len(entries)] for n in rng.sample(range(max(count, len(entries))), count)]
@@ -50,7 +56,7 @@ def probes(count: int = PROBES) -> list[tuple[Turn, ...]]:
 
 
 def parity(expected: Sequence[Sequence[Step]], served: Sequence[Sequence[Step]]) -> Parity:
-    """Compare what was expected after each probe with what was served, token by token up to where they part."""
+    """Compare expected with served tokens after each prompt, up to where they differ."""
     found: list[float] = []
     parted = unseen = 0
     for ours, theirs in zip(expected, served, strict=True):

@@ -1,1 +1,1 @@
-"""The past again under other rules, and studies of variants over seeds."""
+"""Experiments: a run's past under other rules, and ablation studies over seeds."""

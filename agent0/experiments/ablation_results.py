@@ -1,7 +1,8 @@
-"""What arms came to over seeds: means with intervals, paired tests on the same items, curves, cost.
+"""Results of an ablation study over seeds: means with intervals, paired tests on the same items, learning curves, cost.
 
 A claim must hold over items and over seeds: the p that counts is the greater of two, that of the exact test over items
-(each item once, its seeds together) and that of Student's paired test over seeds; Holm's correction runs over the arms.
+(each item once, its seeds together) and that of Student's paired test over seeds; Holm's correction runs over the
+variants.
 """
 
 from collections import Counter
@@ -45,8 +46,8 @@ def _right(scored: CheckpointEvaluated) -> Items:
 
 
 def _at_once(scored: CheckpointEvaluated) -> Items:
-    told = zip(scored.outcomes, scored.outcomes_within, strict=False)
-    return {place: float(said == "1") for place, (said, within) in enumerate(told) if within != "-"}
+    recorded = zip(scored.outcomes, scored.outcomes_within, strict=False)
+    return {place: float(said == "1") for place, (said, within) in enumerate(recorded) if within != "-"}
 
 
 def _within(scored: CheckpointEvaluated) -> Items:
@@ -67,8 +68,11 @@ CONTROLS = {"untrained": "the same model before training", "forced_tool": "untra
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one cell came to. ``student`` is the checkpoint that it ended with; it or the base sat ``exams``.
-    ``learned``: of its training examples, over all trainings, as ``CheckpointTrained.learned`` has it."""
+    """The outcome of one ablation run. ``student`` is the checkpoint it ended with.
+
+    ``exams`` are the protocol results of that student and of the base; ``learned`` counts characters of its training
+    examples by origin, over all trainings, as ``CheckpointTrained.learned`` does.
+    """
 
     arm: str
     seed: int
@@ -82,8 +86,8 @@ class Outcome:
 
 
 def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> Outcome:
-    """Gathered from all events of a cell's run, exams apart: those are sat when it is over."""
-    events = [told for told in events if not isinstance(told.event, StudentExamined)]
+    """Collect the outcome of an ablation run from its events, protocol results apart, which come after it."""
+    events = [recorded for recorded in events if not isinstance(recorded.event, StudentExamined)]
     scores = tuple(r.event for r in events if isinstance(r.event, CheckpointEvaluated))
     made = sum((Counter(r.event.learned) for r in events if isinstance(r.event, CheckpointTrained)), Counter[str]())
     return Outcome(arm, seed, events[0].run, student, iterations, scores, _cost(events), learned=dict(made))
@@ -91,8 +95,8 @@ def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Seque
 
 def _cost(events: Sequence[Recorded]) -> dict[str, float]:
     cost: dict[str, float] = {"attempts": 0, "tokens": 0, "model_s": 0.0, "steps": 0, "training_s": 0.0}
-    for told in events:
-        match told.event:
+    for recorded in events:
+        match recorded.event:
             case TaskAttempted() | TaskProposed() as wrote:
                 cost["attempts"] += isinstance(wrote, TaskAttempted)
                 cost["tokens"] += wrote.usage.prompt_tokens + wrote.usage.completion_tokens
@@ -104,14 +108,14 @@ def _cost(events: Sequence[Recorded]) -> dict[str, float]:
     return {**cost, "wall_s": (events[-1].time - events[0].time).total_seconds()}
 
 
-def trained(outcome: Outcome, measure: Measure) -> Items:
-    """How the student that a cell ended with did; nothing where it was not measured."""
+def trained_scores(outcome: Outcome, measure: Measure) -> Items:
+    """Item scores of the student that a run ended with; empty where it was not measured."""
     found = [s for s in _scores(outcome, measure.split) if s.checkpoint == outcome.student]
     return measure.items(found[-1]) if found else {}
 
 
-def control(outcome: Outcome, measure: Measure, name: str) -> Items:
-    """How one of ``CONTROLS`` did; nothing where it was not measured."""
+def control_scores(outcome: Outcome, measure: Measure, name: str) -> Items:
+    """Item scores of one of ``CONTROLS`` in a run; empty where it was not measured."""
     found = _scores(outcome, measure.split, forced=name == "forced_tool")
     untrained = [score for score in found if score.iteration < 0]
     return measure.items(untrained[0]) if untrained else {}
@@ -121,14 +125,16 @@ def _scores(outcome: Outcome, split: Split, *, forced: bool = False) -> list[Che
     return [score for score in outcome.scores if score.split == split and score.forced_tool == forced]
 
 
-def told_arms(outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each arm, measure and who was measured: the mean over seeds, with the wider of two intervals: over
-    seeds (Student's) and over items (Wilson's)."""
+def variant_rows(outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequence[str]) -> list[dict[str, Any]]:
+    """One row for each variant, measure and student (trained or control): the mean over seeds.
+
+    With the wider of two intervals: over seeds (Student's) and over items (Wilson's).
+    """
     rows = []
     for name in measures:
         for arm, held in _by_arm(outcomes).items():
-            scored = {"trained": [trained(one, MEASURES[name]) for one in held]}
-            scored |= {who: [control(one, MEASURES[name], who) for one in held] for who in controls}
+            scored = {"trained": [trained_scores(one, MEASURES[name]) for one in held]}
+            scored |= {who: [control_scores(one, MEASURES[name], who) for one in held] for who in controls}
             rows += [
                 {"measure": name, "arm": arm, "student": who, **averaged(found)}
                 for who, items in scored.items()
@@ -146,23 +152,28 @@ def averaged(scored: Sequence[Items]) -> dict[str, Any]:
     return {"seeds": found.n, "items": items, "mean": found.value, "low": low, "high": high}
 
 
-def against(outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequence[str]) -> list[dict[str, Any]]:
-    """Claims: the first arm against each other one, and every arm against its own controls, measure by measure. Holm's
-    correction runs over the arms of one such question."""
+def comparison_rows(
+    outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Compare the first variant with each other one, and every variant with its own controls, measure by measure.
+
+    Holm's correction runs over the variants of one such question.
+    """
     held = _by_arm(outcomes)
     first = next(iter(held), "")
     rows = []
     for name in measures:
-        final = {arm: {one.seed: trained(one, MEASURES[name]) for one in found} for arm, found in held.items()}
-        rows += claims(name, [(first, arm, final[arm], final[first]) for arm in held if arm != first])
+        final = {arm: {one.seed: trained_scores(one, MEASURES[name]) for one in found} for arm, found in held.items()}
+        rows += claim_rows(name, [(first, arm, final[arm], final[first]) for arm in held if arm != first])
         for who in controls:
-            before = {a: {o.seed: control(o, MEASURES[name], who) for o in found} for a, found in held.items()}
-            rows += claims(name, [(arm, who, before[arm], final[arm]) for arm in held])
+            before = {a: {o.seed: control_scores(o, MEASURES[name], who) for o in found} for a, found in held.items()}
+            rows += claim_rows(name, [(arm, who, before[arm], final[arm]) for arm in held])
     return rows
 
 
-def claims(measure: str, pairs: Iterable[tuple[str, str, Seeded, Seeded]]) -> list[dict[str, Any]]:
-    """A row for each (arm, against, before, after) that can be paired, with Holm's correction over all of them."""
+def claim_rows(measure: str, pairs: Iterable[tuple[str, str, Seeded, Seeded]]) -> list[dict[str, Any]]:
+    """One row for each (variant, against, before, after) that can be paired, with Holm's correction over
+    all of them."""
     rows = [
         {"measure": measure, "arm": arm, "against": other, **found}
         for arm, other, before, after in pairs
@@ -177,8 +188,10 @@ def claims(measure: str, pairs: Iterable[tuple[str, str, Seeded, Seeded]]) -> li
 
 
 def paired(before: Seeded, after: Seeded) -> dict[str, Any] | None:
-    """``after - before`` on the same items of the same seeds, with the wider of the intervals over seeds and over
-    items; None where no seed has both. A single seed has neither interval nor p over seeds."""
+    """Compare ``after - before`` on the same items of the same seeds; None where no seed has both.
+
+    With the wider of the intervals over seeds and over items. A single seed has neither interval nor p over seeds.
+    """
     seeds = [seed for seed in before if before[seed] and set(before[seed]) == set(after.get(seed, {}))]
     if not seeds:
         return None
@@ -212,8 +225,11 @@ def _word(row: Mapping[str, Any]) -> str:
 
 
 def curves(outcomes: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
-    """By arm: validation accuracy of the newest student after each iteration (-1: untrained), mean over seeds with its
-    interval. Where an iteration trained no student, the one before still stands."""
+    """Learning curves by variant: validation accuracy of the newest student after each iteration (-1: untrained), mean
+    over seeds with its interval.
+
+    Where an iteration trained no student, the score before still stands.
+    """
     out = {}
     for arm, held in _by_arm(outcomes).items():
         rows = []
@@ -230,8 +246,8 @@ def _standing(outcome: Outcome, place: int) -> Items:
     return _right(max(found, key=lambda score: score.iteration)) if found else {}
 
 
-def cost(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """What a cell of each arm took: means over its seeds."""
+def cost_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """The cost of each variant: means over the runs of its seeds."""
     return [
         {
             "arm": arm,
@@ -242,13 +258,13 @@ def cost(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     ]
 
 
-def seen(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each cell: its scores, before and after."""
+def run_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[dict[str, Any]]:
+    """One row for each ablation run: its scores before and after training."""
     rows = []
     for one in outcomes:
         row: dict[str, Any] = {"arm": one.arm, "seed": one.seed, "run": one.run, "student": one.student}
         for name in measures:
-            before, after = control(one, MEASURES[name], "untrained"), trained(one, MEASURES[name])
+            before, after = control_scores(one, MEASURES[name], "untrained"), trained_scores(one, MEASURES[name])
             row |= {f"{name}_untrained": _share(before), name: _share(after)}
         rows.append(row | {"wall_s": one.cost.get("wall_s")})
     return rows
@@ -265,21 +281,21 @@ def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     return held
 
 
-def plain(outcome: Outcome) -> dict[str, Any]:
-    """As JSON values."""
-    told = {name: [one.model_dump(mode="json") for one in getattr(outcome, name)] for name in ("scores", "exams")}
-    return {**asdict(outcome), **told}
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    """Turn an outcome into JSON values, as it is stored beside its run."""
+    recorded = {name: [one.model_dump(mode="json") for one in getattr(outcome, name)] for name in ("scores", "exams")}
+    return {**asdict(outcome), **recorded}
 
 
-def read(told: Mapping[str, Any]) -> Outcome:
-    """What ``plain`` wrote.
+def from_json(recorded: Mapping[str, Any]) -> Outcome:
+    """Read an outcome that ``as_json`` wrote.
 
     Raises:
         ValueError: it is no such thing.
     """
     try:
-        scores = tuple(CheckpointEvaluated.model_validate(score) for score in told["scores"])
-        exams = tuple(StudentExamined.model_validate(exam) for exam in told.get("exams", ()))
-        return Outcome(**{**told, "scores": scores, "exams": exams})
+        scores = tuple(CheckpointEvaluated.model_validate(score) for score in recorded["scores"])
+        exams = tuple(StudentExamined.model_validate(exam) for exam in recorded.get("exams", ()))
+        return Outcome(**{**recorded, "scores": scores, "exams": exams})
     except (KeyError, TypeError) as error:
         raise ValueError(f"no outcome of a cell: {error}") from error

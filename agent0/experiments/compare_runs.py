@@ -1,4 +1,4 @@
-"""Runs and experiments side by side: what was paid, how held-out scores went, what it took; claims with their tests."""
+"""Compares runs and experiments: rewards, held-out scores with paired tests, and cost."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -6,7 +6,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from agent0.experiments.receipt_diff import crossed_mean, spearman
-from agent0.experiments.substitution import Deed
+from agent0.experiments.substitution import ReceiptKey
 from agent0.stats.claims import Claim, Scored, claims
 from agent0.stats.intervals import quantile, wilson
 from events.base import Recorded
@@ -16,10 +16,10 @@ from events.tasks import RewardAssigned, TaskAttempted, TaskProposed
 
 @dataclass
 class Side:
-    """One run or experiment. ``curve`` holds its validation scores in the order in which they were made."""
+    """One run or experiment to compare. ``curve`` holds its validation scores in order."""
 
     name: str
-    rewards: dict[Deed, float] = field(default_factory=dict)
+    rewards: dict[ReceiptKey, float] = field(default_factory=dict)
     curve: list[CheckpointEvaluated] = field(default_factory=list)
     cost: dict[str, float] = field(
         default_factory=lambda: {"attempts": 0, "tokens": 0, "model_s": 0.0, "training_s": 0.0}
@@ -27,12 +27,12 @@ class Side:
 
 
 def side_of(name: str, events: Iterable[Recorded]) -> Side:
-    """Gathered from the events of ``name``."""
+    """Collect rewards, scores and cost of ``name`` from its events."""
     side = Side(name)
-    for told in events:
-        match told.event:
-            case RewardAssigned() as paid:
-                side.rewards[paid.task, paid.attempt, paid.role] = paid.total
+    for found in events:
+        match found.event:
+            case RewardAssigned() as receipt:
+                side.rewards[receipt.task, receipt.attempt, receipt.role] = receipt.total
             case CheckpointEvaluated(split="validation", forced_tool=False) as scored:
                 side.curve.append(scored)
             case CheckpointTrained() as trained:
@@ -45,17 +45,17 @@ def side_of(name: str, events: Iterable[Recorded]) -> Side:
 
 
 def side_by_side(sides: Sequence[Side]) -> dict[str, Any]:
-    """Each side told, and every other one against the first."""
+    """Summarise each side, and compare every other one with the first."""
     first = sides[0]
-    told = claims([(_last(first), _last(other)) for other in sides[1:]])
+    found = claims([(_last(first), _last(other)) for other in sides[1:]])
     return {
         "names": [side.name for side in sides],
-        "rewards": [row for side in sides for row in distribution(side)],
+        "rewards": [row for side in sides for row in reward_distribution(side)],
         "curves": {side.name: [_score(scored) for scored in side.curve] for side in sides},
         "cost": [{"name": side.name, **{k: _figure(v) for k, v in side.cost.items()}} for side in sides],
         "against": [
-            {"name": other.name, "against": first.name, **paid_otherwise(first, other), "held_out": _claim(claim)}
-            for other, claim in zip(sides[1:], told, strict=True)
+            {"name": other.name, "against": first.name, **reward_changes(first, other), "held_out": _claim(claim)}
+            for other, claim in zip(sides[1:], found, strict=True)
         ],
     }
 
@@ -65,8 +65,8 @@ def _figure(spent: float) -> float:
     return spent if isinstance(spent, int) else round(spent, 3)
 
 
-def distribution(side: Side) -> list[dict[str, Any]]:
-    """Of what each role was paid."""
+def reward_distribution(side: Side) -> list[dict[str, Any]]:
+    """One row per role: count, mean, deviation and quantiles of its rewards."""
     out = []
     for role in ("student", "teacher"):
         totals = [total for (_, _, whose), total in side.rewards.items() if whose == role]
@@ -77,18 +77,19 @@ def distribution(side: Side) -> list[dict[str, Any]]:
     return out
 
 
-def paid_otherwise(first: Side, other: Side) -> dict[str, Any]:
-    """Rank correlation of what both paid for, and the tasks whose teacher's pay crossed its side's mean."""
-    both = [deed for deed in first.rewards if deed in other.rewards]
+def reward_changes(first: Side, other: Side) -> dict[str, Any]:
+    """Rank correlation of the rewards that both sides assigned, and the tasks whose teacher reward crossed its side's
+    mean."""
+    both = [key for key in first.rewards if key in other.rewards]
     found: dict[str, Any] = {}
     for role in ("student", "teacher"):
-        deeds = [deed for deed in both if deed[2] == role]
-        before, after = [first.rewards[d] for d in deeds], [other.rewards[d] for d in deeds]
-        found[f"{role}_rank_correlation"] = spearman(before, after) if deeds else None
+        keys = [key for key in both if key[2] == role]
+        before, after = [first.rewards[d] for d in keys], [other.rewards[d] for d in keys]
+        found[f"{role}_rank_correlation"] = spearman(before, after) if keys else None
     return {**found, "deeds_in_common": len(both), "changed_sides": _crossed(first, other, both)}
 
 
-def _crossed(first: Side, other: Side, both: Sequence[Deed]) -> list[str]:
+def _crossed(first: Side, other: Side, both: Sequence[ReceiptKey]) -> list[str]:
     return crossed_mean({d[0]: (first.rewards[d], other.rewards[d]) for d in both if d[2] == "teacher"})
 
 
@@ -98,8 +99,8 @@ def _last(side: Side) -> Scored:
 
 def _score(scored: CheckpointEvaluated) -> dict[str, Any]:
     low, high = wilson(scored.correct, scored.n)
-    told = scored.model_dump(include={"checkpoint", "iteration", "n", "accuracy", "tool_use"})
-    return {**told, "lower95": low, "upper95": high}
+    found = scored.model_dump(include={"checkpoint", "iteration", "n", "accuracy", "tool_use"})
+    return {**found, "lower95": low, "upper95": high}
 
 
 def _claim(claim: Claim | None) -> Mapping[str, Any] | None:

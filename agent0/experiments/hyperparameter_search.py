@@ -1,7 +1,7 @@
-"""Search for a recipe over what was logged: which trials there are, and what they came to on validation.
+"""Hyperparameter search over a run's log: which trials there are, and their validation scores.
 
-A trial trains a run's stored trajectories once more under other settings. Test is never scored: what is chosen here
-would be chosen on it.
+A trial trains a run's stored trajectories again under other settings. Test is never scored: what is selected here would
+be selected on it.
 """
 
 import random
@@ -27,19 +27,19 @@ Space = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Trial:
-    """One recipe. Its name follows from the search's and from its settings, whatever else is searched."""
+    """One recipe to try. Its name follows from the search's name and from its settings, whatever else is searched."""
 
     name: str
     settings: Mapping[str, str]
 
     @property
     def words(self) -> str:
-        """``rank 16, lr 0.001``."""
+        """The settings for display: ``rank 16, lr 0.001``."""
         return ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in self.settings.items())
 
 
 def space_of(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """``rank=4,16`` as values by dotted key; a name without a dot is one of the student's recipe.
+    """Parse a search space written as ``rank=4,16``; a name without a dot is one of the student's recipe.
 
     Raises:
         ConfigError: no pair, a key that is no recipe's, or one without values.
@@ -70,8 +70,9 @@ def _full(key: str) -> str:
 
 
 def trials(name: str, space: Space, number: int = 0, seed: int = 0) -> list[Trial]:
-    """All combinations, or ``number`` of them drawn without repetition; the same for the same seed, and who asks for
-    more gets those first.
+    """All combinations of the space, or ``number`` of them drawn without repetition.
+
+    The same for the same seed; a larger ``number`` extends a smaller one.
 
     Raises:
         ConfigError: a name that cannot be, or too many trials.
@@ -103,7 +104,7 @@ def _trial(name: str, space: Space, place: int) -> Trial:
 
 @dataclass(frozen=True)
 class Tried:
-    """What a training came to: its checkpoints and their validation scores, in order."""
+    """The outcome of one trial: its checkpoints and their validation scores, in order."""
 
     name: str
     settings: Mapping[str, str]
@@ -112,8 +113,11 @@ class Tried:
 
 
 def outcome(own: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:
-    """A row for each trial, the best on validation first; each against the run's ``own`` recipe on the same items, with
-    Holm's correction over the trials. The run's own is among them, without a comparison."""
+    """One row for each trial, best validation score first, each compared with the run's ``own`` recipe on the same
+    items.
+
+    With Holm's correction over the trials. The run's own is among them, without a comparison.
+    """
     held = [one for one in tried if one.scored]
     differences = [_difference(own, one) for one in held]
     adjusted = iter(holm([one.p for one in differences if one]))
@@ -152,7 +156,7 @@ def _row(one: Tried, change: Difference | None, adjusted: float | None) -> dict[
 
 
 def best_by_budget(own: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:
-    """After each checkpoint (so many trainings, so many steps): the recipe that leads there, the cheaper of equals."""
+    """After each checkpoint (so many trainings, so many steps): the leading recipe, the cheaper of equals."""
     held = (own, *tried)
     known = {scored.checkpoint for one in held for scored in one.scored}
     rows = []

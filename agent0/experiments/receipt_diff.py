@@ -1,4 +1,4 @@
-"""What an experiment changed: the same deeds, paid before and after, side by side."""
+"""Compares the receipts of an experiment with those of its run: the same trajectories, rewarded before and after."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ from events.values import Role
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What is kept of a receipt until all are compared: whom and what it pays, and its data as stored. An event has
-    many times that size."""
+    """What is kept of a receipt until all are compared: whom it rewards, its total, and its data as stored. An event
+    has many times that size."""
 
     role: Role
     task: str
@@ -25,12 +25,12 @@ class Receipt:
 
     @classmethod
     def of(cls, reward: RewardAssigned) -> Self:
-        """That of ``reward``."""
+        """Reduce ``reward`` to what is kept."""
         return cls(reward.role, reward.task, reward.total, reward.model_dump_json())
 
     @property
     def reward(self) -> RewardAssigned:
-        """The whole of it."""
+        """Rebuild the whole event."""
         return RewardAssigned.model_validate_json(self.data)
 
 
@@ -63,8 +63,8 @@ class Change(Generic[T]):
         return str(one.model_dump_json())
 
 
-class Repaid(Change[Receipt]):
-    """One receipt before and after."""
+class ReceiptPair(Change[Receipt]):
+    """One receipt before and after; None where there is none."""
 
     __slots__ = ()
 
@@ -103,14 +103,14 @@ def start_of(
     )
 
 
-def told_id(experiment: str, cause: str, number: int) -> str:
-    """The id of what ``experiment`` says about ``cause``: the same however often it is run."""
+def experiment_event_id(experiment: str, cause: str, number: int) -> str:
+    """The id of an experiment's event about ``cause``: the same however often it is run."""
     return effect_id(cause, experiment, number)
 
 
-def digest(told: Iterable[Event]) -> str:
-    """sha256 over the canonical data of what was told, in order."""
-    return sha256("\n".join(json.dumps(each.model_dump(mode="json"), sort_keys=True) for each in told))
+def events_digest(events: Iterable[Event]) -> str:
+    """sha256 over the canonical data of an experiment's events, in order."""
+    return sha256("\n".join(json.dumps(each.model_dump(mode="json"), sort_keys=True) for each in events))
 
 
 def spearman(before: Sequence[float], after: Sequence[float]) -> float | None:
@@ -136,9 +136,11 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return ranks
 
 
-def summary(pairs: Sequence[Repaid]) -> dict[str, Any]:
-    """Counts, means and rank correlation by role, and the tasks that changed sides: whose teacher was paid more than
-    the mean of its run before and not after, or the other way round."""
+def summary(pairs: Sequence[ReceiptPair]) -> dict[str, Any]:
+    """Counts, means and rank correlation by role, and the tasks that changed sides.
+
+    A task changed sides where its teacher's reward was above the mean of its run before and not after, or the reverse.
+    """
     roles = {role: _role([p for p in pairs if p.of.role == role]) for role in ("student", "teacher")}
     return {
         "receipts": len(pairs),
@@ -146,12 +148,12 @@ def summary(pairs: Sequence[Repaid]) -> dict[str, Any]:
         "identical": all(p.same for p in pairs),
         "only_before": sum(p.after is None for p in pairs),
         "only_after": sum(p.before is None for p in pairs),
-        **{role: told for role, told in roles.items() if told},
+        **{role: events for role, events in roles.items() if events},
         "changed_sides": changed_sides(pairs),
     }
 
 
-def _role(pairs: Sequence[Repaid]) -> dict[str, Any]:
+def _role(pairs: Sequence[ReceiptPair]) -> dict[str, Any]:
     both = [(p.before.total, p.after.total) for p in pairs if p.before and p.after]
     if not both:
         return {}
@@ -165,8 +167,8 @@ def _role(pairs: Sequence[Repaid]) -> dict[str, Any]:
     }
 
 
-def changed_sides(pairs: Sequence[Repaid]) -> list[str]:
-    """Tasks whose teacher's pay crossed the mean."""
+def changed_sides(pairs: Sequence[ReceiptPair]) -> list[str]:
+    """Tasks whose teacher reward crossed the mean between the two sets of receipts."""
     teachers = (p for p in pairs if p.of.role == "teacher")
     return crossed_mean({p.of.task: (p.before.total, p.after.total) for p in teachers if p.before and p.after})
 

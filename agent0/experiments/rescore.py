@@ -1,18 +1,18 @@
-"""What a run's deeds would have been paid under other rules: computed from tasks, attempts and verdicts alone.
+"""Recomputes a run's rewards under other rules, from its tasks, attempts and verdicts alone.
 
-The stored receipts are never read. Where one stands in the log, what was computed for it is folded in its place, so
-that everything after it sees the recomputed world, too. With a run's own rules this gives its receipts to the byte.
+The stored receipts are never read. Where one stands in the log, the recomputed one is folded in its place, so that
+everything after it sees the recomputed state. With a run's own rules this gives its receipts to the byte.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from agent0.rewards import waits
-from agent0.rewards.assign import COMPLETING, Due, dues, effective
+from agent0.rewards import waits_for_group
+from agent0.rewards.assign import COMPLETING, PendingReward, effective_rules, pending_rewards
 from agent0.run.lifecycle import RunState, evolve
 from agent0.run.reducers import FOLDS
 from agent0.settings import RewardConfig
-from agent0.verification.human_review import PERSON, awaits_person, counts
+from agent0.verification.human_review import PERSON, awaits_person, is_rewarded_verdict
 from events.base import Recorded, effect_id
 from events.tasks import ResultVerified, RewardAssigned
 
@@ -21,7 +21,7 @@ HANDLER = "assign_reward"
 
 @dataclass(frozen=True)
 class Rescored:
-    """One receipt as it would be: the ``number``-th effect of ``cause``. ``id`` is that of the run's own receipt."""
+    """A recomputed receipt: the ``number``-th effect of ``cause``. ``id`` is that of the run's own receipt."""
 
     id: str
     cause: Recorded
@@ -30,7 +30,7 @@ class Rescored:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class RescoreFailure:
     """A receipt that could not be computed, the ``number``-th of ``cause``; every other one stands."""
 
     cause: Recorded
@@ -43,7 +43,7 @@ class Trouble:
 
 @dataclass
 class Rescoring:
-    """A fold over one run. ``verdicts`` replaces what was decided about an attempt."""
+    """A fold over one run that recomputes its receipts. ``verdicts`` replaces what was decided about an attempt."""
 
     policy: RewardConfig | None = None
     verdicts: Mapping[str, ResultVerified] = field(default_factory=dict)
@@ -54,17 +54,17 @@ class Rescoring:
     _early: dict[str, RewardAssigned] = field(default_factory=dict)
     """Blank ones for stored receipts of such attempts, which came before there was one to take their place."""
 
-    def take(self, told: Recorded) -> list[Rescored | Trouble]:
-        """Fold one event of the run in; the receipts that it gives rise to."""
-        event = told.event
+    def take(self, recorded: Recorded) -> list[Rescored | RescoreFailure]:
+        """Fold in one event of the run; returns the receipts that it gives rise to."""
+        event = recorded.event
         if isinstance(event, RewardAssigned):
-            return self._stands(told)
+            return self._stands(recorded)
         if isinstance(event, ResultVerified) and (other := self._other(event)):
-            told = told.model_copy(update={"event": other.model_copy(update={"iteration": event.iteration})})
-        self.state = evolve(self.state, told)
-        if self.state is None or not isinstance(told.event, COMPLETING):
+            recorded = recorded.model_copy(update={"event": other.model_copy(update={"iteration": event.iteration})})
+        self.state = evolve(self.state, recorded)
+        if self.state is None or not isinstance(recorded.event, COMPLETING):
             return []
-        return self._paid(told, self.state)
+        return self._paid(recorded, self.state)
 
     def _other(self, event: ResultVerified) -> ResultVerified | None:
         """What stands for ``event``. One that only asked a person settled nothing, and stays; so does what a person
@@ -77,11 +77,18 @@ class Rescoring:
         # nobody was asked, so nobody said anything: undecided, since everything after it happened all the same
         return None if event.verifier == PERSON else other.model_copy(update={"verifier": PERSON})
 
-    def _paid(self, told: Recorded, state: RunState) -> list[Rescored | Trouble]:
-        event = told.event
-        if self._regrouped(state) and isinstance(event, ResultVerified) and counts(event, state.tasks[event.task]):
-            self._verdicts[event.attempt] = told
-        out = [self._receipt(told, n, due) for n, due in enumerate(dues(told.event, state, self.policy))]
+    def _paid(self, recorded: Recorded, state: RunState) -> list[Rescored | RescoreFailure]:
+        event = recorded.event
+        if (
+            self._regrouped(state)
+            and isinstance(event, ResultVerified)
+            and is_rewarded_verdict(event, state.tasks[event.task])
+        ):
+            self._verdicts[event.attempt] = recorded
+        out = [
+            self._receipt(recorded, n, pending)
+            for n, pending in enumerate(pending_rewards(recorded.event, state, self.policy))
+        ]
         for each in out:
             name = effect_id(each.cause.id, HANDLER, each.number)
             blank = self._early.pop(name, None)
@@ -94,41 +101,41 @@ class Rescoring:
 
     def _regrouped(self, state: RunState) -> bool:
         own = state.config.rewards
-        return waits(effective(self.policy, own)) and not waits(own)
+        return waits_for_group(effective_rules(self.policy, own)) and not waits_for_group(own)
 
-    def _receipt(self, told: Recorded, number: int, due: Due) -> Rescored | Trouble:
+    def _receipt(self, recorded: Recorded, number: int, pending: PendingReward) -> Rescored | RescoreFailure:
         """Under the cause and number that it has in the run."""
-        if not self._regrouped(due.run):
-            return _computed(told, number, due)
-        if due.role == "student":
-            return _computed(self._verdicts[due.attempt], 0, due)
-        return _computed(told, int(isinstance(told.event, ResultVerified)), due)
+        if not self._regrouped(pending.run):
+            return _computed(recorded, number, pending)
+        if pending.role == "student":
+            return _computed(self._verdicts[pending.attempt], 0, pending)
+        return _computed(recorded, int(isinstance(recorded.event, ResultVerified)), pending)
 
-    def _stands(self, told: Recorded) -> list[Rescored | Trouble]:
+    def _stands(self, recorded: Recorded) -> list[Rescored | RescoreFailure]:
         """A stored receipt: what was computed for it happens now, a blank one where that failed."""
-        assert isinstance(told.event, RewardAssigned)  # noqa: S101 - the caller matched the type
-        blank = told.event.model_copy(update={"parts": (), "total": 0.0, "facts": {}})
-        reward = self._computed.pop(told.id, None)
-        if reward is None and told.event.attempt in self._verdicts:
-            self._early[told.id] = blank
+        assert isinstance(recorded.event, RewardAssigned)  # noqa: S101 - the caller matched the type
+        blank = recorded.event.model_copy(update={"parts": (), "total": 0.0, "facts": {}})
+        reward = self._computed.pop(recorded.id, None)
+        if reward is None and recorded.event.attempt in self._verdicts:
+            self._early[recorded.id] = blank
             return []
         reward = reward or blank
-        self.state = evolve(self.state, told.model_copy(update={"event": reward}))
+        self.state = evolve(self.state, recorded.model_copy(update={"event": reward}))
         return []
 
 
-def _computed(cause: Recorded, number: int, due: Due) -> Rescored | Trouble:
+def _computed(cause: Recorded, number: int, pending: PendingReward) -> Rescored | RescoreFailure:
     try:
-        return Rescored(effect_id(cause.id, HANDLER, number), cause, number, due.pay())
+        return Rescored(effect_id(cause.id, HANDLER, number), cause, number, pending.assign())
     except Exception as error:  # a reward is anybody's code: one old event must not end the rest
         said = " ".join((str(error), *getattr(error, "__notes__", ())))
-        return Trouble(cause, number, due.task, due.attempt, type(error).__name__, said[:500])
+        return RescoreFailure(cause, number, pending.task, pending.attempt, type(error).__name__, said[:500])
 
 
 def rescore(
     events: Iterable[Recorded], policy: RewardConfig | None = None, verdicts: Mapping[str, ResultVerified] | None = None
-) -> Iterator[Rescored | Trouble]:
-    """All receipts of a run's ``events``, in stream order, as ``policy`` (None: the run's own) would have them."""
+) -> Iterator[Rescored | RescoreFailure]:
+    """Recompute all receipts of a run's ``events``, in stream order, under ``policy`` (None: the run's own)."""
     fold = Rescoring(policy, verdicts or {})
-    for told in events:
-        yield from fold.take(told)
+    for recorded in events:
+        yield from fold.take(recorded)

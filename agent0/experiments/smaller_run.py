@@ -1,6 +1,5 @@
-"""What is left of a run where every tool call starts a process of its own: fewer tasks and fewer held-out items, so
-that it ends within the hour all the same. Nothing else changes, and nothing grows.
-"""
+"""Shrinks a run for machines where every tool call starts a process: fewer tasks and held-out items, so that it ends
+within the hour. Nothing else changes, and nothing grows."""
 
 from agent0.settings import RunConfig
 
@@ -9,14 +8,14 @@ TASKS, VALIDATION, TEST = 16, 30, 60
 
 
 def shrunk(run: RunConfig) -> RunConfig:
-    """``run`` with at most TASKS tasks an iteration and VALIDATION and TEST held-out items. Shrinking twice is once."""
+    """Limit ``run`` to TASKS tasks an iteration and VALIDATION and TEST held-out items. Idempotent."""
     held = run.evaluation
     fewer = {"validation": min(held.validation, VALIDATION), "test": min(held.test, TEST)}
     return run.model_copy(update={"tasks": min(run.tasks, TASKS), "evaluation": held.model_copy(update=fewer)})
 
 
 def difference(before: RunConfig, after: RunConfig) -> str:
-    """What was shrunk, in words; empty where nothing was."""
+    """Describe what was shrunk; empty where nothing was."""
     pairs = (
         ("tasks an iteration", before.tasks, after.tasks),
         ("validation", before.evaluation.validation, after.evaluation.validation),

@@ -1,4 +1,4 @@
-"""Answers of stored evaluations judged again by the verifiers of today. No model is called."""
+"""Verifies the answers of stored evaluations again by the present verifiers. No model is called."""
 
 import asyncio
 import json
@@ -19,8 +19,10 @@ Verdict = bool | None
 
 @dataclass(frozen=True)
 class Stored:
-    """A task with its answers as they were stored, each with a label and its verdict of then. Of sampled attempts at an
-    item of an evaluation only the last one's verdict may be right."""
+    """A task with its answers as they were stored, each with a label and its verdict of then.
+
+    Of sampled attempts at an item of an evaluation only the last one's verdict may be right.
+    """
 
     domain: str
     task: str
@@ -30,8 +32,8 @@ class Stored:
 
 @dataclass(frozen=True)
 class Difference:
-    """An answer whose verdict is another one today. ``attempt``: its number from 0, ``most`` for the answer that most
-    attempts gave, ``greedy`` and ``sampled 1`` … of an evaluation."""
+    """An answer whose verdict has changed. ``attempt``: its number from 0, ``most`` for the most frequent answer,
+    ``greedy`` and ``sampled 1`` … of an evaluation."""
 
     task: str
     attempt: str
@@ -41,7 +43,7 @@ class Difference:
 
 
 def stored(content: bytes) -> list[Stored]:
-    """What the artifact of a ``StudentExamined`` or a ``CheckpointEvaluated`` holds.
+    """Read the artifact of a ``StudentExamined`` or a ``CheckpointEvaluated``.
 
     Raises:
         LogError: it holds something else.
@@ -66,7 +68,7 @@ def _answers(row: Row) -> Iterator[tuple[str, str | None, Verdict]]:
 
 
 async def differences(rows: Sequence[Stored], sandbox: Sandbox) -> list[Difference]:
-    """Every answer of ``rows`` whose verdict is not what it was, in order.
+    """Verify every answer of ``rows`` again; returns those whose verdict has changed, in order.
 
     Raises:
         LogError: a question that no family reads as the task that is named with it.

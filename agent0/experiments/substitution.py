@@ -1,4 +1,4 @@
-"""A run's past with other rewards in it, or without some of its tasks: what an experiment trains on."""
+"""A run's history with other rewards, or without some of its tasks: what an experiment trains on."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
@@ -6,18 +6,18 @@ from agent0.ports.storage import History
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned
 
-Deed = tuple[str, str, str]
+ReceiptKey = tuple[str, str, str]
 """(task, attempt, role) of a receipt; a teacher's attempt is ``-``."""
 
 
 class Substituted:
-    """Plays ``agent0.ports.storage.History``: everything stands where it stood, receipts and verdicts say what an
-    experiment found, and purged tasks never happened."""
+    """Implements ``agent0.ports.storage.History``: everything stays in place, receipts and verdicts are an
+    experiment's, and purged tasks never happened."""
 
     def __init__(
         self,
         history: History,
-        rewards: Mapping[Deed, RewardAssigned],
+        rewards: Mapping[ReceiptKey, RewardAssigned],
         verdicts: Mapping[str, ResultVerified],
         purged: frozenset[str] = frozenset(),
     ) -> None:

@@ -1,9 +1,8 @@
-"""What training is worth beside everything that needs none: measures made of exams, over seeds.
+"""The gain of training over everything that needs none, measured by evaluation protocols over seeds.
 
-A student is measured in four ways. Each is held against every control, in the form that suits the control best: answers
-that nobody picks against the base's own such answers and majorities, answers that a check picks against as many and
-more checked attempts of the base. The same items, paired over items and seeds
-(``agent0.experiments.ablation_results``).
+A student is measured in four ways. Each is compared with every control in the form that suits the control best: answers
+that nobody selects with the base's own such answers and majorities, verifier-selected answers with as many and more
+checked attempts of the base. The same items, paired over items and seeds (``agent0.experiments.ablation_results``).
 """
 
 from collections import Counter
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent0.evaluation.protocol import Exam, ExamSet
+from agent0.evaluation.protocol import EvaluationProtocol, TaskSet
 
 if TYPE_CHECKING:
     from agent0.experiments.ablation_results import Items, Outcome
@@ -27,8 +26,8 @@ Picked = Literal["nobody", "check"]
 
 
 @dataclass(frozen=True)
-class Way:
-    """An exam and what is read from it: right attempts of all (``attempt``), tasks with a right one (``within``) or
+class ProtocolReading:
+    """A protocol and what is read from it: right attempts of all (``attempt``), tasks with a right one (``within``) or
     whose most frequent answer is right (``majority``)."""
 
     attempts: int
@@ -36,33 +35,36 @@ class Way:
     read: Literal["attempt", "within", "majority"]
     forced_tool: bool = False
 
-    def of(self, tasks: ExamSet) -> Exam:
-        """The exam that it reads."""
-        return tasks.exam(self.attempts, self.temperature, forced_tool=self.forced_tool)
+    def of(self, tasks: TaskSet) -> EvaluationProtocol:
+        """The protocol that it reads, on ``tasks``."""
+        return tasks.protocol(self.attempts, self.temperature, forced_tool=self.forced_tool)
 
 
 @dataclass(frozen=True)
 class Chance:
-    """Uniformly random derivations of the tasks of a set: the exact probability that one is right, task by task, and
-    how many tokens one has, on average; None where no tokenizer counted."""
+    """Uniformly random derivations of a set's tasks: the exact probability that one is right, by task, and their mean
+    token count (None where no tokenizer counted)."""
 
     right: tuple[float, ...]
     tokens: float | None = None
 
     def within(self, tries: int) -> "Items":
-        """The probability that one of so many independent ones is right, by place: what drawing comes to on average,
-        without its noise."""
+        """The probability, by place, that one of ``tries`` independent derivations is right: the expectation, without
+        sampling noise."""
         return {place: 1 - (1 - share) ** tries for place, share in enumerate(self.right)}
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Of a student: its best no-training rivals are those where the same one picks. ``short`` is how controls are
-    named, too. ``aim``: the lead over all of them that was asked for beforehand, as a share; None where none was."""
+    """A measure of a student. It is compared with the controls whose answers are selected in the same way (``picked``).
+
+    ``short`` is its name in tables. ``aim``: the lead over all controls that was set beforehand, as a share; None where
+    none was.
+    """
 
     title: str
     short: str
-    way: Way
+    way: ProtocolReading
     picked: Picked
     aim: float | None = None
 
@@ -71,58 +73,64 @@ MEASURES: Mapping[str, Measure] = {
     "within": Measure(
         f"solved within {TRIES} checked attempts",
         f"within {TRIES}, T={HEAT:g}",
-        Way(TRIES, HEAT, "within"),
+        ProtocolReading(TRIES, HEAT, "within"),
         "check",
         0.20,
     ),
-    "single": Measure("one greedy attempt", "greedy", Way(1, 0.0, "attempt"), "nobody", 0.10),
+    "single": Measure("one greedy attempt", "greedy", ProtocolReading(1, 0.0, "attempt"), "nobody", 0.10),
     "mean": Measure(
-        f"one attempt at T={HEAT:g} (mean of {TRIES})", f"sampled, T={HEAT:g}", Way(TRIES, HEAT, "attempt"), "nobody"
+        f"one attempt at T={HEAT:g} (mean of {TRIES})",
+        f"sampled, T={HEAT:g}",
+        ProtocolReading(TRIES, HEAT, "attempt"),
+        "nobody",
     ),
     "majority": Measure(
-        f"majority of {TRIES} at T={HEAT:g}", f"majority of {TRIES}, T={HEAT:g}", Way(TRIES, HEAT, "majority"), "nobody"
+        f"majority of {TRIES} at T={HEAT:g}",
+        f"majority of {TRIES}, T={HEAT:g}",
+        ProtocolReading(TRIES, HEAT, "majority"),
+        "nobody",
     ),
 }
-CONTROLS: Mapping[Picked, Mapping[str, Way]] = {
+CONTROLS: Mapping[Picked, Mapping[str, ProtocolReading]] = {
     "check": {
-        "within 1, greedy": Way(1, 0.0, "within"),
-        **{f"within {TRIES}, T={heat:g}": Way(TRIES, heat, "within") for heat in HEATS},
-        f"within {MANY}, T=1": Way(MANY, 1.0, "within"),
-        "tool forced, within 1": Way(1, 0.0, "within", True),
-        f"tool forced, within {TRIES}": Way(TRIES, HEAT, "within", True),
+        "within 1, greedy": ProtocolReading(1, 0.0, "within"),
+        **{f"within {TRIES}, T={heat:g}": ProtocolReading(TRIES, heat, "within") for heat in HEATS},
+        f"within {MANY}, T=1": ProtocolReading(MANY, 1.0, "within"),
+        "tool forced, within 1": ProtocolReading(1, 0.0, "within", True),
+        f"tool forced, within {TRIES}": ProtocolReading(TRIES, HEAT, "within", True),
     },
     "nobody": {
-        "greedy": Way(1, 0.0, "attempt"),
-        **{f"sampled, T={heat:g}": Way(TRIES, heat, "attempt") for heat in HEATS},
-        **{f"majority of {TRIES}, T={heat:g}": Way(TRIES, heat, "majority") for heat in HEATS},
-        "tool forced, greedy": Way(1, 0.0, "attempt", True),
-        f"tool forced, majority of {TRIES}": Way(TRIES, HEAT, "majority", True),
+        "greedy": ProtocolReading(1, 0.0, "attempt"),
+        **{f"sampled, T={heat:g}": ProtocolReading(TRIES, heat, "attempt") for heat in HEATS},
+        **{f"majority of {TRIES}, T={heat:g}": ProtocolReading(TRIES, heat, "majority") for heat in HEATS},
+        "tool forced, greedy": ProtocolReading(1, 0.0, "attempt", True),
+        f"tool forced, majority of {TRIES}": ProtocolReading(TRIES, HEAT, "majority", True),
     },
 }
 """Everything that the untrained base can be made to do: by who picks, name -> how."""
 SAME_TRIES, SAME_TOKENS = f"random derivations, {TRIES} tries", "random derivations, as many tokens"
 """Controls without a model, where a check picks: as many checked tries as the student has attempts; and as many as fit
 into what it wrote in these, since one attempt may hold several tries."""
-BESIDE: Mapping[Picked, Mapping[str, Way]] = {
+BESIDE: Mapping[Picked, Mapping[str, ProtocolReading]] = {
     "check": {},
-    "nobody": {f"within {MANY} checked, T=1": Way(MANY, 1.0, "within")},
+    "nobody": {f"within {MANY} checked, T=1": ProtocolReading(MANY, 1.0, "within")},
 }
 """Shown with them, and not compared: a check picks there."""
 
 
-def asked_of_student(tasks: ExamSet) -> tuple[Exam, ...]:
-    """The exams that ``MEASURES`` read."""
+def student_protocols(tasks: TaskSet) -> tuple[EvaluationProtocol, ...]:
+    """The protocols on ``tasks`` that ``MEASURES`` read from a student."""
     return tuple(dict.fromkeys(measure.way.of(tasks) for measure in MEASURES.values()))
 
 
-def asked_of_base(tasks: ExamSet) -> tuple[Exam, ...]:
-    """The exams that ``CONTROLS`` read, and those of its student: both are asked alike, too."""
+def base_protocols(tasks: TaskSet) -> tuple[EvaluationProtocol, ...]:
+    """The protocols that ``CONTROLS`` read, and those of the student: both are evaluated alike, too."""
     ways = [way for held in (*CONTROLS.values(), *BESIDE.values()) for way in held.values()]
-    return tuple(dict.fromkeys((*asked_of_student(tasks), *(way.of(tasks) for way in ways))))
+    return tuple(dict.fromkeys((*student_protocols(tasks), *(way.of(tasks) for way in ways))))
 
 
-def read(event: "StudentExamined", way: Way) -> "Items":
-    """Scores by place in the set."""
+def item_scores(event: "StudentExamined", way: ProtocolReading) -> "Items":
+    """Read item scores from a protocol's result, by place in the set."""
     if way.read == "majority":
         return {place: float(said == "1") for place, said in enumerate(event.majority)}
     score: Callable[[int], float] = (
@@ -132,13 +140,16 @@ def read(event: "StudentExamined", way: Way) -> "Items":
 
 
 # what reckons with arms is imported where it is needed: the command line names this grid and should not wait for it
-def skill(
-    outcomes: Sequence["Outcome"], sets: Sequence[ExamSet], chances: Mapping[str, Chance] | None = None
+def summarise(
+    outcomes: Sequence["Outcome"], sets: Sequence[TaskSet], chances: Mapping[str, Chance] | None = None
 ) -> dict[str, Any]:
-    """Everything that cells' exams say: ``means`` of arms and controls; what the first arm is worth ``against`` every
-    control, and the other ``arms``; every arm ``alike`` against its base, asked the same; every cell's own numbers;
-    what training examples are made of (``learned``). ``chances``: by set, what random derivations come to."""
-    held = [_Sat(tasks, outcomes, (chances or {}).get(tasks.name)) for tasks in sets]
+    """Summarise all protocol results of a study.
+
+    ``means`` of variants and controls; the first variant ``against`` every control, and against the other variants
+    (``arms``); every variant ``alike`` against its base under the same protocols; every run's own numbers; the origin
+    of training examples (``learned``). ``chances``: by set, the scores of random derivations.
+    """
+    held = [_SetResults(tasks, outcomes, (chances or {}).get(tasks.name)) for tasks in sets]
     return {
         "sets": [{"name": s.name, "title": s.title, "n": s.n, "seed": s.seed, "levels": list(s.levels)} for s in sets],
         "means": [row for one in held for row in one.means()],
@@ -168,19 +179,19 @@ def _learned(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class _Sat:
-    """All exams of one set."""
+class _SetResults:
+    """The protocol results of one task set."""
 
-    tasks: ExamSet
+    tasks: TaskSet
     outcomes: Sequence["Outcome"]
     chance: Chance | None = None
 
-    def student(self, arm: str, way: Way) -> dict[int, "Items"]:
+    def student(self, arm: str, way: ProtocolReading) -> dict[int, "Items"]:
         """By seed; only seeds where it was asked so."""
         own = [(one.seed, _items([one], one.student, self.tasks, way)) for one in self.outcomes if one.arm == arm]
         return {seed: items for seed, items in own if items}
 
-    def base(self, way: Way) -> dict[int, "Items"]:
+    def base(self, way: ProtocolReading) -> dict[int, "Items"]:
         seeds = dict.fromkeys(one.seed for one in self.outcomes)
         own = {s: _items([o for o in self.outcomes if o.seed == s], BASE, self.tasks, way) for s in seeds}
         return {seed: items for seed, items in own.items() if items}
@@ -190,12 +201,12 @@ class _Sat:
         its attempts at a task, on average."""
         if self.chance is None:
             return {}
-        arm, exam = next(iter(self.names), ""), MEASURES["within"].way.of(self.tasks)
+        arm, protocol = next(iter(self.names), ""), MEASURES["within"].way.of(self.tasks)
         found: dict[str, dict[int, Items]] = {SAME_TRIES: {}, SAME_TOKENS: {}}
         for one in self.outcomes:
             if one.arm == arm:
                 found[SAME_TRIES][one.seed] = self.chance.within(TRIES)
-                if self.chance.tokens and (written := _tokens([one], {one.student}, exam)):
+                if self.chance.tokens and (written := _tokens([one], {one.student}, protocol)):
                     found[SAME_TOKENS][one.seed] = self.chance.within(int(TRIES * written / self.chance.tokens))
         return found
 
@@ -207,26 +218,26 @@ class _Sat:
         for arm in self.names:
             own = [one for one in self.outcomes if one.arm == arm]
             for measure in MEASURES.values():
-                told = {"who": arm, "how": measure.short, "picked": measure.picked, "trained": True}
+                shown = {"who": arm, "how": measure.short, "picked": measure.picked, "trained": True}
                 written = _tokens(own, {one.student for one in own}, measure.way.of(self.tasks))
-                yield from self._mean(told, self.student(arm, measure.way), written)
+                yield from self._mean(shown, self.student(arm, measure.way), written)
         for picked, controls in CONTROLS.items():
             for title, way in {**controls, **BESIDE[picked]}.items():
-                told = {"who": BASE, "how": title, "picked": picked, "trained": False}
-                yield from self._mean(told, self.base(way), _tokens(self.outcomes, {BASE}, way.of(self.tasks)))
+                shown = {"who": BASE, "how": title, "picked": picked, "trained": False}
+                yield from self._mean(shown, self.base(way), _tokens(self.outcomes, {BASE}, way.of(self.tasks)))
         for title, found in self.by_chance().items():
             named = {"who": CHANCE, "how": title, "picked": "check", "trained": False}
             yield from self._mean(named, found, self.chance.tokens if self.chance else None)
 
     def _mean(
-        self, told: Mapping[str, Any], found: Mapping[int, "Items"], tokens: float | None
+        self, shown: Mapping[str, Any], found: Mapping[int, "Items"], tokens: float | None
     ) -> Iterator[dict[str, Any]]:
         from agent0.experiments.ablation_results import averaged
 
         if found:
             by_seed = {str(seed): fmean(items.values()) for seed, items in found.items()}
             mean = averaged(list(found.values()))
-            yield {"set": self.tasks.name, **told, **mean, "tokens": tokens, "by_seed": by_seed}
+            yield {"set": self.tasks.name, **shown, **mean, "tokens": tokens, "by_seed": by_seed}
 
     def against(self) -> Iterator[dict[str, Any]]:
         first = next(iter(self.names), "")
@@ -249,25 +260,29 @@ class _Sat:
             yield from self._claims(name, [(arm, BASE, before, self.student(arm, measure.way)) for arm in self.names])
 
     def _claims(self, name: str, pairs: Sequence[tuple[str, str, Any, Any]]) -> list[dict[str, Any]]:
-        from agent0.experiments.ablation_results import claims
+        from agent0.experiments.ablation_results import claim_rows
 
-        return [{"set": self.tasks.name, **row} for row in claims(name, pairs)]
-
-
-def _items(outcomes: Sequence["Outcome"], checkpoint: str, tasks: ExamSet, way: Way) -> "Items":
-    exam, events = way.of(tasks), (event for one in outcomes for event in one.exams)
-    sat = (event for event in events if event.checkpoint == checkpoint and exam.is_that_of(event))
-    return next((read(event, way) for event in sat), {})
+        return [{"set": self.tasks.name, **row} for row in claim_rows(name, pairs)]
 
 
-def _tokens(outcomes: Sequence["Outcome"], checkpoints: Container[str], exam: Exam) -> float | None:
+def _items(outcomes: Sequence["Outcome"], checkpoint: str, tasks: TaskSet, way: ProtocolReading) -> "Items":
+    protocol, events = way.of(tasks), (event for one in outcomes for event in one.exams)
+    events = (event for event in events if event.checkpoint == checkpoint and protocol.matches(event))
+    return next((item_scores(event, way) for event in events), {})
+
+
+def _tokens(outcomes: Sequence["Outcome"], checkpoints: Container[str], protocol: EvaluationProtocol) -> float | None:
     """Written in an attempt, on average; None where nobody sat it."""
     events = [event for one in outcomes for event in one.exams if event.checkpoint in checkpoints]
-    sat = [event for event in events if exam.is_that_of(event)]
-    return sum(event.tokens for event in sat) / sum(len(event.right) * event.attempts for event in sat) if sat else None
+    events = [event for event in events if protocol.matches(event)]
+    return (
+        sum(event.tokens for event in events) / sum(len(event.right) * event.attempts for event in events)
+        if events
+        else None
+    )
 
 
-def _cell(outcome: "Outcome", sets: Sequence[ExamSet]) -> dict[str, Any]:
+def _cell(outcome: "Outcome", sets: Sequence[TaskSet]) -> dict[str, Any]:
     row: dict[str, Any] = {"arm": outcome.arm, "seed": outcome.seed, "student": outcome.student}
     for tasks in sets:
         for name, measure in MEASURES.items():
@@ -276,7 +291,7 @@ def _cell(outcome: "Outcome", sets: Sequence[ExamSet]) -> dict[str, Any]:
     return row
 
 
-def _bases(outcomes: Sequence["Outcome"], sets: Sequence[ExamSet]) -> list[dict[str, Any]]:
+def _bases(outcomes: Sequence["Outcome"], sets: Sequence[TaskSet]) -> list[dict[str, Any]]:
     """The same of each seed's base."""
     rows = []
     for seed in dict.fromkeys(one.seed for one in outcomes):
@@ -292,10 +307,10 @@ def _bases(outcomes: Sequence["Outcome"], sets: Sequence[ExamSet]) -> list[dict[
 
 def _cost(outcomes: Sequence["Outcome"]) -> dict[str, Any]:
     """Of all exams together."""
-    sat = [event for one in outcomes for event in one.exams]
+    events = [event for one in outcomes for event in one.exams]
     return {
-        "exams": len(sat),
-        "attempts": sum(len(event.right) * event.attempts for event in sat),
-        "tokens": sum(event.tokens for event in sat),
-        "seconds": round(sum(event.wall_s for event in sat), 1),
+        "exams": len(events),
+        "attempts": sum(len(event.right) * event.attempts for event in events),
+        "tokens": sum(event.tokens for event in events),
+        "seconds": round(sum(event.wall_s for event in events), 1),
     }

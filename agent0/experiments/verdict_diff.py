@@ -1,5 +1,5 @@
-"""Verdicts decided again, beside those that were: what a judge once said is heard from the log, and what differs is
-told by verifier, by family and attempt by attempt."""
+"""Compares recomputed with recorded verdicts, by verifier, by family and by attempt; a judge's opinions are read from
+the log."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 from agent0.experiments.receipt_diff import Change
 from agent0.state.run_state import TaskState
-from agent0.verification.panel import Opinion, Said
+from agent0.verification.panel import Opinion, VoteAndReason
 from agent0.verification.panel.opinion import CHECK
 from events.tasks import ResultVerified
 from events.values import Task, Vote
@@ -18,36 +18,36 @@ _WORDS = {True: "right", False: "wrong", None: "undecided"}
 
 
 @dataclass(frozen=True)
-class Redecided(Change[ResultVerified]):
-    """One attempt's verdict before and after. ``family`` is that of its task."""
+class VerdictPair(Change[ResultVerified]):
+    """One attempt's verdict before and after; None where there is none. ``family`` is that of its task."""
 
     family: str = ""
 
     @property
     def flip(self) -> str:
-        """``right to wrong`` and the like; empty where both say the same, or one says nothing at all."""
+        """The change as text, such as ``right to wrong``; empty where both agree, or one is undecided."""
         if self.before is None or self.after is None or self.before.correct is self.after.correct:
             return ""
         return f"{_WORDS[self.before.correct]} to {_WORDS[self.after.correct]}"
 
 
-def heard(held: TaskState, stored: Mapping[str, ResultVerified]) -> Opinion:
-    """The judge as the log remembers it: what it said about the answers of this task, by attempt in ``stored``."""
+def recorded_opinion(held: TaskState, stored: Mapping[str, ResultVerified]) -> Opinion:
+    """A judge that repeats what the log records of its votes on this task, by attempt in ``stored``."""
     known: dict[str, Vote] = {}
     for name, attempt in held.attempts.items():
         vote = next((v for v in stored[name].votes if v.check == CHECK), None) if name in stored else None
         if vote is not None and attempt.answer is not None:
             known[attempt.answer] = vote
 
-    async def ask(task: Task, answer: str) -> Said:
+    async def ask(task: Task, answer: str) -> VoteAndReason:
         vote = known.get(answer)
         return (vote.correct, vote.reason) if vote else (None, UNHEARD)
 
     return ask
 
 
-def difference(pairs: Sequence[Redecided]) -> dict[str, Any]:
-    """Counts, labels that flipped, and every verdict that is another one than it was."""
+def difference(pairs: Sequence[VerdictPair]) -> dict[str, Any]:
+    """Counts, labels that flipped, and every verdict that changed."""
     return {
         "verdicts": len(pairs),
         "changed": sum(not p.same for p in pairs),
@@ -63,8 +63,8 @@ def difference(pairs: Sequence[Redecided]) -> dict[str, Any]:
     }
 
 
-def _by(column: str, pairs: Iterable[Redecided], key: Callable[[Redecided], str]) -> list[dict[str, Any]]:
-    groups: dict[str, list[Redecided]] = {}
+def _by(column: str, pairs: Iterable[VerdictPair], key: Callable[[VerdictPair], str]) -> list[dict[str, Any]]:
+    groups: dict[str, list[VerdictPair]] = {}
     for pair in pairs:
         groups.setdefault(key(pair), []).append(pair)
     return [
@@ -82,11 +82,11 @@ def _by(column: str, pairs: Iterable[Redecided], key: Callable[[Redecided], str]
 _SIDES = ("before", "after")
 
 
-def _count(pairs: Iterable[Redecided], when: str, said: bool | None) -> int:
+def _count(pairs: Iterable[VerdictPair], when: str, said: bool | None) -> int:
     return sum(one is not None and one.correct is said for one in (getattr(p, when) for p in pairs))
 
 
-def _change(pair: Redecided) -> dict[str, Any]:
+def _change(pair: VerdictPair) -> dict[str, Any]:
     one = pair.of
     sides = {when: _side(getattr(pair, when)) for when in _SIDES}
     return {"task": one.task, "attempt": one.attempt, "family": pair.family, "flip": pair.flip, **sides}

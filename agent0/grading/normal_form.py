@@ -28,7 +28,7 @@ def normal_form(answer: str) -> str:
 
 
 def same(left: str, right: str) -> bool:
-    """Whether both have one normal form."""
+    """Whether two answers are equal after ``normal_form``, as text."""
     return normal_form(left) == normal_form(right)
 
 

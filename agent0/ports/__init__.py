@@ -1,1 +1,1 @@
-"""What thought needs of the world: roles that ``infra`` plays. A handler names the ports it wants as parameters."""
+"""Protocols that adapters in ``infra`` implement. A handler names the ports it needs as parameters."""

@@ -1,4 +1,4 @@
-"""Roles of models: who writes a turn, who scores a text, who embeds one."""
+"""Roles of models: write a turn, score a text, embed a text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from events.values import Artifact, Turn, Usage
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """What a model is told of a tool: name, description and a JSON schema of its arguments."""
+    """A tool as it is described to a model: name, description and a JSON schema of its arguments."""
 
     name: str
     description: str
@@ -19,8 +19,11 @@ class ToolSpec:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to sample. ``temperature`` 0 is greedy. ``seed`` keys this request's own random stream, so that a result
-    does not depend on which other requests shared its batch."""
+    """Sampling parameters of one request. ``temperature`` 0 is greedy.
+
+    ``seed`` keys this request's own random stream, so that a result does not depend on which other requests shared its
+    batch.
+    """
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -30,11 +33,11 @@ class Sampling:
 
 @dataclass(frozen=True)
 class GenerateRequest:
-    """One assistant turn to be written.
+    """A request to write one assistant turn.
 
-    ``adapter`` is the artifact of an adapter (a tar of its folder), None for the base.
-    ``prefill`` is text that the turn must start with (forced-tool control); it carries no gradient.
-    ``group`` is the run the request belongs to: providers that batch share fairly among groups.
+    ``adapter`` is the artifact of an adapter (a tar of its folder), None for the base. ``prefill`` is text that the
+    turn must start with (forced-tool control); it carries no gradient. ``group`` is the run the request belongs to:
+    providers that batch share fairly among groups.
     """
 
     turns: tuple[Turn, ...]
@@ -47,11 +50,11 @@ class GenerateRequest:
 
 @dataclass(frozen=True)
 class Generation:
-    """One assistant turn as written. ``text`` includes the prefill.
+    """One assistant turn as generated. ``text`` includes the prefill.
 
     ``prompt_ids`` is the whole context as the model saw it; ``token_ids`` and ``logprobs`` (natural log, at the
-    sampling temperature) are what was sampled, one each. ``ends`` says where the text of each ends in ``text``, in
-    characters. Providers that lack one of these leave it empty.
+    sampling temperature) are the sampled tokens, one each. ``ends`` has the character position in ``text`` at which
+    each token's text ends. Providers that lack one of these leave it empty.
     """
 
     text: str
@@ -65,11 +68,11 @@ class Generation:
 
 
 class Model(Protocol):
-    """A language model.
+    """A language model that writes assistant turns.
 
     Raises:
-        DependencyError: server or weights are away (the reaction waits).
-        TransientError: worth another try.
+        DependencyError: server or weights are unavailable (the reaction waits).
+        TransientError: another try may succeed.
     """
 
     name: str
@@ -79,13 +82,14 @@ class Model(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give everything back."""
+        """Release every resource of the model."""
         ...
 
 
 @dataclass(frozen=True)
 class Likely:
-    """How likely a text is: the sum of the log-probabilities (natural) of its tokens, and its size."""
+    """The likelihood of a text: summed log-probability (natural) of its tokens, and its length in tokens
+    and characters."""
 
     logprob: float
     tokens: int
@@ -94,13 +98,13 @@ class Likely:
 
 @runtime_checkable
 class Likelihood(Protocol):
-    """What a model may do besides: say how likely texts are that it did not write. Ollama's cannot."""
+    """A model that can also score texts it did not write. Ollama's cannot."""
 
     async def likelihood(
         self, turns: Sequence[Turn], continuations: Sequence[str], adapter: Artifact | None = None
     ) -> Sequence[Likely]:
-        """How likely each continuation is as the beginning of the assistant's next turn after ``turns``; the end of the
-        turn does not count.
+        """Score each continuation as the beginning of the assistant's next turn after ``turns``; the end of the turn is
+        left out.
 
         Raises:
             OperationError: a continuation is empty, or does not fit into the model's context.
@@ -108,34 +112,37 @@ class Likelihood(Protocol):
         ...
 
 
-class Shelving(Protocol):
-    """What an embedder holds for ``agent0.tasks.novelty_archive``, by run: a cache, empty at first."""
+class ArchiveCache(Protocol):
+    """The per-run cache that an embedder keeps for ``agent0.tasks.novelty_archive``; empty at first."""
 
     def of(self, run: str) -> Any:
-        """Whatever is kept for ``run``."""
+        """The cache entry of ``run``."""
         ...
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors. ``version`` names model and digest."""
+    """A text embedder: texts to unit vectors. ``version`` names model and digest."""
 
     version: str
 
     @property
-    def shelves(self) -> Shelving:
-        """What ``agent0.tasks.novelty_archive`` keeps with it."""
+    def archives(self) -> ArchiveCache:
+        """The cache that ``agent0.tasks.novelty_archive`` keeps with this embedder."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector a text, L2-normalised."""
+        """Embed ``texts``; returns one L2-normalised vector per text."""
         ...
 
     async def search(
         self, archive: str, size: int, fresh: Sequence[Sequence[float]], queries: Sequence[Sequence[float]]
     ) -> list[float] | None:
-        """Add ``fresh`` to the vectors kept under the name ``archive``, then say the highest cosine similarity of each
-        query to all of these (0.0 where there are none). None, and nothing is added, where not just ``size`` of them
-        are kept, which a process that died has lost; ``size`` 0 begins anew."""
+        """Add ``fresh`` to the vectors stored as ``archive``, then return each query's highest cosine similarity to all
+        of them.
+
+        0.0 where nothing is stored. Returns None, and adds nothing, unless exactly ``size`` vectors are stored: a
+        process that died lost them. ``size`` 0 starts anew.
+        """
         ...
 
 
@@ -143,7 +150,7 @@ class Models(Protocol):
     """Opens the model that plays a role; the same configuration gives the same open model."""
 
     def open(self, actor: ActorConfig) -> Model:
-        """The model of ``actor``, its weights loaded at the first call.
+        """Return the model of ``actor``; its weights load at the first call.
 
         Raises:
             ConfigError: no such provider.
@@ -152,10 +159,10 @@ class Models(Protocol):
 
 
 class Embedders(Protocol):
-    """Opens an embedder by name."""
+    """Opens a text embedder by the name that the settings give it."""
 
     def open(self, name: str) -> Embedder:
-        """``minilm`` (sentence-transformers) or ``ngram`` (hashed character n-grams, no model).
+        """Return the embedder ``minilm`` (sentence-transformers) or ``ngram`` (hashed character n-grams, no model).
 
         Raises:
             ConfigError: no such embedder.

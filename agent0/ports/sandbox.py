@@ -1,4 +1,4 @@
-"""The role of the sandbox: a call and its result."""
+"""The role of the sandbox: one call, one result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,10 @@ from events.values import ToolState
 
 @dataclass(frozen=True)
 class Root:
-    """What exists in a call's file system beside interpreter and standard library: executables of the shell, and
-    packages. Nothing that is not named here can be run or imported, whatever the code is."""
+    """The file system of a call beside interpreter and standard library: shell executables and packages.
+
+    What is not listed here can be neither run nor imported, whatever the code does.
+    """
 
     executables: tuple[str, ...] = PolicyConfig().executables
     modules: tuple[str, ...] = PolicyConfig().modules
@@ -19,7 +21,7 @@ class Root:
 
 @dataclass(frozen=True)
 class SandboxCall:
-    """One fresh execution. ``files`` are laid into the empty work folder first (relative paths)."""
+    """One execution in a fresh sandbox. ``files`` are written into the empty work folder first (relative paths)."""
 
     kind: Literal["python", "shell"]
     code: str
@@ -31,8 +33,11 @@ class SandboxCall:
 
 @dataclass(frozen=True)
 class SandboxResult:
-    """What happened. ``files`` is the work folder afterwards; ``tier``: how memory was limited (cgroup, watchdog);
-    ``output_bytes`` counts both outputs before they were cut."""
+    """The outcome of a sandbox call.
+
+    ``files`` is the work folder afterwards; ``tier`` says how memory was limited (cgroup, watchdog); ``output_bytes``
+    counts both outputs before they were truncated.
+    """
 
     state: ToolState
     rc: int | None
@@ -49,10 +54,10 @@ class SandboxResult:
 
 
 class Sandbox(Protocol):
-    """Runs code nobody has read. Fails closed: without a backend that passed its self-test every call is refused."""
+    """Runs untrusted code. Fails closed: without a backend that passed its self-test every call is refused."""
 
     async def call(self, call: SandboxCall) -> SandboxResult:
-        """Run once in fresh namespaces. Hostile code is a result, never an exception.
+        """Run ``call`` once in fresh namespaces. Failing or hostile code is a result, never an exception.
 
         Raises:
             SandboxUnavailableError: no backend passed its self-test.
@@ -60,5 +65,5 @@ class Sandbox(Protocol):
         ...
 
     async def close(self) -> None:
-        """End every process."""
+        """End every process of the sandbox."""
         ...

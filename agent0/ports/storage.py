@@ -1,4 +1,4 @@
-"""Roles of storage: artifacts, a run's history, archives of embeddings, benchmark rows."""
+"""Roles of storage: artifacts, a run's history, benchmark rows for decontamination."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
@@ -11,29 +11,32 @@ from events.values import Artifact, Task
 
 
 class Contamination(Protocol):
-    """Items of benchmarks that no generated task may repeat; none where no folder with rows is named."""
+    """Compares generated tasks with benchmark items; compares with nothing where no folder with rows is configured."""
 
     async def facts(self, plan: CurriculumConfig, embedder: Embedder) -> BenchmarksIndexed | None:
-        """What tasks are compared with, None where that is nothing. The first call embeds all items (minutes, once)."""
+        """Describe what tasks are compared with, None where that is nothing. The first call embeds all items (minutes,
+        once)."""
         ...
 
     async def overlaps(
         self, tasks: Sequence[Task], vectors: Sequence[Sequence[float]], plan: CurriculumConfig, embedder: Embedder
     ) -> list[str]:
-        """What each task has in common with an item, the item named; empty where it repeats none. ``vectors`` are the
-        questions as ``embedder`` embeds them."""
+        """For each task, name the benchmark item that it repeats and what they share; empty where it repeats none.
+
+        ``vectors`` are the questions as ``embedder`` embeds them.
+        """
         ...
 
 
 class Artifacts(Protocol):
-    """Content-addressed store. Written and fsynced before the event that names it."""
+    """Content-addressed store of bytes. An artifact is written and fsynced before the event that names it."""
 
     def put(self, data: bytes, media: str = "application/octet-stream") -> Artifact:
         """Store ``data`` under its sha256."""
         ...
 
     def get(self, artifact: Artifact) -> bytes:
-        """The content, its digest checked.
+        """Return the content of ``artifact``, its digest checked.
 
         Raises:
             NotFoundError: not in the store.
@@ -43,8 +46,9 @@ class Artifacts(Protocol):
 
 
 class History(Protocol):
-    """Reading of what was stored, in stream order."""
+    """Reads the stored events of a run in stream order."""
 
     def read(self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0) -> AsyncIterator[Recorded]:
-        """Events of ``run`` with after < seq <= until (until 0: to the present end); all types where none is named."""
+        """Read events of ``run`` with after < seq <= until (until 0: to the present end); all types where
+        none is named."""
         ...

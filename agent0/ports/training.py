@@ -1,4 +1,4 @@
-"""Roles of training: what is trained on, and who trains."""
+"""Roles of training: what is trained on, and the trainer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,10 @@ from events.values import Artifact, Trajectory, Turn
 
 @dataclass(frozen=True)
 class Sample:
-    """One trajectory with what the objective needs: ``advantage`` (any real), ``weight`` (>= 0), and the trajectory
-    that this one is preferred ``over`` (preference pairs only)."""
+    """One trajectory to train on, with its ``advantage`` (any real) and ``weight`` (>= 0).
+
+    ``over`` is the trajectory that this one is preferred to (preference pairs only).
+    """
 
     trajectory: Trajectory
     advantage: float = 0.0
@@ -21,12 +23,13 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """A conversation that no policy wrote as it stands, so that it has no token ids: the trainer makes them. Only what
-    the assistant says is learned. ``event`` is the fact it was made from.
+class TrainingExample:
+    """A conversation to learn by likelihood that no policy sampled as it stands: it has no token ids, the trainer
+    tokenises it.
 
-    ``learned`` are places (start, end) in the last turn: of it, only these count, and its end where ``closed``.
-    ``origin``: what of these is whose, as ``CheckpointTrained.learned`` has it.
+    Only assistant text is learned. ``event`` is the id of the event it was made from. ``learned`` are character ranges
+    (start, end) of the last turn: only these are learned, and the end of the turn where ``closed``. ``origin`` counts
+    whose characters these are, as in ``CheckpointTrained.learned``.
     """
 
     turns: tuple[Turn, ...]
@@ -39,8 +42,8 @@ class Lesson:
 
 @dataclass(frozen=True)
 class TrainJob:
-    """Train one adapter: the objective that ``settings`` names on ``samples``, plus likelihood on ``replay`` (verified
-    successes) and ``lessons``."""
+    """One adapter to train: the objective named in ``settings`` on ``samples``, plus likelihood on ``replay`` (verified
+    successes) and ``examples``."""
 
     samples: tuple[Sample, ...]
     replay: tuple[Sample, ...]
@@ -48,12 +51,12 @@ class TrainJob:
     seed: int
     settings: Mapping[str, Any]
     metadata: Mapping[str, str] = field(default_factory=dict)
-    lessons: tuple[Lesson, ...] = ()
+    examples: tuple[TrainingExample, ...] = ()
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A new adapter and the numbers of its making (loss, steps, tokens, clip share, seconds…)."""
+class TrainingResult:
+    """A trained adapter with the metrics of its training (loss, steps, tokens, clip share, seconds…)."""
 
     adapter: Artifact
     metrics: dict[str, float]
@@ -62,18 +65,18 @@ class Trained:
 
 
 class Trainer(Protocol):
-    """Turns weighted trajectories into an adapter, in a process of its own."""
+    """Trains an adapter on weighted trajectories, in a process of its own."""
 
-    async def train(self, job: TrainJob) -> Trained:
-        """Same job, same adapter (on one machine kind)."""
+    async def train(self, job: TrainJob) -> TrainingResult:
+        """Train the adapter of ``job``. The same job gives the same adapter on one machine kind."""
         ...
 
 
 class Trainers(Protocol):
-    """Opens the trainer that belongs to a role's provider."""
+    """Opens the trainer that belongs to a role's model provider."""
 
     def open(self, actor: ActorConfig) -> Trainer:
-        """The trainer for ``actor``'s model.
+        """Return the trainer for ``actor``'s model.
 
         Raises:
             ConfigError: the provider's models cannot be trained here.

@@ -9,7 +9,7 @@ from events.values import ToolState
 
 @dataclass(frozen=True)
 class WebRequest:
-    """One request a student wants made. ``hosts`` and ``methods`` are what its run allows."""
+    """One HTTP request of a student. ``hosts`` and ``methods`` are what its run allows."""
 
     url: str
     method: str = "GET"
@@ -21,8 +21,11 @@ class WebRequest:
 
 @dataclass(frozen=True)
 class WebResponse:
-    """What came of it. ``state`` ok: there was an answer, of any ``status``; refused: not allowed, ``reason`` says
-    what; timeout, output_flood: a limit; error: no answer."""
+    """The outcome of a web request.
+
+    ``state`` ok: a response of any ``status``; refused: not allowed, ``reason`` says why; timeout, output_flood: a
+    limit was reached; error: no response.
+    """
 
     state: ToolState
     status: int = 0
@@ -36,7 +39,7 @@ class WebResponse:
 
 @dataclass(frozen=True)
 class Hit:
-    """One search result. All of it is text of strangers."""
+    """One search result. All of its text is untrusted."""
 
     title: str
     url: str
@@ -44,16 +47,16 @@ class Hit:
 
 
 class Web(Protocol):
-    """The outside, for tools that a person has switched on. Lives in a process of its own."""
+    """Network access for tools that a user switched on, in a process of its own."""
 
     async def fetch(self, request: WebRequest) -> WebResponse:
-        """Make one request. Names are resolved once, and only public addresses are ever connected to."""
+        """Make one request. Names are resolved once, and only public addresses are connected to."""
         ...
 
     async def search(self, query: str, limit: int) -> tuple[ToolState, str, list[Hit]]:
-        """(state, reason, results) of the configured provider."""
+        """Search with the configured provider; returns (state, reason, results)."""
         ...
 
     async def close(self) -> None:
-        """End the process."""
+        """End the proxy process."""
         ...

@@ -1,4 +1,5 @@
-"""Which artifacts a fact names: in events, and in artifacts that name others (work folders, transcripts, progress)."""
+"""Which artifacts an event refers to: directly, and through artifacts that refer to others (work folders, transcripts,
+progress)."""
 
 import json
 import re
@@ -13,7 +14,7 @@ _MENTION = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 def named(value: Any) -> Iterator[Artifact]:
-    """Every artifact in ``value``, however deep: objects with digest, size and media type."""
+    """Yield every artifact in ``value``, however deep: objects with digest, size and media type."""
     stack = [value]
     while stack:
         one = stack.pop()
@@ -28,7 +29,7 @@ def named(value: Any) -> Iterator[Artifact]:
 
 
 def named_within(artifact: Artifact, content: bytes) -> Iterator[Artifact]:
-    """Artifacts that the ``content`` of another one names; none where it is no JSON."""
+    """Yield the artifacts that another one's ``content`` refers to; none where it is no JSON."""
     try:
         told = [json.loads(line) for line in content.splitlines()] if _is_lines(artifact) else json.loads(content)
     except (ValueError, RecursionError):
@@ -40,12 +41,12 @@ def named_within(artifact: Artifact, content: bytes) -> Iterator[Artifact]:
 
 
 def may_name(artifact: Artifact) -> bool:
-    """Whether its content can name others at all."""
+    """Whether an artifact's content can refer to others at all, by its media type."""
     return "json" in artifact.media
 
 
 def mentioned(data: bytes) -> set[str]:
-    """Every digest that stands in ``data`` as text, whatever it means there."""
+    """Find every sha256 digest that occurs in ``data`` as text, whatever it means there."""
     return {found.decode() for found in _MENTION.findall(data)}
 
 

@@ -1,4 +1,4 @@
-"""A fork is a run that begins in the middle of another: what happened in it is its parent's past and then its own."""
+"""The history of a fork: a run that begins in the middle of another has its parent's past and then its own."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ DEEPEST = 100
 
 @dataclass(frozen=True)
 class Stretch:
-    """A run's own events up to ``until`` (0: its present end), but for those of tasks that a fork asked for again."""
+    """A run's own events up to ``until`` (0: its present end), without those of tasks that a fork requested again."""
 
     run: str
     until: int = 0
@@ -77,15 +77,15 @@ class Branches:
 
 
 async def past_of(history: History, run: str) -> AsyncIterator[Recorded]:
-    """What happened to ``run`` before it began: all of its parents' events, since it begins with their state."""
+    """Read what happened to a run before it began: all of its parents' events up to the fork."""
     for stretch in (await ancestry(history, run))[:-1]:
         async for recorded in read_stretch(history, replace(stretch, without=frozenset())):
             yield recorded
 
 
 async def read_whole(history: History, run: str, until: int = 0) -> AsyncIterator[Recorded]:
-    """Everything that made ``run`` what it is, to be folded: all of its parents' events, then its own up to
-    ``until`` (0: its present end)."""
+    """Read everything that a run's state is folded from: its parents' events, then its own up to ``until`` (0: its
+    present end)."""
     async for recorded in past_of(history, run):
         yield recorded
     async for recorded in history.read(run, until=until):

@@ -1,5 +1,7 @@
-"""The log's own evidence: stored bodies are hashed in segments, each seal's digest covers the one before it, and who
-reads along notices what was changed, taken out, put elsewhere or cut off, and where."""
+"""The hash chain of the log: stored bodies are hashed in segments, and each checkpoint's digest covers the one before.
+
+Reading along shows what was changed, removed, moved or cut off, and where.
+"""
 
 import json
 import re
@@ -22,25 +24,25 @@ _HEAD = re.compile(rb'\{"id":"[^"\\]{1,200}","type":"(\w{1,80})"')
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that is not as it was: in the events from ``first`` to ``last``. ``told`` says what, for people."""
+    """Something that does not match in the events from ``first`` to ``last``; ``told`` describes it for users."""
 
     problem: Problem
     first: int
     last: int
-    told: str
+    message: str
 
     @property
     def where(self) -> str:
-        """``event 7``, or ``events 7 to 9``."""
+        """The place as text: ``event 7``, or ``events 7 to 9``."""
         return f"event {self.first:,}" if self.first == self.last else f"events {self.first:,} to {self.last:,}"
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.told}"
+        return f"{self.where}: {self.message}"
 
 
 @dataclass(frozen=True)
 class Seal:
-    """A ``LogSealed`` and where it stands."""
+    """A hash-chain checkpoint (``LogSealed``) with its position in the log."""
 
     seq: int
     first: int
@@ -51,21 +53,21 @@ class Seal:
 
 
 def kind_of(body: bytes) -> str:
-    """Class name in the head of a stored body; empty where there is none to be seen."""
+    """The event class name in the head of a stored body; empty where none can be read."""
     found = _HEAD.match(body)
     return found[1].decode() if found else ""
 
 
 def digest_of(body: bytes, kind: str = "") -> bytes:
-    """sha256 of a stored body (32 bytes); of one that was taken out, the digest that stands in its place."""
+    """The sha256 of a stored body (32 bytes); for a redacted one the digest recorded in its place."""
     if (kind or kind_of(body)) == "EventRedacted" and (kept := _data(body).get("sha256")):
         return bytes.fromhex(_digest(kept)) or bytes(32)
     return sha256(body).digest()
 
 
 def segment_digest(previous: str, first: int, digests: Iterable[bytes | None]) -> str:
-    """What a seal says of the events from ``first`` on: a digest over the previous seal's, then each sequence (8 bytes,
-    highest first) with the digest of its body."""
+    """The digest of a segment from ``first`` on: over the previous checkpoint's, then each sequence (8 bytes, highest
+    first) with the digest of its body."""
     rolling = sha256(previous.encode(errors="surrogatepass"))  # a stranger's may be no Unicode
     for seq, digest in enumerate(digests, first):
         rolling.update(seq.to_bytes(8, "big") + (digest or b""))
@@ -73,30 +75,33 @@ def segment_digest(previous: str, first: int, digests: Iterable[bytes | None]) -
 
 
 def seal_of(seq: int, body: bytes) -> Seal | None:
-    """The seal that a stored body is; None for any other event. A run cannot seal: its token is not the log's."""
+    """Read a stored body as a hash-chain checkpoint; None for any other event.
+
+    A run cannot write one: its token is not the log's.
+    """
     if kind_of(body) != "LogSealed":
         return None
     raw = _raw(body)
     if raw.get("run") != LOG:
         return None
     try:
-        told = LogSealed.model_validate(raw.get("data"))
+        sealed = LogSealed.model_validate(raw.get("data"))
     except ValueError:
         return None
-    return Seal(seq, told.first, told.last, told.sha256, told.previous, told.created)
+    return Seal(seq, sealed.first, sealed.last, sealed.sha256, sealed.previous, sealed.created)
 
 
 def seal_id(previous: str, first: int, created: str) -> str:
-    """Every process that seals from ``first`` on names its seal alike."""
+    """The id of a checkpoint, the same in every process that seals from ``first`` on."""
     return effect_id(f"{created}/{previous}", "seal_log", first)
 
 
 @dataclass
 class Chain:
-    """Reads stored bodies in order and checks each seal that it meets against what it read.
+    """Reads stored bodies in order and verifies each hash-chain checkpoint it meets.
 
-    ``last`` is the last sequence read, ``sealed`` the last one under a seal, ``digest`` what that seal says. ``open``
-    are the digests of the events after ``sealed``, None where one could not be read.
+    ``last`` is the last sequence read, ``sealed`` the last one under a checkpoint, ``digest`` what that checkpoint
+    says. ``open`` are the digests of the events after ``sealed``, None where one could not be read.
     """
 
     last: int = 0
@@ -119,11 +124,11 @@ class Chain:
 
     @classmethod
     def after(cls, seal: Seal) -> "Chain":
-        """Goes on right behind what ``seal`` covers."""
+        """Start right behind what ``seal`` covers."""
         return cls(last=seal.last, digest=seal.sha256, newest=seal)
 
     def feed(self, seq: int, body: bytes) -> list[Difference]:
-        """Read one more event; what is wrong with it, or with the segment it seals."""
+        """Read one more event; returns what is wrong with it, or with the segment that it closes."""
         found = self.skip(seq - 1, "missing", "not in the log") if seq > self.last + 1 else []
         kind = kind_of(body)
         if kind == "LogContinued" and not self.open:
@@ -140,40 +145,40 @@ class Chain:
             found += self._meet(seal)
         return found
 
-    def skip(self, until: int, problem: Problem, told: str) -> list[Difference]:
-        """Go on behind ``until`` without having read what is before it."""
+    def skip(self, until: int, problem: Problem, message: str) -> list[Difference]:
+        """Continue behind ``until`` without having read the events before it."""
         first = self.last + 1
         self.open += [None] * (until - self.last)
         self._meant += [True] * (until - self.last)
         self.last = until
-        return [Difference(problem, first, until, told)]
+        return [Difference(problem, first, until, message)]
 
     @property
-    def due(self) -> bool:
-        """Whether a run came to rest, or an experiment to its end, since the last seal."""
+    def wants_seal(self) -> bool:
+        """Whether a run came to rest, or an experiment to its end, since the last checkpoint."""
         return self.rest > self.sealed
 
     def adopt(self, seal: Seal) -> None:
-        """Count as sealed what ``seal``, which is stored but not read yet, covers."""
+        """Count as sealed what ``seal`` covers, which is stored but not read yet."""
         self._adopted[seal.last] = seal.sha256
         self._cover(seal)
 
     def proposal(self, most: int = 0) -> LogSealed:
-        """The next seal over everything read since the last one, or over its first ``most`` events."""
+        """The next checkpoint over everything read since the last one, or over its first ``most`` events."""
         part = self.open[:most] if most else self.open
         first, last = self.sealed + 1, self.sealed + len(part)
         digest = segment_digest(self.digest, first, part)
         return LogSealed(first=first, last=last, sha256=digest, previous=self.digest, events=len(part))
 
     def close(self) -> str:
-        """The digest over everything read so far: the last seal's, where nothing came after what it covers."""
+        """The digest over everything read so far: the last checkpoint's, where nothing came after what it covers."""
         return segment_digest(self.digest, self.sealed + 1, self.open) if self.open else self.digest
 
     def _go_on(self, seq: int, seal: str) -> list[Difference]:
         """A stream that continues an archive says where that ended."""
         before, self.digest = self.digest, self.digest or seal
-        told = f"it goes on from {seal[:12]}, not from {before[:12]}"
-        return [Difference("seal", seq, seq, told)] if before not in ("", seal) else []
+        message = f"it goes on from {seal[:12]}, not from {before[:12]}"
+        return [Difference("seal", seq, seq, message)] if before not in ("", seal) else []
 
     def _meet(self, seal: Seal) -> list[Difference]:
         self.met.append(seal)
@@ -214,21 +219,23 @@ class Chain:
 
 
 def localise(segment: Difference, held: Mapping[int, bytes], known: Mapping[int, bytes]) -> list[Difference]:
-    """Which events of a changed ``segment`` they are: ``held`` are the log's digests, ``known`` those of a copy. The
-    segment itself where the copy does not tell."""
+    """Find which events of a changed ``segment`` differ: ``held`` are the log's digests, ``known`` those of a copy.
+
+    Returns the segment itself where the copy does not show it.
+    """
     changed = [seq for seq in range(segment.first, segment.last + 1) if seq in known and held.get(seq) != known[seq]]
     by_digest = {known[seq]: seq for seq in changed}
     found = []
     for seq in changed:
         other = by_digest.get(held.get(seq, b""), 0)
         problem: Problem = "swapped" if other else "changed"
-        told = f"event {other:,} stands in its place" if other else "it differs from the copy in the tables"
-        found.append(Difference(problem, seq, seq, told))
+        message = f"event {other:,} stands in its place" if other else "it differs from the copy in the tables"
+        found.append(Difference(problem, seq, seq, message))
     return found or [segment]
 
 
 def compare_seals(kept: Sequence[Seal], found: Mapping[int, Seal], first: int, last: int) -> list[Difference]:
-    """Seals that were noted outside the log, and what the log (from ``first`` to ``last``) says at their places."""
+    """Compare checkpoints noted outside the log with what the log (from ``first`` to ``last``) has at their places."""
     out = []
     for seal in kept:
         there = found.get(seal.seq)
@@ -237,8 +244,8 @@ def compare_seals(kept: Sequence[Seal], found: Mapping[int, Seal], first: int, l
         if seal.seq > last:
             out.append(Difference("truncated", last + 1, seal.seq, f"a seal was noted at {seal.seq:,}"))
             break
-        told = "it is not the seal that was noted in the data folder" if there else "the seal noted here is gone"
-        out.append(Difference("seal", seal.seq, seal.seq, told))
+        message = "it is not the seal that was noted in the data folder" if there else "the seal noted here is gone"
+        out.append(Difference("seal", seal.seq, seal.seq, message))
     return out
 
 

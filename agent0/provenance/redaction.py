@@ -1,5 +1,4 @@
-"""Leaving events out of an archive, so that they are forgotten and the seals still hold: what stays is a place and a
-digest."""
+"""Redaction: leaves events out of an archive while its hash chain still verifies; a place and a digest remain."""
 
 import json
 import re
@@ -17,14 +16,14 @@ _ENVELOPE = ("run", "task", "attempt", "time", "cause", "handler", "code_rev")
 
 @dataclass(frozen=True)
 class Redaction:
-    """What is to be forgotten: tasks by their id, and whatever a regular expression finds."""
+    """What to redact: tasks by id, and whatever a regular expression matches."""
 
     tasks: frozenset[str]
     patterns: tuple[re.Pattern[str], ...]
 
     @classmethod
     def of(cls, wanted: Sequence[str]) -> "Redaction":
-        """Each of ``wanted`` is a task's id, and a regular expression besides.
+        """Read the redactions that a user asks for: each is a task's id, and a regular expression besides.
 
         Raises:
             ConfigError: one is empty, or no regular expression.
@@ -40,7 +39,7 @@ class Redaction:
         return cls(frozenset(wanted), tuple(patterns))
 
     def takes(self, raw: Mapping[str, Any], body: bytes) -> frozenset[str]:
-        """Whatever of what is wanted takes the event with this body, parsed as ``raw``; nothing: it stays."""
+        """Which redactions match the event with this body, parsed as ``raw``; none: it stays."""
         if not self.patterns or raw.get("type") in _KEPT:
             return frozenset()
         data = raw.get("data")
@@ -48,7 +47,7 @@ class Redaction:
         return self.tasks & (of - {None, "-"}) | self._finds(body, raw.get("data"))
 
     def finds(self, content: bytes) -> frozenset[str]:
-        """The same for an artifact's content: text, and text inside JSON."""
+        """Which redactions match an artifact's content: text, and text inside JSON."""
         try:
             told = json.loads(content) if self.patterns else None
         except (ValueError, RecursionError):
@@ -56,7 +55,11 @@ class Redaction:
         return self._finds(content, told)
 
     def require_found(self, found: Set[str]) -> None:
-        """Raises ConfigError where something wanted took nothing: what is not forgotten must not be taken for it."""
+        """Check that every redaction matched something.
+
+        Raises:
+            ConfigError: one matched nothing, so what it was meant for is still there.
+        """
         for text in sorted(self.tasks - found):
             why = "No task has that id, and no event or artifact holds such a text."
             raise ConfigError(f"--redact {text[:80]!r} finds nothing.", why, "See: agent0 task list RUN")
@@ -67,8 +70,10 @@ class Redaction:
 
 
 def tombstone(raw: Mapping[str, Any], body: bytes, seq: int, why: Literal["forgotten", "elsewhere"]) -> bytes:
-    """What stands in the place of ``body``. Its envelope stays, so that causes are still found; of a run that the
-    archive is not about nothing stays but the digest and the time."""
+    """The body that replaces a redacted one. Its envelope stays, so that causes are still found.
+
+    Of a run that the archive is not about only digest and time stay.
+    """
     digest = sha256(body)
     event = EventRedacted(sha256=digest, was=str(raw.get("type", "")) if why == "forgotten" else "", why=why)
     envelope = {name: raw[name] for name in _ENVELOPE if name in raw}
@@ -81,8 +86,8 @@ def tombstone(raw: Mapping[str, Any], body: bytes, seq: int, why: Literal["forgo
 
 
 def set_aside(seq: int, body: bytes, said: Recorded) -> bytes:
-    """The tombstone of ``body``, which is no event, as ``said`` (an ``MessageExcluded``) wants it; empty where ``said``
-    is about another body."""
+    """The tombstone of a body that is no event, as the ``MessageExcluded`` in ``said`` describes; empty where that is
+    about another body."""
     digest = sha256(body)
     if getattr(said.event, "sha256", "") != digest:
         return b""

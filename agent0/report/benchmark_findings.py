@@ -10,7 +10,7 @@ from typing import Any
 from agent0.errors import Agent0Error
 from agent0.evaluation.benchmark_scores import grouped, modes_compared, tally
 from agent0.evaluation.benchmarks import Item, benchmarks
-from agent0.evaluation.failure_modes import Outcome, counted, error_class, failure_modes
+from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts, failure_modes
 from agent0.ports.storage import Artifacts
 from agent0.stats.calibrators import brier, ece, ece_interval, reliability
 from events.benchmarks import BenchmarkScored, ItemScored
@@ -111,7 +111,7 @@ def _by_mode(items: Sequence[ItemScored]) -> list[tuple[str, list[ItemScored]]]:
 
 def _failures(mode: str, items: Sequence[ItemScored]) -> Row:
     outcomes = [_outcome(item) for item in items]
-    return {"mode": mode, **counted(outcomes), "modes": [asdict(one) for one in failure_modes(outcomes)[:MODES]]}
+    return {"mode": mode, **failure_counts(outcomes), "modes": [asdict(one) for one in failure_modes(outcomes)[:MODES]]}
 
 
 def _outcome(item: ItemScored) -> Outcome:

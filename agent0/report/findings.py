@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent0.evaluation.failure_modes import Outcome, counted, error_class, failure_modes
+from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts, failure_modes
 from agent0.ports.storage import Artifacts
 from agent0.report.columns import WITHIN
 from agent0.report.eval_items import held_items, outcome_of
@@ -101,7 +101,7 @@ def _tried_failures(traces: Sequence[Row]) -> Row | None:
 
 
 def _failures(of: str, outcomes: Sequence[Outcome]) -> Row:
-    return {"of": of, **counted(outcomes), "modes": [asdict(mode) for mode in failure_modes(outcomes)[:MODES]]}
+    return {"of": of, **failure_counts(outcomes), "modes": [asdict(mode) for mode in failure_modes(outcomes)[:MODES]]}
 
 
 def _outcome(row: Row) -> Outcome:

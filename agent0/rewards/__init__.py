@@ -1,7 +1,7 @@
-"""What a deed is worth. One file a part, one file a set (``sets/``); each part is pure, bounded in [-1, 1] and leaves a
-receipt with its inputs. A set says which parts count and how they are put together.
+"""Rewards of proposals and attempts. One file per part (``components/``), one file per set (``sets/``).
 
-``value`` None means that a part could not be scored, which is not the same as zero.
+A part is a pure function of features, bounded in [-1, 1], and leaves a receipt with its inputs. A set says which parts
+count and how they are combined. A ``value`` of None means that a part could not be scored, which is not zero.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,22 +12,22 @@ from agent0.registry import Registry
 from agent0.settings import RewardConfig
 from events.values import RewardPart, Role
 
-Facts = Mapping[str, Any]
-Score = Callable[[Facts], float | None]
+Features = Mapping[str, Any]
+Score = Callable[[Features], float | None]
 Worth = Mapping[str, float]
-"""By part that could be scored: its value times its weight."""
+"""Value times weight of each part that could be scored, by name."""
 Combine = Callable[[Role, Worth], float]
 
 AGENT0 = "agent0"
 """The set that parts belong to where they name no other."""
 
-OF_GROUP = frozenset({"agrees", "majority"})
-"""Facts about a student's attempt that only all attempts at its task tell."""
+GROUP_FEATURES = frozenset({"agrees", "majority"})
+"""Features of a student's attempt that compare it with all attempts at its task."""
 
 
 @dataclass(frozen=True)
 class Reward:
-    """A registered part: its role, default weight, the facts it reads and how it scores them."""
+    """A registered reward part: its role, default weight, the features it reads and its scoring function."""
 
     name: str
     role: Role
@@ -39,8 +39,10 @@ class Reward:
 
 @dataclass(frozen=True)
 class RewardSet:
-    """How parts become a reward. ``like`` is a set whose parts this one has, too, but for those it has itself.
-    ``label``: whose word its authors pay a student by, which is what a simulation plays.
+    """A registered reward set: how the values of its parts are combined into one reward.
+
+    ``like`` names a set whose parts this one shares, except those it defines itself. ``label`` says by whose answer its
+    authors reward a student, which simulations follow.
     """
 
     name: str
@@ -50,7 +52,7 @@ class RewardSet:
 
     @property
     def about(self) -> str:
-        """What it says of itself."""
+        """The docstring of the combining function, on one line."""
         return " ".join((self.combine.__doc__ or "").split())
 
 
@@ -62,24 +64,25 @@ _sets = Registry[str, RewardSet]("sets", *_rooms)
 def reward(
     name: str, *, role: Role, weight: float, reads: tuple[str, ...], set: str = AGENT0
 ) -> Callable[[Score], Score]:
-    """Register ``score(facts) -> value in [-1, 1] or None`` as one part of ``role``'s reward in ``set``."""
+    """Register ``score(features) -> value in [-1, 1] or None`` as one part of ``role``'s reward in ``set``."""
     return _rewards.adding((set, role, name), lambda score: Reward(name, role, weight, reads, score, set))
 
 
 def reward_set(
     name: str, *, like: str = "", label: Literal["verifier", "majority"] = "verifier"
 ) -> Callable[[Combine], Combine]:
-    """Register ``combine(role, worth by part) -> total`` as the set ``name``; its docstring is what people read."""
+    """Register ``combine(role, weighted values by part) -> total`` as the set ``name``; users read its docstring."""
     return _sets.adding(name, lambda combine: RewardSet(name, combine, like, label))
 
 
 def reward_sets() -> dict[str, RewardSet]:
-    """Every set by name. Editions of one that only old runs use are named ``set/edition``."""
+    """Return every reward set by name. Earlier versions of a set, which only old runs use, are named
+    ``set/version``."""
     return _sets.all()
 
 
 def rewards(role: Role, set: str = AGENT0) -> dict[str, Reward]:
-    """The parts of ``role``'s reward by name.
+    """Return the parts of ``role``'s reward in ``set``, by name.
 
     Raises:
         KeyError: there is no such set.
@@ -91,11 +94,12 @@ def rewards(role: Role, set: str = AGENT0) -> dict[str, Reward]:
 
 
 def receipt(
-    role: Role, facts: Facts, weights: Mapping[str, float], set: str = AGENT0
+    role: Role, facts: Features, weights: Mapping[str, float], set: str = AGENT0
 ) -> tuple[tuple[RewardPart, ...], float]:
-    """Every part with the inputs it read, and the total of those that could be scored.
+    """Score every part of ``role``'s reward: returns the parts with the inputs they read, and their total.
 
-    ``weights`` overrides default weights by part name; parts of weight 0 are left out.
+    ``weights`` overrides default weights by part name; parts of weight 0 are left out, parts without a value do not
+    count.
     """
     parts = []
     for entry in rewards(role, set).values():
@@ -106,7 +110,7 @@ def receipt(
     return tuple(parts), total(role, parts, set)
 
 
-def _scored(entry: Reward, inputs: Facts) -> float | None:
+def _scored(entry: Reward, inputs: Features) -> float | None:
     try:
         return entry.score(inputs)
     except Exception as error:
@@ -115,31 +119,33 @@ def _scored(entry: Reward, inputs: Facts) -> float | None:
 
 
 def total(role: Role, parts: Iterable[RewardPart], set: str = AGENT0) -> float:
-    """What ``parts`` come to together, rounded to 12 digits."""
+    """Combine ``parts`` by the rule of ``set``; rounded to 12 digits."""
     worth = {part.name: part.value * part.weight for part in parts if part.value is not None}
     return round(reward_sets()[set].combine(role, worth), 12)
 
 
-def read_by(role: Role, weights: Mapping[str, float], set: str = AGENT0) -> frozenset[str]:
-    """Names of the facts that parts with a weight read."""
+def features_read(role: Role, weights: Mapping[str, float], set: str = AGENT0) -> frozenset[str]:
+    """Names of the features that parts with a weight read."""
     known = rewards(role, set).values()
     return frozenset(key for entry in known if weights.get(entry.name, entry.weight) for key in entry.reads)
 
 
-def registered(rules: RewardConfig) -> str:
-    """The name that a set is registered under: an earlier edition has one of its own where it differs, which stands for
-    those before it, too."""
+def registered_set(rules: RewardConfig) -> str:
+    """The name under which the reward set of ``rules`` is registered: ``set/version`` where an earlier version differs.
+
+    A registered earlier version stands for those before it, too.
+    """
     newest = RewardConfig.model_fields["edition"].default
     names = (f"{rules.set}/{edition}" for edition in range(rules.edition, newest))
     return next((name for name in names if name in reward_sets()), rules.set)
 
 
-def rules_of(name: str) -> RewardConfig:
-    """Those under which the set that is registered as ``name`` pays."""
+def rules_of_set(name: str) -> RewardConfig:
+    """The reward settings for the set registered as ``name`` (``set`` or ``set/version``)."""
     chosen, _, edition = name.partition("/")
     return RewardConfig.model_validate({"set": chosen, **({"edition": int(edition)} if edition else {})})
 
 
-def waits(rules: RewardConfig) -> bool:
-    """Whether the attempts at a task are paid together, once all are settled: a part reads what only these tell."""
-    return not OF_GROUP.isdisjoint(read_by("student", rules.weights, registered(rules)))
+def waits_for_group(rules: RewardConfig) -> bool:
+    """Whether the attempts at a task are rewarded together, once all are resolved, because a part compares them."""
+    return not GROUP_FEATURES.isdisjoint(features_read("student", rules.weights, registered_set(rules)))

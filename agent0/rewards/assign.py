@@ -1,33 +1,35 @@
-"""What a deed is paid: pure, so that a run's rewards can be recomputed under other rules from what happened in it."""
+"""Assigns rewards to proposals and attempts. Pure, so that a run's rewards can be recomputed under other rules."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent0.rewards import read_by, receipt, registered, waits
-from agent0.rewards.features import CLUSTERS, Deed, gather, questions_of
+from agent0.rewards import features_read, receipt, registered_set, waits_for_group
+from agent0.rewards.features import CLUSTERS, RewardContext, compute_features, questions_of
 from agent0.rollout.confidence.signals import agreement, token_confidence
 from agent0.settings import RewardConfig
-from agent0.state.reward_history import Ledger, Moments
+from agent0.state.reward_history import Moments, RewardHistory
 from agent0.state.run_state import AttemptState, RunState, TaskState
-from agent0.verification.human_review import counts
+from agent0.verification.human_review import is_rewarded_verdict
 from events.alarms import ReactionDropped
 from events.base import Event
 from events.tasks import ResultVerified, RewardAssigned, TaskRejected
 from events.values import Role
 
 SMALLEST = 1e-6
-"""A deviation up to this is none: totals are then only centred."""
+"""A deviation up to this counts as zero: totals are then only centred."""
 
 COMPLETING = (ResultVerified, TaskRejected, ReactionDropped)
-"""Events after which somebody may have to be paid."""
+"""Events that may complete a proposal or an attempt, so that its reward is assigned."""
 
 
 @dataclass(frozen=True)
-class Due:
-    """A receipt that is due and not computed yet: a reward is anybody's code, and one that raises takes no other along.
-    ``facts`` are those that the events themselves tell."""
+class PendingReward:
+    """A reward to assign that is not computed yet: computing one may raise, and must not take the others along.
+
+    ``facts`` are the features that come from the events themselves.
+    """
 
     run: RunState
     rules: RewardConfig
@@ -36,12 +38,12 @@ class Due:
     facts: Mapping[str, Any]
     attempt: str = "-"
 
-    def pay(self) -> RewardAssigned:
-        """The receipt."""
+    def assign(self) -> RewardAssigned:
+        """Compute the receipt: features, parts, total, and the scaling of the total."""
         run, rules, role = self.run, self.rules, self.role
-        chosen, held = registered(rules), run.tasks[self.task]
-        deed = Deed(run, rules, held, held.attempts.get(self.attempt))
-        facts = {**self.facts, **gather(role, read_by(role, rules.weights, chosen), deed)}
+        chosen, held = registered_set(rules), run.tasks[self.task]
+        context = RewardContext(run, rules, held, held.attempts.get(self.attempt))
+        facts = {**self.facts, **compute_features(role, features_read(role, rules.weights, chosen), context)}
         parts, raw = receipt(role, facts, rules.weights, chosen)
         total, how = _scaled(run, rules, role, raw)
         return RewardAssigned(
@@ -57,23 +59,26 @@ class Due:
         )
 
 
-def payouts(event: Event, run: RunState, policy: RewardConfig | None = None) -> list[RewardAssigned]:
-    """Receipts for whom ``event`` completed something, ``run`` being the state just after it.
+def assigned_rewards(event: Event, run: RunState, policy: RewardConfig | None = None) -> list[RewardAssigned]:
+    """Compute every receipt that ``event`` completes, ``run`` being the state just after it.
 
-    ``policy`` None: the run's own.
+    ``policy`` None: the run's own reward settings.
     """
-    return [due.pay() for due in dues(event, run, policy)]
+    return [pending.assign() for pending in pending_rewards(event, run, policy)]
 
 
-def dues(event: Event, run: RunState, policy: RewardConfig | None = None) -> list[Due]:
-    """The same, one by one to be computed. Where a part of the student's waits for all attempts at its task, or did in
-    the run, they are paid together, by the number of the attempt and before the teacher."""
-    rules = effective(policy, run.config.rewards)
-    together = waits(rules) or waits(run.config.rewards)
+def pending_rewards(event: Event, run: RunState, policy: RewardConfig | None = None) -> list[PendingReward]:
+    """List the rewards that ``event`` completes, without computing them.
+
+    Where a part of the student's reward compares all attempts at a task, here or in the run's own settings, they are
+    rewarded together: in order of their numbers, before the teacher.
+    """
+    rules = effective_rules(policy, run.config.rewards)
+    together = waits_for_group(rules) or waits_for_group(run.config.rewards)
     match event:
         case TaskRejected(task=task) if (held := run.tasks.get(task)) and not held.closed:
-            return [Due(run, rules, task, "teacher", _rejected(event))]
-        case ResultVerified(task=task) if (held := run.tasks.get(task)) and counts(event, held):
+            return [PendingReward(run, rules, task, "teacher", _rejected(event))]
+        case ResultVerified(task=task) if (held := run.tasks.get(task)) and is_rewarded_verdict(event, held):
             own = [] if together else [_student(run, rules, task, event.attempt)]
             return [*own, *_closed(run, rules, together)]
         case ReactionDropped():
@@ -81,29 +86,31 @@ def dues(event: Event, run: RunState, policy: RewardConfig | None = None) -> lis
     return []
 
 
-def alike(event: Event, run: RunState) -> tuple[str, ...] | None:
-    """The questions that a receipt by ``event`` compares each with each, None where none does. That takes time with the
-    square of their number: ``agent0.rewards.batch_similarity.shares`` of them is computed beforehand, off the event
-    loop."""
+def questions_to_compare(event: Event, run: RunState) -> tuple[str, ...] | None:
+    """The questions that a receipt caused by ``event`` compares with each other; None where none does.
+
+    Comparing takes time quadratic in their number, so ``agent0.rewards.batch_similarity.shares`` of them is computed
+    beforehand, off the event loop.
+    """
     rules = run.config.rewards
-    if CLUSTERS not in read_by("teacher", rules.weights, registered(rules)):
+    if CLUSTERS not in features_read("teacher", rules.weights, registered_set(rules)):
         return None
-    return questions_of(run) if any(due.role == "teacher" for due in dues(event, run)) else None
+    return questions_of(run) if any(pending.role == "teacher" for pending in pending_rewards(event, run)) else None
 
 
-def _closed(run: RunState, rules: RewardConfig, together: bool) -> list[Due]:
-    """The teacher's reward for the task that this event settled, and before it those of attempts that are paid
-    together: by one event only, so nobody is paid twice."""
+def _closed(run: RunState, rules: RewardConfig, together: bool) -> list[PendingReward]:
+    """The teacher's reward for the task that this event resolved, preceded by those of attempts that are rewarded
+    together. One event only has this effect, so nobody is rewarded twice."""
     task = run.just_settled
     held = run.tasks.get(task)
     if held is None or held.closed:
         return []
     judged = [name for name, attempt in held.attempts.items() if attempt.verified and not attempt.dropped]
     students = [_student(run, rules, task, name) for name in judged if together]
-    return [*students, Due(run, rules, task, "teacher", _closing(held))]
+    return [*students, PendingReward(run, rules, task, "teacher", _closing(held))]
 
 
-def _student(run: RunState, rules: RewardConfig, task: str, name: str) -> Due:
+def _student(run: RunState, rules: RewardConfig, task: str, name: str) -> PendingReward:
     attempt = run.tasks[task].attempts[name]
     facts = {
         "correct": attempt.correct,
@@ -116,7 +123,7 @@ def _student(run: RunState, rules: RewardConfig, task: str, name: str) -> Due:
         "tokens": attempt.tokens,
         "token_confidence": token_confidence(attempt.mean_logprob),
     }
-    return Due(run, rules, task, "student", facts, name)
+    return PendingReward(run, rules, task, "student", facts, name)
 
 
 def _rejected(event: TaskRejected) -> dict[str, Any]:
@@ -147,23 +154,26 @@ def _mean_logprob(tried: list[AttemptState]) -> float | None:
     return fmean(known) if known else None
 
 
-def effective(policy: RewardConfig | None, own: RewardConfig) -> RewardConfig:
-    """``policy``, or a run's ``own`` rules where there is none. A policy that names no edition has the run's."""
+def effective_rules(policy: RewardConfig | None, own: RewardConfig) -> RewardConfig:
+    """The reward settings to use: ``policy``, or the run's ``own`` where it is None.
+
+    A policy that does not set ``edition`` takes the run's.
+    """
     if policy is None or "edition" in policy.model_fields_set:
         return policy or own
     return policy.model_copy(update={"edition": own.edition})
 
 
 def _scaled(run: RunState, rules: RewardConfig, role: Role, raw: float) -> tuple[float, dict[str, Any]]:
-    """The total as it is paid, and how it came from the ``raw`` one; nothing is told where nothing is changed."""
+    """The normalised and clipped total, and the numbers it was scaled by; these are empty where nothing is scaled."""
     if not rules.normalize and not rules.clip:
         return raw, {}
-    before = (run.ledger or Ledger()).at(run.iteration).earned.get(role, Moments())
-    told: dict[str, Any] = {"raw_total": raw}
+    before = (run.ledger or RewardHistory()).at(run.iteration).earned.get(role, Moments())
+    facts: dict[str, Any] = {"raw_total": raw}
     total = raw
     if rules.normalize:
-        told |= {"earned": before.count, "earned_mean": before.mean, "earned_deviation": before.deviation}
+        facts |= {"earned": before.count, "earned_mean": before.mean, "earned_deviation": before.deviation}
         total = (raw - before.mean) / before.deviation if before.deviation > SMALLEST else raw - before.mean
     if rules.clip:
         total = max(-rules.clip, min(rules.clip, total))
-    return round(total, 12), told
+    return round(total, 12), facts

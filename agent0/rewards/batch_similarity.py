@@ -1,4 +1,4 @@
-"""How alike the questions of one batch are: BLEU between each two, and clusters of what is near."""
+"""Similarity of the questions in one batch: pairwise BLEU, and clusters by average linkage."""
 
 import math
 from collections import Counter
@@ -13,8 +13,10 @@ CUT = 0.5
 
 
 def bleu(reference: Sequence[str], hypothesis: Sequence[str]) -> float:
-    """BLEU-4 of one sentence against one reference (Papineni et al. 2002), smoothed by ``EPSILON``; words in, 0 to 1
-    out. 0 where no word is shared."""
+    """BLEU-4 of one sentence against one reference (Papineni et al. 2002), smoothed by ``EPSILON``.
+
+    Takes lists of words, returns a value in [0, 1]; 0 where no word is shared.
+    """
     one, other = _marked([hypothesis, reference])
     return _score(_shared(one, other), len(hypothesis), len(reference))
 
@@ -53,15 +55,14 @@ def _score(shared: tuple[int, ...], hypothesis: int, reference: int) -> float:
 
 @lru_cache(maxsize=64)
 def shares(questions: tuple[str, ...], cut: float = CUT) -> tuple[float, ...]:
-    """Of each question of a batch: the share of the batch that is in its cluster."""
+    """For each question of a batch, the share of the batch that is in its cluster."""
     labels = clusters(distances([question.split() for question in questions]), cut)
     sizes = Counter(labels)
     return tuple(sizes[label] / len(labels) for label in labels)
 
 
 def distances(questions: Sequence[Sequence[str]]) -> list[list[float]]:
-    """``1 - BLEU`` of each two; the later one is the reference, and nothing is apart from itself. N-grams are counted
-    once a question."""
+    """Pairwise distances ``1 - BLEU``, the later question as the reference; a symmetric matrix with a zero diagonal."""
     out = [[0.0] * len(questions) for _ in questions]
     marked, lengths = _marked(questions), [len(question) for question in questions]
     for first, own in enumerate(marked):
@@ -72,8 +73,10 @@ def distances(questions: Sequence[Sequence[str]]) -> list[list[float]]:
 
 
 def clusters(apart: Sequence[Sequence[float]], cut: float) -> list[int]:
-    """Labels by average linkage: what is nearest is joined while it is less than ``cut`` apart (nearest-neighbour
-    chains, Murtagh 1983: quadratic in the number of questions)."""
+    """Cluster labels by average linkage: the nearest two clusters are joined while they are less than ``cut`` apart.
+
+    ``apart`` is the distance matrix. Nearest-neighbour chains (Murtagh 1983), quadratic in the number of questions.
+    """
     held = {place: [place] for place in range(len(apart))}
     far = {a: {b: apart[a][b] for b in held if b != a} for a in held}
     chain: list[int] = []

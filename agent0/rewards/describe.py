@@ -1,4 +1,4 @@
-"""Receipts and sets of rewards as people read them."""
+"""Rows and texts that describe reward sets, parts and receipts to users."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,12 +10,12 @@ ROLES: tuple[Role, ...] = ("teacher", "student")
 
 
 def set_rows() -> list[dict[str, Any]]:
-    """Every set: how it puts parts together."""
+    """One row for every reward set: name, formula, and whose label it uses."""
     return [{"set": name, "formula": one.about, "label": one.label} for name, one in reward_sets().items()]
 
 
 def part_rows(set: str, own: bool = False) -> list[dict[str, Any]]:
-    """Every part of a set, or only its ``own``: role, weight, what it reads, how it scores."""
+    """One row for every part of ``set``, or only for its ``own`` parts: role, weight, features it reads, formula."""
     return [
         {
             "role": role,
@@ -31,13 +31,16 @@ def part_rows(set: str, own: bool = False) -> list[dict[str, Any]]:
 
 
 def formula(entry: Reward) -> str:
-    """What a part says of itself, on one line."""
+    """The docstring of a part's scoring function, on one line."""
     return " ".join((entry.score.__doc__ or "").split())
 
 
-def explained(receipt: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored receipt (``projections.rewards.explain_rewards``) with each part's formula and contribution: what the
-    total of all parts would lack without it. ``check`` is the total of its parts computed again."""
+def explain_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
+    """Explain a stored receipt (a row of ``projections.rewards.explain_rewards``) part by part.
+
+    Each part gets its formula and its contribution: the total minus the total without it. ``check`` is the total of all
+    parts, computed again.
+    """
     role: Role = receipt["role"]
     held = [RewardPart.model_validate({k: part[k] for k in RewardPart.model_fields}) for part in receipt["parts"]]
     chosen = _registered(role, receipt["reward_set"], held)
@@ -59,9 +62,9 @@ def explained(receipt: Mapping[str, Any]) -> dict[str, Any]:
                 "formula": formula(entry) if entry else "this version has no such part",
             }
         )
-    told = {key: receipt[key] for key in ("task", "attempt", "role", "reward_set", "total", "checkpoint")}
+    shown = {key: receipt[key] for key in ("task", "attempt", "role", "reward_set", "total", "checkpoint")}
     about = reward_sets()[chosen].about if chosen else "this version has no such set"
-    return {**told, "check": whole, "scaled": _scaled(receipt["facts"]), "formula": about, "parts": parts}
+    return {**shown, "check": whole, "scaled": _scaled(receipt["facts"]), "formula": about, "parts": parts}
 
 
 def _registered(role: Role, name: str, held: Sequence[RewardPart]) -> str:

@@ -1,7 +1,7 @@
-"""The skill behind a solution, as a few characters: equal for the same way of solving, whatever the names and numbers.
+"""The skill behind a solution as a short digest: equal for the same way of solving, whatever the names and numbers.
 
-A program is the shape of its syntax tree, an attempt the trace of its useful calls. The patterns themselves are those
-of ``agent0.rollout.solution_diversity``.
+A program is reduced to the shape of its syntax tree, an expression to its algebraic shape, an attempt to the sequence
+of its useful calls. The patterns are those of ``agent0.rollout.solution_diversity``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from agent0.rewards.tool_utility import useful
 from agent0.rollout.solution_diversity import signature
 from agent0.rollout.tool_patterns import Call
-from agent0.state.run_state import Made, TaskState
+from agent0.state.run_state import TaskState, ToolCallRecord
 from events.base import sha256
 
 LENGTH = 16
@@ -17,21 +17,27 @@ LENGTH = 16
 
 
 def of_program(source: str) -> str:
-    """The shape of a program: variables by their place, constants by their type."""
+    """Signature of a program's shape: variables by order of appearance, constants by type."""
     return _digest(signature([Call("python", "ok", {"code": source})]))
 
 
-def of_calls(calls: Iterable[Made]) -> str:
-    """The trace of an attempt: which tools with arguments of which shape, in order; empty without a call."""
+def of_calls(calls: Iterable[ToolCallRecord]) -> str:
+    """Signature of an attempt: which tools were called with arguments of which shape, in order; empty
+    without a call."""
     made = [Call(call.name, "ok", dict(call.arguments)) for call in calls]
     return _digest(signature(made)) if made else ""
 
 
 def of_task(held: TaskState) -> str:
-    """The skill that a task took: the shortest trace of useful calls among right attempts (the first of equals), else
-    the shape of its checking program; solved without a call, the kind of task. Empty where nothing solved it."""
+    """Signature of the skill that solved a task; empty where no attempt did.
+
+    The shortest sequence of useful calls among right attempts (the first of equals), else the shape of its checking
+    program, else family and level.
+    """
     right = [attempt for attempt in held.attempts.values() if attempt.correct]
-    traces: list[Sequence[Made]] = sorted((useful(a.calls) for a in sorted(right, key=lambda a: a.number)), key=len)
+    traces: list[Sequence[ToolCallRecord]] = sorted(
+        (useful(a.calls) for a in sorted(right, key=lambda a: a.number)), key=len
+    )
     made = next((trace for trace in traces if trace), None)
     if made:
         return of_calls(made)

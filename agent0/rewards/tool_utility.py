@@ -1,5 +1,5 @@
-"""Which tool calls did something. A call that runs nothing, prints what it was handed or says again what an earlier one
-said is no use of a tool, however often it is made."""
+"""Which tool calls were useful. A call that runs nothing, prints what it was given or repeats an earlier
+call is not."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from agent0.grading.normal_form import normal_form, same
 from agent0.rollout.student import plain_output
-from agent0.state.run_state import Made
+from agent0.state.run_state import ToolCallRecord
 from agent0.tools import control_names
 
 LONGEST = 20_000
@@ -21,8 +21,8 @@ _WORK = (ast.BinOp, ast.BoolOp, ast.Compare, ast.comprehension, ast.For, ast.Whi
 _word = re.compile(r"[A-Za-z0-9_.]+")
 
 
-def useful(calls: Sequence[Made]) -> list[Made]:
-    """Those of ``calls``, in order, that ran, printed something, computed something and are no repetition."""
+def useful(calls: Sequence[ToolCallRecord]) -> list[ToolCallRecord]:
+    """Filter ``calls``: those that ran, printed and computed something, and repeat no earlier call; in order."""
     seen: set[str] = set()
     control, out = control_names(), []
     for call in calls:
@@ -33,9 +33,11 @@ def useful(calls: Sequence[Made]) -> list[Made]:
     return out
 
 
-def rests_on(answer: str | None, calls: Sequence[Made], question: str) -> bool:
-    """Whether ``answer`` is what a useful call printed that had not been given it: an answer that stands in the call,
-    and not in the question, was known before."""
+def rests_on(answer: str | None, calls: Sequence[ToolCallRecord], question: str) -> bool:
+    """Whether ``answer`` was printed by a useful call that had not been given it.
+
+    An answer that stands in the call but not in the question was known before the call.
+    """
     if not answer:
         return False
     found = [call for call in useful(calls) if same(answer, plain_output(call.output))]
@@ -44,16 +46,16 @@ def rests_on(answer: str | None, calls: Sequence[Made], question: str) -> bool:
 
 
 def _said(answer: str, text: str) -> bool:
-    wanted = normal_form(answer)
-    return any(normal_form(word) == wanted for word in _word.findall(text)) or answer.strip() in text.split("'")
+    target = normal_form(answer)
+    return any(normal_form(word) == target for word in _word.findall(text)) or answer.strip() in text.split("'")
 
 
-def _texts(call: Made) -> Iterator[str]:
+def _texts(call: ToolCallRecord) -> Iterator[str]:
     for value in call.arguments.values():
         yield value if isinstance(value, str) else repr(value)
 
 
-def _computes(call: Made) -> bool:
+def _computes(call: ToolCallRecord) -> bool:
     """False where its program or expression only says constants."""
     texts = [text for text in _texts(call) if text.strip()]
     return any(_worked(text) for text in texts)

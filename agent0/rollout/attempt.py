@@ -1,5 +1,5 @@
-"""One attempt as a value: everything that was written and done in it, and what it may still do. It can be stored
-between any two turns and taken up again anywhere."""
+"""One attempt as a value: what was written and done, and the budget that is left. It can be stored between any two
+turns and continued anywhere."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,8 +12,8 @@ End = Literal["answered", "no_answer", "turn_limit", "length", "budget"]
 
 
 class Called(Value):
-    """One tool call: in which assistant turn (from 0), and what came of it. ``inner``: a step of the plan that comes
-    next."""
+    """One tool call with its result and its assistant turn (from 0). ``inner``: it is a step of the plan call that
+    follows."""
 
     turn: int
     call: ToolCall
@@ -22,8 +22,11 @@ class Called(Value):
 
 
 class Written(Value):
-    """One assistant turn as the model wrote it. Its context is the first ``shared`` tokens of all that was seen and
-    sampled in the turn before it, then ``prompt_ids``: a context that grows is stored once."""
+    """One assistant turn as the model wrote it.
+
+    Its context is the first ``shared`` tokens of everything seen and sampled in the turn before, then ``prompt_ids``: a
+    growing context is stored once.
+    """
 
     text: str
     token_ids: tuple[int, ...] = ()
@@ -40,9 +43,9 @@ class Progress(Value):
     """An attempt between two turns. ``end`` says how it ended, None while it goes on.
 
     ``turns``, ``calls``, ``seconds`` of tool time and ``characters`` of tool output are what is left of its budgets;
-    ``told`` says that the student knows of having no call left. ``work`` is the manifest of its work folder, None for
-    an empty one. ``subgoals`` are the answers given so far to those of a long task. ``prompt`` is a version,
-    ``question`` what was asked.
+    ``told``: the student was told that no call is left. ``work`` is the manifest of its work folder, None for an empty
+    one. ``subgoals`` are the answers given so far to those of a long task. ``prompt`` is a version, ``question`` what
+    was asked.
     """
 
     transcript: tuple[Turn, ...]
@@ -62,11 +65,11 @@ class Progress(Value):
     question: str = ""
 
     def but(self, **changes: object) -> "Progress":
-        """The same with ``changes``, which are trusted to fit."""
+        """Return a copy with ``changes``, which are not validated."""
         return self.model_copy(update=changes)
 
     def wrote(self, said: Generation, errors: int) -> "Progress":
-        """After one more assistant turn, in which ``errors`` were found."""
+        """Return the progress after one more assistant turn, in which ``errors`` parse errors were found."""
         seen = _seen(self)
         shared = len(seen) if said.prompt_ids[: len(seen)] == seen else 0
         written = Written(
@@ -90,7 +93,7 @@ class Progress(Value):
 
 
 def generations(now: Progress) -> list[Generation]:
-    """What the model wrote, as it was given."""
+    """Rebuild the model's generations of an attempt from its stored turns."""
     out: list[Generation] = []
     seen: tuple[int, ...] = ()
     for one in now.written:
@@ -108,7 +111,7 @@ def _seen(now: Progress) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Solved:
+class AttemptResult:
     """How an attempt went; fields as in ``TaskAttempted``. ``trajectory_problem`` says why there is no trajectory."""
 
     answer: str | None
@@ -131,5 +134,5 @@ class Solved:
 
     @property
     def wall_s(self) -> float:
-        """Seconds the model and the tools took."""
+        """Seconds that model and tools took together."""
         return self.usage.wall_s + sum(called.result.wall_s for called in self.tool_calls if not called.inner)

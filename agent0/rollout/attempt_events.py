@@ -1,5 +1,4 @@
-"""Between events and attempts: the conditions that a request and its run set, and the events that tell what came of
-a turn."""
+"""Between events and attempts: the conditions that a request and its run set, and the events that a turn results in."""
 
 from collections.abc import Mapping
 
@@ -28,7 +27,7 @@ def conditions(
     web: Web,
     tools: Mapping[str, Tool],
 ) -> Conditions:
-    """What holds for every turn of the attempt that ``event`` is about."""
+    """The conditions of every turn of the attempt that ``event`` belongs to."""
     return Conditions(
         models.open(run.config.student),
         run.config.student,
@@ -44,10 +43,13 @@ def conditions(
     )
 
 
-async def told(
+async def to_events(
     event: AttemptRequested | TurnCompleted, now: Progress, artifacts: Artifacts, already: int = 0
 ) -> list[Event]:
-    """The calls after the first ``already``, then the attempt's turn or its end. What these name is stored first."""
+    """Turn an attempt's progress into events: the calls after the first ``already``, then its turn or its end.
+
+    Artifacts that these name are stored first.
+    """
     last = await _turn(event, now, artifacts) if now.end is None else _attempted(event, now, artifacts)
     return [*_calls(event, now, already), last]
 

@@ -13,7 +13,7 @@ INLINE = 64_000
 
 
 def claim(value: Trajectory | None, artifacts: Artifacts) -> tuple[Trajectory | None, Artifact | None]:
-    """``(value, None)`` where it is small, ``(None, artifact)`` where it is not."""
+    """Store a trajectory above 64 KB as an artifact: returns ``(value, None)`` inline or ``(None, artifact)``."""
     if value is None:
         return None, None
     body = value.model_dump_json().encode()
@@ -21,24 +21,24 @@ def claim(value: Trajectory | None, artifacts: Artifacts) -> tuple[Trajectory | 
 
 
 def claim_turns(turns: Sequence[Turn], artifacts: Artifacts) -> tuple[tuple[Turn, ...], Artifact | None]:
-    """The same for a transcript; the token ids stay with the trajectory."""
+    """Store a transcript above 64 KB as an artifact; token ids are left out, they stay with the trajectory."""
     told = tuple(turn.model_copy(update={"token_ids": ()}) for turn in turns)
     body = json.dumps([turn.model_dump() for turn in told]).encode()
     return (told, None) if len(body) <= INLINE else ((), artifacts.put(body, "application/json"))
 
 
 def redeem(inline: Trajectory | None, stored: Artifact | None, artifacts: Artifacts) -> Trajectory | None:
-    """The trajectory, wherever it is."""
+    """Return the trajectory, from the event itself or from the artifact store."""
     return inline if stored is None else Trajectory.model_validate_json(artifacts.get(stored))
 
 
 async def put_progress(now: Progress, artifacts: Artifacts) -> Artifact:
-    """An attempt so far, stored off the event loop."""
+    """Store an attempt's progress as an artifact, off the event loop."""
     return await asyncio.to_thread(artifacts.put, now.model_dump_json().encode(), "application/json")
 
 
 async def get_progress(stored: Artifact, artifacts: Artifacts) -> Progress:
-    """What ``put_progress`` was given.
+    """Read back the progress that ``put_progress`` stored.
 
     Raises:
         NotFoundError, LogError: it is missing or damaged.

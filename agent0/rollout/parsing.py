@@ -1,7 +1,7 @@
-"""What a model wrote, read without trust: tool calls in three dialects and a final answer.
+"""Parses what a model wrote, without trusting it: tool calls in three dialects, and a final answer.
 
 Malformed text is data (``ToolCall.error``, ``ParsedTurn.errors``), never an exception; time is linear in the text,
-whose length is capped. Only text that a model sampled is read here, never a task nor a tool's output.
+whose length is capped. Only text that a model sampled is parsed here, never a task nor a tool's output.
 """
 
 import json
@@ -33,8 +33,8 @@ _bracket = re.compile(r"([A-Za-z0-9_.-]{1,64})[ \t]*\[(.*)\]", re.S)
 
 @dataclass(frozen=True)
 class ParsedTurn:
-    """``calls`` in order, malformed ones with their ``error``; ``answer`` outside of any call, None where there is
-    none; ``errors`` of the turn as a whole."""
+    """A parsed assistant turn: ``calls`` in order, malformed ones with their ``error``; ``answer`` outside of any call,
+    None where there is none; ``errors`` of the turn as a whole."""
 
     calls: tuple[ToolCall, ...] = ()
     answer: str | None = None
@@ -42,12 +42,12 @@ class ParsedTurn:
 
 
 def parse_turn(text: str, text_argument: Mapping[str, str] | None = None) -> ParsedTurn:
-    """Read one assistant turn.
+    r"""Parse one assistant turn.
 
     Dialects, the first that occurs wins: ``<tool_call>{JSON}</tool_call>`` (several; the last may be unclosed), a
-    fenced JSON object with ``name`` and ``arguments``, and ``Action: name[input]`` or ``Action: name`` with
-    ``Action Input: input``. Input that is no JSON object becomes the argument ``text_argument[name]`` (``input``).
-    The answer is the last balanced ``\\boxed{...}``, else the last ``Final Answer:`` or ``Answer:`` line.
+    fenced JSON object with ``name`` and ``arguments``, and ``Action: name[input]`` or ``Action: name`` with ``Action
+    Input: input``. Input that is no JSON object becomes the argument ``text_argument[name]`` (``input``). The answer is
+    the last balanced ``\boxed{...}``, else the last ``Final Answer:`` or ``Answer:`` line.
     """
     errors = [f"cut at {LONGEST} characters"] if len(text) > LONGEST else []
     text = text[:LONGEST].encode(errors="replace").decode()

@@ -1,10 +1,10 @@
-"""How varied solutions are. Two solutions follow one pattern where they make the same calls in the same order, and
-their arguments have one form.
+"""Measures the diversity of solutions. Two solutions have one pattern where they make the same calls in the same order,
+with arguments of the same form.
 
-The form of Python (and of expressions that Python can read) is its syntax tree with every constant replaced by its
-type (a list of constants: by their types), every name that it gives itself replaced by its place, and the operands of
-+ and * in order. Other text keeps its words; numbers and quoted text become marks. A solution without a call is told by
-the kind of its task alone.
+The form of Python (and of expressions that Python can parse) is its syntax tree with every constant replaced by its
+type (a list of constants: by their types), every name that it binds replaced by its place, and the operands of + and *
+sorted. Other text keeps its words; numbers and quoted text become marks. A solution without a call is identified by the
+kind of its task alone.
 """
 
 import ast
@@ -29,9 +29,12 @@ _digits = re.compile(r"\d+(?:\.\d+)?")
 
 @dataclass(frozen=True)
 class Variety:
-    """Distinct patterns among solved tasks. ``per_1000``: for that many tasks where there are as many (the mean of all
-    draws, Hurlbert 1971), in proportion where there are fewer; None without a solved task. ``effective``: as many
-    equally frequent patterns would be as varied (exp of Shannon's entropy)."""
+    """The number of distinct patterns among solved tasks.
+
+    ``per_1000``: for that many tasks where there are as many (the mean of all draws, Hurlbert 1971), in proportion
+    where there are fewer; None without a solved task. ``effective``: as many equally frequent patterns would be as
+    diverse (exp of Shannon's entropy).
+    """
 
     tasks: int
     patterns: int
@@ -40,7 +43,7 @@ class Variety:
 
 
 def variety(signatures: Sequence[str]) -> Variety:
-    """Of the signatures of as many solved tasks."""
+    """Measure the diversity of the ``signatures`` of solved tasks, one each."""
     counts = Counter(signatures)
     n = len(signatures)
     if not n:
@@ -62,7 +65,7 @@ def _log_choose(n: int, k: int) -> float:
 
 
 def signature(calls: Iterable[Call], kind: str = "") -> str:
-    """The pattern of a solution; ``kind`` tells solutions without a call apart. Total: any arguments have a form."""
+    """The pattern of a solution as text; ``kind`` distinguishes solutions without a call. Defined for any arguments."""
     steps = [f"{call.tool}({_form(call.arguments)})" for call in calls]
     return " > ".join(steps) if steps else f"no call: {kind}"
 
@@ -85,7 +88,7 @@ def _text(text: str) -> str:
             warnings.simplefilter("ignore")  # a student's code may hold what Python warns of
             tree = ast.parse(text.strip())
         if any(isinstance(node, _SHAPED) for node in ast.walk(tree)):
-            return _Form(tree).told()
+            return _Form(tree).text()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         pass
     return " ".join(_digits.sub("#", _quoted.sub("''", text)).split())
@@ -104,7 +107,8 @@ class _Form:
         self._own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
         self._places: dict[str, int] = {}
 
-    def told(self) -> str:
+    def text(self) -> str:
+        """The normalised tree as text."""
         return self._told(self._tree)
 
     def _told(self, node: Any) -> str:

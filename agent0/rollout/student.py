@@ -1,8 +1,7 @@
-"""The student's thought: reason, call tools, read what they print, answer. One attempt is ``begin``, ``step`` by
-``step``, ``conclude``, whether in one go or with a restart between any two steps.
+"""The student's rollout: generate a turn, call tools, read their output, answer. One attempt is ``begin``, ``step`` by
+``step``, ``conclude``, in one go or with a restart between any two steps.
 
-Nothing here touches the world except through the model, the tools and the store of work folders, and no answer is
-known here.
+Nothing here acts except through the model, the tools and the store of work folders, and no right answer is known here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,14 +13,14 @@ from agent0.ports.models import GenerateRequest, Model, Sampling, ToolSpec
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
-from agent0.rollout.attempt import Called, Progress, Solved, generations
+from agent0.rollout.attempt import AttemptResult, Called, Progress, generations
 from agent0.rollout.confidence.signals import signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
 from agent0.rollout.prompts import Prompt, render
 from agent0.rollout.trajectories import assemble, mean_logprob, total_usage
 from agent0.rollout.workspace_store import Keeper, Stored, opened
 from agent0.settings import PolicyConfig, StudentConfig
-from agent0.tasks.curriculum.sampler import stream
+from agent0.tasks.curriculum.sampler import derive_seed
 from agent0.tools import control_names, tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.calling import call_tool
@@ -35,9 +34,12 @@ _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
 
 @dataclass(frozen=True)
 class Conditions:
-    """What stays the same throughout an attempt. ``artifacts`` hold its work folders, ``start`` is the manifest of the
-    one it begins with (None: an empty one), ``prefill`` begins its first turn only, ``temperature`` None is the
-    configured one, ``tools`` None are the registered ones."""
+    """What stays the same throughout an attempt.
+
+    ``artifacts`` hold its work folders, ``start`` is the manifest of the one it begins with (None: an empty one),
+    ``prefill`` begins its first turn only, ``temperature`` None is the configured one, ``tools`` None are the
+    registered ones.
+    """
 
     model: Model
     config: StudentConfig
@@ -55,7 +57,7 @@ class Conditions:
     start: Artifact | None = None
 
 
-async def solve(task: Task, prompt: Prompt, given: Conditions) -> Solved:
+async def solve(task: Task, prompt: Prompt, given: Conditions) -> AttemptResult:
     """Attempt ``task`` from beginning to end; errors as for ``step``."""
     now = begin(task, prompt, given.config).but(work=given.start)
     while now.end is None:
@@ -64,7 +66,7 @@ async def solve(task: Task, prompt: Prompt, given: Conditions) -> Solved:
 
 
 def begin(task: Task, prompt: Prompt, config: StudentConfig) -> Progress:
-    """An attempt of which nothing was written yet; only the question and what its steps want are read."""
+    """Start an attempt: returns its progress before the first turn; of the task only question and subgoals are read."""
     factor = config.long_factor if task.kind == "long" else 1
     return Progress(
         transcript=render(prompt, {"question": task.question, "domain": task.domain}),
@@ -79,19 +81,19 @@ def begin(task: Task, prompt: Prompt, config: StudentConfig) -> Progress:
 
 
 async def step(now: Progress, given: Conditions) -> Progress:
-    """One more turn: what the model writes, and what comes of its calls.
+    """Run one more turn: generate, then carry out its tool calls; returns the new progress.
 
     Turn n draws from its own random stream, keyed (seed, n). A turn that calls tools is not final: a boxed answer
     beside a call was written before the call's output was known.
 
     Raises:
-        DependencyError: model, sandbox or store is away.
+        DependencyError: model, sandbox or store is unavailable.
         TransientError: the sandbox failed through no fault of the code.
     """
     config, turn = given.config, len(now.written)
     specs = specs_of(config.tools, given.tools) if config.max_calls else ()
     heat = config.temperature if given.temperature is None else given.temperature
-    sampling = Sampling(heat, config.top_p, config.max_tokens, stream(given.seed, "turn", turn))
+    sampling = Sampling(heat, config.top_p, config.max_tokens, derive_seed(given.seed, "turn", turn))
     forced = "" if turn else given.prefill
     said = await given.model.generate(
         GenerateRequest(now.transcript, sampling, specs, given.adapter, forced, given.group)
@@ -103,7 +105,7 @@ async def step(now: Progress, given: Conditions) -> Progress:
 
 
 def specs_of(names: Sequence[str], known: Mapping[str, Tool] | None = None) -> tuple[ToolSpec, ...]:
-    """What a model is told of the tools it may call, out of those ``known`` (None: the registered ones).
+    """Describe the named tools for a model, out of those ``known`` (None: the registered ones).
 
     Raises:
         ConfigError: there is no such tool.
@@ -221,7 +223,7 @@ def _readable(result: ToolResult, work: Workspace) -> str:
 
 
 def text_arguments(specs: Sequence[ToolSpec]) -> dict[str, str]:
-    """Tool name to the argument that plain text fills: the only required one, where there is one such."""
+    """Map each tool's name to the argument that plain text fills: its only required one, where it has exactly one."""
     required = {spec.name: spec.parameters.get("required", []) for spec in specs}
     return {name: names[0] for name, names in required.items() if len(names) == 1}
 
@@ -238,8 +240,8 @@ def plain_output(text: str) -> str:
     return last.strip("'\"").strip()
 
 
-def conclude(now: Progress) -> Solved:
-    """What came of an attempt that has ended."""
+def conclude(now: Progress) -> AttemptResult:
+    """Turn an attempt that has ended into its result."""
     assert now.end is not None  # noqa: S101 - the callers' loop
     written = generations(now)
     control = control_names()  # a plan's steps are counted, and to give or try an answer proves nothing
@@ -247,7 +249,7 @@ def conclude(now: Progress) -> Solved:
     good = [c for c in work if c.result.state is ToolState.OK]
     grounded = any(same(now.answer, plain_output(c.result.output)) for c in good) if now.answer else False
     trajectory, problem = assemble(written)
-    return Solved(
+    return AttemptResult(
         answer=now.answer,
         end=now.end,
         turns=len(written),

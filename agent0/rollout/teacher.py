@@ -1,4 +1,4 @@
-"""The teacher's thought: how it is asked for a task, and how its answer is read."""
+"""The teacher's rollout: how it is prompted for a task, and how its answer is parsed."""
 
 import json
 import unicodedata
@@ -10,7 +10,7 @@ from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.prompts import Prompt, render
 from agent0.rollout.trajectories import assemble, total_usage
 from agent0.settings import ActorConfig
-from agent0.tasks.families import families, kind_of
+from agent0.tasks.families import families, task_length
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
 from events.base import sha256
@@ -25,7 +25,7 @@ OPEN_FAMILY = "open"
 
 @dataclass(frozen=True)
 class Draft:
-    """What the teacher wrote. ``proposal`` is None where it is no task; ``problem`` says why."""
+    """A teacher's answer to a request. ``proposal`` is None where it holds no task; ``problem`` says why."""
 
     text: str
     proposal: Task | None
@@ -47,7 +47,7 @@ class _Written:
 
 
 def request_turns(prompt: Prompt, domain: str, family: str, level: int) -> tuple[Turn, ...]:
-    """The conversation that asks for one task."""
+    """Render the conversation that asks the teacher for one task."""
     return render(prompt, {"domain": domain, "family": family, "level": level})
 
 
@@ -78,13 +78,13 @@ async def propose(
 
 
 def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bool = False) -> tuple[Task | None, str]:
-    """The task in ``text``, or None and why not.
+    """Parse a task from the teacher's text; returns (task, "") or (None, why not).
 
     A JSON object with ``question`` (and ``program``, ``answer_kind``; for a long task ``subgoals`` and ``programs``,
-    one each) or the bare question. A question that a family can read becomes that family's task, ``family`` and those
-    of ``domain`` tried first: level, parameters and identity are what the family says. Any other question needs a
-    program to be an open task at ``level``, unless ``unchecked`` ones are wanted; a long one, which it is where
-    ``family`` is long, needs steps, too.
+    one each) or the bare question. A question that a family can parse becomes that family's task, ``family`` and those
+    of ``domain`` tried first: level, parameters and identity are the family's. Any other question needs a program to be
+    an open task at ``level``, unless ``unchecked`` ones are allowed; a long one, which it is where ``family`` is long,
+    needs steps, too.
     """
     found = _written(text)
     if isinstance(found, str):
@@ -93,7 +93,7 @@ def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bo
         return None, problem
     if task := _of_family(found.question, domain, family):
         return task, ""
-    long = kind_of(family) == "long"
+    long = task_length(family) == "long"
     program = found.program or (found.programs[-1] if long and found.programs else "")
     if not program and not unchecked:
         return None, "no family reads this question, and it brings no program"
@@ -120,7 +120,7 @@ def _with_steps(task: Task, found: _Written) -> tuple[Task | None, str]:
 
 
 def normal(question: str) -> str:
-    """A question without case, spacing and compatibility forms; long ones by their sha256."""
+    """Normalise a question for comparison: case, spacing and compatibility forms; long ones become their sha256."""
     plain = " ".join(unicodedata.normalize("NFKC", question).casefold().split())
     return plain if len(plain) <= 200 else sha256(plain)
 

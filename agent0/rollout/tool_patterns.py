@@ -1,4 +1,4 @@
-"""How tools are used: which, in which order, and how attempts with them fare beside attempts without."""
+"""Tool use in attempts: which tools, in which order, and the accuracy of attempts with and without them."""
 
 import re
 from collections import Counter, defaultdict
@@ -19,7 +19,7 @@ NO_TOOL, FAILED = "no call", "no call went well"
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call of an attempt: ``state`` as ``events.values.ToolState`` has it. ``arguments`` as they were given."""
+    """One tool call of an attempt: tool, arguments as given, and ``state`` as in ``events.values.ToolState``."""
 
     tool: str
     state: str
@@ -37,13 +37,13 @@ class Trace:
 
 
 def used(calls: Sequence[Call]) -> str:
-    """What an attempt did with tools, as one mark: the tools that went well, in order of first use."""
+    """The tools that an attempt used successfully, in order of first use, as one label."""
     went_well = dict.fromkeys(call.tool for call in calls if call.state == "ok")
     return "+".join(went_well) or (FAILED if calls else NO_TOOL)
 
 
 def tool_shares(traces: Sequence[Trace]) -> list[dict[str, Any]]:
-    """One row a tool: calls, the share of them that went well, attempts that used it."""
+    """One row per tool: calls, the share of them that succeeded, and attempts that used it."""
     calls: dict[str, list[bool]] = defaultdict(list)
     attempts: dict[str, set[str]] = defaultdict(set)
     for trace in traces:
@@ -64,8 +64,10 @@ def tool_shares(traces: Sequence[Trace]) -> list[dict[str, Any]]:
 
 
 def transitions(traces: Iterable[Trace]) -> list[dict[str, Any]]:
-    """What follows what, from the start to the answer, most frequent first; with the share of attempts that were right
-    among those in which it happened (undecided ones left out, None: all were)."""
+    """Count which tool follows which, from the start to the answer, most frequent first.
+
+    With the share of right attempts among those in which it happened (undecided ones left out, None: all were).
+    """
     times: Counter[tuple[str, str]] = Counter()
     rights: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for trace in traces:
@@ -89,8 +91,10 @@ def transitions(traces: Iterable[Trace]) -> list[dict[str, Any]]:
 
 
 def with_and_without(traces: Iterable[Trace]) -> list[dict[str, Any]]:
-    """How attempts fare by what they did with tools; decided ones only. It tells what went together, not what caused
-    it: attempts chose their tools."""
+    """Compare the accuracy of decided attempts by the tools they used.
+
+    A correlation, not an effect: attempts chose their tools.
+    """
     groups: dict[str, list[bool]] = defaultdict(list)
     for trace in traces:
         if trace.correct is not None:
@@ -109,7 +113,7 @@ def _share(rights: Sequence[bool]) -> float | None:
 
 
 def repeated(answer: str, transcript: Sequence[Turn]) -> bool:
-    """Whether the student wrote ``answer`` before any tool printed it; true, too, where that cannot be told."""
+    """Whether the student wrote ``answer`` before any tool printed it; true, too, where that cannot be decided."""
     spoken = re.compile(rf"(?<![\w.]){re.escape(answer.strip())}(?![\w.]*\w)")
     last = max((n for n, turn in enumerate(transcript) if turn.role == "user"), default=-1)
     for turn in transcript[last + 1 :]:

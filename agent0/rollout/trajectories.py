@@ -1,4 +1,4 @@
-"""Sampled tokens put together, never re-encoded: what a policy saw and wrote, by token."""
+"""Assembles the sampled tokens of a conversation into one trajectory, never re-tokenised."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from events.values import Trajectory, Usage
 
 
 def assemble(generations: Sequence[Generation]) -> tuple[Trajectory | None, str]:
-    """One trajectory of a conversation's turns, or None and why not.
+    """Join a conversation's turns into one trajectory; returns (trajectory, "") or (None, why not).
 
-    Each turn's ``prompt_ids + token_ids`` must be a prefix of the next turn's ``prompt_ids``; then the last context
-    is the whole sequence, and each turn's sampled tokens lie at the length of its own prompt.
+    Each turn's ``prompt_ids + token_ids`` must be a prefix of the next turn's ``prompt_ids``; then the last context is
+    the whole sequence, and each turn's sampled tokens lie at the length of its own prompt.
     """
     if not generations or any(not g.prompt_ids or not g.token_ids for g in generations):
         return None, "the model gives no token ids"
@@ -35,7 +35,7 @@ def mean_logprob(generations: Sequence[Generation]) -> float | None:
 
 
 def total_usage(generations: Sequence[Generation]) -> Usage:
-    """Tokens and seconds of all turns."""
+    """Sum the tokens and seconds of all turns of a conversation."""
     return Usage(
         prompt_tokens=sum(g.usage.prompt_tokens for g in generations),
         completion_tokens=sum(g.usage.completion_tokens for g in generations),

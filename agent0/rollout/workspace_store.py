@@ -1,5 +1,5 @@
-"""Where the work folders of an attempt lie between its calls: in the artifact store, or in memory where nobody will
-look at them again."""
+"""Stores an attempt's work folders between its calls: in the artifact store, or in memory where nobody
+reads them later."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -13,13 +13,13 @@ from events.values import Artifact
 
 
 class Scratch:
-    """Artifacts of one attempt that no event will name."""
+    """An in-memory artifact store for attempts whose folders no event names."""
 
     def __init__(self) -> None:
         self._held: dict[str, bytes] = {}
 
     def put(self, data: bytes, media: str = "application/octet-stream") -> Artifact:
-        """Hold ``data``."""
+        """Hold ``data`` in memory under its sha256."""
         artifact = Artifact(sha256=sha256(data), size=len(data), media=media)
         self._held[artifact.sha256] = data
         return artifact
@@ -36,7 +36,7 @@ class Scratch:
 
 
 class Stored(Mapping[str, bytes]):
-    """A stored folder, read when it is looked into: an attempt may go back to any of its folders, and seldom does."""
+    """A stored work folder, read lazily: an attempt may go back to any of its folders, and seldom does."""
 
     def __init__(self, manifest: Artifact | None, artifacts: Artifacts) -> None:
         self.manifest, self._artifacts = manifest, artifacts
@@ -56,14 +56,14 @@ class Stored(Mapping[str, bytes]):
 
 
 class Keeper:
-    """Stores an attempt's work folder whenever it changed. ``work`` is the manifest of the last one."""
+    """Stores an attempt's work folder whenever it changed; ``work`` is the manifest of the last one."""
 
     def __init__(self, artifacts: Artifacts, work: Artifact | None, files: Files) -> None:
         self.work = work
         self._artifacts, self._files = artifacts, files
 
     async def keep(self, files: Files) -> Stored:
-        """``files`` as it is stored now; off the event loop, as it may be large.
+        """Store ``files`` off the event loop, as a folder may be large; returns the stored folder.
 
         Raises:
             DependencyError: it cannot be stored.
@@ -77,7 +77,7 @@ class Keeper:
 
 
 async def opened(work: Artifact | None, artifacts: Artifacts) -> dict[str, bytes]:
-    """A stored folder, read off the event loop.
+    """Read a stored work folder, off the event loop.
 
     Raises:
         NotFoundError, LogError: it is missing or damaged.

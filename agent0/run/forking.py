@@ -1,8 +1,8 @@
-"""Where a fork begins: in its parent's state, with whatever was under way asked for again."""
+"""How a fork begins: in its parent's state, with unfinished work requested again."""
 
 from dataclasses import replace
 
-from agent0.run.requests import wanted_ids
+from agent0.run.requests import pending_ids
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from events.base import Recorded
@@ -10,8 +10,8 @@ from events.runs import RunStarted
 
 
 def redone(state: RunState, config: RunConfig) -> tuple[str, ...]:
-    """Tasks of ``state`` that a fork with ``config`` asks for again: those that are not done, or all of the iteration
-    where it would have asked for others."""
+    """Tasks of ``state`` that a fork with ``config`` requests again: those not done, or all of the iteration where it
+    would have requested others."""
     if state.phase != "tasks":
         return ()
     return tuple(
@@ -24,7 +24,7 @@ def _shape(config: RunConfig) -> tuple[object, ...]:
 
 
 def adopt(parent: RunState, recorded: Recorded) -> RunState:
-    """The state of a fork just after its start. Its phase begins here with what is still to be asked for."""
+    """The state of a fork just after its start. Its phase begins here with what is still to be requested."""
     event = recorded.event
     assert isinstance(event, RunStarted)  # noqa: S101 - the caller matched the type
     config = RunConfig.recorded(event.config)
@@ -49,11 +49,11 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
 
 def _pending(state: RunState) -> frozenset[str]:
     """What the phase still waits for, under the fork's own settings."""
-    return state.pending & frozenset(wanted_ids(state))
+    return state.pending & frozenset(pending_ids(state))
 
 
 def _examined_again(state: RunState) -> RunState:
     """A verdict that had not come is asked for by scoring the candidate once more."""
     candidate = replace(state.candidate, score=None) if state.candidate else None
     state = replace(state, phase="evaluating", candidate=candidate)
-    return replace(state, pending=frozenset(wanted_ids(state)))
+    return replace(state, pending=frozenset(pending_ids(state)))

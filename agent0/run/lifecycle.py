@@ -1,11 +1,11 @@
-"""A run's life: ``evolve`` folds its events into a state, ``decide`` says what to ask for next.
+"""A run's life cycle: ``evolve`` folds its events into a state, ``decide`` requests what comes next.
 
 Both are pure, so that any past state can be rebuilt and any past decision checked.
 """
 
 from agent0.run.forking import adopt
 from agent0.run.reducers import FOLDS
-from agent0.run.requests import REQUESTS, attempts_of, drop, wanted_ids
+from agent0.run.requests import REQUESTS, attempt_requests, drop, pending_ids
 from agent0.settings import RunConfig
 from agent0.state.replace import changed
 from agent0.state.run_state import BASE, Phase, RunState
@@ -17,7 +17,7 @@ __all__ = ["BASE", "RunState", "decide", "evolve"]
 
 
 def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
-    """Fold one event in. An event at or before ``state.seq`` changes nothing, so a fold is idempotent.
+    """Fold one event into the state. An event at or before ``state.seq`` changes nothing, so a fold is idempotent.
 
     None until the run has started.
     """
@@ -36,15 +36,15 @@ def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
 
 
 def decide(state: RunState, event: Event) -> list[Event]:
-    """What to ask for, given the state just after ``event``: the requests of a phase that it began, the attempts of
-    a task it accepted, a drop where policy says so."""
+    """What to request, given the state just after ``event``: the requests of a phase that it began, the attempts of a
+    task it accepted, a drop where policy says so."""
     if isinstance(event, alarms.ReactionFailed):
         # without its own requests a run would wait for ever: those are for a person to retry
         given_up = state.config.on_failure == "drop" and event.failed_handler != "advance_run"
         return [drop(event)] if given_up and not event.waits else []
     wanted: list[Event] = []
     if isinstance(event, tasks.TaskAccepted) and event.iteration == state.iteration:
-        wanted += attempts_of(state, event)
+        wanted += attempt_requests(state, event)
     if state.entered == state.seq:
         wanted += REQUESTS[state.phase](state)
     return wanted
@@ -105,5 +105,5 @@ def _next(state: RunState) -> RunState:
 def _enter(state: RunState, phase: Phase) -> RunState:
     """Begin ``phase``; one that has nothing to wait for is passed through at once."""
     entered = changed(state, phase=phase, entered=state.seq)
-    entered = changed(entered, pending=frozenset(wanted_ids(entered)))
+    entered = changed(entered, pending=frozenset(pending_ids(entered)))
     return entered if phase in ("tasks", "done") or entered.pending else _advance(entered)

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
-from agent0.rewards import waits
+from agent0.rewards import waits_for_group
 from agent0.rollout.tool_patterns import repeated
-from agent0.run.requests import wanted_ids
+from agent0.run.requests import pending_ids
 from agent0.state.replace import changed
-from agent0.state.reward_history import entered
+from agent0.state.reward_history import with_receipt
 from agent0.state.run_state import (
     AttemptState,
     Checkpoint,
-    Made,
     RunState,
     Score,
     Status,
     TaskState,
+    ToolCallRecord,
     attempt_id,
     index_digest,
 )
@@ -52,8 +52,8 @@ def _on_task(state: RunState, task: str, change: Callable[[TaskState], TaskState
     if held is None:
         return state
     new = change(held)
-    settled = task if new.settled and not held.settled else ""
-    return changed(state, tasks={**state.tasks, task: new}, just_settled=settled)
+    resolved = task if new.resolved and not held.resolved else ""
+    return changed(state, tasks={**state.tasks, task: new}, just_settled=resolved)
 
 
 def _on_attempt(state: RunState, task: str, attempt: str, **changes: Any) -> RunState:
@@ -92,7 +92,9 @@ def _called(state: RunState, event: tasks.ToolCalled) -> RunState:
     attempt = held.attempts.get(event.attempt) if held else None
     if attempt is None:
         return state
-    made = Made(event.call.name, event.call.arguments, event.result.state is ToolState.OK, event.result.output)
+    made = ToolCallRecord(
+        event.call.name, event.call.arguments, event.result.state is ToolState.OK, event.result.output
+    )
     return _on_attempt(state, event.task, event.attempt, calls=(*attempt.calls, made))
 
 
@@ -144,7 +146,7 @@ def _verified(state: RunState, event: tasks.ResultVerified) -> RunState:
 
 
 def _rewarded(state: RunState, event: tasks.RewardAssigned) -> RunState:
-    ledger = entered(state.ledger, event)
+    ledger = with_receipt(state.ledger, event)
     state = state if ledger is state.ledger else changed(state, ledger=ledger)
     if event.role == "student":
         return _on_attempt(state, event.task, event.attempt, reward=event.total)
@@ -222,7 +224,7 @@ def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
         case "assign_reward":
             state = _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
             state = _on_task(state, event.cause_task, lambda t: changed(t, closed=t.closed or _last_word(t, event)))
-            return _on_task(state, event.cause_task, _unpaid) if waits(state.config.rewards) else state
+            return _on_task(state, event.cause_task, _unpaid) if waits_for_group(state.config.rewards) else state
         case "propose_task":
             return _on_task(state, event.cause_task, lambda t: changed(t, proposed=True, closed=True))
         case "screen_task":
@@ -230,7 +232,7 @@ def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
             return changed(state, tasks=open_tasks)
         case "train_checkpoint" | "evaluate_checkpoint":
             # one at a time, in the order asked for: what was given up is the first still waited for
-            given_up = [name for name in wanted_ids(state) if name in state.pending][:1]
+            given_up = [name for name in pending_ids(state) if name in state.pending][:1]
             return changed(state, pending=state.pending.difference(given_up))
         case "judge_checkpoint" if state.phase == "judging":
             return changed(state, pending=frozenset())
@@ -246,7 +248,7 @@ def _unjudged(held: TaskState) -> TaskState:
 
 def _unpaid(held: TaskState) -> TaskState:
     """Receipts of all attempts were given up together with that of the last one."""
-    if not held.settled:
+    if not held.resolved:
         return held
     return changed(
         held, attempts={n: changed(a, dropped=a.dropped or a.reward is None) for n, a in held.attempts.items()}
@@ -255,7 +257,7 @@ def _unpaid(held: TaskState) -> TaskState:
 
 def _last_word(held: TaskState, event: alarms.ReactionDropped) -> bool:
     """Whether the teacher's reward was given up, as far as no attempt's reward tells (see ``TaskState.done``)."""
-    return held.rejected or (held.settled and event.cause_type == "ReactionDropped")
+    return held.rejected or (held.resolved and event.cause_type == "ReactionDropped")
 
 
 FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {

@@ -1,4 +1,4 @@
-"""What a run asks for when a phase begins. Requests only: nothing here scores or picks text."""
+"""What a run requests when a phase begins. Requests only: nothing here scores or selects text."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from events.base import Event
 from events.values import Role, Split
 
 
-def wanted_ids(state: RunState) -> list[str]:
+def pending_ids(state: RunState) -> list[str]:
     """Ids of the evaluations or trainings that the state's phase waits for."""
     match state.phase:
         case "baseline" | "evaluating" | "final":
@@ -42,7 +42,7 @@ def _evaluations(state: RunState) -> list[tuple[Split, bool]]:
 
 
 def evaluation_id(state: RunState, split: str, forced: bool) -> str:
-    """``student-3-validation``, ``base-test-forced``."""
+    """The id of an evaluation, such as ``student-3-validation`` or ``base-test-forced``."""
     held = _examined(state)
     where = "-final" if state.phase == "final" else ""
     return f"{held.id}-{split}{where}{'-forced' if forced else ''}"
@@ -82,7 +82,7 @@ def _ask_tasks(state: RunState) -> list[Event]:
             domain=domain,
             family=family,
             level=level,
-            seed=sampler.stream(state.config.seed, "task", state.iteration, slot),
+            seed=sampler.derive_seed(state.config.seed, "task", state.iteration, slot),
             teacher=state.teacher.id,
             adapter=state.teacher.adapter,
             state_sha=digest,
@@ -92,7 +92,8 @@ def _ask_tasks(state: RunState) -> list[Event]:
     ]
 
 
-def attempts_of(state: RunState, event: tasks.TaskAccepted) -> list[Event]:
+def attempt_requests(state: RunState, event: tasks.TaskAccepted) -> list[Event]:
+    """Request the attempts at an accepted task, each with a seed of its own."""
     digest = state.digest
     return [
         tasks.AttemptRequested(
@@ -101,7 +102,7 @@ def attempts_of(state: RunState, event: tasks.TaskAccepted) -> list[Event]:
             iteration=event.iteration,
             number=number,
             proposal=event.proposal,
-            seed=sampler.stream(state.config.seed, "attempt", event.task, number),
+            seed=sampler.derive_seed(state.config.seed, "attempt", event.task, number),
             student=state.student.id,
             adapter=state.student.adapter,
             state_sha=digest,
@@ -123,7 +124,7 @@ def _ask_trainings(state: RunState) -> list[Event]:
             after=state.starts[-1],
             until=state.seq,
             replay_after=state.starts[back],
-            seed=sampler.stream(state.config.seed, "train", role, state.iteration),
+            seed=sampler.derive_seed(state.config.seed, "train", role, state.iteration),
             state_sha=state.digest,
         )
         for role in _trained_roles(state)
@@ -154,6 +155,7 @@ REQUESTS: dict[str, Callable[[RunState], list[Event]]] = {
 
 
 def drop(event: alarms.ReactionFailed) -> Event:
+    """The event that drops a failed reaction, so that the run continues without its effects."""
     return alarms.ReactionDropped(
         failure=event.failure,
         cause_id=event.cause_id,

@@ -1,5 +1,8 @@
-"""One frozen object of settings. ``RunConfig`` is what a run's results depend on (it is stored in ``RunStarted``);
-the rest says where and how this process works. Loading order: flag > AGENT0_* > .env > profile > user > defaults."""
+"""All settings as one frozen object.
+
+``RunConfig`` is what a run's results depend on and is stored in ``RunStarted``; the rest says where and how this
+process works. Loading order: flag > AGENT0_* > .env > profile > user > defaults.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,7 +58,7 @@ __all__ = [
 
 
 class RunConfig(Frozen):
-    """Everything a run's results depend on."""
+    """The settings that a run's results depend on; recorded in ``RunStarted`` together with their hash."""
 
     seed: int = Field(0, ge=0, le=LARGEST, description="seed of the whole run")
     iterations: int = Field(2, ge=1, le=100_000, description="rounds of propose, attempt, reward, train, evaluate")
@@ -75,9 +78,12 @@ class RunConfig(Frozen):
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":
-        """The configuration that a log holds. One that names no edition of its rewards is older than the second, one
-        that names no calibration has a gate that does not look at it; one without an edition of its verification or a
-        split rule has the first, and a recipe that names no importance weighs token by token."""
+        """Read the configuration from a log, with the defaults of the version that wrote it.
+
+        Keys that earlier versions did not have get the value that reproduces what those versions did: reward and
+        verification rules version 1, no calibration limit in the promotion gate, split rule 1, token-level importance
+        ratios.
+        """
         training = dict(plain.get("training", {}))
         recipes = {role: {"importance": "token"} | training.get(role, {}) for role in ("student", "teacher")}
         older = {
@@ -91,7 +97,7 @@ class RunConfig(Frozen):
 
 
 class Settings(Frozen):
-    """Everything."""
+    """All settings of a process: the run's, and where its data, log, sandbox and models are."""
 
     home: Path = Field(Path(), description="data folder; AGENT0_HOME sets it")
     profile: str = Field("", description="name of the profile in use")

@@ -1,4 +1,4 @@
-"""What all settings are made of: frozen, without unknown keys, numbers finite."""
+"""The base of all settings sections: frozen, no unknown keys, finite numbers."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,6 +22,6 @@ MODEL_ADDRESS = r"^(https?://\S+|[^\s@]+)$"
 
 
 class Frozen(BaseModel):
-    """Unknown keys are errors (a knob that does nothing misleads), and so is a number that is none or has no end."""
+    """Base of every settings section. Unknown keys and numbers that are not finite are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -8,7 +8,7 @@ from agent0.settings.base import Frozen
 
 
 class CurriculumConfig(Frozen):
-    """How tasks are asked for."""
+    """Settings of the curriculum: which domains, families and levels are requested, and how slots are allocated."""
 
     kind: Literal["bandit", "uniform"] = Field("bandit", description="bandit over domain x family x level, or uniform")
     domains: tuple[str, ...] = Field(("math", "logic", "code"), description="domains")
@@ -18,11 +18,19 @@ class CurriculumConfig(Frozen):
     levels: tuple[int, ...] = Field((1, 2, 3, 4), description="difficulty levels")
     long: float = Field(0.0, ge=0, le=1, description="share of slots that ask for long tasks, with subgoals")
     exploration: float = Field(0.3, ge=0, le=1, description="share of slots given out uniformly")
-    entropy: float = Field(0.0, ge=0, le=1, description="chances of a domain's arms keep this share of full entropy")
+    entropy: float = Field(
+        0.0, ge=0, le=1, description="probabilities of a domain's slots keep this share of full entropy"
+    )
     max_share: float = Field(1.0, gt=0, le=1, description="share of an iteration's tasks that a family may have")
-    patience: int = Field(0, ge=0, le=10_000, description="iterations after which a forgotten arm comes first; 0: none")
-    band: tuple[float, float] = Field((0.1, 0.9), description="frontier: solve rates that teach")
-    similarity_limit: float = Field(0.95, gt=0, le=1, description="similarity above it: too similar")
+    patience: int = Field(
+        0, ge=0, le=10_000, description="iterations after which a slot not requested comes first; 0: off"
+    )
+    band: tuple[float, float] = Field(
+        (0.1, 0.9), description="learnable band: solve rates of tasks that are trained on"
+    )
+    similarity_limit: float = Field(
+        0.95, gt=0, le=1, description="cosine similarity above which a proposal is rejected as similar"
+    )
     embedder: str = Field("minilm", description="minilm | ngram")
     split_rule: int = Field(
         2, ge=1, le=2, description="2: tasks on the same operands are in one split; 1: as earlier versions split them"

@@ -1,4 +1,4 @@
-"""Settings of verification, held-out evaluation and monitors."""
+"""Settings of verification, held-out evaluation and run monitors."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from agent0.settings.roles import JudgeConfig
 
 
 class VerificationConfig(Frozen):
-    """What becomes of questions that neither a family nor a program answers, and of verdicts that are undecided."""
+    """How answers are verified that no family and no program computes, and what happens to undecided verdicts."""
 
     unchecked: str = Field(
         "refuse",
@@ -20,11 +20,13 @@ class VerificationConfig(Frozen):
     agreeing: int = Field(3, ge=2, le=1000, description="panel: attempts that must say the same")
     agreement: float = Field(0.6, gt=0.5, le=1, description="panel: and their share of all attempts")
     judge: JudgeConfig = JudgeConfig()
-    edition: int = Field(2, ge=1, le=2, description="1: as earlier versions decided, where 6*7 was an answer for 42")
+    edition: int = Field(
+        2, ge=1, le=2, description="version of the rules; 1: as earlier versions, where 6*7 was accepted for 42"
+    )
 
 
 class EvaluationConfig(Frozen):
-    """Held-out scoring. Nothing is ever chosen on test."""
+    """Size of the held-out sets and the promotion gate. Nothing is ever selected on the test set."""
 
     validation: int = Field(150, ge=1, le=1_000_000, description="tasks scored after each checkpoint")
     test: int = Field(300, ge=0, le=1_000_000, description="tasks scored for the first and the last checkpoint only")
@@ -48,11 +50,11 @@ Action = Literal["off", "alarm", "pause", "rollback"]
 
 
 class GuardConfig(Frozen):
-    """What watches a run. An alarm is raised where a condition begins to hold and resolved where it no longer does."""
+    """What each run monitor does. An alarm is raised when its condition starts to hold and resolved when it stops."""
 
     labels: Action = Field("alarm", description="majority answers are mostly wrong, or are getting worse")
     collapse: Action = Field("alarm", description="the student grows too sure, too brief, too uniform or falls silent")
     plateau: Action = Field("alarm", description="validation has not risen for guards.patience iterations")
-    drift: Action = Field("alarm", description="what is paid rises while validation falls")
-    divergence: Action = Field("alarm", description="the teacher's tasks are beyond the student, or beneath it")
+    drift: Action = Field("alarm", description="mean reward rises while validation accuracy falls")
+    divergence: Action = Field("alarm", description="the teacher's tasks are too hard or too easy for the student")
     patience: int = Field(3, ge=2, le=1000, description="iterations that plateau, drift and divergence look back on")

@@ -25,10 +25,10 @@ class NatsSettings(Frozen):
 
 
 class HandlerSettings(Frozen):
-    """How handler processes consume."""
+    """How handler processes consume events: redelivery, retries, concurrency and group commit."""
 
     ack_wait_s: float = Field(30, gt=0, le=86_400, description="redelivery after a process died")
-    max_deliver: int = Field(10, ge=1, le=1_000_000, description="failed tries before a reaction is given up")
+    max_deliver: int = Field(10, ge=1, le=1_000_000, description="failed deliveries before a reaction is given up")
     max_crashes: int = Field(
         20,
         ge=1,
@@ -43,18 +43,18 @@ class HandlerSettings(Frozen):
 
 
 class SandboxSettings(Frozen):
-    """The student's and the verifier's sandbox."""
+    """Backend, pool size and limits of the sandbox that the student's tools and the verifiers use."""
 
     backend: Literal["auto", "zygote-bwrap", "zygote-docker", "bwrap-cold", "docker-cold"] = Field(
         "auto", description="auto: the first, in this order, that passes its self-test; there is no weaker one"
     )
-    workers: int = Field(2, ge=1, le=1024, description="zygotes")
-    calls: int = Field(2, ge=1, le=64, description="calls at once on a zygote")
-    queue: int = Field(512, ge=1, le=1_000_000, description="calls that may wait; one more is told busy")
+    workers: int = Field(2, ge=1, le=1024, description="pool slots (fork servers)")
+    calls: int = Field(2, ge=1, le=64, description="calls at once on a pool slot")
+    queue: int = Field(512, ge=1, le=1_000_000, description="calls that may wait; one more is refused as busy")
     wall_s: float = Field(5, gt=0, le=3600, description="wall limit of a call, seconds")
     verifier_wall_s: float = Field(30, gt=0, le=3600, description="the same for programs that a verifier runs")
     mem_mib: int = Field(512, ge=64, le=16_777_216, description="memory limit of a call, MiB")
-    recycle_calls: int = Field(1000, ge=1, le=1_000_000, description="a zygote is replaced after this many calls")
+    recycle_calls: int = Field(1000, ge=1, le=1_000_000, description="a pool slot is replaced after this many calls")
     recycle_s: float = Field(600, ge=1, le=86_400, description="and after this many seconds of use")
     cgroup: Literal["auto", "never"] = Field(
         "auto", description="auto: memory is also limited by a cgroup where one may"
@@ -65,7 +65,7 @@ class SandboxSettings(Frozen):
 
 
 class WebSettings(Frozen):
-    """The outside, for http_request and web_search. Off by default."""
+    """Network access of the tools http_request and web_search. Off by default."""
 
     enabled: bool = Field(False, description="start the proxy process for http_request")
     timeout_s: float = Field(10, gt=0, le=600, description="one request, redirects included")
@@ -77,7 +77,8 @@ class WebSettings(Frozen):
 
 
 class McpServer(Frozen):
-    """One MCP server. ``stdio`` servers run in the sandbox; ``http`` ones only where ``trust`` is their digest."""
+    """One MCP server. ``stdio`` servers run in the sandbox; ``http`` ones are used only where ``trust`` is the digest
+    of their tool list."""
 
     transport: Literal["stdio", "http"] = Field("stdio", description="stdio: runs inside the sandbox")
     command: tuple[str, ...] = Field((), description="stdio: program and arguments")
@@ -93,13 +94,13 @@ class McpSettings(Frozen):
 
 
 class BenchmarkSettings(Frozen):
-    """Rows of benchmarks, for scores and so that no task repeats one."""
+    """Where the rows of benchmarks are, for scoring and for decontamination of generated tasks."""
 
     folder: Path | None = Field(None, description="folder with the rows; AGENT0_BENCHMARKS sets it")
 
 
 class ModelSettings(Frozen):
-    """Where models run."""
+    """Threads, batch size and server address of the models in this process."""
 
     threads: int = Field(1, ge=1, le=4096, description="torch threads of a model or training process")
     max_batch: int = Field(256, ge=1, le=1_000_000, description="largest generation batch")

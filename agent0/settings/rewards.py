@@ -8,7 +8,8 @@ from agent0.settings.base import Frozen
 
 
 class CalibratorConfig(Frozen):
-    """Which calibrator turns an attempt's signals into one probability; `agent0 reward calibrator` prints one."""
+    """The calibrator that maps an attempt's confidence signals to one probability; `agent0 reward
+    calibrator` prints one."""
 
     signal: str = Field("", description="signals of agent0.rollout.confidence.signals with + between them; empty: none")
     method: Literal["temperature", "platt", "isotonic", "logistic"] = Field(
@@ -18,7 +19,7 @@ class CalibratorConfig(Frozen):
 
 
 class RewardConfig(Frozen):
-    """Which reward set, with which weights."""
+    """The reward set of a run, its weights, and how totals are normalised."""
 
     set: str = Field("agent0", description="registered reward set; agent0 reward list names them")
     weights: dict[str, float] = Field(default_factory=dict, description="part -> weight; others keep their default")
@@ -26,5 +27,7 @@ class RewardConfig(Frozen):
         False, description="totals less the mean, by the deviation, of the role's receipts of earlier iterations"
     )
     clip: float = Field(0.0, ge=0, description="totals are kept within plus and minus this; 0: they are not")
-    edition: int = Field(3, ge=1, le=3, description="1 and 2: as earlier versions paid; see docs/rewards.md")
+    edition: int = Field(
+        3, ge=1, le=3, description="version of the rules; 1 and 2: as earlier versions rewarded; see docs/rewards.md"
+    )
     calibrator: CalibratorConfig = CalibratorConfig()

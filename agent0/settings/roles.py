@@ -1,4 +1,4 @@
-"""Settings of the models that play a role, and of what the student may touch."""
+"""Settings of the models that play a role, and of what the student's tools may access."""
 
 from typing import Literal
 
@@ -27,7 +27,7 @@ class ActorConfig(Frozen):
 
 
 class StudentConfig(ActorConfig):
-    """The student besides: its tools and limits."""
+    """The student's model, tools and limits per attempt."""
 
     tools: tuple[str, ...] = Field(("python", "sympy"), description="tools it may call")
     max_turns: int = Field(4, ge=1, le=1000, description="assistant turns an attempt")
@@ -48,7 +48,7 @@ _SHELL = (
 
 
 class PolicyConfig(Frozen):
-    """What the student's tools may touch. For executables and modules the boundary is that nothing else exists."""
+    """What the student's tools may access. Executables and modules that are not listed do not exist in its sandbox."""
 
     executables: tuple[str, ...] = Field(tuple(_SHELL.split()), description="programs of the shell")
     modules: tuple[str, ...] = Field(("mpmath", "numpy", "sympy"), description="packages beside the standard library")
@@ -63,7 +63,7 @@ class PolicyConfig(Frozen):
 
 
 class JudgeConfig(ActorConfig):
-    """A model that is asked whether an answer is right; one vote among others. Off unless a provider is named."""
+    """The judge model, whose opinion is one vote of the verification panel. Off unless a provider is named."""
 
     provider: str = Field("", description="who judges, named as for run.student; empty: no judge")
     temperature: float = Field(0.0, ge=0, le=100, description="sampling temperature; 0 is greedy")

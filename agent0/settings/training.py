@@ -8,7 +8,7 @@ from agent0.settings.base import Frozen
 
 
 class RecipeConfig(Frozen):
-    """Training of one role's adapter."""
+    """The training recipe of one role's adapter: objective, optimiser, LoRA, replay and search examples."""
 
     enabled: bool = Field(True, description="train this role at all")
     objective: str = Field(
@@ -36,19 +36,28 @@ class RecipeConfig(Frozen):
     )
     beta: float = Field(0.1, gt=0, description="dpo: how dear it is to leave the parent")
     replay_steps: int = Field(
-        8, ge=0, le=1_000_000, description="likelihood steps on own verified successes and lessons, an iteration"
+        8,
+        ge=0,
+        le=1_000_000,
+        description="likelihood steps on own verified successes and search examples, an iteration",
     )
     replay_iterations: int = Field(3, ge=0, le=1_000_000, description="how many iterations back successes are replayed")
     lessons: Literal["", "search"] = Field(
-        "", description="student: search: likelihood of its own searches, retraced, instead of replayed successes"
+        "",
+        description="student: search: likelihood of search traces made of its own tries, instead of replayed successes",
     )
-    hindsight: bool = Field(True, description="lessons: what a wrong answer really solves is a lesson, too")
+    hindsight: bool = Field(
+        True, description="`lessons`: hindsight relabelling: a wrong answer is a right one to another task"
+    )
     source: Literal["own", "random", "written", "permuted", "wrong"] = Field(
-        "own", description="lessons = search: its own tries; controls: random derivations in their place, only tries "
+        "own", description="`lessons = search`: its own tries; controls: random derivations in their place, only tries "
         "written without a mistake, own tries under permuted verdicts, or all under the verdict wrong"
     )  # fmt: skip
     explore: float = Field(
-        0.0, ge=0, le=1, description="lessons: share of the iterations, from the first on, without wrong tries in them"
+        0.0,
+        ge=0,
+        le=1,
+        description="`lessons`: share of the iterations, from the first on, without wrong tries in them",
     )
     replay_by: Literal["chance", "pattern"] = Field(
         "chance", description="which successes: any, or balanced over levels and ways to solve"
@@ -70,9 +79,12 @@ class RecipeConfig(Frozen):
     )
     nan_share: float = Field(0.1, ge=0, le=1, description="share of such steps that is too many")
 
-    def told(self) -> dict[str, Any]:
-        """As manifests and adapters name it. What later versions added is named only where it is not the default, so
-        that the same training has the same digest under every version."""
+    def as_recorded(self) -> dict[str, Any]:
+        """Return the recipe as manifests and adapters record it.
+
+        Settings that later versions added are left out while they have their default, so that the same training has the
+        same digest under every version.
+        """
         added = {name for name in LATER if getattr(self, name) == type(self).model_fields[name].default}
         if self.objective != "rloo" or self.importance == "token":
             added.add("importance")
@@ -88,7 +100,7 @@ they lack too, was ``token`` then."""
 
 
 class TrainingConfig(Frozen):
-    """Both roles; ``provider`` is the trainer that belongs to the student's model."""
+    """The recipes of both roles and the schedule that says who is trained when."""
 
     schedule: Literal["joint", "alternate", "student", "teacher"] = Field(
         "joint", description="who is trained: both, in turns (teacher first, as in the paper), or one alone"

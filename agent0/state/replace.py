@@ -1,4 +1,4 @@
-"""A frozen value with some fields changed: what a fold does at every event, so it must cost next to nothing."""
+"""``dataclasses.replace`` in a fraction of its time: a fold replaces fields at every event."""
 
 from typing import TYPE_CHECKING, Any
 

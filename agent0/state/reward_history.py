@@ -1,7 +1,7 @@
-"""What earlier receipts of a run leave for later ones: how pay was spread, and which skills were seen.
+"""What earlier receipts of a run leave for later ones: the distribution of totals, and which skills were seen.
 
-Receipts of the present iteration count only once the next one begins, and sums are of whole numbers, so that who was
-finished first does not matter.
+Receipts of the present iteration count only once the next one begins, and sums are of whole numbers, so that the order
+in which attempts finish does not matter.
 """
 
 from collections.abc import Mapping
@@ -16,24 +16,24 @@ UNIT = 10**9
 
 @dataclass(frozen=True)
 class Moments:
-    """Of totals: how many, their sum and the sum of their squares, in units and squared units."""
+    """Count, sum and sum of squares of reward totals, in billionths and squared billionths."""
 
     count: int = 0
     sum: int = 0
     squares: int = 0
 
     def plus(self, other: "Moments") -> "Moments":
-        """Both together."""
+        """Add two sets of moments."""
         return Moments(self.count + other.count, self.sum + other.sum, self.squares + other.squares)
 
     @property
     def mean(self) -> float:
-        """0.0 of nothing."""
+        """The mean total; 0.0 without receipts."""
         return self.sum / self.count / UNIT if self.count else 0.0
 
     @property
     def deviation(self) -> float:
-        """Of the population; 0.0 of nothing."""
+        """The population deviation of totals; 0.0 without receipts."""
         if not self.count:
             return 0.0
         variance = (self.squares * self.count - self.sum**2) / (self.count * UNIT) ** 2
@@ -41,8 +41,12 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """By role, what was earned (raw totals) before and in ``iteration``; by signature, how often a skill was seen."""
+class RewardHistory:
+    """Reward totals by role and skill counts by signature, before and in ``iteration``.
+
+    ``earned`` and ``skills`` are of earlier iterations and may be read; ``earning`` and ``fresh`` are of the present
+    one.
+    """
 
     iteration: int = 0
     earned: Mapping[str, Moments] = field(default_factory=dict)
@@ -50,21 +54,21 @@ class Ledger:
     skills: Mapping[str, int] = field(default_factory=dict)
     fresh: Mapping[str, int] = field(default_factory=dict)
 
-    def at(self, iteration: int) -> "Ledger":
-        """As ``iteration`` begins: what came in before it counts."""
+    def at(self, iteration: int) -> "RewardHistory":
+        """The history as ``iteration`` begins: receipts from before it count."""
         if iteration <= self.iteration:
             return self
         earned = {role: self.earned.get(role, Moments()).plus(now) for role, now in self.earning.items()}
         skills = {skill: self.skills.get(skill, 0) + n for skill, n in self.fresh.items()}
-        return Ledger(iteration, {**self.earned, **earned}, {}, {**self.skills, **skills}, {})
+        return RewardHistory(iteration, {**self.earned, **earned}, {}, {**self.skills, **skills}, {})
 
 
-def entered(ledger: Ledger | None, event: RewardAssigned) -> Ledger | None:
-    """The ledger after ``event``. Only receipts that tell a raw total or a skill are entered: others need none."""
+def with_receipt(ledger: RewardHistory | None, event: RewardAssigned) -> RewardHistory | None:
+    """Add a receipt to the history. Receipts without a raw total or a skill signature change nothing."""
     raw, skill = event.facts.get("raw_total"), event.facts.get("skill")
     if raw is None and not skill:
         return ledger
-    held = (ledger or Ledger(event.iteration)).at(event.iteration)
+    held = (ledger or RewardHistory(event.iteration)).at(event.iteration)
     if raw is not None:
         units = round(float(raw) * UNIT)
         more = held.earning.get(event.role, Moments()).plus(Moments(1, units, units * units))

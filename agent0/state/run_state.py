@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from agent0.settings import RunConfig
-from agent0.state.reward_history import Ledger
+from agent0.state.reward_history import RewardHistory
 from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
 from events.digest import NEVER, UNLESS_EMPTY, InDigest, always, digest_of
@@ -19,8 +19,8 @@ BASE = "base"
 
 
 @dataclass(frozen=True)
-class Made:
-    """One tool call as it was made: whether it ran and ended well, and what it printed."""
+class ToolCallRecord:
+    """One tool call of an attempt: name, arguments, whether it ran and ended well, and what it printed."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -30,9 +30,9 @@ class Made:
 
 @dataclass(frozen=True)
 class AttemptState:
-    """What later decisions need of an attempt. ``settled``: it has a verdict, or was given up.
+    """What is known of an attempt at a task.
 
-    What only rewards read, and no decision, is left out of the digest.
+    Fields that only rewards read, and no decision, are left out of the state's digest.
     """
 
     number: int
@@ -48,32 +48,32 @@ class AttemptState:
     credit: float | None = None
     verified: bool = False
     judge: str = ""
-    """Whose verdict counts: the first verifier that settled it, or ``person``."""
+    """Whose verdict counts: the first verifier that resolved it, or ``person`` for a reviewer."""
     disputed: bool = False
-    """Checks contradicted one another."""
+    """Checks of the verification panel contradicted one another."""
     asked: Annotated[bool, UNLESS_EMPTY] = False
-    """A person is asked, and nothing goes on without one."""
+    """A reviewer is asked, and the attempt waits for the answer."""
     computed: bool = False
     """A tool printed the answer without having been given it."""
     computed_unknown: Annotated[bool, NEVER] = False
     """It is not known whether one did."""
     dropped: bool = False
     reward: float | None = None
-    calls: Annotated[tuple[Made, ...], NEVER] = ()
+    calls: Annotated[tuple[ToolCallRecord, ...], NEVER] = ()
     signals: Annotated[Mapping[str, float], NEVER] = field(default_factory=dict)
     votes: Annotated[tuple[Vote, ...], NEVER] = ()
     """Those of the verdict that counts."""
     wall_s: Annotated[float, NEVER] = 0.0
 
     @property
-    def settled(self) -> bool:
-        """Nothing more will be known of it."""
+    def resolved(self) -> bool:
+        """Whether it has a verdict or was given up: nothing more will be known of it."""
         return self.verified or self.dropped
 
 
 @dataclass(frozen=True)
 class TaskState:
-    """A task of the present iteration."""
+    """What is known of a task of the present iteration, with its attempts by id."""
 
     slot: int
     domain: str
@@ -88,27 +88,31 @@ class TaskState:
     closed: bool = False
     solve_rate: float | None = None
     paid: bool = False
-    """The teacher has its reward."""
+    """Whether the teacher has its reward."""
     attempts: dict[str, AttemptState] = field(default_factory=dict)
     text: Annotated[str, NEVER] = ""
     """What the teacher wrote."""
 
     @property
-    def settled(self) -> bool:
-        """All its attempts are settled."""
-        return self.accepted and all(a.settled for a in self.attempts.values())
+    def resolved(self) -> bool:
+        """Whether the task was accepted and all its attempts are resolved."""
+        return self.accepted and all(a.resolved for a in self.attempts.values())
 
     @property
     def done(self) -> bool:
-        """Closed, or given up in closing; and every verdict has its reward, which may land after the teacher's."""
+        """Whether the task is closed, or given up while closing, and every verdict has its reward.
+
+        Student rewards may land after the teacher's.
+        """
         judged = [a for a in self.attempts.values() if a.verified]
-        given_up = self.settled and any(a.dropped for a in judged)
+        given_up = self.resolved and any(a.dropped for a in judged)
         return (self.closed or given_up) and all(a.reward is not None or a.dropped for a in judged)
 
 
 @dataclass(frozen=True)
 class Arm:
-    """What curriculum remembers of one domain x family x level: closed tasks and summed frontier value."""
+    """What the curriculum bandit remembers of one domain x family x level: closed tasks, and the sums of their
+    learnable share and solve rate."""
 
     closed: float = 0.0
     value: float = 0.0
@@ -119,8 +123,11 @@ class Arm:
 
 @dataclass(frozen=True)
 class Score:
-    """How a checkpoint did on validation. ``outcomes`` has one character an item, in set order: 1, 0 or ?;
-    ``confidences`` two: percent, or -- where it was not told."""
+    """A checkpoint's validation score.
+
+    ``outcomes`` has one character per item, in set order: 1, 0 or ?; ``confidences`` has two: percent, or -- where
+    there is none.
+    """
 
     accuracy: float
     outcomes: str = ""
@@ -129,7 +136,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint by id with its adapter (None: the base), and its score where it has one."""
+    """A checkpoint by id, with its adapter (None: the base) and its score where it has one."""
 
     id: str = BASE
     adapter: Artifact | None = None
@@ -138,9 +145,9 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class RunState:
-    """Everything decisions need. ``seq`` is the last event folded in.
+    """Everything that a run's decisions depend on, after the event with stream sequence ``seq``.
 
-    The run's name, its settings and sequences are no part of the digest: equal states have one digest anywhere.
+    The run's name, settings and sequences are left out of the digest: equal states have one digest anywhere.
     """
 
     run: Annotated[str, always("")]
@@ -167,21 +174,21 @@ class RunState:
     measures: Annotated[tuple[Mapping[str, float], ...], NEVER] = ()
     """What each iteration came to (``IterationMeasured``), oldest first. It is recorded beside the training that it
     comes before, so either may land first: no part of the digest."""
-    ledger: Annotated[Ledger | None, UNLESS_EMPTY] = None
-    """What earlier receipts leave for later ones; None where no reward in use looks back."""
+    ledger: Annotated[RewardHistory | None, UNLESS_EMPTY] = None
+    """Totals and skills of earlier receipts; None where no reward in use reads them."""
     failures: frozenset[str] = frozenset()
     just_settled: str = ""
-    """The task whose last attempt was settled by the last event itself."""
+    """The task whose last attempt was resolved by the last event itself."""
     entered: Annotated[int, always(0)] = 0
     """Stream sequence of the event that began the present phase."""
 
     @property
     def student(self) -> Checkpoint:
-        """Who attempts tasks now."""
+        """The checkpoint that attempts tasks now."""
         return self.promoted[-1]
 
     def since(self, to: str) -> tuple[str, ...]:
-        """What was promoted between the checkpoint ``to`` and the present student, and not before."""
+        """Ids of checkpoints promoted after ``to`` and before the present student, each once."""
         names = [one.id for one in self.promoted]
         before = names[: names.index(to) + 1]
         return tuple(dict.fromkeys(name for name in names if name not in (*before, self.student.id)))
@@ -193,30 +200,30 @@ class RunState:
 
     @property
     def digest(self) -> str:
-        """sha256 of the canonical state, but for what its fields leave out."""
+        """sha256 of the canonical state, without the fields that declare themselves left out."""
         return digest_of(self)
 
 
 def index_digest(facts: BenchmarksIndexed | None) -> str:
-    """Of what tasks are compared with for contamination; empty where that is nothing."""
+    """Digest of the benchmark index that tasks are compared with; empty where there is none."""
     return sha256(facts.model_dump_json()) if facts and facts.benchmarks else ""
 
 
 def arm_key(domain: str, family: str, level: int) -> str:
-    """The name of a curriculum arm."""
+    """The key of a curriculum bandit's arm in ``RunState.arms``: ``domain/family/level``."""
     return f"{domain}/{family}/{level}"
 
 
 def task_id(iteration: int, slot: int) -> str:
-    """``t3-017``: iteration 3, slot 17."""
+    """The id of a task: ``t3-017`` is iteration 3, slot 17."""
     return f"t{iteration}-{slot:03d}"
 
 
 def attempt_id(task: str, number: int) -> str:
-    """``t3-017-a2``: the third attempt."""
+    """The id of an attempt: ``t3-017-a2`` is the third attempt at task ``t3-017``."""
     return f"{task}-a{number}"
 
 
 def checkpoint_id(role: str, iteration: int) -> str:
-    """``student-3``: what iteration 3 trained."""
+    """The id of a checkpoint: ``student-3`` is what iteration 3 trained."""
     return f"{role}-{iteration}"

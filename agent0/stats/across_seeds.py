@@ -1,4 +1,4 @@
-"""What a few seeds can say of all: means with Student's intervals, and his paired test (Student 1908)."""
+"""Statistics over a few seeds: means with Student's t intervals, and the paired t test (Student 1908)."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Mean:
-    """Of ``n`` values, with its 95 % interval over seeds; a single value has none (None)."""
+    """The mean of ``n`` values with its 95 % t interval over seeds; the bounds are None for a single value."""
 
     value: float
     low: float | None
@@ -24,8 +24,9 @@ class Mean:
 
 @dataclass(frozen=True)
 class SeedTest:
-    """Of differences, one a seed: two-sided p that their mean is 0, its 95 % interval, and the smallest true mean that
-    would have shown in four of five cases. None where a single seed leaves it unknown."""
+    """A paired t test of differences, one a seed: two-sided ``p`` that their mean is 0, the 95 % interval of the mean,
+    and the smallest true mean that would be significant with a power of 80 %. None where a single seed leaves it
+    unknown."""
 
     p: float | None
     low: float | None
@@ -34,7 +35,11 @@ class SeedTest:
 
 
 def mean_of(values: Sequence[float]) -> Mean:
-    """Raises ValueError without a value."""
+    """Average ``values``, with a 95 % t interval where there are at least two.
+
+    Raises:
+        ValueError: there is no value.
+    """
     if len(values) < 2:
         return Mean(fmean(values), None, None, len(values))
     centre, half = fmean(values), quantile(1 - LEVEL / 2, len(values) - 1) * _error(values)
@@ -42,7 +47,13 @@ def mean_of(values: Sequence[float]) -> Mean:
 
 
 def tested(differences: Sequence[float]) -> SeedTest:
-    """Raises ValueError without a difference."""
+    """Test whether the mean of paired ``differences`` (one a seed) is 0.
+
+    Where all differences are equal the t test is undefined and the exact sign test gives p.
+
+    Raises:
+        ValueError: there is no difference.
+    """
     found = mean_of(differences)
     if found.low is None:
         return SeedTest(None, None, None, None)
@@ -59,7 +70,7 @@ def _error(values: Sequence[float]) -> float:
 
 
 def share_below(t: float, degrees: int) -> float:
-    """Student's distribution at ``t``, exactly (Abramowitz and Stegun 26.7.3, 26.7.4)."""
+    """Student's t distribution function at ``t``, exactly (Abramowitz and Stegun 26.7.3, 26.7.4)."""
     angle = math.atan(abs(t) / math.sqrt(degrees))
     cosine = math.cos(angle)
     odd = degrees % 2
@@ -75,7 +86,7 @@ def share_below(t: float, degrees: int) -> float:
 
 
 def quantile(share: float, degrees: int) -> float:
-    """Where Student's distribution reaches ``share``, above the middle."""
+    """The upper quantile (``share`` >= 0.5) of Student's t distribution with ``degrees`` degrees of freedom."""
     low, high = 0.0, 1.0
     while share_below(high, degrees) < share:
         high *= 2

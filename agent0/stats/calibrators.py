@@ -1,6 +1,6 @@
-"""Is a confidence worth what it says? Reliability, its error with an interval, and three calibrators.
+"""Calibration of confidences: reliability bins, ECE with an interval, proper scores, and three calibrators.
 
-A calibrator is fitted on other items than it is scored on; the caller sees to that.
+A calibrator must be fitted on other items than it is scored on; the caller sees to that.
 """
 
 import math
@@ -22,7 +22,7 @@ Method = Literal["temperature", "platt", "isotonic"]
 
 @dataclass(frozen=True)
 class Bin:
-    """Items whose confidence lies in (low, high]; means are 0.0 where there are none."""
+    """One reliability bin: items whose confidence lies in (low, high]. Both means are 0.0 for an empty bin."""
 
     low: float
     high: float
@@ -33,15 +33,18 @@ class Bin:
 
 @dataclass(frozen=True)
 class Calibrator:
-    """A monotone map of confidences. ``temperature``: (T,); ``platt``: (slope, intercept) on log-odds; ``isotonic``:
-    thresholds and, behind them, as many values."""
+    """A fitted monotone map from confidence to probability.
+
+    ``parameters`` by method: ``temperature`` (T,); ``platt`` (slope, intercept) on log-odds; ``isotonic`` the
+    thresholds followed by as many values.
+    """
 
     method: Method
     parameters: tuple[float, ...]
     fitted_on: int
 
     def apply(self, confidence: float) -> float:
-        """The calibrated probability."""
+        """Map a confidence in [0, 1] to its calibrated probability."""
         if self.method == "isotonic":
             half = len(self.parameters) // 2
             place = bisect_right(self.parameters[:half], confidence) - 1
@@ -51,18 +54,18 @@ class Calibrator:
 
 
 def log_odds(confidence: float) -> float:
-    """Of a probability, kept off 0 and 1."""
+    """Log-odds of a probability, clipped away from 0 and 1 by 1e-6."""
     inside = min(max(confidence, _NEAREST), 1 - _NEAREST)
     return math.log(inside / (1 - inside))
 
 
 def sigmoid(x: float) -> float:
-    """The probability whose log-odds are ``x``."""
+    """Inverse of the log-odds: the probability 1 / (1 + exp(-x))."""
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
 def reliability(confidences: Sequence[float], outcomes: Sequence[bool], bins: int = BINS) -> list[Bin]:
-    """Equal-width bins over [0, 1]."""
+    """Sort items into ``bins`` equal-width confidence bins over [0, 1], each with its mean confidence and accuracy."""
     held: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
     for confidence, outcome in zip(confidences, outcomes, strict=True):
         held[_place(confidence, bins)].append((confidence, outcome))
@@ -95,7 +98,7 @@ def ece(confidences: Sequence[float], outcomes: Sequence[bool], bins: int = BINS
 def ece_interval(
     confidences: Sequence[float], outcomes: Sequence[bool], *, rounds: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
-    """95 % bootstrap interval of ``ece`` over items."""
+    """95 % percentile bootstrap interval of ``ece``, resampling items ``rounds`` times."""
     import numpy as np
 
     size = len(confidences)
@@ -122,15 +125,16 @@ def brier(confidences: Sequence[float], outcomes: Sequence[bool]) -> float:
 
 
 def log_loss(confidences: Sequence[float], outcomes: Sequence[bool]) -> float:
-    """Mean negative log-probability (nats) of what came; probabilities are kept off 0 and 1."""
+    """Mean negative log-probability (nats) of the observed outcomes; probabilities are clipped away from 0 and 1."""
     odds = map(log_odds, confidences)
     return fmean(softplus(-x if o else x) for x, o in zip(odds, outcomes, strict=True)) if confidences else 0.0
 
 
 def auroc(confidences: Sequence[float], outcomes: Sequence[bool]) -> float | None:
-    """Chance that a right item has a higher confidence than a wrong one, ties half; None where one kind is missing.
+    """Area under the ROC curve: how often a right item has a higher confidence than a wrong one, ties counted half.
 
-    What ECE cannot see: a constant is calibrated, and tells nothing (0.5).
+    None where all items are right or all are wrong. A constant confidence can be perfectly calibrated and still
+    discriminate nothing (0.5).
     """
     wrong = sorted(c for c, o in zip(confidences, outcomes, strict=True) if not o)
     right = [c for c, o in zip(confidences, outcomes, strict=True) if o]
@@ -141,7 +145,7 @@ def auroc(confidences: Sequence[float], outcomes: Sequence[bool]) -> float | Non
 
 
 def ece_floor(confidences: Sequence[float], *, rounds: int = 200, seed: int = 0) -> float:
-    """Mean ``ece`` if these confidences were exactly right: what chance alone leaves of as many items."""
+    """Mean ``ece`` of perfectly calibrated outcomes at these confidences: what sampling noise alone produces."""
     import numpy as np
 
     if not confidences:
@@ -152,7 +156,7 @@ def ece_floor(confidences: Sequence[float], *, rounds: int = 200, seed: int = 0)
 
 
 def folds(outcomes: Sequence[bool], count: int = 5, seed: int = 0) -> list[list[int]]:
-    """Places of the items in ``count`` parts, right and wrong ones spread evenly."""
+    """Split items into ``count`` stratified folds; returns the item indices of each, sorted."""
     rng, dealt = random.Random(seed), 0
     parts: list[list[int]] = [[] for _ in range(count)]
     for kind in (True, False):
@@ -165,10 +169,10 @@ def folds(outcomes: Sequence[bool], count: int = 5, seed: int = 0) -> list[list[
 
 
 def fit(method: Method, confidences: Sequence[float], outcomes: Sequence[bool]) -> Calibrator:
-    """The calibrator of ``method`` that suits these items best.
+    """Fit the calibrator of ``method`` to confidences and outcomes.
 
     Raises:
-        ValueError: fewer than two items, or all outcomes alike (there is nothing to learn from).
+        ValueError: fewer than two items, or all outcomes are equal.
     """
     if len(confidences) < 2 or len(set(outcomes)) < 2:
         raise ValueError("calibration needs items of both outcomes")
@@ -196,7 +200,7 @@ def _temperature(confidences: Sequence[float], outcomes: Sequence[bool]) -> tupl
 
 
 def softplus(x: float) -> float:
-    """log(1 + exp(x)): the log loss at log-odds -x of what came."""
+    """The function log(1 + exp(x)), computed without overflow for large x."""
     return x + math.log1p(math.exp(-x)) if x > 0 else math.log1p(math.exp(x))
 
 

@@ -1,4 +1,4 @@
-"""What may be said of a row of scores: "improved" only where the paired test on the same items allows it."""
+"""What may be claimed of a series of scores: "improved" only where the paired test on the same items allows it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from agent0.stats.paired_tests import Difference, compare, holm
 
 @dataclass(frozen=True)
 class Scored:
-    """One score: ``outcomes`` has a character an item of a set in its order, 1 where it is right."""
+    """One score to compare: ``outcomes`` has one character per item of a set, in set order, "1" where it is right."""
 
     name: str
     outcomes: str
@@ -17,7 +17,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Claim:
-    """A score against an earlier one. ``adjusted`` is Holm's p over all claims that were made together."""
+    """A score compared with an earlier one. ``adjusted`` is Holm's p over all claims made together."""
 
     name: str
     against: str
@@ -26,12 +26,13 @@ class Claim:
 
     @property
     def word(self) -> str:
-        """The most that may be said."""
+        """The verdict on the difference: improved, fell, or no difference shown."""
         return self.difference.claimed(self.adjusted)
 
 
 def claims(pairs: Sequence[tuple[Scored, Scored]]) -> list[Claim | None]:
-    """Each (earlier, later) pair compared on its items; None where the two are not scores of one set."""
+    """Compare each (earlier, later) pair on its items, with Holm's correction; None where the items are not
+    the same set."""
     found = [_difference(earlier, later) for earlier, later in pairs]
     adjusted = iter(holm([difference.p for difference in found if difference]))
     return [

@@ -19,8 +19,10 @@ def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
 
 
 def quantile(values: list[float], q: float) -> float:
-    """Nearest-rank quantile: the smallest value that at least the share ``q`` of all values does not exceed, the one
-    with rank ceil(q n), from 1; 0.0 for an empty list."""
+    """Nearest-rank quantile of ``values``: the smallest one that at least the share ``q`` of them does not exceed.
+
+    Its rank is ceil(q n), from 1; 0.0 for an empty list.
+    """
     ordered = sorted(values)
     rank = math.ceil(round(q * len(ordered), 9))  # 0.55 * 100 is a little more than 55
     return ordered[max(rank, 1) - 1] if ordered else 0.0

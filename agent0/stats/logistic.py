@@ -1,4 +1,4 @@
-"""Several signals of one answer become one probability: a small ridge logistic regression over their log-odds."""
+"""Ridge logistic regression over the log-odds of several confidence signals: many signals in, one probability out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,15 +17,18 @@ _SMALLEST = 1e-9
 
 @dataclass(frozen=True)
 class Fusion:
-    """``parameters``: the intercept, then for each of ``names`` a weight and the log-odds it is measured from. A signal
-    that is absent adds nothing."""
+    """A fitted logistic regression over confidence signals.
+
+    ``parameters``: the intercept, then a weight and a centre (in log-odds) for each of ``names``. An absent signal adds
+    nothing.
+    """
 
     names: tuple[str, ...]
     parameters: tuple[float, ...]
     fitted_on: int
 
     def apply(self, signals: Signals) -> float:
-        """The probability."""
+        """The probability of being right, given ``signals`` in [0, 1] by name."""
         total, *rest = self.parameters
         for name, weight, centre in zip(self.names, rest[::2], rest[1::2], strict=True):
             if name in signals:
@@ -34,10 +37,10 @@ class Fusion:
 
 
 def fuse(names: Sequence[str], items: Sequence[Signals], outcomes: Sequence[bool]) -> Fusion:
-    """The weights of ``names`` that suit these items best (Newton's method; the intercept is not shrunk).
+    """Fit weights of the signals ``names`` to ``outcomes`` by Newton's method; the intercept is not penalised.
 
     Raises:
-        ValueError: fewer than two items, or all outcomes alike (there is nothing to learn from).
+        ValueError: fewer than two items, or all outcomes are equal.
     """
     if len(items) < 2 or len(set(outcomes)) < 2:
         raise ValueError("fusion needs items of both outcomes")

@@ -1,5 +1,7 @@
-"""Did it get better? Paired tests on the same items. Who claims an improvement needs one, and says what it could not
-have seen."""
+"""Paired tests of two evaluations on the same items, with intervals and the smallest detectable difference.
+
+Every statement "improved" of this program comes from ``claimed``.
+"""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ import numpy as np
 LEVEL = 0.05
 """Two-sided level of every test here."""
 IMPROVED, FELL, UNSHOWN = "improved", "fell", "no difference shown"
-"""What may be said of a difference (``claimed``)."""
+"""The verdicts on a difference (``claimed``)."""
 _CELLS = 1 << 21
 """Random numbers drawn at once."""
 _TOGETHER = 20
@@ -22,8 +24,8 @@ _TOGETHER = 20
 class Difference:
     """``after - before`` in mean score per item, with its 95 % interval and the exact test's two-sided p.
 
-    ``items`` counts clusters; ``gained`` and ``lost`` those that changed sides; ``detectable`` is the smallest true
-    difference that this many items with this much change would have shown in four of five cases (5 % level).
+    ``items`` counts clusters; ``gained`` and ``lost`` count those whose outcome changed; ``detectable`` is the smallest
+    true difference that this many items with this share of changes would show with a power of 80 % at the 5 % level.
     """
 
     mean: float
@@ -36,27 +38,27 @@ class Difference:
     detectable: float
 
     def claimed(self, adjusted: float) -> str:
-        """What may be said of it, with ``adjusted`` as its p after correction for what was tested beside it."""
+        """The verdict on this difference, ``adjusted`` being its p after correction for multiple tests."""
         return claimed(adjusted, self.gained - self.lost, self.lower95, self.upper95)
 
     @property
     def improved(self) -> bool:
-        """Whether "improved" may be said of it alone."""
+        """Whether this difference alone, without correction, counts as an improvement."""
         return self.claimed(self.p) == IMPROVED
 
     @property
     def worsened(self) -> bool:
-        """Whether a loss is proven, as the gate asks: the paired test says so, and the mean fell with it. "Fell" asks
-        for the interval, too."""
+        """Whether the paired test proves a loss, as the promotion gate asks; the verdict "fell" needs the interval as
+        well."""
         return self.p < LEVEL and self.lost > self.gained and self.mean < 0
 
 
 def claimed(p: float, leaning: float, low: float, high: float) -> str:
-    """The word for a difference: ``IMPROVED`` or ``FELL`` where its test and its 95 % interval agree on the side, else
-    ``UNSHOWN``. Everything that says "improved" asks here.
+    """The verdict on a difference: ``IMPROVED`` or ``FELL`` where test and 95 % interval agree on the direction, else
+    ``UNSHOWN``.
 
-    ``p`` is two-sided and corrected for all that is claimed beside it; ``leaning`` has the sign of the side on which
-    the test found more (items gained less items lost); ``low`` and ``high`` are the interval of the mean.
+    ``p`` is two-sided and corrected for all claims made together; ``leaning`` has the sign of items gained minus items
+    lost; ``low`` and ``high`` bound the mean.
     """
     if p >= LEVEL:
         return UNSHOWN
@@ -66,7 +68,7 @@ def claimed(p: float, leaning: float, low: float, high: float) -> str:
 
 
 def mcnemar(gained: int, lost: int) -> float:
-    """Exact two-sided p of McNemar's test (McNemar 1947): the sign test on items that changed sides."""
+    """Exact two-sided p of McNemar's test (McNemar 1947), a sign test on the items whose outcome changed."""
     changed, fewer = gained + lost, min(gained, lost)
     chance = math.lgamma(changed + 1) - math.lgamma(fewer + 1) - math.lgamma(changed - fewer + 1)
     total, term = 1.0, 1.0
@@ -88,8 +90,8 @@ def compare(
 ) -> Difference:
     """Compare scores of the same items in the same order; several samples of an item share a cluster.
 
-    Scores are shares in [0, 1]. With clusters, or with scores other than 0 and 1, an item counts as gained where its
-    mean rose; each cluster counts once, however many samples it has.
+    Scores are shares in [0, 1]. An item or cluster counts as gained where its mean rose; each cluster counts once,
+    however many samples it has.
 
     Raises:
         ValueError: not the same items, or none.
@@ -120,9 +122,10 @@ def _by_cluster(before: Sequence[float], after: Sequence[float], clusters: Seque
     return [fmean(changes) for changes in groups.values()]
 
 
-def outcomes(told: str) -> list[float]:
-    """Scores of an evaluation's outcomes, one a character: 1 is right; 0 and ? (undecided) are not."""
-    return [float(one == "1") for one in told]
+def outcomes(text: str) -> list[float]:
+    """Read an evaluation's outcomes, one character per item, as scores: 1.0 for "1", 0.0 for "0" and "?"
+    (undecided)."""
+    return [float(one == "1") for one in text]
 
 
 def bootstrap(values: Sequence[float], *, rounds: int = 2000, seed: int = 0) -> tuple[float, float]:
@@ -147,7 +150,7 @@ def bootstrap(values: Sequence[float], *, rounds: int = 2000, seed: int = 0) -> 
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Adjusted p values that keep the chance of any false claim at the level (Holm 1979), in the order given."""
+    """Adjust p values for multiple tests (Holm 1979); returned in the order given."""
     order = sorted(range(len(ps)), key=lambda place: ps[place])
     out, highest = [0.0] * len(ps), 0.0
     for rank, place in enumerate(order):
@@ -157,10 +160,11 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def detectable(items: int, discordance: float, *, power: float = 0.8, level: float = LEVEL) -> float:
-    """Smallest true difference that a paired test of ``items`` shows with ``power``, if this share of them changes
-    sides, or as many as the difference itself needs; 1.0 without items.
+    """Smallest true difference that a paired test of ``items`` items detects with ``power``; 1.0 without items.
 
-    Connor (1987), and one item more: the exact test moves in whole items, without it the power would be 0.75 to 0.79.
+    ``discordance`` is the expected share of items whose outcome changes; at least as many change as the difference
+    needs. Connor (1987), plus one item, because the exact test moves in whole items: without it the power would be 0.75
+    to 0.79.
     """
     if not items:
         return 1.0
@@ -175,7 +179,8 @@ def detectable(items: int, discordance: float, *, power: float = 0.8, level: flo
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> float:
-    """Chance that one of ``k`` of the samples is correct, unbiased (arXiv 2107.03374, section 2.1).
+    """Unbiased estimate of pass@k from ``samples`` samples of which ``correct`` are right (arXiv 2107.03374, section
+    2.1).
 
     Raises:
         ValueError: fewer than ``k`` samples.

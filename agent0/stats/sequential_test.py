@@ -1,17 +1,20 @@
-"""Looking as often as one likes: a test of two models on the same tasks that may stop as soon as it knows."""
+"""A sequential test of two models on the same tasks, valid however often it is looked at."""
 
 import math
 
 ENOUGH = 20.0
-"""The e-value at which two models are told apart at the 5 % level (1 / 0.05)."""
+"""The e-value from which two models differ significantly at the 5 % level (1 / 0.05)."""
 
 
 def e_value(gained: int, lost: int) -> float:
-    """Evidence against "a task that changes sides is as likely gained as lost".
+    """The e-value against the hypothesis that a changed task is as likely gained as lost.
 
     The likelihood of the changes under a share drawn from Beta(1/2, 1/2), over that under a half: Robbins' mixture
     (1970), a test martingale, so by Ville's inequality P(it ever reaches 1/a) <= a (Ramdas et al. 2023,
     arXiv:2210.01948, section 3). 1 where nothing changed.
+
+    Raises:
+        ValueError: a negative count.
     """
     if gained < 0 or lost < 0:
         raise ValueError(f"{gained} and {lost} are no counts")
@@ -21,7 +24,8 @@ def e_value(gained: int, lost: int) -> float:
 
 
 def winner(gained: int, lost: int) -> str:
-    """``second`` where gains are proven, ``first`` where losses are, empty where neither is yet."""
+    """Name the better model: ``second`` where gains are proven, ``first`` where losses are, empty where
+    neither is yet."""
     if e_value(gained, lost) < ENOUGH:
         return ""
     return "second" if gained > lost else "first"

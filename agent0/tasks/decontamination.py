@@ -1,10 +1,11 @@
-"""Which generated tasks repeat an item of a benchmark, so that none of it is ever trained on.
+"""Decontamination: which generated tasks repeat a benchmark item, so that none of it is ever trained on.
 
-Evidence is ``n`` words in a row that an item has too, unless they say little: fewer than ``telling(n)`` different ones
-are more than everyday words, single letters and digits, or words that the task's own family always uses; or five items
-and more have the phrase. A task that is a whole question is evidence always, symbols included; one that only holds it,
-where the question has no telling phrase but is ``n`` words and symbols long or tells enough as a whole. Besides, a
-question whose embedding is nearer to an item's than a limit repeats it in other words.
+A task is contaminated where it shares ``n`` words in a row with an item, unless the phrase is common: fewer than
+``distinctive_words_needed(n)`` different words of it are more than everyday words, single letters, digits or words that
+the task's own family always uses; or five items and more have the phrase. A task that is a whole question of an item is
+always contaminated, symbols included; one that only contains it, where the question has no distinctive phrase but is
+``n`` words and symbols long or has enough distinctive words as a whole. Besides, a question whose embedding is nearer
+to an item's than a limit repeats it in other words.
 """
 
 import functools
@@ -58,8 +59,11 @@ _LATIN = str.maketrans({one: plain for plain, others in _ALIKE.items() for one i
 
 @dataclass(frozen=True)
 class Reference:
-    """An item that no task may repeat. ``text`` is all of it, ``stems`` its question without choices in each way that
-    it could be repeated, the barest last."""
+    """A benchmark item that no task may repeat.
+
+    ``text`` is all of it, ``stems`` its question without choices in each way that it could be repeated, the barest
+    last.
+    """
 
     benchmark: str
     item: str
@@ -68,8 +72,8 @@ class Reference:
 
 
 def spelled(text: str) -> str:
-    """``text`` in one spelling: compatible forms are one, letters that look Latin are, nothing invisible is left, nor
-    case, nor accents."""
+    """Normalise the spelling of ``text``: compatible forms, letters that look Latin, case and accents; invisible
+    characters go."""
     if text.isascii():
         return text.casefold()
     return _latin(_latin(text).casefold())
@@ -81,27 +85,30 @@ def _latin(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Words and numbers, in one spelling."""
+    """Split ``text`` into words and numbers, in normalised spelling."""
     return _word.findall(spelled(text))
 
 
 def tokens_of(text: str) -> str:
-    """Words and symbols, one space before and after each; punctuation and the marks of formulas are left out."""
+    """Split ``text`` into words and symbols, joined by single spaces; punctuation and the marks of formulas
+    are left out."""
     return f" {' '.join(_token.findall(spelled(text)))} "
 
 
-def telling(n: int) -> int:
-    """How many different words among ``n`` in a row must say something."""
+def distinctive_words_needed(n: int) -> int:
+    """How many different distinctive words a phrase of ``n`` words must have."""
     return 1 + n // 4
 
 
-def _says(words: Sequence[str], own: AbstractSet[str], n: int) -> bool:
-    return len({word for word in words if len(word) > 1 and word not in EVERYDAY and word not in own}) >= telling(n)
+def _distinctive(words: Sequence[str], own: AbstractSet[str], n: int) -> bool:
+    return len(
+        {word for word in words if len(word) > 1 and word not in EVERYDAY and word not in own}
+    ) >= distinctive_words_needed(n)
 
 
 @functools.cache
 def own_words(name: str) -> frozenset[str]:
-    """Words, not numbers, that tasks of a family have in common; none of one that is not known."""
+    """Words, not numbers, that sampled tasks of the family ``name`` have in common; none for an unknown family."""
     found = families(long=None).get(name)
     if found is None:
         return frozenset()
@@ -113,7 +120,7 @@ def own_words(name: str) -> frozenset[str]:
 
 
 class Phrases:
-    """Every phrase of ``n`` words that fewer than ``COMMON`` of the texts have: about 12 bytes each."""
+    """An index of every phrase of ``n`` words that fewer than ``COMMON`` of the texts have, about 12 bytes each."""
 
     def __init__(self, texts: Sequence[str], n: int) -> None:
         self._n = n
@@ -140,11 +147,11 @@ class Phrases:
         return hashes[whole], np.flatnonzero(whole)
 
     def shared(self, words: Sequence[str], own: AbstractSet[str] = frozenset()) -> Iterator[tuple[int, list[str]]]:
-        """(number of a text, words in a row) for each telling phrase that ``words`` have in common with it."""
+        """Yield (number of a text, words in a row) for each distinctive phrase that ``words`` share with it."""
         for start in range(len(words) - self._n + 1):
             phrase = list(words[start : start + self._n])
             ids = [self._ids.get(word, 0) for word in phrase]
-            if not all(ids) or not _says(phrase, own, self._n):
+            if not all(ids) or not _distinctive(phrase, own, self._n):
                 continue
             code = functools.reduce(lambda code, i: (code * _FACTOR + i) % 2**64, ids, 0)
             at = int(np.searchsorted(self._hashes, np.uint64(code)))
@@ -155,44 +162,47 @@ class Phrases:
 
 
 class Index:
-    """References, and the unit vectors of their stems (shape: references x dimensions)."""
+    """An index of references with the unit vectors of their stems (references x dimensions)."""
 
     def __init__(self, references: Sequence[Reference], vectors: "np.ndarray", n: int) -> None:
         alike = {" ".join(words_of(one.text)): one for one in reversed(references)}
         self._all, self._vectors, self._n = list(references), vectors, n
-        self._told = list(reversed(alike.values()))
-        self._phrases = Phrases([one.text for one in self._told], n)
-        told = [(stem, one) for one in reversed(references) for stem in one.stems]
-        self._stems: Mapping[str, Reference] = {tokens_of(stem): one for stem, one in told}
-        self._vague = {tokens_of(stem): stem for stem, _ in told if self._says_little(stem)}
+        self._references = list(reversed(alike.values()))
+        self._phrases = Phrases([one.text for one in self._references], n)
+        stems = [(stem, one) for one in reversed(references) for stem in one.stems]
+        self._stems: Mapping[str, Reference] = {tokens_of(stem): one for stem, one in stems}
+        self._vague = {tokens_of(stem): stem for stem, _ in stems if self._indistinct(stem)}
 
-    def _says_little(self, stem: str) -> bool:
+    def _indistinct(self, stem: str) -> bool:
         return next(self._phrases.shared(words_of(stem)), None) is None
 
     def overlap(self, task: Task, vector: Sequence[float], limit: float) -> str:
-        """Benchmark, item and what ``task``, its question embedded as ``vector``, has in common with it; empty where
-        that is nothing."""
+        """Name benchmark, item and what ``task`` shares with it; empty where it shares nothing.
+
+        ``vector`` is the embedding of the task's question, ``limit`` the cosine similarity above which it repeats an
+        item.
+        """
         text = "\n".join((task.question, *task.subgoals))
         own = own_words(task.family)
         for number, phrase in self._phrases.shared(words_of(text), own):
-            return _told(self._told[number], f"{self._n} words in a row: {' '.join(phrase)!r}")
+            return _described(self._references[number], f"{self._n} words in a row: {' '.join(phrase)!r}")
         if one := self._repeated(tokens_of(text), own):
-            return _told(one, "the whole of it")
+            return _described(one, "the whole of it")
         nearness = self._vectors @ np.asarray(vector, dtype=self._vectors.dtype) if len(self._vectors) else np.zeros(1)
         if nearness.max() > limit:
-            return _told(self._all[int(nearness.argmax())], f"similarity {nearness.max():.4f} > {limit}")
+            return _described(self._all[int(nearness.argmax())], f"similarity {nearness.max():.4f} > {limit}")
         return ""
 
     def _repeated(self, tokens: str, own: AbstractSet[str]) -> Reference | None:
         """The item whose question is all of a task, or part of it."""
         if tokens in self._stems:
             return self._stems[tokens]
-        parts = (held for held, stem in self._vague.items() if held in tokens and self._tells(held, stem, own))
+        parts = (held for held, stem in self._vague.items() if held in tokens and self._enough(held, stem, own))
         return next((self._stems[held] for held in parts), None)
 
-    def _tells(self, held: str, stem: str, own: AbstractSet[str]) -> bool:
-        return held.count(" ") > self._n or _says(words_of(stem), own, self._n)
+    def _enough(self, held: str, stem: str, own: AbstractSet[str]) -> bool:
+        return held.count(" ") > self._n or _distinctive(words_of(stem), own, self._n)
 
 
-def _told(one: Reference, what: str) -> str:
+def _described(one: Reference, what: str) -> str:
     return f"{one.benchmark} {one.item}: {what}"

@@ -1,7 +1,7 @@
-"""What a run accepted before, ready to be asked for what is nearest. Each batch adds only what is new since the last.
+"""The tasks that a run accepted before, ready for nearest-neighbour queries. Each batch adds only what is new.
 
-What is kept is a cache: it is told by the run and a stream position, both of which mean the same for ever, is compared
-with the log before it is used, and made again from the log where it is not there. A fork has its own.
+What is kept is a cache. It is identified by run and stream position, both of which mean the same for ever, is compared
+with the log before it is used, and rebuilt from the log where it is missing. A fork has its own.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ KEPT = 4
 
 
 @dataclass
-class Shelf:
-    """Everything accepted up to ``last``: identities, and how many vectors the embedder keeps of it."""
+class RunArchive:
+    """The cached archive of one run up to the event ``last``: identities, and how many vectors the embedder holds."""
 
     last: Recorded | None = None
     size: int = 0
@@ -31,23 +31,23 @@ class Shelf:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def clear(self) -> None:
-        """As if nothing had been read."""
+        """Empty the archive, as if nothing had been read."""
         self.last, self.size, self.canonicals = None, 0, set()
 
 
-class Shelves:
-    """A shelf a run, for one embedder."""
+class RunArchives:
+    """The cached archives of the most recent runs, for one embedder."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[str, Shelf] = OrderedDict()
+        self._held: OrderedDict[str, RunArchive] = OrderedDict()
 
-    def of(self, run: str) -> Shelf:
-        """The shelf of ``run``, an empty one where there is none."""
-        shelf = self._held.setdefault(run, Shelf())
+    def of(self, run: str) -> RunArchive:
+        """The archive of ``run``, an empty one where none is cached."""
+        kept = self._held.setdefault(run, RunArchive())
         self._held.move_to_end(run)
         while len(self._held) > KEPT:
             self._held.popitem(last=False)
-        return shelf
+        return kept
 
 
 async def archive_of(
@@ -57,58 +57,61 @@ async def archive_of(
     known: Mapping[str, Task],
     vectors: Mapping[str, Sequence[float]],
 ) -> Archive:
-    """Of everything accepted before this iteration's tasks were requested: which of the ``known`` proposals it has, and
-    how near it is to each of ``vectors`` (by task id). Tasks that another embedder measured count by identity only."""
+    """Compare proposals with everything accepted before this iteration's tasks were requested.
+
+    Returns which of the ``known`` proposals it has, and its highest similarity to each of ``vectors`` (by task id).
+    Tasks that another embedder embedded count by identity only.
+    """
     position = run.starts[-1]
     if not run.iteration:
         return Archive(position=position)
-    shelf = embedder.shelves.of(run.run)
-    async with shelf.lock:
-        near = await _caught_up(shelf, run.run, position, history, embedder, list(vectors.values()))
+    kept = embedder.archives.of(run.run)
+    async with kept.lock:
+        near = await _caught_up(kept, run.run, position, history, embedder, list(vectors.values()))
         return Archive(
-            canonicals=frozenset(one.canonical for one in known.values() if one.canonical in shelf.canonicals),
-            size=shelf.size,
+            canonicals=frozenset(one.canonical for one in known.values() if one.canonical in kept.canonicals),
+            size=kept.size,
             nearest=dict(zip(vectors, near, strict=True)),
             position=position,
         )
 
 
 async def _caught_up(
-    shelf: Shelf, run: str, position: int, history: History, embedder: Embedder, queries: list[Sequence[float]]
+    kept: RunArchive, run: str, position: int, history: History, embedder: Embedder, queries: list[Sequence[float]]
 ) -> list[float]:
-    """Similarities of ``queries`` to everything up to ``position``, which ``shelf`` then holds."""
-    fresh = await _since(shelf, run, position, history)
-    near = await embedder.search(run, shelf.size, _vectors(fresh, embedder), queries)
+    """Similarities of ``queries`` to everything accepted up to ``position``, which ``kept`` then holds."""
+    fresh = await _since(kept, run, position, history)
+    near = await embedder.search(run, kept.size, _vectors(fresh, embedder), queries)
     if near is None:  # the process that kept them is another one now
-        shelf.clear()
-        fresh = await _since(shelf, run, position, history)
+        kept.clear()
+        fresh = await _since(kept, run, position, history)
         near = await embedder.search(run, 0, _vectors(fresh, embedder), queries)
     assert near is not None  # noqa: S101 - nothing is kept before nothing
-    shelf.size += len(_vectors(fresh, embedder))
-    shelf.canonicals.update(event.proposal.canonical for _, event in fresh)
-    shelf.last = fresh[-1][0] if fresh else shelf.last
+    kept.size += len(_vectors(fresh, embedder))
+    kept.canonicals.update(event.proposal.canonical for _, event in fresh)
+    kept.last = fresh[-1][0] if fresh else kept.last
     return near
 
 
 Accepted = list[tuple[Recorded, TaskAccepted]]
 
 
-async def _since(shelf: Shelf, run: str, position: int, history: History) -> Accepted:
-    """What was accepted after the shelf's last and up to ``position``. A shelf whose last is not in the log where it
-    was, or lies beyond, is cleared."""
-    last = shelf.last
+async def _since(kept: RunArchive, run: str, position: int, history: History) -> Accepted:
+    """What was accepted after the archive's last event and up to ``position``. An archive whose last event is not in
+    the log at its place, or lies beyond ``position``, is cleared."""
+    last = kept.last
     found = await _accepted(history, run, last.seq - 1 if last else 0, position)
     if last is None:
         return found
     if found and found[0][0] == last:
         return found[1:]
-    shelf.clear()
+    kept.clear()
     return await _accepted(history, run, 0, position)
 
 
 async def _accepted(history: History, run: str, after: int, until: int) -> Accepted:
-    told = [one async for one in history.read(run, ["TaskAccepted"], after=after, until=until)]
-    return [(one, one.event) for one in told if isinstance(one.event, TaskAccepted)]
+    found = [one async for one in history.read(run, ["TaskAccepted"], after=after, until=until)]
+    return [(one, one.event) for one in found if isinstance(one.event, TaskAccepted)]
 
 
 def _vectors(found: Accepted, embedder: Embedder) -> list[Sequence[float]]:

@@ -1,5 +1,5 @@
-"""Which proposals are new enough. A proposal is measured against what the run accepted before its batch was asked
-for and against accepted siblings of lower slot, so that the outcome does not depend on who finished first."""
+"""Which proposals are new enough. A proposal is compared with what the run accepted before its batch was requested and
+with accepted siblings of lower slot, so that the outcome does not depend on the order of completion."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from agent0.tasks.families import fault
+from agent0.tasks.families import rejection
 from agent0.tasks.splits import RULE, split_of_task
 from events.values import Task
 
@@ -17,8 +17,10 @@ Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target", 
 
 @dataclass(frozen=True)
 class Proposed:
-    """A teacher's answer to a request: ``task`` and ``slot`` as requested, ``proposal`` None where it was no task.
-    ``kind`` is what was asked for."""
+    """A teacher's answer to a request, with ``task``, ``slot``, domain and ``kind`` as requested.
+
+    ``proposal`` is None where the answer holds no task; ``problem`` says why.
+    """
 
     task: str
     slot: int
@@ -30,8 +32,11 @@ class Proposed:
 
 @dataclass(frozen=True)
 class Archive:
-    """What was accepted before the batch's requests: identities, how many, and by proposal's task id the highest
-    cosine similarity to any of them (``Embedder.search``). ``position`` is the stream sequence it was taken at."""
+    """What was accepted before the batch's requests.
+
+    Identities, how many, and by proposal's task id the highest cosine similarity to any of them (``Embedder.search``).
+    ``position`` is the stream sequence it was taken at.
+    """
 
     canonicals: AbstractSet[str] = frozenset()
     size: int = 0
@@ -41,8 +46,11 @@ class Archive:
 
 @dataclass(frozen=True)
 class Decision:
-    """Accepted where ``reason`` is None. ``novelty`` is 1 - highest cosine similarity to the ``against`` tasks it was
-    measured against (1.0 against nothing), None where it was not measured."""
+    """The decision on a proposal: accepted where ``reason`` is None.
+
+    ``novelty`` is 1 - highest cosine similarity to the ``against`` tasks it was compared with (1.0 against nothing),
+    None where it was not measured.
+    """
 
     task: str
     slot: int
@@ -66,13 +74,12 @@ def decide_batch(
     overlaps: Mapping[str, str] | None = None,
     rule: int = RULE,
 ) -> list[Decision]:
-    """One decision a proposal, in slot order.
+    """Decide which proposals of a batch are accepted; returns one decision each, in slot order.
 
-    ``vectors`` holds the question's unit vector of every proposal that is a task, by task id. ``limit`` is the
-    cosine similarity above which a proposal is too similar. ``overlaps`` says by task id what a proposal has in common
-    with an item of a benchmark, which refuses it. Splits go by ``rule``. A proposal whose identity (canonical form) was
-    seen is a duplicate whatever its wording. Another family or level of the domain asked for is welcome; another domain
-    or kind is not.
+    ``vectors`` holds the unit vector of every proposal's question, by task id. ``limit`` is the cosine similarity above
+    which a proposal is too similar. ``overlaps`` says by task id what a proposal shares with a benchmark item, which
+    rejects it. Splits go by ``rule``. A proposal whose canonical form was seen is a duplicate, whatever its wording.
+    Another family or level of the requested domain is accepted; another domain or kind is not.
     """
     siblings: list[_Sibling] = []
     decisions = []
@@ -115,7 +122,7 @@ def _refusal(entry: Proposed, proposal: Task, seen: bool, overlap: str, rule: in
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
     if proposal.kind != entry.kind:
         return "off_target", f"asked for a {entry.kind} task, got a {proposal.kind} one"
-    if found := fault(proposal.family, proposal.question):
+    if found := rejection(proposal.family, proposal.question):
         return found
     if (split := split_of_task(proposal, rule)) != "train":
         return "reserved", f"kept for {split}"

@@ -1,6 +1,9 @@
-"""Which tasks may never be trained on. The split is a property of what a task is about, so it holds for ever and for
-every run: a form in validation or test is in no training set, that of the built-in model that calls tools included.
-The one that searches knows all kinds of two-number tasks (``infra.tiny.search_examples``)."""
+"""Which tasks are reserved for validation and test and never trained on.
+
+The split is a property of what a task is about, so it is the same for every run: a form in validation or test is in no
+training set, that of the built-in model that calls tools included. The one that searches knows all kinds of two-number
+tasks (``infra.tiny.search_examples``).
+"""
 
 import hashlib
 import random
@@ -9,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 
-from agent0.tasks.families import Family, Params, asked, families
+from agent0.tasks.families import Family, Params, families, requested_families
 from events.values import Split, Task
 
 VALIDATION_PERCENT = 8
@@ -21,7 +24,7 @@ TRIES = 5000
 
 
 def split_of(key: str) -> Split:
-    """train (84 %), validation (8 %) or test (8 %), by the sha256 of what ``split_key`` gives."""
+    """The split of a key (``split_key``) by its sha256: train (84 %), validation (8 %) or test (8 %)."""
     place = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % 100
     if place < VALIDATION_PERCENT:
         return "validation"
@@ -29,19 +32,22 @@ def split_of(key: str) -> Split:
 
 
 def split_key(family: Family, params: Params, rule: int = RULE) -> str:
-    """What decides the split of the task of ``family`` with ``params``: its canonical form; from the second rule on its
-    operands, where its family has such, since another target of the same numbers is nearly the same task."""
+    """The key that decides a task's split: its canonical form, or from rule 2 on its operands where the family has
+    such.
+
+    Another target of the same numbers is nearly the same task, so both must be in one split.
+    """
     return family.operands(params) if rule > 1 and family.operands else family.canonical(params)
 
 
 def split_of_task(task: Task, rule: int = RULE) -> Split:
-    """The split of ``task``; of an open one, which no family reads, by its words alone."""
+    """The split of ``task``; an open one, which no family parses, is split by its wording alone."""
     entry = families(long=None).get(task.family)
     return split_of(split_key(entry, task.params, rule) if entry and entry.operands else task.canonical)
 
 
 def task_of(family: Family, question: str) -> Task | None:
-    """The task that ``question`` asks, None where it is not one of ``family``."""
+    """Parse ``question`` as a task of ``family``; None where it is none."""
     params = family.parse(question)
     return None if params is None else task_with(family, question, params)
 
@@ -73,27 +79,34 @@ def heldout(
     rule: int = RULE,
     without: AbstractSet[str] = frozenset(),
 ) -> list[Task]:
-    """``n`` different short tasks of ``split``, or ``long`` ones, equal over domains, then over families and levels.
-    ``names``: of these families only, and of the domains that they are of; ``levels``: of these only;
-    ``beyond``: drawn by ``Family.beyond``, of families that have it; ``rule``: split by it; ``without``: canonical
-    forms that are not drawn.
+    """Draw ``n`` different held-out tasks of ``split``, spread equally over domains, then over families and levels.
+
+    Short tasks, or ``long`` ones. ``names``: of these families only, and of the domains that they are of; ``levels``:
+    of these only; ``beyond``: drawn by ``Family.beyond``, of families that have it; ``rule``: split by it; ``without``:
+    canonical forms that are not drawn. ``seed`` decides the draw.
 
     Raises:
         ValueError: a family's level has too few forms in this split, or a domain has no family with these levels.
     """
     rng = random.Random(f"heldout {split} {seed}")
     tasks: list[Task] = []
-    chosen = [domain for domain in domains if not names or asked(domain, names, long)]
+    chosen = [domain for domain in domains if not names or requested_families(domain, names, long)]
     for place, domain in enumerate(chosen):
-        entries = _beyond(asked(domain, names, long)) if beyond else [*asked(domain, names, long).values()]
-        cells = [(e, level) for e in entries for level in range(1, e.levels + 1) if not levels or level in levels]
-        if not cells:
+        entries = (
+            _beyond(requested_families(domain, names, long))
+            if beyond
+            else [*requested_families(domain, names, long).values()]
+        )
+        levels_of_families = [
+            (e, level) for e in entries for level in range(1, e.levels + 1) if not levels or level in levels
+        ]
+        if not levels_of_families:
             raise ValueError(f"domain {domain} has no family" + (f" of levels {list(levels)}" if levels else ""))
-        rng.shuffle(cells)
+        rng.shuffle(levels_of_families)
         share = n // len(chosen) + (place < n % len(chosen))
-        for index, (family, level) in enumerate(cells):
-            size = share // len(cells) + (index < share % len(cells))
-            tasks += _cell(family, level, size, partial(_may, split, rule, without), rng)
+        for index, (family, level) in enumerate(levels_of_families):
+            size = share // len(levels_of_families) + (index < share % len(levels_of_families))
+            tasks += _drawn_tasks(family, level, size, partial(_may, split, rule, without), rng)
     return tasks
 
 
@@ -105,7 +118,9 @@ def _may(split: Split, rule: int, without: AbstractSet[str], family: Family, par
     return split_of(split_key(family, params, rule)) == split and family.canonical(params) not in without
 
 
-def _cell(family: Family, level: int, n: int, may: Callable[[Family, Params], bool], rng: random.Random) -> list[Task]:
+def _drawn_tasks(
+    family: Family, level: int, n: int, may: Callable[[Family, Params], bool], rng: random.Random
+) -> list[Task]:
     found: dict[str, Task] = {}
     misses = 0
     while len(found) < n and misses < TRIES:

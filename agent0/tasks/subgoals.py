@@ -1,4 +1,4 @@
-"""The task splitter: the steps that a free question names become subgoals. It understands nothing, it reads marks."""
+"""The task splitter: the steps that a free question names become subgoals. It reads marks of lists only."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ Span = tuple[int, int]
 
 
 def split(question: str) -> tuple[str, ...]:
-    """The steps of ``question`` in order, as sentences without their marks; empty where no two are found.
+    """Split ``question`` into its steps, in order, as sentences without their marks; empty where no two are found.
 
     Marks are tried in this order: ``Step 1:``, numbers (``1.``, ``2)``, ``(3)``) and letters (``a)``, ``(b)``), which
     must count up from the first; bullets at the start of lines; and words of order, from ``First`` on. Total, and

@@ -1,6 +1,5 @@
-"""What a student may do in the world, one file per tool. A tool is an async function: its docstring is what the model
-reads, its signature is its schema, and its attempt's workspace is the only world it has.
-"""
+"""The tools that a student may call, one file per tool. A tool is an async function: its docstring is what the model
+reads, its signature is its schema, and it acts on the attempt's workspace only."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +60,7 @@ def tool(
 
 
 def arguments_of(run: Run) -> type[BaseModel]:
-    """What ``run`` takes beside its workspace, as a model that checks it."""
+    """The pydantic model that validates what ``run`` takes beside its workspace."""
     fields: dict[str, Any] = {}
     for parameter in list(inspect.signature(run, eval_str=True).parameters.values())[1:]:
         if parameter.annotation is inspect.Parameter.empty:
@@ -73,15 +72,16 @@ def arguments_of(run: Run) -> type[BaseModel]:
 
 
 def tools() -> dict[str, Tool]:
-    """All registered tools by name, sorted. An open world may have more (``Workspace.tools``)."""
+    """Return all registered tools by name, sorted. A process may offer more (``Workspace.tools``), such as those of MCP
+    servers."""
     return _tools.all()
 
 
 def offered(work: Workspace) -> Mapping[str, Tool]:
-    """The tools of the world that ``work`` belongs to, by name."""
+    """The tools that exist for the attempt of ``work``, by name: its own, or the registered ones."""
     return tools() if work.tools is None else work.tools
 
 
 def control_names() -> frozenset[str]:
-    """Names of the tools that do no work themselves."""
+    """Names of the tools that do no work themselves, such as giving the answer."""
     return frozenset(name for name, entry in tools().items() if entry.control)

@@ -1,4 +1,4 @@
-"""Results of pure tools by content. Students of one task write the same call many times; it is run once."""
+"""Caches results of pure tools by content. Students of one task make the same call many times; it is run once."""
 
 import asyncio
 import json
@@ -17,8 +17,10 @@ _LASTING = (ToolState.OK, ToolState.ERROR)
 
 
 class ToolCache:
-    """The last ``size`` results with the work folders they left, in memory, while those take less than ``room`` bytes.
-    Identical calls at one time share one execution."""
+    """The last ``size`` results with the work folders they left, in memory, up to ``room`` bytes.
+
+    Identical calls at one time share one execution.
+    """
 
     def __init__(self, size: int = 4096, room: int = 64 << 20) -> None:
         self._size, self._room = size, room
@@ -27,8 +29,10 @@ class ToolCache:
         self._running: dict[str, asyncio.Future[Outcome]] = {}
 
     async def get(self, key: Any, run: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """The stored outcome of ``key``, any JSON (``cached`` is True), or that of ``run``; its exception reaches every
-        waiter."""
+        """Return the stored outcome of ``key``, any JSON (``cached`` is True), or that of ``run``.
+
+        An exception of ``run`` reaches every waiter.
+        """
         name = sha256(json.dumps(key, sort_keys=True, ensure_ascii=True))
         if name in self._results:
             self._results.move_to_end(name)

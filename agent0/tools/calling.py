@@ -1,4 +1,4 @@
-"""Calls a tool as the student wrote it, and says what was wrong with the call."""
+"""Carries out a tool call as the student wrote it, and explains what was wrong with it."""
 
 import difflib
 import json
@@ -32,8 +32,9 @@ _LONGEST_EXAMPLE = 400
 
 
 async def call_tool(call: ToolCall, work: Workspace, *, inner: bool = False) -> ToolResult:
-    """Do what the student wrote, and journal it. What it did wrong is a result of state ``error`` that it can read and
-    correct. ``inner``: a step of a plan.
+    """Validate and carry out one call of the student, and add it to the journal.
+
+    A mistake of the student is a result of state ``error`` that it can read and correct. ``inner``: a step of a plan.
 
     Raises:
         SandboxUnavailableError: there is no sandbox. Nothing was run, and nothing is the student's fault.
@@ -99,8 +100,11 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def problems(error: ValidationError, schema: Mapping[str, Any], *, names_only: bool = False) -> list[str]:
-    """What does not fit ``schema``: up to five arguments, each with what it should be, or what its name may mean.
-    ``names_only``: values are not known yet."""
+    """Describe what does not fit ``schema``: up to five arguments, each with what it should be, or what its name may
+    mean.
+
+    ``names_only``: values are not known yet.
+    """
     told: dict[str, str] = {}
     for item in error.errors(include_url=False, include_input=False, include_context=False):
         if names_only and item["type"] not in ("missing", "extra_forbidden"):

@@ -1,4 +1,4 @@
-"""What a tool is: its function, what the model is told of it, and how it can end."""
+"""What a tool is: its function, its description for models, and how it can end."""
 
 import functools
 import inspect
@@ -30,9 +30,9 @@ SANDBOXED = tuple(state for state in ToolState if state is not ToolState.CANCELL
 
 @dataclass(frozen=True)
 class Example:
-    """A call as the documents show it, made on an empty work folder once the calls of ``after`` were made.
+    """An example call for the documentation, made on an empty work folder after the calls of ``after``.
 
-    ``output`` is what it says, None where that depends on the world.
+    ``output`` is what it prints, None where that varies.
     """
 
     arguments: Mapping[str, Any]
@@ -42,9 +42,9 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Foreign:
-    """A stranger's tool: what the model is told of it (``words``, a JSON ``schema``), and what of a call's arguments
-    does not fit."""
+class ExternalTool:
+    """A tool from outside, such as an MCP server's: its description (``words``), a JSON ``schema``, and a check of
+    arguments."""
 
     words: str
     schema: Mapping[str, Any]
@@ -53,11 +53,13 @@ class Foreign:
 
 @dataclass(frozen=True)
 class Tool:
-    """A registered tool. ``pure``: same arguments, same work folder, same policy: same result and same folder after it,
-    whatever was called before, so results may be cached by content. ``states``: how it can end.
-    ``untrusted``: what it says is text of strangers. ``control``: it does no work itself, but gives or tries an answer
-    or makes other calls, and never counts as use of a tool. ``needs``: what the policy must allow (a name, or ``*`` for
-    any of that kind), or every call is refused."""
+    """A registered tool.
+
+    ``pure``: same arguments, same work folder and same policy give the same result and folder, so results may be
+    cached. ``states``: how it can end. ``untrusted``: its output is untrusted text. ``control``: it does no work
+    itself, but gives or tries an answer or makes other calls, and never counts as tool use. ``needs``: what the policy
+    must allow (a name, or ``*`` for any of that kind), or every call is refused.
+    """
 
     name: str
     run: Run
@@ -67,16 +69,16 @@ class Tool:
     states: tuple[ToolState, ...] = SANDBOXED
     untrusted: bool = False
     control: bool = False
-    foreign: Foreign | None = None
+    foreign: ExternalTool | None = None
     needs: tuple[Need, ...] = ()
 
     def denial(self, policy: PolicyConfig) -> str:
-        """Why ``policy`` has every call refused, empty where it does not."""
+        """Why ``policy`` refuses every call of this tool; empty where it does not."""
         return denial(policy, self.needs)
 
     @functools.cached_property
     def spec(self) -> ToolSpec:
-        """What a model is told."""
+        """The tool as it is described to a model."""
         if self.foreign:
             return ToolSpec(self.name, self.foreign.words, dict(self.foreign.schema))
         schema = self.arguments.model_json_schema()

@@ -1,4 +1,4 @@
-"""Names of files in a work folder, as a model writes them: what is wrong with one, in words it can correct."""
+"""Checks file names in a work folder as a model writes them, and explains mistakes so that it can correct them."""
 
 import difflib
 from fnmatch import fnmatchcase
@@ -12,7 +12,7 @@ _SHOWN = 30
 
 
 def plain(path: str) -> str:
-    """``path`` without ``./`` in front and ``/`` behind; empty for the folder itself."""
+    """Normalise ``path``: without ``./`` in front and ``/`` behind; empty for the folder itself."""
     while path.startswith("./"):
         path = path[2:]
     return "" if path == "." else path.rstrip("/")
@@ -44,7 +44,7 @@ def missing(path: str, files: Files) -> str:
 
 
 def listed(path: str, files: Files) -> str:
-    """What there is instead of ``path``."""
+    """Describe the files that exist where ``path`` does not."""
     if not files:
         return "The work folder is empty."
     names = [printable(name) for name in sorted(files)]
@@ -75,5 +75,5 @@ def overfull(files: Files) -> str:
 
 
 def mistaken(text: str) -> ToolResult:
-    """``text`` as what a call ended in that the model can correct."""
+    """Make the result of a call whose mistake the model can correct."""
     return ToolResult(state=ToolState.ERROR, output=text)

@@ -1,6 +1,6 @@
-"""What a profile's tools may touch: what its settings say, and over that what a person allowed or denied since.
+"""The tool policy: what a profile's tools may access, by its settings and by what users allowed or denied since.
 
-The boundary is what exists in the sandbox and what the proxy connects to; this decides what those are told.
+The boundary is what exists in the sandbox and what the proxy connects to; this decides what those are configured with.
 """
 
 import ast
@@ -50,7 +50,7 @@ _aside = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]|--[^
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a policy says of one word. ``by`` is the entry of the list that allows it, empty where none does."""
+    """A policy's verdict on one name. ``by`` is the list entry that allows it, empty where none does."""
 
     kind: PolicyKind
     name: str
@@ -59,8 +59,10 @@ class Verdict:
 
 
 def resolve(policy: PolicyConfig, changes: Iterable[PolicyChanged], profile: str) -> PolicyConfig:
-    """``policy``, the settings of ``profile``, with every change of that profile in the order in which they were made.
-    An entry that stays keeps its place; one that is new comes last."""
+    """Apply to ``policy``, the settings of ``profile``, every change of that profile in the order they were made.
+
+    An entry that stays keeps its place; a new one comes last.
+    """
     lists = {kind: list(getattr(policy, field)) for kind, field in FIELDS.items()}
     withheld = list(policy.withheld)
     for change in changes:
@@ -105,8 +107,11 @@ def verdict(policy: PolicyConfig, kind: PolicyKind, name: str) -> Verdict:
 
 
 def denial(policy: PolicyConfig, needs: Iterable[tuple[PolicyKind, str]]) -> str:
-    """Why what needs all of ``needs`` is refused, naming the setting and how a person changes it; empty where it is
-    not. The name ``*`` stands for any of its kind."""
+    """Why a call that requires all of ``needs`` is refused, naming the setting and how to change it; empty where it is
+    allowed.
+
+    The name ``*`` stands for any of its kind.
+    """
     for kind, name in needs:
         if not _has(policy, kind, name):
             field = "withheld" if name in BROUGHT else FIELDS[kind]
@@ -129,8 +134,8 @@ def _covers(kind: PolicyKind, entry: str, name: str) -> bool:
 
 
 def host_covers(entry: str, name: str) -> bool:
-    """Whether ``entry`` of a list of hosts stands for the host ``name`` too: ``*.`` is everything below, ports are
-    equal (none is the scheme's own)."""
+    """Whether ``entry`` of a list of hosts allows the host ``name``: ``*.`` covers everything below it, ports must be
+    equal."""
     (wanted, port), (host, at) = _host_and_port(entry.lower()), _host_and_port(name.lower())
     if port != at or _address(host):
         return False
@@ -145,7 +150,7 @@ def _host_and_port(text: str) -> tuple[str, str]:
 
 
 def checked(kind: str, name: str) -> tuple[PolicyKind, str]:
-    """``kind`` and ``name`` as a change may hold them, ``name`` in its canonical form.
+    """Validate a policy change; returns ``kind`` and the canonical form of ``name``.
 
     Raises:
         ConfigError: no such kind, or no such name could ever be looked for.
@@ -201,7 +206,7 @@ def _address(host: str) -> object | None:
 
 
 def warning(policy: PolicyConfig, kind: PolicyKind, name: str, allowed: bool) -> str:
-    """What a person should know who makes this change; empty where there is nothing to say."""
+    """A warning for the user who makes this change; empty where there is none."""
     if kind == "executable":
         return _program_warning(policy, name, allowed)
     if not allowed:
@@ -271,6 +276,6 @@ def judge_python(policy: PolicyConfig, code: str) -> list[Verdict]:
 
 
 def judge_sql(policy: PolicyConfig, sql: str) -> list[Verdict]:
-    """A verdict on the first word of each statement."""
+    """A verdict on the first word of each SQL statement."""
     words = [re.findall(r"[A-Za-z]+|\S", one)[:1] for one in _aside.sub(" ", sql).split(";")]
     return [verdict(policy, "sql", word.upper()) for found in words for word in found]

@@ -1,4 +1,4 @@
-"""From what the sandbox saw to what the model reads: clean, short, and saying which limit was hit."""
+"""Turns a sandbox result into what the model reads: cleaned, shortened, and naming the limit that was hit."""
 
 import re
 
@@ -18,12 +18,12 @@ _ENDINGS = {
 
 
 def clean(text: str) -> str:
-    """Without terminal control sequences and control characters other than tab and newline."""
+    """Remove terminal control sequences, and control characters other than tab and newline."""
     return _CONTROL.sub("", text.replace("\r\n", "\n"))
 
 
 def shorten(text: str, limit: int = LIMIT) -> str:
-    """The first three and the last quarter of ``text`` where it is longer than ``limit``, with a note between."""
+    """Cut ``text`` over ``limit`` characters to its first three quarters and its last, with a note between."""
     if len(text) <= limit:
         return text
     tail = limit // 4
@@ -32,12 +32,13 @@ def shorten(text: str, limit: int = LIMIT) -> str:
 
 
 def refused(reason: str) -> ToolResult:
-    """A call that was not made."""
+    """The result of a call that was refused and not made."""
     return ToolResult(state=ToolState.REFUSED, output=f"[refused: {reason}]", reason=reason)
 
 
 def answer(result: SandboxResult, output: str | None = None) -> ToolResult:
-    """``result`` as the model reads it: standard output, then standard error where it failed, then the limit hit."""
+    """Turn ``result`` into what the model reads: standard output, then standard error where it failed, then
+    the limit hit."""
     parts = [result.stdout if output is None else output]
     if result.state is not ToolState.OK and output is None:
         parts.append(result.stderr)

@@ -1,5 +1,7 @@
-"""Which programs a shell command names, so that a person or a model hears in words what does not exist. Never the
-boundary: that is the root file system, and what cannot be read here is run all the same.
+"""Finds the programs that a shell command names, so that messages can say which do not exist.
+
+Never the boundary: that is the sandbox's root file system, and a command that cannot be parsed here is run all the
+same.
 """
 
 import re

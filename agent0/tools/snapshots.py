@@ -1,5 +1,5 @@
 """A work folder as a value. Its manifest, an artifact, names each file's content by digest: equal folders have equal
-manifests, files that stay are stored once, and going back is naming an older manifest."""
+manifests, unchanged files are stored once, and a rollback names an older manifest."""
 
 import json
 from collections.abc import Mapping
@@ -40,8 +40,10 @@ def is_inside(name: str) -> bool:
 
 
 def kept(files: Files) -> tuple[dict[str, bytes], int]:
-    """What of ``files`` can be carried to the next call, in name order, and how many cannot. Names that are no text
-    come here escaped, so one may be too long by now, or be a file where another has a folder."""
+    """Which of ``files`` can be carried to the next call, in name order, and how many cannot.
+
+    Names that are no text arrive escaped, so one may be too long by now, or be a file where another has a folder.
+    """
     out: dict[str, bytes] = {}
     room = MOST_BYTES
     for name in sorted(files):
@@ -61,12 +63,12 @@ def fingerprint(files: Files) -> str:
 
 
 def inventory(files: Files) -> dict[str, Artifact]:
-    """What ``entries`` says of a folder once it is stored."""
+    """The entries of a folder as they will be once it is stored, without storing it."""
     return {name: Artifact(sha256=sha256(data), size=len(data)) for name, data in sorted(files.items())}
 
 
 def save(files: Files, artifacts: Artifacts) -> Artifact | None:
-    """Store a folder; its manifest, None for an empty one."""
+    """Store a folder; returns its manifest, None for an empty one."""
     if not files:
         return None
     entries = {name: artifacts.put(files[name]) for name in sorted(files)}
@@ -88,7 +90,7 @@ def entries(manifest: Artifact | None, artifacts: Artifacts) -> dict[str, Artifa
 
 
 def load(manifest: Artifact | None, artifacts: Artifacts) -> dict[str, bytes]:
-    """A stored folder; what ``save`` was given.
+    """Read a stored folder, as ``save`` was given it.
 
     Raises:
         NotFoundError, LogError: manifest or a file is missing or damaged.
@@ -97,7 +99,7 @@ def load(manifest: Artifact | None, artifacts: Artifacts) -> dict[str, bytes]:
 
 
 def difference(before: Mapping[str, Artifact], after: Mapping[str, Artifact]) -> list[Change]:
-    """What changed between two stored folders, in name order."""
+    """List what changed between two stored folders, in name order."""
     out: list[Change] = []
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)

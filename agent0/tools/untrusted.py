@@ -1,4 +1,4 @@
-"""Text of strangers on its way to the model: cleaned, without invisible characters, and marked for what it is."""
+"""Untrusted text on its way to the model: cleaned, without invisible characters, and marked as untrusted."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ _MARK = re.compile(r"\[(?=\s*(?:/|end of )?untrusted)", re.IGNORECASE)
 
 
 def visible(text: str) -> str:
-    """``text`` without control and invisible characters: what a person would not see, a model shall not read either."""
+    """Remove control and invisible characters from ``text``: a model must not read what a user would not see."""
     kept = (
         one for one in clean(text) if one in "\t\n" or unicodedata.category(one) not in ("Cc", "Cf", "Co", "Cs", "Cn")
     )
@@ -19,6 +19,6 @@ def visible(text: str) -> str:
 
 
 def marked(source: str, text: str, limit: int = LIMIT) -> str:
-    """``text`` between marks that name its source and that it cannot imitate."""
+    """Put ``text`` between marks that name its source and that it cannot imitate."""
     body = _MARK.sub("(", shorten(visible(text).strip(), limit))
     return f"[untrusted content from {_MARK.sub('(', visible(source))[:200]}]\n{body}\n[end of untrusted content]"

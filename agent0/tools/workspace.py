@@ -1,4 +1,4 @@
-"""Where one attempt works: its sandbox, its work folder as a value, what its run allows, and what it has used up."""
+"""The workspace of one attempt: its sandbox, its work folder as a value, its policy and its remaining budget."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,12 +27,12 @@ class Done:
 
 @dataclass
 class Workspace:
-    """What a tool's first parameter is. Folders are values: they are replaced, never changed in place.
+    """The first parameter of every tool. Folders are values: they are replaced, never changed in place.
 
-    ``allowed`` are the tools that may be called, ``tools`` those there are in its world (None: the registered ones);
-    ``seconds`` and ``characters`` what is left of the attempt's budget of tool time and output; ``start`` the work
-    folder before the first call, what ``files`` was at first unless given; ``journal`` every call so far; ``answer``
-    and ``subgoals`` what ``submit_answer`` was given; ``question`` is the attempt's own, empty where there is none.
+    ``allowed`` are the tools that may be called, ``tools`` those that exist (None: the registered ones); ``seconds``
+    and ``characters`` what is left of the attempt's budget of tool time and output; ``start`` the work folder before
+    the first call, what ``files`` was at first unless given; ``journal`` every call so far; ``answer`` and ``subgoals``
+    what ``submit_answer`` was given; ``question`` is the attempt's own, empty where there is none.
     """
 
     sandbox: Sandbox
@@ -55,15 +55,16 @@ class Workspace:
             self.start = self.files
 
     async def python(self, code: str, *, modules: Sequence[str] = (), wall_s: float = 5.0) -> SandboxResult:
-        """Run ``code`` in the work folder and keep what it leaves there. ``modules``: packages besides the policy's."""
+        """Run Python ``code`` in the work folder and keep what it leaves there. ``modules``: packages besides the
+        policy's."""
         return await self._run(SandboxCall("python", code, self.files, wall_s, root=self._root(modules)))
 
     async def shell(self, command: str, *, wall_s: float = 5.0) -> SandboxResult:
-        """The same for a bash command line."""
+        """Run a bash command line in the work folder and keep what it leaves there."""
         return await self._run(SandboxCall("shell", command, self.files, wall_s, root=self._root()))
 
     async def aside(self, code: str, files: Mapping[str, bytes] | None = None, wall_s: float = 5.0) -> SandboxResult:
-        """Run our own program on a folder of its own, none where not given; the work folder is neither seen nor
+        """Run a program of our own on a folder of its own, empty where not given; the work folder is neither seen nor
         changed."""
         return await self._timed(SandboxCall("python", code, files or {}, wall_s, root=self._root()))
 
@@ -90,5 +91,5 @@ class Workspace:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of the work folder: what a call's result depends on besides its arguments."""
+        """Digest of the work folder, on which a call's result depends besides its arguments."""
         return fingerprint(self.files)

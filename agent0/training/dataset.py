@@ -1,4 +1,4 @@
-"""Gathers from the log what a training may use: trajectories joined with their rewards and verdicts."""
+"""Reads from the log what a training may use: trajectories joined with their rewards and verdicts."""
 
 import json
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from agent0.errors import NotFoundError
 from agent0.ports.storage import Artifacts, History
 from agent0.rollout.claim_check import redeem
-from agent0.training.scored_trajectory import Deed
+from agent0.training.scored_trajectory import ScoredTrajectory
 from events.base import Recorded
 from events.benchmarks import TaskReviewed
 from events.checkpoints import TrainingRequested
@@ -23,30 +23,33 @@ class _Joined:
     rewards: dict[str, float | None] = field(default_factory=dict)
     verdicts: dict[str, bool | None] = field(default_factory=dict)
     reviews: dict[str, bool] = field(default_factory=dict)
-    """What persons decided."""
+    """Decisions of reviewers."""
     rates: dict[str, float | None] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
 
 
-async def collect(
+async def collect_trajectories(
     run: str, request: TrainingRequested, history: History, artifacts: Artifacts
-) -> tuple[list[Deed], list[Deed]]:
-    """``(deeds of the iteration, deeds that may be replayed)`` for ``request``, by the id of attempt or task: who was
-    finished first must not matter.
+) -> tuple[list[ScoredTrajectory], list[ScoredTrajectory]]:
+    """Read the scored trajectories for ``request``: those of the iteration, and those that may be replayed.
 
-    The run and the request's bounds decide what is read, so the result never changes.
+    Both lists are ordered by the id of attempt or task, so that the order of completion does not matter. What is read
+    follows from the run and the request's bounds alone, so the result never changes.
     """
     first = min(request.after, request.replay_after)
     events = [r async for r in history.read(run, TYPES, after=first, until=request.until)]
-    fresh = _deeds(request, (r for r in events if r.seq > request.after), artifacts)
-    return fresh, _deeds(request, events, artifacts) if request.role == "student" else []
+    fresh = _trajectories(request, (r for r in events if r.seq > request.after), artifacts)
+    return fresh, _trajectories(request, events, artifacts) if request.role == "student" else []
 
 
-async def searched(
+async def collect_searches(
     run: str, request: TrainingRequested, history: History, artifacts: Artifacts
 ) -> list[tuple[str, Task, str, bool, int]]:
-    """(event id, task, last turn, right, iteration) of every attempt that lessons may be made of, from
-    ``request.replay_after`` on. Right is what a verifier or a person said; undecided is not."""
+    """Read every attempt that search examples may be made of, from ``request.replay_after`` on.
+
+    Returns (event id, task, last turn, right, iteration). ``right`` is what a verifier or reviewer said; undecided is
+    False.
+    """
     first = min(request.after, request.replay_after)
     joined = _join(request, [r async for r in history.read(run, TYPES, after=first, until=request.until)])
     found = []
@@ -71,15 +74,17 @@ def _last_words(event: TaskAttempted, artifacts: Artifacts) -> str:
     return next((turn["content"] for turn in reversed(turns) if turn["role"] == "assistant"), "")
 
 
-def _deeds(request: TrainingRequested, events: Iterable[Recorded], artifacts: Artifacts) -> list[Deed]:
+def _trajectories(
+    request: TrainingRequested, events: Iterable[Recorded], artifacts: Artifacts
+) -> list[ScoredTrajectory]:
     joined = _join(request, events)
-    deeds = []
+    trajectories = []
     for key, recorded in sorted(joined.written.items()):
         event = recorded.event
         assert isinstance(event, TaskAttempted | TaskProposed)  # noqa: S101 - _join keeps only these
         task = joined.tasks.get(event.task)
-        deeds.append(
-            Deed(
+        trajectories.append(
+            ScoredTrajectory(
                 event_id=recorded.id,
                 group=event.task,
                 author=event.student if isinstance(event, TaskAttempted) else event.teacher,
@@ -92,7 +97,7 @@ def _deeds(request: TrainingRequested, events: Iterable[Recorded], artifacts: Ar
                 tools=_tools(event, artifacts) if isinstance(event, TaskAttempted) else (),
             )
         )
-    return deeds
+    return trajectories
 
 
 def _tools(event: TaskAttempted, artifacts: Artifacts) -> tuple[str, ...]:
@@ -121,11 +126,11 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
             case TaskReviewed(correct=bool()) as event:
                 joined.reviews[event.attempt] = bool(event.correct)
             case RewardAssigned() as event:
-                _pay(joined, request.role, event)
+                _add_reward(joined, request.role, event)
     return joined
 
 
-def _pay(joined: _Joined, role: Role, event: RewardAssigned) -> None:
+def _add_reward(joined: _Joined, role: Role, event: RewardAssigned) -> None:
     if event.role == "teacher":
         joined.rates[event.task] = event.facts.get("solve_rate")
     if event.role == role:
@@ -133,7 +138,7 @@ def _pay(joined: _Joined, role: Role, event: RewardAssigned) -> None:
 
 
 def _reward(joined: _Joined, key: str) -> float | None:
-    """What was paid; nothing where a person has since said otherwise than the verdict it was paid for."""
+    """The assigned reward; None where a reviewer has since contradicted the verdict it was assigned for."""
     verdict = joined.verdicts.get(key)
     contradicted = verdict is not None and joined.reviews.get(key, verdict) != verdict
     return None if contradicted else joined.rewards.get(key)

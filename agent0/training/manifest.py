@@ -1,10 +1,10 @@
-"""Exactly what a checkpoint is made of: which events, with which weights, under which recipe, from which parent."""
+"""The manifest of a checkpoint: which events, with which weights, under which recipe, from which parent."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from agent0.ports.training import Lesson
+from agent0.ports.training import TrainingExample
 from agent0.training.selection import Selection
 from events.base import sha256
 from events.checkpoints import TrainingRequested
@@ -14,11 +14,14 @@ NOTED = ("checkpoint", "parent", "parent_adapter", "dataset", "seed", "recipe")
 
 
 def manifest(chosen: Selection, request: TrainingRequested, recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything the adapter follows from. ``events`` are ids: first those of ``samples`` (each with its advantage,
-    upper clip and weight), then those replayed, then those that samples are preferred ``over``, where they are pairs.
-    ``lessons`` are named by the event each was made from, the digest of its text and its weight. No run is named, so
-    equal datasets are equal anywhere."""
-    told: dict[str, Any] = {
+    """The manifest of a training: everything that its adapter follows from.
+
+    ``events`` are ids: first those of ``samples`` (each with its advantage, upper clip and weight), then those
+    replayed, then those that samples are preferred ``over``, where they are pairs. ``lessons`` names each training
+    example by the event it was made from, the digest of its text and its weight. No run is named, so equal datasets
+    have equal manifests.
+    """
+    content: dict[str, Any] = {
         "role": request.role,
         "events": list(chosen.used),
         "samples": [[s.advantage, s.clip_high, s.weight] for s in chosen.samples],
@@ -29,31 +32,31 @@ def manifest(chosen: Selection, request: TrainingRequested, recipe: Mapping[str,
         "parent_adapter": request.parent_adapter.sha256 if request.parent_adapter else "",
     }
     if chosen.over:
-        told["over"] = list(chosen.over)
-    if chosen.lessons:
-        told["lessons"] = [[lesson.event, lesson_sha(lesson), lesson.weight] for lesson in chosen.lessons]
-    return told
+        content["over"] = list(chosen.over)
+    if chosen.examples:
+        content["lessons"] = [[example.event, example_sha(example), example.weight] for example in chosen.examples]
+    return content
 
 
-def lesson_sha(lesson: Lesson) -> str:
-    """Digest of what a lesson says, and of which part of it is learned where that is not all."""
-    said = [turn.model_dump(mode="json") for turn in lesson.turns]
-    return sha256(canonical(said if lesson.learned is None else [said, lesson.learned, lesson.closed]))
+def example_sha(example: TrainingExample) -> str:
+    """Digest of a training example: its turns, and the part of them that is learned where that is not all."""
+    said = [turn.model_dump(mode="json") for turn in example.turns]
+    return sha256(canonical(said if example.learned is None else [said, example.learned, example.closed]))
 
 
 def canonical(value: object) -> bytes:
-    """JSON with sorted keys and no spaces: equal values, equal bytes."""
+    """JSON with sorted keys and no spaces, so that equal values give equal bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def dataset_sha(told: Mapping[str, Any]) -> str:
-    """Digest of a manifest but for where reading ended, which says nothing of what was read."""
-    return sha256(canonical({key: value for key, value in told.items() if key != "until"}))
+def dataset_sha(manifest: Mapping[str, Any]) -> str:
+    """Digest of a manifest without ``until``, the bound of reading, which does not change what was read."""
+    return sha256(canonical({key: value for key, value in manifest.items() if key != "until"}))
 
 
-def note(request: TrainingRequested, recipe: Mapping[str, Any], dataset: str) -> dict[str, str]:
-    """What the adapter carries: its inputs by digest, and the digest of these."""
-    told = {
+def adapter_metadata(request: TrainingRequested, recipe: Mapping[str, Any], dataset: str) -> dict[str, str]:
+    """The metadata that an adapter carries: its inputs by digest, and the digest of these (``lineage``)."""
+    inputs = {
         "checkpoint": request.checkpoint,
         "parent": request.parent,
         "parent_adapter": request.parent_adapter.sha256 if request.parent_adapter else "",
@@ -61,9 +64,9 @@ def note(request: TrainingRequested, recipe: Mapping[str, Any], dataset: str) ->
         "seed": str(request.seed),
         "recipe": canonical(dict(recipe)).decode(),
     }
-    return {**told, "lineage": lineage_of(told)}
+    return {**inputs, "lineage": lineage_of(inputs)}
 
 
-def lineage_of(told: Mapping[str, str]) -> str:
-    """The digest that an adapter with this note must carry."""
-    return sha256(canonical({key: told.get(key, "") for key in NOTED}))
+def lineage_of(metadata: Mapping[str, str]) -> str:
+    """The ``lineage`` digest that an adapter with this metadata must carry."""
+    return sha256(canonical({key: metadata.get(key, "") for key in NOTED}))

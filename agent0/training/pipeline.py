@@ -1,5 +1,5 @@
-"""A checkpoint from a request: gather, choose, name exactly what is used, train. The same for a run and for an
-experiment on its past."""
+"""The training pipeline: collect trajectories, select, record the manifest, train. The same for a run and for an
+experiment that retrains its past."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,14 +8,13 @@ from typing import Any
 
 from agent0.errors import OperationError
 from agent0.ports.storage import Artifacts, History
-from agent0.ports.training import Lesson, Trained, Trainers, TrainJob
+from agent0.ports.training import Trainers, TrainingExample, TrainingResult, TrainJob
 from agent0.settings import ActorConfig, RunConfig
-from agent0.training.dataset import collect, searched
-from agent0.training.manifest import canonical, dataset_sha, manifest, note
-from agent0.training.search_traces import Searched
-from agent0.training.search_traces import lessons as search_lessons
-from agent0.training.selection import Selection, learning_rate, select, unsound
-from agent0.training.trace_sources import seeded
+from agent0.training.dataset import collect_searches, collect_trajectories
+from agent0.training.manifest import adapter_metadata, canonical, dataset_sha, manifest
+from agent0.training.search_traces import SearchAttempt, search_examples
+from agent0.training.selection import Selection, learning_rate, select, training_warning
+from agent0.training.trace_sources import apply_source
 from events.base import Event
 from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.experiments import DatasetSelected
@@ -29,28 +28,30 @@ async def make_checkpoint(
     trainers: Trainers,
     history: History,
     artifacts: Artifacts,
-    lessons: Sequence[Lesson] = (),
+    examples: Sequence[TrainingExample] = (),
 ) -> list[Event]:
-    """What ``request`` comes to. Without contrast in the rewards, and without ``lessons``, there is nothing to learn:
-    the parent stays, and the event says why.
+    """Train the checkpoint that ``request`` asks for; returns the events to record.
+
+    Where rewards have no contrast and there are no ``examples`` there is nothing to learn: the parent stays, and the
+    event says why.
 
     Raises:
-        OperationError: the trainer failed, or too much of it did and the recipe wants no such checkpoint; whatever
-            ports raise.
+        OperationError: the trainer failed, or too many of its steps did and the recipe forbids such a checkpoint;
+            whatever ports raise.
     """
-    chosen = await _chosen(request, run, plan, history, artifacts, tuple(lessons))
+    chosen = await _chosen(request, run, plan, history, artifacts, tuple(examples))
     actor: ActorConfig = plan.student if request.role == "student" else plan.teacher
     recipe = plan.training.student if request.role == "student" else plan.training.teacher
     rate = learning_rate(recipe, request.iteration, plan.iterations)
-    settings = recipe.told() | {"lr": rate, "temperature": actor.temperature}
-    if not chosen.samples and not chosen.lessons:
+    settings = recipe.as_recorded() | {"lr": rate, "temperature": actor.temperature}
+    if not chosen.samples and not chosen.examples:
         return [_trained(request, chosen, settings)]
-    told = manifest(chosen, request, settings)
+    content = manifest(chosen, request, settings)
     selected = DatasetSelected(
         checkpoint=request.checkpoint,
         role=request.role,
-        manifest=artifacts.put(canonical(told), "application/json"),
-        dataset=dataset_sha(told),
+        manifest=artifacts.put(canonical(content), "application/json"),
+        dataset=dataset_sha(content),
         events=len(chosen.used),
         until=request.until,
     )
@@ -58,7 +59,7 @@ async def make_checkpoint(
     if made.adapter.size == 0:
         raise OperationError("The trainer returned an empty adapter.")
     trained = _with(_trained(request, chosen, settings), made, selected.manifest)
-    if recipe.on_nan == "fail" and (why := unsound(trained, plan.training)):
+    if recipe.on_nan == "fail" and (why := training_warning(trained, plan.training)):
         raise OperationError("This training is not to be used.", f"{why}.", "Or set on_nan = skip.")
     return [selected, trained]
 
@@ -69,18 +70,21 @@ async def _chosen(
     plan: RunConfig,
     history: History,
     artifacts: Artifacts,
-    lessons: tuple[Lesson, ...],
+    examples: tuple[TrainingExample, ...],
 ) -> Selection:
-    deeds, past = await collect(run, request, history, artifacts)
-    found = select(request.role, deeds, past, author=request.parent, config=plan, seed=request.seed)
+    trajectories, past = await collect_trajectories(run, request, history, artifacts)
+    found = select(request.role, trajectories, past, author=request.parent, config=plan, seed=request.seed)
     recipe = plan.training.student
     if request.role == "student" and recipe.lessons == "search":
-        attempts = seeded([Searched(*told) for told in await searched(run, request, history, artifacts)], plan)
+        attempts = apply_source(
+            [SearchAttempt(*found_search) for found_search in await collect_searches(run, request, history, artifacts)],
+            plan,
+        )
         count = recipe.replay_steps * recipe.minibatch
-        own = search_lessons(attempts, count, plan, request.seed, request.iteration)
+        own = search_examples(attempts, count, plan, request.seed, request.iteration)
         used = found.used[: len(found.samples)]
-        return replace(found, lessons=(*lessons, *own), replay=(), used=(*used, *found.over))
-    return replace(found, lessons=lessons)
+        return replace(found, examples=(*examples, *own), replay=(), used=(*used, *found.over))
+    return replace(found, examples=examples)
 
 
 def _job(request: TrainingRequested, chosen: Selection, settings: dict[str, Any], dataset: str) -> TrainJob:
@@ -90,12 +94,12 @@ def _job(request: TrainingRequested, chosen: Selection, settings: dict[str, Any]
         request.parent_adapter,
         request.seed,
         settings,
-        note(request, settings, dataset),
-        chosen.lessons,
+        adapter_metadata(request, settings, dataset),
+        chosen.examples,
     )
 
 
-def _with(trained: CheckpointTrained, made: Trained, manifest: Artifact) -> CheckpointTrained:
+def _with(trained: CheckpointTrained, made: TrainingResult, manifest: Artifact) -> CheckpointTrained:
     found = {"adapter": made.adapter, "manifest": manifest, "metrics": made.metrics, "environment": made.environment}
     return trained.model_copy(update={**found, "wall_s": made.metrics.get("seconds", 0.0)})
 
@@ -111,5 +115,5 @@ def _trained(request: TrainingRequested, chosen: Selection, settings: dict[str, 
         replay=len(chosen.replay),
         skipped=chosen.skipped,
         recipe=settings,
-        learned=dict(sum((Counter(one.origin) for one in chosen.lessons), Counter())),
+        learned=dict(sum((Counter(one.origin) for one in chosen.examples), Counter())),
     )

@@ -1,4 +1,4 @@
-"""A rewarded trajectory as a value, and what kind of solution it is."""
+"""A trajectory with its reward and verdict, and the kind of solution it is."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,11 @@ from events.values import Trajectory
 
 
 @dataclass(frozen=True)
-class Deed:
-    """One rewarded trajectory: of a student's attempt (``group`` is its task) or a teacher's proposal.
+class ScoredTrajectory:
+    """One trajectory with its reward: of a student's attempt (``group`` is its task) or a teacher's proposal.
 
-    ``success``: a verifier, or a person after it, found it right. ``tools`` are the names of the calls in order;
-    ``signature`` says more exactly how the task was solved, empty where nobody knows.
+    ``success``: a verifier, or a reviewer after it, found it right. ``tools`` are the names of the calls in order;
+    ``signature`` says more exactly how the task was solved, empty where unknown.
     """
 
     event_id: str
@@ -26,6 +26,6 @@ class Deed:
     signature: str = ""
 
 
-def pattern(deed: Deed) -> str:
-    """The kind of solution: family, level, and the signature, or else the sequence of tools."""
-    return f"{deed.family}/{deed.level}/{deed.signature or '>'.join(deed.tools)}"
+def solution_pattern(scored: ScoredTrajectory) -> str:
+    """The kind of solution as text: family, level, and the signature or else the sequence of tools."""
+    return f"{scored.family}/{scored.level}/{scored.signature or '>'.join(scored.tools)}"

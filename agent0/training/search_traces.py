@@ -1,12 +1,12 @@
-"""Search traces as training examples, made by a tool from tries: several inside one attempt, the last of them right.
+"""Search traces as training examples: several tries inside one attempt, the last of them right.
 
-A student that may write several answers one after the other can only profit where it sees that one is wrong. So its own
-tries are retraced by a tool that makes no mistakes (``Family.retrace``) and laid out anew: wrong ones first, then one
-that is right, for the task that was asked or, in hindsight (Andrychowicz et al. 2017, arXiv:1707.01495), for the task
-that it happens to solve. Search written inside one attempt is learned from such streams (Gandhi et al. 2024,
+A student that may write several answers in a row can only gain where it sees that one is wrong. So its own tries are
+carried out by a tool that makes no mistakes (``Family.retrace``) and laid out anew: wrong ones first, then one that is
+right, for the task that was asked or, relabelled in hindsight (Andrychowicz et al. 2017, arXiv:1707.01495), for the
+task that it happens to solve. Search written inside one attempt is learned from such streams (Gandhi et al. 2024,
 arXiv:2404.03683). The supervision is the tool's: it corrects every step and decides what each try solves; the student's
-tries are what it begins with, and ``Lesson.origin`` counts how much of them is left. Of wrong tries only the tool's
-facts are learned, never the choice. No answer key is read: the family's own check says what is right.
+tries are what it begins with, and ``TrainingExample.origin`` counts how much of them is left. Of wrong tries only the
+tool's facts are learned, never the choice. No answer key is read: the family's own check says what is right.
 """
 
 import random
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent0.chat_format import plain_boxes
-from agent0.ports.training import Lesson
+from agent0.ports.training import TrainingExample
 from agent0.rollout.prompts import prompt, render
 from agent0.settings import RunConfig
 from agent0.tasks.families import Family, Params, Retraced, families
@@ -25,20 +25,20 @@ from events.values import Task, Turn
 OPEN, AGAIN, CLOSE = "\\boxed{", "} no \\boxed{", "}"
 """Around the first try, between a try that is wrong and the next, after the last."""
 RIGHT, REACHED = 4, 6
-"""Lessons from a task, at most: its own right ways, and ways to what was reached."""
+"""Examples made of one task, at most: right ways, and ways to other tasks that were reached by chance."""
 MASTERED = 0.95
-"""Share of right attempts from which a task's own ways teach nothing more."""
+"""Share of right attempts above which a task's own ways are no longer used."""
 TRIES = 7
 """Wrong tries before the right one, at most."""
 AT_ONCE = 0.25
-"""Share of lessons without a wrong try."""
+"""Share of examples without a wrong try."""
 HONEST = 0.3
-"""Share of lessons that only say which of the student's tries were wrong, and how."""
+"""Share of examples that only say which of the student's tries were wrong, and how."""
 
 
 @dataclass(frozen=True)
-class Searched:
-    """A student's attempt at ``task``: what it wrote in its last turn, and whether that was right."""
+class SearchAttempt:
+    """A student's attempt at ``task``: the text of its last turn, and whether its answer was right."""
 
     event: str
     task: Task
@@ -70,22 +70,21 @@ class _Bank:
 
 
 def tries(text: str) -> list[str]:
-    """Every answer that ``text`` puts in a box, in order."""
+    """Find every boxed answer in ``text``, in order of appearance."""
     return [found.strip() for found in plain_boxes(text)]
 
 
-def lessons(
-    attempts: Sequence[Searched], count: int, config: RunConfig, seed: int, iteration: int = 0
-) -> tuple[Lesson, ...]:
-    """``count`` lessons from ``attempts`` (in any order, of families that can be retraced; others are passed over).
-    While the student explores (``explore``, by ``iteration``, from 0) none has a wrong try in it.
+def search_examples(
+    attempts: Sequence[SearchAttempt], count: int, config: RunConfig, seed: int, iteration: int = 0
+) -> tuple[TrainingExample, ...]:
+    """Make ``count`` training examples from ``attempts`` (in any order; families without ``retrace`` are skipped).
 
-    Drawn so that no level and no pattern crowds out the others: levels by the root of how many items they have,
-    patterns by the fourth root.
+    While the student explores (``explore``, by ``iteration`` from 0) examples hold no wrong try. Drawn so that no level
+    and no pattern crowds out the others: levels by the root of how many items they have, patterns by the fourth root.
     """
     recipe, rng = config.training.student, random.Random(f"search {seed}")
     bank = _Bank()
-    groups: dict[str, list[Searched]] = {}
+    groups: dict[str, list[SearchAttempt]] = {}
     for one in sorted(attempts, key=lambda one: one.event):
         groups.setdefault(one.task.canonical, []).append(one)
     for members in groups.values():
@@ -97,16 +96,16 @@ def lessons(
     for _ in range(count):
         level = rng.choices(list(levels), list(levels.values()))[0]
         if not exploring and bank.misses[level] and rng.random() < HONEST:
-            made.append(_lesson(rng.choice(bank.misses[level]), config, rng))
+            made.append(_example(rng.choice(bank.misses[level]), config, rng))
             continue
         ways = bank.ways[level]
         fair = [len(items) ** (0.25 if recipe.replay_by == "pattern" else 1.0) for items in ways.values()]
         item = rng.choice(rng.choices(list(ways.values()), fair)[0])
-        made.append(_lesson(replace(item, wrong=()) if exploring else item, config, rng))
+        made.append(_example(replace(item, wrong=()) if exploring else item, config, rng))
     return tuple(made)
 
 
-def _harvest(bank: _Bank, members: Sequence[Searched], config: RunConfig, rng: random.Random) -> None:
+def _harvest(bank: _Bank, members: Sequence[SearchAttempt], config: RunConfig, rng: random.Random) -> None:
     """The items of one task from all attempts at it."""
     task = members[0].task
     family = families().get(task.family)
@@ -127,7 +126,7 @@ def _harvest(bank: _Bank, members: Sequence[Searched], config: RunConfig, rng: r
             item = _Item(one.event, family, task.domain, params, None, (failed,))
             bank.misses[level].append(item)
     solved = sum(one.right for one in members) / len(members)
-    for way in _wanted(family, own, known, solved, config.training.student.hindsight, rng):
+    for way in _targets(family, own, known, solved, config.training.student.hindsight, rng):
         aim = family.canonical(way.params)
         wrong = tuple(
             found for order in orders if (found := _distinct(w for w in order if family.canonical(w.params) != aim))
@@ -148,10 +147,11 @@ def _retraced(family: Family, params: Params, own: str, text: str, as_written: b
     ]
 
 
-def _wanted(
+def _targets(
     family: Family, own: str, known: Mapping[str, Retraced], solved: float, hindsight: bool, rng: random.Random
 ) -> list[Retraced]:
-    """Right ways, unless the task is mastered; and ways to tasks that nobody asked for, rare patterns first."""
+    """The right ways of a task, unless it is mastered, and ways to other tasks that were solved by chance, rare
+    patterns first."""
     ways = [known[name] for name in sorted(known)]
     rng.shuffle(ways)
     aims = {way.way: family.canonical(way.params) for way in ways}
@@ -169,7 +169,7 @@ def _wanted(
 def _at_random(
     bank: _Bank,
     level: str,
-    one: Searched,
+    one: SearchAttempt,
     family: Family,
     params: Params,
     known: Mapping[str, Retraced],
@@ -187,7 +187,7 @@ def _distinct(ways: Iterable[Retraced]) -> tuple[Retraced, ...]:
     return tuple({way.way: way for way in ways}.values())
 
 
-def _lesson(item: _Item, config: RunConfig, rng: random.Random) -> Lesson:
+def _example(item: _Item, config: RunConfig, rng: random.Random) -> TrainingExample:
     question = item.family.render(item.params, rng)
     asked = render(
         prompt(config.student.prompts, item.domain, "student"), {"question": question, "domain": item.domain}
@@ -207,11 +207,11 @@ def _lesson(item: _Item, config: RunConfig, rng: random.Random) -> Lesson:
         text += item.way.text + CLOSE
     origin["placed"] = sum(end - start for start, end in learned) - origin["written"] - origin["corrected"]
     turns = (*asked, Turn(role="assistant", content=text))
-    return Lesson(turns, 1.0, item.event, tuple(learned), closed=item.way is not None, origin=dict(origin))
+    return TrainingExample(turns, 1.0, item.event, tuple(learned), closed=item.way is not None, origin=dict(origin))
 
 
 def _before(item: _Item, rng: random.Random) -> tuple[Retraced, ...]:
-    """The wrong tries of a lesson: the beginning of one of the student's own searches."""
+    """The wrong tries of an example: the beginning of one of the student's own searches."""
     if not item.wrong or (item.way is not None and rng.random() < AT_ONCE):
         return ()
     return rng.choice(item.wrong)[: rng.randint(1, TRIES)]

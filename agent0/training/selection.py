@@ -1,6 +1,6 @@
-"""From rewarded trajectories to a training job: who wrote it, the frontier filter, the objective's weights, and replay.
+"""From scored trajectories to what is trained on: author, learnable tasks, the objective's weights, and replay.
 
-Pure: the same events and configuration give the same job.
+Pure: the same events and configuration give the same selection.
 """
 
 import math
@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent0.ports.training import Lesson, Sample
+from agent0.ports.training import Sample, TrainingExample
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.training.objectives import Objective, objectives
-from agent0.training.scored_trajectory import Deed, pattern
+from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
 from events.checkpoints import CheckpointTrained
 from events.values import Role, Trajectory
 
@@ -30,50 +30,59 @@ class Selection:
     used: tuple[str, ...]
     skipped: dict[str, int]
     over: tuple[str, ...] = ()
-    lessons: tuple[Lesson, ...] = ()
+    examples: tuple[TrainingExample, ...] = ()
 
 
 def select(
-    role: Role, deeds: Sequence[Deed], replay: Sequence[Deed], *, author: str, config: RunConfig, seed: int
+    role: Role,
+    trajectories: Sequence[ScoredTrajectory],
+    replay: Sequence[ScoredTrajectory],
+    *,
+    author: str,
+    config: RunConfig,
+    seed: int,
 ) -> Selection:
-    """Choose and weigh.
+    """Select the trajectories to train on and weigh them by the recipe's objective.
 
-    A student's attempts are compared inside their task, a teacher's proposals inside the iteration. Left out: what
-    another policy wrote or nobody can tell how, unscored deeds, and groups that are no lesson for the objective.
+    A student's attempts are compared inside their task, a teacher's proposals inside the iteration. Left out and
+    counted in ``skipped``: trajectories of another policy or without token data, unscored ones, and groups that the
+    objective cannot learn from.
     """
     skipped: Counter[str] = Counter()
     student = role == "student"
-    usable = _usable(_shuffled(deeds, seed) if student and config.shuffle_rewards else deeds, author, skipped)
+    usable = _usable(
+        _shuffled(trajectories, seed) if student and config.shuffle_rewards else trajectories, author, skipped
+    )
     recipe = config.training.student if student else config.training.teacher
     objective = objectives()[recipe.objective]
-    groups: dict[str, list[Deed]] = {}
-    for deed in usable:
-        groups.setdefault(deed.group if student else "all", []).append(
-            deed if student else replace(deed, solve_rate=None)
+    groups: dict[str, list[ScoredTrajectory]] = {}
+    for scored in usable:
+        groups.setdefault(scored.group if student else "all", []).append(
+            scored if student else replace(scored, solve_rate=None)
         )
     teaching = [members for members in groups.values() if not student or _teaches(members, objective, config, skipped)]
     chosen = objective.weigh(teaching, recipe, skipped)
     again = _replay(replay, recipe, seed, skipped) if student and not config.shuffle_rewards else []
     over = tuple(one.over.event_id for one in chosen if one.over)
-    used = [one.deed.event_id for one in chosen] + [deed.event_id for deed in again]
+    used = [one.scored.event_id for one in chosen] + [scored.event_id for scored in again]
     memories = tuple(Sample(d.trajectory, 1.0) for d in again if d.trajectory)
     return Selection(tuple(one.sample for one in chosen), memories, (*used, *over), dict(skipped), over)
 
 
 def learning_rate(recipe: RecipeConfig, iteration: int, iterations: int) -> float:
-    """Linear from ``lr`` at the first to ``lr * lr_final`` at the last iteration."""
+    """The learning rate of an iteration: linear from ``lr`` at the first to ``lr * lr_final`` at the last."""
     done = iteration / max(1, iterations - 1)
     return recipe.lr * (1 - (1 - recipe.lr_final) * done)
 
 
 def nan_share(metrics: Mapping[str, float]) -> float:
-    """Share of a training's steps that had no finite loss or gradient, and so were left out."""
+    """Share of a training's steps that were skipped because loss or gradient was not finite."""
     skipped = metrics.get("skipped", 0.0)
     return skipped / max(1.0, skipped + metrics.get("steps", 0.0))
 
 
-def unsound(trained: CheckpointTrained, plan: TrainingConfig) -> str:
-    """What a person should hear of how a checkpoint was made; empty where nothing was wrong."""
+def training_warning(trained: CheckpointTrained, plan: TrainingConfig) -> str:
+    """A warning about too many skipped steps for the user; empty where the training is sound."""
     share = nan_share(trained.metrics)
     if share <= (plan.student if trained.role == "student" else plan.teacher).nan_share:
         return ""
@@ -83,8 +92,8 @@ def unsound(trained: CheckpointTrained, plan: TrainingConfig) -> str:
     )
 
 
-def fault(path: Trajectory | None) -> str:
-    """Why a trajectory cannot be trained on; empty where it can."""
+def unusable_because(path: Trajectory | None) -> str:
+    """Why a trajectory cannot be trained on, as the key it is counted under; empty where it can."""
     if path is None or not any(path.mask):
         return "no_trajectory"
     if not path.logprobs:
@@ -94,22 +103,25 @@ def fault(path: Trajectory | None) -> str:
     return "" if all(map(math.isfinite, path.logprobs)) else "not_finite"
 
 
-def _usable(deeds: Sequence[Deed], author: str, skipped: Counter[str]) -> list[Deed]:
+def _usable(trajectories: Sequence[ScoredTrajectory], author: str, skipped: Counter[str]) -> list[ScoredTrajectory]:
     kept = []
-    for deed in deeds:
-        if deed.author != author:
+    for scored in trajectories:
+        if scored.author != author:
             skipped["other_author"] += 1
-        elif why := fault(deed.trajectory):
+        elif why := unusable_because(scored.trajectory):
             skipped[why] += 1
-        elif deed.reward is None:
+        elif scored.reward is None:
             skipped["unscored"] += 1
         else:
-            kept.append(deed)
+            kept.append(scored)
     return kept
 
 
-def _teaches(members: Sequence[Deed], objective: Objective, config: RunConfig, skipped: Counter[str]) -> bool:
-    """Whether a task is solved neither too often nor, where the objective needs failures too, too rarely."""
+def _teaches(
+    members: Sequence[ScoredTrajectory], objective: Objective, config: RunConfig, skipped: Counter[str]
+) -> bool:
+    """Whether a task's solve rate is within the learnable band; its lower bound holds only where the objective needs
+    failures too."""
     low, high = config.curriculum.band
     rate = members[0].solve_rate
     if rate is not None and (low if objective.contrast else 0.0) <= rate <= high:
@@ -118,43 +130,48 @@ def _teaches(members: Sequence[Deed], objective: Objective, config: RunConfig, s
     return False
 
 
-def _replay(deeds: Sequence[Deed], recipe: RecipeConfig, seed: int, skipped: Counter[str]) -> list[Deed]:
+def _replay(
+    trajectories: Sequence[ScoredTrajectory], recipe: RecipeConfig, seed: int, skipped: Counter[str]
+) -> list[ScoredTrajectory]:
     """Own verified successes, a few a task, as many as ``replay_steps`` minibatches hold."""
     held: Counter[str] = Counter()
     pool = []
-    for deed in random.Random(seed).sample(list(deeds), len(deeds)):
-        if deed.success and deed.trajectory and held[deed.group] < recipe.replay_per_task:
-            if why := fault(deed.trajectory):
+    for scored in random.Random(seed).sample(list(trajectories), len(trajectories)):
+        if scored.success and scored.trajectory and held[scored.group] < recipe.replay_per_task:
+            if why := unusable_because(scored.trajectory):
                 skipped[f"replay_{why}"] += 1
                 continue
-            held[deed.group] += 1
-            pool.append(deed)
-    wanted = recipe.replay_steps * recipe.minibatch
-    return pool[:wanted] if recipe.replay_by == "chance" else diverse(pool, wanted, seed)
+            held[scored.group] += 1
+            pool.append(scored)
+    count = recipe.replay_steps * recipe.minibatch
+    return pool[:count] if recipe.replay_by == "chance" else draw_diverse(pool, count, seed)
 
 
-def diverse(deeds: Sequence[Deed], count: int, seed: int) -> list[Deed]:
-    """``count`` of ``deeds``, so that no level and no way to solve crowds out the others.
+def draw_diverse(trajectories: Sequence[ScoredTrajectory], count: int, seed: int) -> list[ScoredTrajectory]:
+    """Draw ``count`` of ``trajectories`` so that no level and no way to solve crowds out the others.
 
-    Drawn without replacement (Efraimidis and Spirakis 2006): a level's chance is as the root of how many deeds it has,
-    inside it a pattern's as the fourth root.
+    Without replacement (Efraimidis and Spirakis 2006): a level's probability grows with the root of its number of
+    trajectories, inside it a pattern's with the fourth root.
     """
     ways: dict[int, Counter[str]] = {}
-    for deed in deeds:
-        ways.setdefault(deed.level, Counter())[pattern(deed)] += 1
+    for scored in trajectories:
+        ways.setdefault(scored.level, Counter())[solution_pattern(scored)] += 1
     chances = {
         (level, name): found.total() ** 0.5 * alike**-0.75 / sum(n**0.25 for n in found.values())
         for level, found in ways.items()
         for name, alike in found.items()
     }
     rng = random.Random(f"diverse {seed}")
-    keys = [math.log(1.0 - rng.random()) / chances[deed.level, pattern(deed)] for deed in deeds]
-    ranked = sorted(range(len(deeds)), key=keys.__getitem__, reverse=True)
-    return [deeds[place] for place in ranked[:count]]
+    keys = [math.log(1.0 - rng.random()) / chances[scored.level, solution_pattern(scored)] for scored in trajectories]
+    ranked = sorted(range(len(trajectories)), key=keys.__getitem__, reverse=True)
+    return [trajectories[place] for place in ranked[:count]]
 
 
-def _shuffled(deeds: Sequence[Deed], seed: int) -> list[Deed]:
+def _shuffled(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
     """Control: rewards and verdicts permuted over all attempts, so that nothing can be learned from them."""
-    found = [(deed.reward, deed.success) for deed in deeds]
+    found = [(scored.reward, scored.success) for scored in trajectories]
     random.Random(seed).shuffle(found)
-    return [replace(deed, reward=paid, success=right) for deed, (paid, right) in zip(deeds, found, strict=True)]
+    return [
+        replace(scored, reward=reward, success=right)
+        for scored, (reward, right) in zip(trajectories, found, strict=True)
+    ]

@@ -1,5 +1,7 @@
-"""Whose tries training examples are made from (``training.student.source``): the student's own, or those of a control
-that has less to go by. Pure: the same attempts and configuration give the same tries."""
+"""The tries that search examples are made from (``training.student.source``): the student's own, or those of a control.
+
+Pure: the same attempts and configuration give the same tries.
+"""
 
 import random
 from collections import defaultdict
@@ -8,12 +10,13 @@ from dataclasses import replace
 
 from agent0.settings import RunConfig
 from agent0.tasks.families import families
-from agent0.training.search_traces import AGAIN, CLOSE, OPEN, Searched, tries
+from agent0.training.search_traces import AGAIN, CLOSE, OPEN, SearchAttempt, tries
 
 
-def seeded(attempts: Sequence[Searched], config: RunConfig) -> list[Searched]:
-    """``attempts`` as they are, or for a control:
+def apply_source(attempts: Sequence[SearchAttempt], config: RunConfig) -> list[SearchAttempt]:
+    """Replace the tries of ``attempts`` by those of the configured source:
 
+    - ``own``: as they are.
     - ``random``: each with as many uniformly random derivations of its task (``Family.derive``) in place of its tries;
       nothing that a model wrote is left. It is right where the last one is, by the family's check.
     - ``permuted``: each with the verdict of another attempt of its iteration.
@@ -29,7 +32,7 @@ def seeded(attempts: Sequence[Searched], config: RunConfig) -> list[Searched]:
     return list(attempts)
 
 
-def _random(one: Searched, rng: random.Random) -> Searched:
+def _random(one: SearchAttempt, rng: random.Random) -> SearchAttempt:
     family = families().get(one.task.family)
     params = family.parse(one.task.question) if family else None
     if family is None or family.derive is None or family.check is None or params is None:
@@ -39,10 +42,10 @@ def _random(one: Searched, rng: random.Random) -> Searched:
     return replace(one, text=OPEN + AGAIN.join(written) + CLOSE if written else "", right=right)
 
 
-def _permuted(attempts: Sequence[Searched], seed: int) -> list[Searched]:
+def _permuted(attempts: Sequence[SearchAttempt], seed: int) -> list[SearchAttempt]:
     """The permutation of an iteration depends on the run's seed and on its attempts alone, so a later iteration that
     uses them again finds the same."""
-    groups: dict[int, list[Searched]] = defaultdict(list)
+    groups: dict[int, list[SearchAttempt]] = defaultdict(list)
     for one in sorted(attempts, key=lambda one: one.event):
         groups[one.iteration].append(one)
     out = []

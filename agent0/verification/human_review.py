@@ -1,4 +1,4 @@
-"""A person's part in verification: whose verdict counts, what a review says, and what it does to rewards."""
+"""Human review in verification: whose verdict counts, what a review records, and what it does to rewards."""
 
 from collections.abc import Iterable
 
@@ -18,19 +18,22 @@ MOST = 5
 
 
 def awaits_person(event: ResultVerified, config: RunConfig) -> bool:
-    """Whether this verdict settles nothing, because the run asks a person where none can be given."""
+    """Whether this verdict leaves the attempt open because the run asks a reviewer where no verdict can be given."""
     return event.correct is None and event.verifier != PERSON and config.verification.undecided == "ask"
 
 
-def counts(event: ResultVerified, held: TaskState) -> bool:
-    """Whether ``event`` is the verdict that its attempt is paid for, ``held`` being the state just after it."""
+def is_rewarded_verdict(event: ResultVerified, held: TaskState) -> bool:
+    """Whether ``event`` is the verdict that its attempt is rewarded by, ``held`` being the task's state
+    just after it."""
     attempt = held.attempts.get(event.attempt)
     return attempt is not None and attempt.verified and attempt.judge == event.verifier
 
 
-def doubts(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
-    """Alarms of a verdict, ``run`` being the state just after it: checks that contradict one another, once a task and
-    for ``MOST`` tasks of an iteration, then once that there are more; and, once an iteration, that a person is awaited.
+def verdict_alarms(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
+    """Alarms that a verdict raises, ``run`` being the state just after it.
+
+    Checks that contradict one another: once a task, for ``MOST`` tasks of an iteration, then once that there are more.
+    And, once an iteration, that a reviewer is awaited.
     """
     held = run.tasks.get(event.task)
     if held is None:
@@ -60,7 +63,7 @@ def _dispute(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
 
 
 def reviewed(review: TaskReviewed, machine: bool | None, verifier: str) -> list[Event]:
-    """What is recorded of a review: itself, and an alarm where it contradicts the ``machine``'s verdict."""
+    """The events that record a review: the review, and an alarm where it contradicts the ``machine``'s verdict."""
     if machine is None or review.correct is None or review.correct == machine:
         return [review]
     words = {True: "right", False: "wrong"}
@@ -70,7 +73,7 @@ def reviewed(review: TaskReviewed, machine: bool | None, verifier: str) -> list[
 
 
 def verdict_of(review: TaskReviewed, iteration: int, answer: str | None) -> ResultVerified:
-    """The verdict that a review is, where none was there before."""
+    """Turn a review into the verdict of an attempt that had none."""
     return ResultVerified(
         task=review.task,
         attempt=review.attempt,
@@ -83,5 +86,5 @@ def verdict_of(review: TaskReviewed, iteration: int, answer: str | None) -> Resu
 
 
 def verdicts_of(reviews: Iterable[TaskReviewed]) -> dict[str, ResultVerified]:
-    """Attempt to verdict, the last word of all: for computing a run's rewards as persons judged it."""
+    """Verdicts by attempt, the last review of each: to recompute a run's rewards as reviewers judged it."""
     return {review.attempt: verdict_of(review, 0, None) for review in reviews if review.correct is not None}

@@ -1,4 +1,4 @@
-"""How good is a verifier? Labelled pairs of answers or programs, decided and counted."""
+"""Measures a verifier on labelled pairs of answers or programs: accuracy, true and false positive rates."""
 
 import asyncio
 import json
@@ -23,8 +23,10 @@ _CODE = ("pair_id", "setup", "test", "entry_point", "candidate", "label")
 
 @dataclass(frozen=True)
 class Decided:
-    """One pair: ``correct`` as the verifier says (None: undecided), ``accept`` as the label says. ``seconds`` of
-    deciding it, without waiting for others."""
+    """One decided pair: ``correct`` as the verifier says (None: undecided), ``accept`` as the label says.
+
+    ``seconds`` spent deciding it, without waiting for others. ``policy``: graders may reasonably differ on it.
+    """
 
     pair: str
     accept: bool
@@ -35,7 +37,7 @@ class Decided:
 
 
 def read_pairs(text: str, name: str) -> list[dict[str, Any]]:
-    """Rows of either schema.
+    """Read and check the rows of a file of pairs, of answers or of programs.
 
     Raises:
         ConfigError: a line that is no row, with file, line and field; or no row at all.
@@ -47,7 +49,7 @@ def read_pairs(text: str, name: str) -> list[dict[str, Any]]:
 
 
 def decoded(data: bytes, name: str) -> str:
-    """The text of a file of rows.
+    """Decode a file of rows as UTF-8.
 
     Raises:
         ConfigError: it is no UTF-8, with file and line.
@@ -94,10 +96,10 @@ def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(row: Mapping[str, Any], place: str) -> None:
-    wanted = _CODE if _is_program(row) else _MATHS
-    for field in wanted:
+    required = _CODE if _is_program(row) else _MATHS
+    for field in required:
         if not isinstance(row.get(field), str):
-            raise ConfigError(f"{place}: {field} is missing or no text.", f"Wanted: {', '.join(wanted)}.")
+            raise ConfigError(f"{place}: {field} is missing or no text.", f"Wanted: {', '.join(required)}.")
     if not row["pair_id"] or ("gold" in row and not row["gold"].strip()):
         raise ConfigError(f"{place}: {'gold' if row['pair_id'] else 'pair_id'} is empty.")
     for field, known in _WORDS.items():
@@ -115,7 +117,7 @@ def _is_program(row: Mapping[str, Any]) -> bool:
 
 
 async def decide_pairs(rows: Sequence[Mapping[str, Any]], sandbox: Sandbox, at_once: int = AT_ONCE) -> list[Decided]:
-    """Every pair; ``at_once`` is how many the sandbox carries out at once."""
+    """Decide every pair by the verifier; ``at_once`` is how many the sandbox carries out concurrently."""
     room = asyncio.Semaphore(at_once)
     clock = asyncio.get_running_loop().time
     graded: list[tuple[Grade | None, float]] = []
@@ -149,7 +151,7 @@ async def _verdict(row: Mapping[str, Any], found: Grade | None, sandbox: Sandbox
 
 
 def summary(decided: Sequence[Decided]) -> dict[str, Any]:
-    """Counts and shares; undecided pairs count as rejected. Pairs on which graders may differ are apart."""
+    """Counts and rates over decided pairs; undecided pairs count as rejected. Policy pairs are counted apart."""
     core = [one for one in decided if not one.policy]
     return {**_shares(core), "policy": _shares([one for one in decided if one.policy])}
 

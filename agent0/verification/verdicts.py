@@ -1,9 +1,9 @@
-"""What is decided about attempts: pure, so that verdicts can be decided again, by other rules, from what happened."""
+"""Verdicts on attempts. Pure, so that they can be decided again, by other rules, from the log."""
 
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
-from agent0.verification.panel import Evidence, Opinion
+from agent0.verification.panel import Opinion, VerificationContext
 from agent0.verification.verifiers import Verdict, credit_of, graded, verifier_for
 from events.alarms import ReactionDropped
 from events.base import Event
@@ -20,39 +20,41 @@ _ENDING = ("attempt_task", "continue_attempt", HANDLER)
 async def verdicts(
     event: Event, run: RunState, sandbox: Sandbox, ask: Opinion | None, rules: VerificationConfig | None = None
 ) -> list[ResultVerified]:
-    """One verdict an attempt; a collective verifier gives all of a task's verdicts when its last attempt is in.
+    """Verify the attempts that ``event`` completes; returns one ``ResultVerified`` each.
 
-    ``run`` is the state just after ``event``, ``ask`` how to hear the judge; ``rules`` None: the run's own.
+    A collective verifier gives all of a task's verdicts when its last attempt is in. ``run`` is the state just after
+    ``event``, ``ask`` how to query the judge model; ``rules`` None: the run's own.
 
     Raises:
         SandboxUnavailableError: something would have to be run, and there is no sandbox.
     """
     rules = rules or run.config.verification
-    attempts = looked_at(event, run, rules)
+    attempts = attempts_to_verify(event, run, rules)
     if not attempts:
         return []
     name, proposal = task_of(event), _proposal(event, run)
     judge = verifier_for(proposal, rules.unchecked)
-    evidence = Evidence(tuple(_computed(a, rules) for a in attempts.values()), rules, ask)
+    context = VerificationContext(tuple(_computed(a, rules) for a in attempts.values()), rules, ask)
     answers = [a.answer for a in attempts.values()]
-    found = await judge.judge(proposal, answers, sandbox, evidence)
+    found = await judge.judge(proposal, answers, sandbox, context)
     given = event.subgoals if isinstance(event, TaskAttempted) else ()
     effects = []
     for (attempt, state), verdict in zip(attempts.items(), found, strict=True):
-        if not state.settled:
-            subgoals = await graded(judge, proposal, given, verdict, sandbox, evidence)
+        if not state.resolved:
+            subgoals = await graded(judge, proposal, given, verdict, sandbox, context)
             facts = {"task": name, "attempt": attempt, "iteration": run.iteration, "verifier": judge.name}
-            effects.append(_told(facts, verdict, subgoals))
+            effects.append(_to_event(facts, verdict, subgoals))
     return effects
 
 
 def _computed(attempt: AttemptState, rules: VerificationConfig) -> bool | None:
-    """None: it is not known. The first edition took that for a no."""
+    """Whether a tool computed the answer; None: unknown. Version 1 of the rules took unknown for no."""
     return None if attempt.computed_unknown and rules.edition > 1 else attempt.computed
 
 
-def looked_at(event: Event, run: RunState, rules: VerificationConfig | None = None) -> dict[str, AttemptState]:
-    """The attempts that are looked at: at this event one, or all where the last of them is in."""
+def attempts_to_verify(event: Event, run: RunState, rules: VerificationConfig | None = None) -> dict[str, AttemptState]:
+    """The attempts to verify at this event: its own, or all of the task where a collective verifier waits
+    for the last."""
     held = run.tasks.get(task_of(event))
     if held is None or held.proposal is None:
         return {}
@@ -64,7 +66,7 @@ def looked_at(event: Event, run: RunState, rules: VerificationConfig | None = No
 
 
 def task_of(event: Event) -> str:
-    """The task that ``event`` may decide something about, empty for none."""
+    """The task that ``event`` may decide something about; empty for none."""
     match event:
         case TaskAttempted(task=task) | ReactionDropped(cause_task=task):
             return task
@@ -85,6 +87,6 @@ def _proposal(event: Event, run: RunState) -> Task:
     return proposal
 
 
-def _told(facts: dict[str, object], verdict: Verdict, subgoals: tuple[bool | None, ...]) -> ResultVerified:
-    told = {name: getattr(verdict, name) for name in ("correct", "reason", "expected", "got", "votes")}
-    return ResultVerified.model_validate({**facts, **told, "subgoals": subgoals, "credit": credit_of(subgoals)})
+def _to_event(facts: dict[str, object], verdict: Verdict, subgoals: tuple[bool | None, ...]) -> ResultVerified:
+    fields = {name: getattr(verdict, name) for name in ("correct", "reason", "expected", "got", "votes")}
+    return ResultVerified.model_validate({**facts, **fields, "subgoals": subgoals, "credit": credit_of(subgoals)})

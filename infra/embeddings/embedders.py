@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from agent0.errors import TransientError
-from agent0.tasks.novelty_archive import KEPT, Shelves
+from agent0.tasks.novelty_archive import KEPT, RunArchives
 from infra.embeddings.worker import WEIGHTS
 from infra.engine.worker_process import Worker
 
@@ -21,7 +21,7 @@ class MiniLM:
     version = f"minilm-{WEIGHTS[:12]}"
 
     def __init__(self, folder: str = "", sha256: str = WEIGHTS) -> None:
-        self.shelves = Shelves()
+        self.archives = RunArchives()
         self._worker = Worker("infra.embeddings.worker:Encoder", {"folder": folder, "sha256": sha256})
 
     @property
@@ -64,7 +64,7 @@ class Ngram:
     version = f"ngram-{DIMENSIONS}-1"
 
     def __init__(self) -> None:
-        self.shelves = Shelves()
+        self.archives = RunArchives()
         self._held: dict[str, np.ndarray] = {}
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:

@@ -282,7 +282,7 @@ class Sealer:
         try:
             chain = self._chain = self._chain or await self._begin()
             await self._read(chain, await self._log.last_seq())
-            if chain.fresh and (all or chain.due):
+            if chain.fresh and (all or chain.wants_seal):
                 await self._seal(chain)
         except BaseException as error:
             self._chain = None  # next time look again what there is

@@ -14,7 +14,7 @@ from agent0.errors import ConfigError, DependencyError
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import McpServer, PolicyConfig
 from agent0.tools.builtin.http_request import SPENT
-from agent0.tools.definition import Foreign, Tool
+from agent0.tools.definition import ExternalTool, Tool
 from agent0.tools.results import answer, refused
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, is_inside
 from agent0.tools.untrusted import marked, visible
@@ -184,7 +184,7 @@ def _tool(server: str, source: Source, listed: Listed, digest: str) -> Tool:
 
     name = re.sub(r"[^A-Za-z0-9_-]", "_", f"mcp_{server}_{listed.name}")[:LONGEST_TOOL_NAME]
     words = f"[untrusted] {listed.words or listed.name} (tool of MCP server {server})"
-    foreign = Foreign(words, listed.schema, checker(listed.schema))
+    foreign = ExternalTool(words, listed.schema, checker(listed.schema))
     return Tool(name, run, Arguments, pure=False, untrusted=True, foreign=foreign)
 
 

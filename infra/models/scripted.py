@@ -18,7 +18,7 @@ from agent0.chat_format import OPEN, format_call
 from agent0.errors import ConfigError, OperationError
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.storage import Artifacts
-from agent0.ports.training import Sample, Trained, TrainJob
+from agent0.ports.training import Sample, TrainingResult, TrainJob
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.student import plain_output
 from agent0.settings import ActorConfig
@@ -88,7 +88,7 @@ class ScriptedTrainer:
         """As the model's: a training takes ``latency`` too."""
         self._latency, self._artifacts = _latency(actor), artifacts
 
-    async def train(self, job: TrainJob) -> Trained:
+    async def train(self, job: TrainJob) -> TrainingResult:
         """Same job, same adapter."""
         if self._latency:
             await asyncio.sleep(self._latency)
@@ -99,7 +99,7 @@ class ScriptedTrainer:
         adapter = self._artifacts.put(json.dumps(body, sort_keys=True).encode(), "application/json")
         tokens = sum(sum(s.trajectory.mask) for s in (*job.samples, *job.replay))
         metrics = {"skill": float(skill), "lesson": float(gain), "steps": 1.0, "tokens": float(tokens)}
-        return Trained(adapter, metrics)
+        return TrainingResult(adapter, metrics)
 
 
 def _latency(actor: ActorConfig | None) -> float:

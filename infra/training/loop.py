@@ -135,9 +135,9 @@ class Training:
 
 
 def _examples(job: TrainJob, base: Any, tokenizer: Any) -> Any:
-    if not job.lessons:
+    if not job.examples:
         return (), {}
-    return samples_of(job.lessons, Chat(tokenizer), int(base.config.max_position_embeddings))
+    return samples_of(job.examples, Chat(tokenizer), int(base.config.max_position_embeddings))
 
 
 def _start(recipe: Recipe, parent: bytes) -> Adapter:

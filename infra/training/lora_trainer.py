@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent0.ports.storage import Artifacts
-from agent0.ports.training import Trained, Trainer, TrainJob
+from agent0.ports.training import Trainer, TrainingResult, TrainJob
 from events.base import sha256
 from infra.engine.adapter import BASE, MEDIA, check_base
 from infra.engine.worker_process import Worker
@@ -59,7 +59,7 @@ class LoraTrainer(Trainer):
         """The worker's process id (of several: their launcher's), None where none runs."""
         return self._worker.pid
 
-    async def train(self, job: TrainJob) -> Trained:
+    async def train(self, job: TrainJob) -> TrainingResult:
         """Same job, same adapter (on one machine kind).
 
         Raises:
@@ -86,7 +86,7 @@ class LoraTrainer(Trainer):
             self._stop_clock()
             self._idle = asyncio.create_task(self._rest())
         environment["base"] = base
-        made = Trained(self._artifacts.put(data, MEDIA), metrics, environment)
+        made = TrainingResult(self._artifacts.put(data, MEDIA), metrics, environment)
         if kept:  # only now nothing of it is needed any more
             kept.unlink(missing_ok=True)
         return made

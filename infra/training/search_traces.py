@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
-from agent0.ports.training import Lesson, Sample
+from agent0.ports.training import Sample, TrainingExample
 from events.values import Trajectory
 from infra.engine.chat_template import Chat
 
 
-def samples_of(examples: Sequence[Lesson], chat: Chat, context: int) -> tuple[tuple[Sample, ...], dict[str, float]]:
+def samples_of(
+    examples: Sequence[TrainingExample], chat: Chat, context: int
+) -> tuple[tuple[Sample, ...], dict[str, float]]:
     """(samples, counts for the metrics). Left out, and counted: what is longer than ``context`` tokens, or has no word
     of the assistant's."""
     samples = []
@@ -23,7 +25,7 @@ def samples_of(examples: Sequence[Lesson], chat: Chat, context: int) -> tuple[tu
     return tuple(samples), counts
 
 
-def _learned(example: Lesson, ids: Sequence[int], mask: Sequence[int], chat: Chat) -> list[int]:
+def _learned(example: TrainingExample, ids: Sequence[int], mask: Sequence[int], chat: Chat) -> list[int]:
     """1 at tokens of the last turn that reach into a place that is learned, and at its end where it is closed."""
     said = chat.written(example.turns[-1].content)
     start = len(ids) - len(said) - mask[-1]

@@ -45,7 +45,7 @@ class Step:
             share = found.loss / total
             self._team.backward(share)
             loss = loss + share.detach()
-            for name, value in found.told.items():
+            for name, value in found.metrics.items():
                 metrics[f"{OF}{name}"] = metrics.get(f"{OF}{name}", 0.0) + float(value)
         counts = {"tokens": float(own), "rows": float(len(batch))} if kind == "policy" else {}
         return self._team.merged({"loss": float(loss), **metrics}) | counts
@@ -60,7 +60,7 @@ class Step:
         if not (self._objective.penalty and self._recipe.kl and rows.reference is not None):
             return loss
         gap = divergence(rows.logprobs, rows.reference, rows.mask, rows.weight)
-        return Loss(loss.loss + self._recipe.kl * gap, {**loss.told, "kl": gap.detach()})
+        return Loss(loss.loss + self._recipe.kl * gap, {**loss.metrics, "kl": gap.detach()})
 
     def _replay(self, part: Sequence[Sample]) -> Loss:
         found, seen = self._logprobs(part, 1.0)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import DependencyError, OperationError, TransientError
-from agent0.ports.training import Lesson
+from agent0.ports.training import TrainingExample
 from agent0.training.objectives.policy_gradient import clipped_surrogate, likelihood, token_logprobs
 from events.values import Turn
 from infra.engine.adapter import Adapter, lora_settings, pack, unpack
@@ -345,7 +345,10 @@ def test_the_surrogate_is_the_formula() -> None:
     rise, fall = 2.718281828**0.5, 2.718281828**-0.5
     gained = clipped_surrogate(new, old, mask, up, one, clip_low=0.2, clip_high=torch.tensor([0.3]))
     assert float(gained.loss) == pytest.approx(-(1.3 + fall), abs=1e-5)
-    assert float(gained.told["ratio"]) == pytest.approx(rise + fall, abs=1e-5) and int(gained.told["clip_share"]) == 1
+    assert (
+        float(gained.metrics["ratio"]) == pytest.approx(rise + fall, abs=1e-5)
+        and int(gained.metrics["clip_share"]) == 1
+    )
     lost = clipped_surrogate(new, old, mask, down, one * 2, clip_low=0.2, clip_high=torch.tensor([0.3]))
     assert float(lost.loss) == pytest.approx(2 * (rise + 0.8), abs=1e-5)
 
@@ -380,7 +383,7 @@ def test_of_a_lesson_only_what_is_marked_is_learned(chat: Chat) -> None:
     said = "7+3=10,2;10*2=20 and more"
     asked = Turn(role="user", content="Make 20 from 7,3,2.")
     for places, closed in (((4, 8), (13, 16)), True), ((), False), (((0, len(said)),), False):
-        lesson = Lesson((asked, Turn(role="assistant", content=said)), learned=places, closed=closed)
+        lesson = TrainingExample((asked, Turn(role="assistant", content=said)), learned=places, closed=closed)
         if not places:
             assert samples_of([lesson], chat, 500)[0] == ()
             continue

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 
 from agent0.cli.runs.live import steps
 from agent0.errors import DependencyError, OperationError
-from agent0.ports.training import Lesson, Sample, TrainJob
+from agent0.ports.training import Sample, TrainingExample, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Trajectory, Turn
 from infra.engine.adapter import Adapter, lora_settings, unpack
@@ -165,16 +165,18 @@ def test_lessons_are_learned_and_those_too_long_are_counted(
     training: Training, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     asked = Turn(role="user", content="What is 2+2?")
-    lesson = Lesson((asked, Turn(role="assistant", content="seven"), Turn(role="tool", content="no")), event="e1")
-    job = TrainJob((), (), None, 5, {**RANK, "lr": 2e-2, "replay_steps": 5}, lessons=(lesson,))
+    lesson = TrainingExample(
+        (asked, Turn(role="assistant", content="seven"), Turn(role="tool", content="no")), event="e1"
+    )
+    job = TrainJob((), (), None, 5, {**RANK, "lr": 2e-2, "replay_steps": 5}, examples=(lesson,))
     adapter, metrics = training.train(job, b"")
     assert (metrics["lessons"], metrics["steps"], metrics["tokens"]) == (1, 5, 0)
     once = replace(job, settings={**job.settings, "replay_steps": 1, "lr": 1e-12})
     assert training.train(once, adapter)[1]["replay_loss"] < training.train(once, b"")[1]["replay_loss"] / 2
-    silent = Lesson((asked,))
+    silent = TrainingExample((asked,))
     long = replace(lesson, turns=(asked, Turn(role="assistant", content="x" * 500)))
-    assert training.train(replace(once, lessons=(lesson, silent, long)), b"")[1]["lessons_left_out"] == 2
-    halved = replace(once, lessons=(replace(lesson, weight=0.5),))
+    assert training.train(replace(once, examples=(lesson, silent, long)), b"")[1]["lessons_left_out"] == 2
+    halved = replace(once, examples=(replace(lesson, weight=0.5),))
     assert training.train(halved, b"")[1]["replay_loss"] == training.train(once, b"")[1]["replay_loss"] / 2
 
 

@@ -13,7 +13,7 @@ from agent0.errors import SandboxUnavailableError
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rewards.tool_utility import useful
 from agent0.settings import PolicyConfig
-from agent0.state.run_state import Made
+from agent0.state.run_state import ToolCallRecord
 from agent0.tools import control_names, tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.calling import call_tool
@@ -162,7 +162,7 @@ async def test_wrong_arguments_are_told_so_that_they_can_be_corrected(entry: Too
 
 def test_which_tools_do_no_work_themselves_is_said_where_they_are_made() -> None:
     assert sorted(control_names()) == ["check", "plan", "submit_answer"]
-    made = [Made(name, {"answer": "6*7"}, True, "42") for name in tools()]
+    made = [ToolCallRecord(name, {"answer": "6*7"}, True, "42") for name in tools()]
     assert {call.name for call in useful(made)} == set(tools()) - control_names()
 
 

@@ -20,9 +20,9 @@ from agent0.assembly.runtime.stamping import now, recorded
 from agent0.assembly.validate.sandbox_speed import fitted
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
-from agent0.evaluation.protocol import Exam
-from agent0.experiments.ablation_cells import Cell
-from agent0.experiments.ablation_results import Outcome, outcome_of, plain, read
+from agent0.evaluation.protocol import EvaluationProtocol
+from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
+from agent0.experiments.ablation_runs import AblationRun
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE
 from events.base import Event
@@ -45,17 +45,17 @@ class RunPlan:
     """The plan of an ablation run, as its folder holds it. ``settings`` are those that do not belong to the run, by
     dotted key; the final student is evaluated by ``exams``, the base by ``base_exams``."""
 
-    ablation: Cell
+    ablation: AblationRun
     profile: str
     settings: Mapping[str, str]
-    exams: tuple[Exam, ...] = ()
-    base_exams: tuple[Exam, ...] = ()
+    exams: tuple[EvaluationProtocol, ...] = ()
+    base_exams: tuple[EvaluationProtocol, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write the plan into ``folder``, whole or not at all."""
         from infra.log.server_folder import write
 
-        ablation = {"arm": self.ablation.arm, "seed": self.ablation.seed, "run": self.ablation.run}
+        ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
         config = self.ablation.config.model_dump(mode="json")
         held = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
         held |= {name: [asdict(exam) for exam in getattr(self, name)] for name in ("exams", "base_exams")}
@@ -70,7 +70,7 @@ class RunPlan:
         """
         try:
             held = json.loads((folder / PLAN).read_text(encoding="utf-8"))
-            ablation = Cell(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
+            ablation = AblationRun(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
             return cls(ablation, held["profile"], held["settings"], *(_exams(held, n) for n in ("exams", "base_exams")))
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the run is begun again."
@@ -85,9 +85,11 @@ class RunPlan:
         return given.model_copy(update={"home": folder.resolve(), "run": self.ablation.config, "nats": nats})
 
 
-def _exams(held: Mapping[str, Any], name: str) -> tuple[Exam, ...]:
+def _exams(held: Mapping[str, Any], name: str) -> tuple[EvaluationProtocol, ...]:
     lists = ("levels", "excluded")
-    return tuple(Exam(**{**one, **{key: tuple(one.get(key, ())) for key in lists}}) for one in held.get(name, ()))
+    return tuple(
+        EvaluationProtocol(**{**one, **{key: tuple(one.get(key, ())) for key in lists}}) for one in held.get(name, ())
+    )
 
 
 def read_result(folder: Path) -> Outcome | None:
@@ -97,7 +99,7 @@ def read_result(folder: Path) -> Outcome | None:
 
 def _read_outcome(file: Path) -> Outcome | None:
     try:
-        return read(json.loads(file.read_text(encoding="utf-8")))
+        return from_json(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
 
@@ -115,9 +117,9 @@ async def execute_ablation_run(folder: Path, report: Report) -> None:
     held = plan.held(folder)
     async with _locked_folder(folder):
         found = _read_outcome(folder / RUN) or await _run(held, plan, report)
-        write(folder / RUN, json.dumps(plain(found)))
+        write(folder / RUN, json.dumps(as_json(found)))
         found = replace(found, exams=tuple(await _evaluate_protocols(held, plan, found.student, report)))
-        write(folder / RESULT, json.dumps(plain(found)))
+        write(folder / RESULT, json.dumps(as_json(found)))
 
 
 async def _run(held: Settings, plan: RunPlan, report: Report) -> Outcome:
@@ -168,7 +170,7 @@ def _locked(file: IO[bytes]) -> bool:
     return True
 
 
-async def _begin(app: App, ablation: Cell, report: Report) -> None:
+async def _begin(app: App, ablation: AblationRun, report: Report) -> None:
     """Its first event, where there is none; a run that was paused goes on."""
     last: Event | None = None
     async for one in app.log.read(ablation.run, ("RunStarted", "RunPaused", "RunResumed")):
@@ -201,7 +203,7 @@ async def _followed(log: "Log", run: str, report: Report) -> None:
                 raise OperationError(f"Run {run} was paused.", f"Reason: {one.event.reason or 'none given'}.")
 
 
-async def _outcome(log: "Log", ablation: Cell) -> Outcome:
+async def _outcome(log: "Log", ablation: AblationRun) -> Outcome:
     events = [one async for one in log.read(ablation.run)]
     progress = Progress()
     for one in events:
@@ -210,7 +212,7 @@ async def _outcome(log: "Log", ablation: Cell) -> Outcome:
     if state is None or state.status not in OVER or state.status == "cancelled":
         status = state.status if state else "unknown"
         raise OperationError(f"Run {ablation.run} is {status}.", "Only a finished run counts.", "Move its folder away.")
-    return outcome_of(ablation.arm, ablation.seed, state.student.id, state.config.iterations, events)
+    return outcome_of(ablation.variant, ablation.seed, state.student.id, state.config.iterations, events)
 
 
 async def serve_ablation_run(folder: Path, output: IO[str], stops: Sequence[signal.Signals]) -> None:

@@ -16,7 +16,7 @@ from typing import IO, Any
 from agent0.assembly.ablations.ablation_run import decode_progress, encode_progress
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.errors import ConfigError, OperationError
-from agent0.experiments.ablation_cells import Cell
+from agent0.experiments.ablation_runs import AblationRun
 
 PROVENANCE = "provenance.json"
 MODULE = "agent0.cli.experiments.worker_base"
@@ -131,7 +131,7 @@ def _exit_with_parent() -> None:
     os._exit(1)
 
 
-def with_base(ablation: Cell, course: str, bases: dict[int, Path]) -> Cell:
+def with_base(ablation: AblationRun, course: str, bases: dict[int, Path]) -> AblationRun:
     """Return the ablation run with the base model of its seed, where its student is the packaged model of
     ``course``."""
     if not _packaged(ablation, course):
@@ -141,12 +141,12 @@ def with_base(ablation: Cell, course: str, bases: dict[int, Path]) -> Cell:
     return replace(ablation, config=ablation.config.model_copy(update={"student": own}))
 
 
-def seeds_without_base(ablations: Sequence[Cell], course: str) -> list[int]:
+def seeds_without_base(ablations: Sequence[AblationRun], course: str) -> list[int]:
     """List the seeds of the runs whose student is the packaged model of ``course``: each needs a base of its own."""
     return list(dict.fromkeys(ablation.seed for ablation in ablations if _packaged(ablation, course)))
 
 
-def _packaged(ablation: Cell, course: str) -> bool:
+def _packaged(ablation: AblationRun, course: str) -> bool:
     """Never so of a grid without a course, whatever its student is."""
     return bool(course) and (ablation.config.student.provider, ablation.config.student.model) == ("tiny", course)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from agent0.assembly.models.protocol import tasks_of
-from agent0.evaluation.protocol import ExamSet
+from agent0.evaluation.protocol import TaskSet
 from agent0.experiments.training_gain import Chance
 from agent0.settings import RunConfig
 from agent0.tasks.families import Family, Params, families
@@ -16,12 +16,12 @@ DRAWS = 20
 """Derivations of each task whose tokens are counted."""
 
 
-def chances_of(sets: Sequence[ExamSet], plan: RunConfig, bases: Mapping[int, Path]) -> dict[str, Chance]:
+def chances_of(sets: Sequence[TaskSet], plan: RunConfig, bases: Mapping[int, Path]) -> dict[str, Chance]:
     """Compute the chance level of each set by name; sets with a task whose family has no derivations are left out.
     Tokens are counted by the first of ``bases`` (all have the tokenizer of their course)."""
     found = {}
     for one in sets:
-        asked = [_of(task.family, task.question) for task in tasks_of(one.exam(), plan)]
+        asked = [_of(task.family, task.question) for task in tasks_of(one.protocol(), plan)]
         held = [(family, params) for family, params in asked if family and family.chance and family.derive and params]
         if len(held) == len(asked):
             right = tuple(family.chance(params) for family, params in held if family.chance)

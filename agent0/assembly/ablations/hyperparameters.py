@@ -12,7 +12,7 @@ from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, leaves
 from agent0.errors import Agent0Error, OperationError
-from agent0.experiments.ablation_cells import stated
+from agent0.experiments.ablation_runs import describe_compute
 from agent0.experiments.hyperparameter_search import Space, Trial, Tried, best_by_budget, outcome, trials
 from agent0.experiments.receipt_diff import experiment_id
 from agent0.provenance.fork_history import read_branch
@@ -67,7 +67,7 @@ async def search(settings: Settings, request: Search, report: Report = lambda _:
         "search": request.name,
         "profile": first[0].profile,
         "seed": first[0].seed,
-        "effort": stated({"run": own_config}).removeprefix("Asked of every cell alike: ").partition(". ")[0],
+        "effort": describe_compute({"run": own_config}).removeprefix("Asked of every cell alike: ").partition(". ")[0],
         "searched": list(request.space),
         "untrained": first[1].accuracy,
         "n": first[1].n,

@@ -22,10 +22,17 @@ from agent0.assembly.runtime.tool_policy import with_policy
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
-from agent0.experiments.ablation_cells import Cell, cells, chosen, same_cell, stated, with_models
-from agent0.experiments.ablation_results import Outcome, against, cost, curves, seen, told_arms
-from agent0.experiments.ablations import Arm, Grid
-from agent0.experiments.training_gain import Chance, skill
+from agent0.experiments.ablation_results import Outcome, comparison_rows, cost_rows, curves, run_rows, variant_rows
+from agent0.experiments.ablation_runs import (
+    AblationRun,
+    changed_settings,
+    chosen_variants,
+    describe_compute,
+    runs_of_study,
+    with_models,
+)
+from agent0.experiments.ablations import AblationStudy, Variant
+from agent0.experiments.training_gain import Chance, summarise
 from agent0.settings import RunConfig, Settings
 
 SAID = "said.txt"
@@ -40,7 +47,7 @@ class StudyRequest:
     """A request to execute an ablation study. ``given``: settings by dotted key as they were typed; ``profile``: as
     it was typed."""
 
-    study: Grid
+    study: AblationStudy
     name: str
     profile: str
     seeds: tuple[int, ...]
@@ -56,7 +63,7 @@ class _Work:
 
     request: StudyRequest
     folder: Path
-    ablations: list[Cell]
+    ablations: list[AblationRun]
     report: Report
     done: dict[str, Outcome] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -64,7 +71,7 @@ class _Work:
     began: dict[str, float] = field(default_factory=dict)
     ends: dict[str, float] = field(default_factory=dict)
 
-    def place(self, ablation: Cell) -> Path:
+    def place(self, ablation: AblationRun) -> Path:
         return self.folder / ablation.name
 
     def stand(self) -> str:
@@ -89,7 +96,7 @@ class _Work:
         return (running + waiting * mean) / max(1, min(self.request.jobs, waiting + len(self.began)))
 
 
-def variant_configs(base: RunConfig, variants: Sequence[Arm]) -> dict[str, RunConfig]:
+def variant_configs(base: RunConfig, variants: Sequence[Variant]) -> dict[str, RunConfig]:
     """Make the run settings of each variant: variant name -> settings.
 
     Raises:
@@ -129,7 +136,7 @@ async def run_study(settings: Settings, request: StudyRequest, report: Report = 
         work = _Work(request, folder, [with_base(ablation, course, bases) for ablation in ablations], report)
         for ablation in work.ablations:
             _prepare(work, ablation)
-        report(f"Study {request.name}: {stated(plans)} In {folder}. {work.stand()}.")
+        report(f"Study {request.name}: {describe_compute(plans)} In {folder}. {work.stand()}.")
         await _execute_all(work)
         chances = chances_of(request.study.sets, next(iter(plans.values())), bases)
         found = _outcome_of_all(work, plans, chances) | (describe_bases(course, bases) if bases else {})
@@ -137,10 +144,10 @@ async def run_study(settings: Settings, request: StudyRequest, report: Report = 
     return found
 
 
-async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dict[str, RunConfig], list[Cell]]:
+async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dict[str, RunConfig], list[AblationRun]]:
     """Return the folder, the settings of each variant, and all ablation runs. Every mistake shows before a run
     begins."""
-    variants = with_models(chosen(request.study, request.only), request.models)
+    variants = with_models(chosen_variants(request.study, request.only), request.models)
     typed = {key.removeprefix("run.") for key in request.given}
     for variant in variants:
         if both := sorted(typed & {key.removeprefix("run.") for key in variant.settings} | typed & {"seed"}):
@@ -149,10 +156,10 @@ async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dic
     own = {key: text for key, text in request.study.settings.items() if key.removeprefix("run.") not in typed}
     base = (await with_policy(settings)).run
     plans = variant_configs(amended(base, own), variants)
-    ablations = cells(request.name, plans, request.seeds)
+    ablations = runs_of_study(request.name, plans, request.seeds)
     for plan in plans.values():
         check_models(plan)
-        for exam in (*request.study.exams, *request.study.base_exams):
+        for exam in (*request.study.protocols, *request.study.base_protocols):
             tasks_of(exam, plan)
         check_fresh(request.study.sets, plan)
     return settings.home / "grids" / request.name, plans, ablations
@@ -169,13 +176,13 @@ def _locked_study(name: str, folder: Path) -> Iterator[None]:
         yield
 
 
-def _prepare(work: _Work, ablation: Cell) -> None:
+def _prepare(work: _Work, ablation: AblationRun) -> None:
     """Make the folder of an ablation run with its plan. One that was begun otherwise is refused."""
     folder, study = work.place(ablation), work.request.study
-    exams = study.exams, study.base_exams if ablation.arm == work.ablations[0].arm else ()
+    exams = study.protocols, study.base_protocols if ablation.variant == work.ablations[0].variant else ()
     if (folder / PLAN).exists():
         begun = RunPlan.read(folder)
-        if changed := same_cell(begun.ablation.config, ablation.config):
+        if changed := changed_settings(begun.ablation.config, ablation.config):
             why = f"It was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Run {ablation.name} of study {work.request.name} has other settings.", why, fix)
@@ -194,7 +201,7 @@ def _prepare(work: _Work, ablation: Cell) -> None:
 
 
 async def _execute_all(work: _Work) -> None:
-    waiting = asyncio.Queue[Cell]()
+    waiting = asyncio.Queue[AblationRun]()
     for ablation in work.ablations:
         if ablation.name not in work.done:
             waiting.put_nowait(ablation)
@@ -203,7 +210,7 @@ async def _execute_all(work: _Work) -> None:
             group.create_task(_take_next(work, waiting))
 
 
-async def _take_next(work: _Work, waiting: "asyncio.Queue[Cell]") -> None:
+async def _take_next(work: _Work, waiting: "asyncio.Queue[AblationRun]") -> None:
     """One after the other, until none is left."""
     with contextlib.suppress(asyncio.QueueEmpty):
         while True:
@@ -221,7 +228,7 @@ async def _take_next(work: _Work, waiting: "asyncio.Queue[Cell]") -> None:
                 work.report(f"{ablation.name} failed: {why} The rest goes on. {work.stand()}.")
 
 
-async def _execute_one(work: _Work, ablation: Cell) -> str:
+async def _execute_one(work: _Work, ablation: AblationRun) -> str:
     """What was wrong; empty where nothing was."""
     folder = work.place(ablation)
     said = folder / SAID
@@ -239,7 +246,7 @@ async def _execute_one(work: _Work, ablation: Cell) -> str:
     return last_words(said, before, code)
 
 
-async def _follow_output(work: _Work, ablation: Cell, process: asyncio.subprocess.Process) -> None:
+async def _follow_output(work: _Work, ablation: AblationRun, process: asyncio.subprocess.Process) -> None:
     assert process.stdout is not None  # noqa: S101 - a pipe
     async for line in process.stdout:
         text, left = decode_progress(line)
@@ -267,8 +274,8 @@ def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mappin
     study, request = work.request.study, work.request
     outcomes = [work.done[ablation.name] for ablation in work.ablations if ablation.name in work.done]
     outcomes.sort(key=lambda one: list(plans).index(one.arm))
-    measures = [name for name in study.measures if any(row[name] is not None for row in seen(outcomes, [name]))]
-    variants = with_models(chosen(study, request.only), request.models)
+    measures = [name for name in study.measures if any(row[name] is not None for row in run_rows(outcomes, [name]))]
+    variants = with_models(chosen_variants(study, request.only), request.models)
     return {
         "grid": request.name,
         "experiment": study.name,
@@ -277,7 +284,7 @@ def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mappin
         "profile": request.profile,
         "seeds": list(request.seeds),
         "given": dict(request.given),
-        "effort": stated(plans),
+        "effort": describe_compute(plans),
         "models": list(request.models),
         "about": {variant.name: variant.about for variant in variants},
         "settings": {variant.name: dict(variant.settings) for variant in variants},
@@ -285,10 +292,10 @@ def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mappin
         "complete": len(outcomes) == len(work.ablations),
         "failed": [{"cell": name, "why": why} for name, why in work.failed.items()],
         "measures": measures,
-        "arms": told_arms(outcomes, measures, study.controls),
-        "against": against(outcomes, measures, study.controls),
+        "arms": variant_rows(outcomes, measures, study.controls),
+        "against": comparison_rows(outcomes, measures, study.controls),
         "curves": curves(outcomes),
-        "cost": cost(outcomes),
-        "cells": seen(outcomes, measures),
-        **({"skill": skill(outcomes, study.sets, chances)} if study.sets else {}),
+        "cost": cost_rows(outcomes),
+        "cells": run_rows(outcomes, measures),
+        **({"skill": summarise(outcomes, study.sets, chances)} if study.sets else {}),
     }

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from agent0.errors import OperationError
 from agent0.evaluation.benchmarks import Benchmark, Item
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
-from agent0.evaluation.error_types import mistake
+from agent0.evaluation.error_types import error_type
 from agent0.grading import Grade
 from agent0.ports.models import Likelihood, Model
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
-from agent0.rollout.attempt import Solved
+from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.signals import token_confidence
 from agent0.rollout.prompts import Prompt, prompt, render
 from agent0.rollout.student import Conditions, solve
@@ -90,11 +90,11 @@ async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mo
         facts=dict(item.facts),
         metrics=await _likely(bench, entry, item, prompt_parts) if (mode, sample) == ("plain", 0) else {},
         signals=solved.signals,
-        error=mistake(verdict.correct, verdict.reason, solved.end, solved.answer),
+        error=error_type(verdict.correct, verdict.reason, solved.end, solved.answer),
     )
 
 
-def answer_fields(solved: Solved, verdict: Grade | Verdict) -> dict[str, Any]:
+def answer_fields(solved: AttemptResult, verdict: Grade | Verdict) -> dict[str, Any]:
     """Make the fields of an ``ItemScored`` that every attempt and its verdict have."""
     return {
         "answer": solved.answer,

@@ -13,11 +13,11 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, OperationError
-from agent0.evaluation.calibration_report import FITTING, SCORING, Found, event, judged
+from agent0.evaluation.calibration_report import FITTING, SCORING, Found, judged, to_event
 from agent0.ports.models import Model
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.web import Web
-from agent0.rollout.attempt import Solved
+from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.signals import beside
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
@@ -170,7 +170,7 @@ async def _answers(ask: _Ask, split: Split, task: Task) -> list[ItemScored]:
     ]
 
 
-async def _solved(ask: _Ask, task: Task, sample: int) -> Solved:
+async def _solved(ask: _Ask, task: Task, sample: int) -> AttemptResult:
     config = ask.settings.run.student
     given = Conditions(
         ask.model,
@@ -189,7 +189,7 @@ async def _solved(ask: _Ask, task: Task, sample: int) -> Solved:
 
 
 def _item(
-    split: Split, task: Task, sample: int, solved: Solved, verdict: Verdict, signals: dict[str, float]
+    split: Split, task: Task, sample: int, solved: AttemptResult, verdict: Verdict, signals: dict[str, float]
 ) -> ItemScored:
     return ItemScored(
         benchmark=split,
@@ -211,6 +211,6 @@ async def _store(log: "Log", found: Found) -> None:
         same = [(run, old) for run, old in known if (old.name, old.signal) == (part.name, one.candidate.signal)]
         if any(run == found.run and old.checkpoint == found.checkpoint for run, old in same):
             continue
-        fresh.append(event(part, one, max((old.revision for _, old in same), default=0) + 1))
+        fresh.append(to_event(part, one, max((old.revision for _, old in same), default=0) + 1))
     if fresh:
         await log.append([recorded(found.run, one) for one in fresh])

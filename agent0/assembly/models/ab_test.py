@@ -20,7 +20,7 @@ from agent0.settings import Settings
 from agent0.state.run_state import BASE, Checkpoint
 from agent0.stats.intervals import wilson
 from agent0.stats.sequential_test import e_value, winner
-from agent0.tasks.curriculum.sampler import stream
+from agent0.tasks.curriculum.sampler import derive_seed
 from events.base import Recorded, sha256
 from events.checkpoints import (
     CheckpointEvaluated,
@@ -100,7 +100,7 @@ async def compare_models(
         found = Outcomes()
         async with _answering(settings) as answer:
             for number in range(-(-limit // BATCH)):
-                draw = stream("ab", seed, number)
+                draw = derive_seed("ab", seed, number)
                 left = await answer(one, draw, BATCH)
                 right = await answer(other, draw, BATCH)
                 for task in [task for task in left if task in right and task not in found.first][
@@ -139,7 +139,7 @@ async def repeat(
         await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
         async with _answering(settings) as answer:
             for number in range(repeats):
-                right = await answer(who, stream("repeat", seed, number), n)
+                right = await answer(who, derive_seed("repeat", seed, number), n)
                 shares.append(sum(right.values()) / len(right))
                 report({"draw": number + 1, "accuracy": shares[-1]})
         event = CheckpointRepeated(

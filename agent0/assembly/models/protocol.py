@@ -15,8 +15,8 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.curriculum import check_levels
 from agent0.errors import ConfigError
-from agent0.evaluation.protocol import Exam, ExamSet, earlier, forms, forms_of
-from agent0.evaluation.protocol_runner import lines, sit
+from agent0.evaluation.protocol import EvaluationProtocol, TaskSet, canonical_forms, canonical_forms_of, earlier_sets
+from agent0.evaluation.protocol_runner import as_json_lines, run_protocol
 from agent0.ports.storage import Artifacts
 from agent0.rollout.student import Conditions
 from agent0.rollout.workspace_store import Scratch
@@ -46,7 +46,11 @@ class ProtocolSession:
 
 
 async def evaluate_protocols(
-    settings: Settings, protocols: Mapping[str, Sequence[Exam]], report: Report = lambda _: None, *, once: bool = False
+    settings: Settings,
+    protocols: Mapping[str, Sequence[EvaluationProtocol]],
+    report: Report = lambda _: None,
+    *,
+    once: bool = False,
 ) -> list[StudentExamined]:
     """Evaluate each checkpoint (RUN/CHECKPOINT, RUN/base or a digest) by its protocols, one after the other; each
     result is an event. ``once``: results that exist are read, not made again, and not reported.
@@ -63,7 +67,7 @@ async def evaluate_protocols(
         for name, exams in protocols.items():
             who = await player(log, name)
             earlier_results = await _earlier_results(log, who) if once else []
-            known = {exam: one for exam in exams for one in earlier_results if exam.is_that_of(one)}
+            known = {exam: one for exam in exams for one in earlier_results if exam.matches(one)}
             left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
             if left:
                 await check_stored(log, store, who.name, who.held.adapter)
@@ -82,7 +86,7 @@ async def _earlier_results(log: "Log", who: Player) -> list[StudentExamined]:
     return [one for one in events if isinstance(one, StudentExamined) and one.checkpoint == who.held.id]
 
 
-def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
+def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
     """Draw the tasks of an evaluation protocol, of the families that ``plan`` asks for.
 
     Raises:
@@ -100,13 +104,13 @@ def tasks_of(exam: Exam, plan: RunConfig) -> list[Task]:
             levels=exam.levels,
             beyond=exam.beyond,
             rule=curriculum.split_rule,
-            without=forms_of(exam.excluded),
+            without=canonical_forms_of(exam.excluded),
         )
     except ValueError as error:
         raise ConfigError("The protocol's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
 
 
-def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
+def check_fresh(sets: Iterable[TaskSet], plan: RunConfig) -> None:
     """Require that no task of ``sets`` stands in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``),
     in any wording.
 
@@ -114,9 +118,9 @@ def check_fresh(sets: Iterable[ExamSet], plan: RunConfig) -> None:
         ConfigError: one does.
     """
     for tasks in sets:
-        own = {task.canonical for task in tasks_of(tasks.exam(), plan)}
-        for name in earlier(tasks):
-            if both := own & forms(name):
+        own = {task.canonical for task in tasks_of(tasks.protocol(), plan)}
+        for name in earlier_sets(tasks):
+            if both := own & canonical_forms(name):
                 what = f"{len(both)} of the {len(own)} tasks of the set {tasks.name} were drawn before, for {name}."
                 why = f"One of them is {min(both)}. A claim about new tasks needs tasks that are new."
                 raise ConfigError(
@@ -152,12 +156,14 @@ def _session(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> Pro
     return ProtocolSession(who, given, ports["verifier_sandbox"], artifacts)
 
 
-async def _evaluate(log: "Log", session: ProtocolSession, exam: Exam, tasks: Sequence[Task]) -> StudentExamined:
+async def _evaluate(
+    log: "Log", session: ProtocolSession, exam: EvaluationProtocol, tasks: Sequence[Task]
+) -> StudentExamined:
     began, who = time.monotonic(), session.player
     given = session.given
     if exam.forced_tool:
         given = replace(given, prefill=FORCED, config=_lent(given.config))
-    found = await sit(tasks, exam, given, session.verifier)
+    found = await run_protocol(tasks, exam, given, session.verifier)
     event = StudentExamined(
         exam=exam.name,
         checkpoint=who.held.id,
@@ -173,7 +179,7 @@ async def _evaluate(log: "Log", session: ProtocolSession, exam: Exam, tasks: Seq
         levels=exam.levels,
         beyond=exam.beyond,
         excluded=exam.excluded,
-        answers=await asyncio.to_thread(session.artifacts.put, lines(found.answers), "application/jsonl"),
+        answers=await asyncio.to_thread(session.artifacts.put, as_json_lines(found.answers), "application/jsonl"),
     )
     await log.append([recorded(who.run, event)])
     return event

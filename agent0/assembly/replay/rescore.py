@@ -12,10 +12,18 @@ from agent0.assembly.runtime.read_models import sound_log
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import NotFoundError, OperationError
 from agent0.experiments.compare_runs import Side, side_of
-from agent0.experiments.receipt_diff import Receipt, Repaid, digest, experiment_id, start_of, summary, told_id
-from agent0.experiments.rescore import HANDLER, Rescoring, Trouble
+from agent0.experiments.receipt_diff import (
+    Receipt,
+    ReceiptPair,
+    events_digest,
+    experiment_event_id,
+    experiment_id,
+    start_of,
+    summary,
+)
+from agent0.experiments.rescore import HANDLER, RescoreFailure, Rescoring
 from agent0.provenance.fork_history import read_branch, read_whole
-from agent0.rewards.assign import effective
+from agent0.rewards.assign import effective_rules
 from agent0.settings import RewardConfig, RunConfig, Settings
 from agent0.verification.human_review import verdicts_of
 from events.alarms import EventRedacted, ReactionDropped, ReactionFailed, ReactionRetried
@@ -80,17 +88,17 @@ class _Found:
     until: int
     before: dict[str, Receipt] = field(default_factory=dict)
     after: dict[str, _Computed] = field(default_factory=dict)
-    troubles: list[Trouble] = field(default_factory=list)
+    troubles: list[RescoreFailure] = field(default_factory=list)
     given_up: set[str] = field(default_factory=set)
     read: int = 0
     redacted: int = 0
     finished: bool = False
 
-    def pairs(self) -> list[Repaid]:
+    def pairs(self) -> list[ReceiptPair]:
         """Side by side. What was given up, or had not landed yet when a run was stopped, has no counterpart."""
-        out = [Repaid(self.before[id], found.receipt) for id, found in self.after.items() if id in self.before]
-        out += [Repaid(None, f.receipt) for id, f in self.after.items() if id not in self.before and self.due(f)]
-        return out + [Repaid(old, None) for id, old in self.before.items() if id not in self.after]
+        out = [ReceiptPair(self.before[id], found.receipt) for id, found in self.after.items() if id in self.before]
+        out += [ReceiptPair(None, f.receipt) for id, f in self.after.items() if id not in self.before and self.due(f)]
+        return out + [ReceiptPair(old, None) for id, old in self.before.items() if id not in self.after]
 
     def due(self, found: _Computed) -> bool:
         return self.finished and found.cause not in self.given_up
@@ -132,7 +140,7 @@ async def rescore_run(settings: Settings, request: Rescore, report: Report = lam
 
 
 def _start(request: Rescore, plan: RunConfig, until: int) -> ExperimentStarted:
-    policy = {**effective(request.policy, plan.rewards).model_dump(mode="json"), "verdicts": request.verdicts}
+    policy = {**effective_rules(request.policy, plan.rewards).model_dump(mode="json"), "verdicts": request.verdicts}
     return start_of("rescore", request.name, request.run, until, policy)
 
 
@@ -190,7 +198,7 @@ def _take(found: _Found, fold: Rescoring, stored: Recorded, run: str) -> None:
     elif isinstance(stored.event, _FAILED) and stored.event.failed_handler == HANDLER:
         found.given_up.add(stored.event.cause_id)
     for each in assigned:
-        if isinstance(each, Trouble):
+        if isinstance(each, RescoreFailure):
             found.troubles.append(each)
         else:
             found.after[each.id] = _Computed(each.cause.id, each.number, Receipt.of(each.reward))
@@ -235,12 +243,18 @@ async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found
         kind="rescore",
         events=len(rewards),
         failed=len(found.troubles),
-        sha256=digest(each.receipt.reward for each in rewards),
+        sha256=events_digest(each.receipt.reward for each in rewards),
         summary=numbers(summary),
     )
-    first, last = named(name, start, told_id(name, "start", 0)), named(name, end, told_id(name, "end", 0))
-    assigned = (named(name, e.receipt.reward, told_id(name, e.cause, e.number), e.cause) for e in rewards)
-    failed = (named(name, _failed(e), told_id(name, e.cause.id, 99 + e.number), e.cause.id) for e in found.troubles)
+    first, last = (
+        named(name, start, experiment_event_id(name, "start", 0)),
+        named(name, end, experiment_event_id(name, "end", 0)),
+    )
+    assigned = (named(name, e.receipt.reward, experiment_event_id(name, e.cause, e.number), e.cause) for e in rewards)
+    failed = (
+        named(name, _failed(e), experiment_event_id(name, e.cause.id, 99 + e.number), e.cause.id)
+        for e in found.troubles
+    )
     known = {r.id async for r in log.read(name)}
     await append_new(log, chain([first], assigned, failed, [last]), known)
     summary["committed"] = True
@@ -258,7 +272,7 @@ def named(experiment: str, event: Event, id: str, cause: str = "") -> Recorded:
     return recorded(experiment, event).model_copy(update={"id": id, "cause": cause})
 
 
-def _failed(trouble: Trouble) -> RecomputeFailed:
+def _failed(trouble: RescoreFailure) -> RecomputeFailed:
     cause = trouble.cause
     return RecomputeFailed(
         task=trouble.task,

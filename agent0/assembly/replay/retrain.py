@@ -23,8 +23,8 @@ from agent0.assembly.validate.base_model import check_trained_on
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of
 from agent0.errors import ConfigError, NotFoundError, OperationError
-from agent0.experiments.receipt_diff import experiment_id, told_id
-from agent0.experiments.substitution import Deed, Substituted
+from agent0.experiments.receipt_diff import experiment_event_id, experiment_id
+from agent0.experiments.substitution import ReceiptKey, Substituted
 from agent0.provenance.fork_history import Branches
 from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
@@ -65,7 +65,7 @@ class _Past:
     run: str
     state: RunState
     requests: list[Recorded]
-    rewards: dict[Deed, RewardAssigned]
+    rewards: dict[ReceiptKey, RewardAssigned]
     verdicts: dict[str, ResultVerified]
     purged: tuple[str, ...]
 
@@ -127,9 +127,9 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         work.ports["artifacts"] = FileArtifacts(settings.home)
         await _check_artifacts(work, options.roles)
         await work.open("trainers")
-        await work.append([(start, told_id(name, "start", 0))])
+        await work.append([(start, experiment_event_id(name, "start", 0))])
         trained = await _train(work, options.evaluate, report)
-        await work.append([(_end(trained), told_id(name, "end", 0))])
+        await work.append([(_end(trained), experiment_event_id(name, "end", 0))])
     return {
         "experiment": name,
         "run": past.run,
@@ -170,7 +170,7 @@ async def _past(log: "Log", options: Retrain) -> _Past:
 
 async def _source(
     log: "Log", options: Retrain
-) -> tuple[str, dict[Deed, RewardAssigned], dict[str, ResultVerified], tuple[str, ...]]:
+) -> tuple[str, dict[ReceiptKey, RewardAssigned], dict[str, ResultVerified], tuple[str, ...]]:
     """The run, what stands for its receipts and verdicts, and the tasks left out: by a training gone on from, too."""
     begun = await experiment_of(log, options.source)
     if begun is None:
@@ -188,7 +188,7 @@ async def _source(
         )
         raise OperationError(f"Experiment {payer.name} has no rewards.", why, f"{fix} --name NAME --commit")
     rewards_logged = [r.event async for r in log.read(token, ["RewardAssigned"])]
-    rewards: dict[Deed, RewardAssigned] = {
+    rewards: dict[ReceiptKey, RewardAssigned] = {
         (e.task, e.attempt, e.role): e for e in rewards_logged if isinstance(e, RewardAssigned)
     }
     return begun.run, rewards, await verdicts_of_source(log, begun.run, payer.policy.get("verdicts", "")), purged
@@ -204,7 +204,7 @@ async def _check_finished(log: "Log", begun: ExperimentStarted | None) -> None:
 
 
 def _start(name: str, options: Retrain, past: _Past, plan: RunConfig) -> ExperimentStarted:
-    plain, digest = config_of(plan)
+    plain, events_digest = config_of(plan)
     return ExperimentStarted(
         name=options.name,
         kind="retrain",
@@ -212,7 +212,7 @@ def _start(name: str, options: Retrain, past: _Past, plan: RunConfig) -> Experim
         run=past.run,
         until=max(request.seq for request in past.requests),
         policy={"training": plain["training"], "roles": list(options.roles), "evaluate": options.evaluate},
-        policy_sha=digest,
+        policy_sha=events_digest,
         purged=past.purged,
     )
 
@@ -262,7 +262,7 @@ async def _checkpoint(
     again = request.model_copy(update={"parent_adapter": parent})
     trainers, artifacts = work.ports["trainers"], work.ports["artifacts"]
     events = await make_checkpoint(again, work.past.run, work.plan, trainers, work.history, artifacts)
-    await work.append([(event, told_id(work.name, cause, number)) for number, event in enumerate(events)])
+    await work.append([(event, experiment_event_id(work.name, cause, number)) for number, event in enumerate(events)])
     return next(event for event in events if isinstance(event, CheckpointTrained))
 
 
@@ -296,9 +296,9 @@ async def _evaluate(work: _Work, trained: CheckpointTrained) -> None:
     handler = known_handlers(["evaluate_checkpoint"])["evaluate_checkpoint"]
     await work.open(*handler.ports)
     key = str({"checkpoint": trained.checkpoint, "split": "validation"})
-    cause = named(work.name, request, told_id(work.name, key, 0))
+    cause = named(work.name, request, experiment_event_id(work.name, key, 0))
     events = await handler(cause, replace(work.past.state, config=work.plan), work.ports)
-    await work.append([(event, told_id(work.name, key, number + 1)) for number, event in enumerate(events)])
+    await work.append([(event, experiment_event_id(work.name, key, number + 1)) for number, event in enumerate(events)])
 
 
 def roles_of(text: str) -> tuple[Role, ...]:

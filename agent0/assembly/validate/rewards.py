@@ -19,14 +19,14 @@ def check_rewards(rules: RewardConfig, where: str) -> None:
         ConfigError: the first that does not.
     """
     from agent0.assembly.runtime.plugins import load_plugins
-    from agent0.rewards import registered, reward_sets, rewards
+    from agent0.rewards import registered_set, reward_sets, rewards
 
     load_plugins()
     known = [name for name in reward_sets() if "/" not in name]
     if rules.set not in known:
         what = f"{where}: there is no reward set {rules.set[:80]!r}."
         raise ConfigError(what, f"Known: {', '.join(known)}.", nearest(rules.set, known))
-    chosen = registered(rules)
+    chosen = registered_set(rules)
     parts = sorted({**rewards("student", chosen), **rewards("teacher", chosen)})
     for name in rules.weights:
         if name not in parts:
@@ -63,14 +63,14 @@ def reward_policy(given: str) -> RewardConfig | None:
         ConfigError: no such file, no TOML, or a set or part that does not exist.
     """
     from agent0.assembly.runtime.plugins import load_plugins
-    from agent0.rewards import reward_sets, rules_of
+    from agent0.rewards import reward_sets, rules_of_set
     from infra.storage.files import read_regular
 
     if given == AS_RUN:
         return None
     load_plugins()
     if given in reward_sets():
-        return rules_of(given)
+        return rules_of_set(given)
     path = Path(given)
     try:
         given_rules = tomllib.loads(read_regular(path, LARGEST).decode())

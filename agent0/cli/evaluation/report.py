@@ -18,16 +18,11 @@ def register(root: typer.Typer) -> None:
 def report(run: console.Run = "LAST", out: Out = "", as_json: console.Json = False) -> None:
     """Say what came of a run: scores iteration over iteration with paired tests, where it fails, how tools are used,
     how varied tasks and solutions are. Writes all of it into one self-contained HTML file and prints its path last."""
-    from agent0.errors import DependencyError
     from agent0.report.findings import findings
+    from agent0.report.html.run_page import page
     from infra.storage.artifacts import FileArtifacts
     from projections.runs import resolve
 
-    try:
-        from agent0.report.html.run_page import page
-    except ImportError as error:
-        why, fix = f"{error}.", "Install it: pip install 'agent0[train]'"
-        raise DependencyError("matplotlib", why, fix) from error
     artifacts = FileArtifacts(console.settings().home)
     with console.tables() as db:
         name = resolve(db, run)

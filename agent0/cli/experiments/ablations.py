@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.experiments.ablations import Grid, grids
+from agent0.experiments.ablations import AblationStudy, ablation_studies
 
 if TYPE_CHECKING:
     from agent0.assembly.ablations.study import StudyRequest
@@ -41,19 +41,19 @@ Write = Annotated[
 def add_to(app: typer.Typer) -> None:
     """Add a command per ablation study and the hyperparameter search to ``app``."""
     app.command("hyperparameters")(hyperparameters)
-    for entry in grids().values():
+    for entry in ablation_studies().values():
         app.command(entry.name, help=_help(entry))(_command(entry))
 
 
-def _help(entry: Grid) -> str:
-    variants = "; ".join(f"{arm.name}: {arm.about}" if arm.about else arm.name for arm in entry.arms)
+def _help(entry: AblationStudy) -> str:
+    variants = "; ".join(f"{arm.name}: {arm.about}" if arm.about else arm.name for arm in entry.variants)
     return (
         f"{entry.question} Variants: {variants}. Every variant runs with every seed, each a run in a data "
         "folder of its own; killed, the same command goes on with what is not finished."
     )
 
 
-def _command(entry: Grid) -> Callable[..., None]:
+def _command(entry: AblationStudy) -> Callable[..., None]:
     def command(
         profile: Profile = None,
         seeds: Seeds = None,
@@ -67,15 +67,15 @@ def _command(entry: Grid) -> Callable[..., None]:
         as_json: console.Json = False,
     ) -> None:
         from agent0.assembly.ablations.study import StudyRequest
-        from agent0.experiments.ablation_cells import seeds_of
+        from agent0.experiments.ablation_runs import seeds_of
 
-        chosen = profile or entry.profile
-        if chosen.endswith(".toml"):
-            chosen = str(Path(chosen).absolute())
+        chosen_variants = profile or entry.profile
+        if chosen_variants.endswith(".toml"):
+            chosen_variants = str(Path(chosen_variants).absolute())
         request = StudyRequest(
             study=entry,
-            name=name or f"{entry.name}-{Path(chosen).stem}".lower(),
-            profile=chosen,
+            name=name or f"{entry.name}-{Path(chosen_variants).stem}".lower(),
+            profile=chosen_variants,
             seeds=entry.seeds if seeds is None else seeds_of(seeds),
             given=console.overrides(pairs),
             only=tuple(filter(None, (one.strip() for one in only.split(",")))),

@@ -106,7 +106,7 @@ class _Reporter:
 
 def _show(found: "Found") -> None:
     """The table of all signals, and the picture of the best."""
-    from agent0.evaluation.calibration_report import picture, row
+    from agent0.evaluation.calibration_report import as_row, picture
 
     console.text(
         f"\n{found.name}, {found.checkpoint}, seed {found.seed}: fitted on {found.fitted_on} answers, scored on "
@@ -114,7 +114,7 @@ def _show(found: "Found") -> None:
         f"unanswered, {found.undecided} undecided."
     )
     seen = ("signal", "method", "n", "ece_before", "ece_after", "after_95", "floor", "brier_after", "auroc", "log_loss")
-    console.table([row(one) for one in found.measured], False, seen)
+    console.table([as_row(one) for one in found.measured], False, seen)
     best = found.measured[0]
     console.text(f"Before ({best.candidate.signal}):\n" + "\n".join(picture(best.before)))
     console.text(f"After ({best.candidate.method}):\n" + "\n".join(picture(best.bins)))
@@ -124,12 +124,12 @@ def _show(found: "Found") -> None:
 def _plain(found: "Found") -> dict[str, Any]:
     from dataclasses import asdict
 
-    from agent0.evaluation.calibration_report import row
+    from agent0.evaluation.calibration_report import as_row
 
     kept = {key: value for key, value in asdict(found).items() if key not in ("measured", "sampled", "carried")}
     bins = [asdict(one) for one in found.measured[0].bins]
     kept |= {"sampled": _plain(found.sampled)} if found.sampled else {}
-    return {**kept, "aim": found.verdict, "calibrators": [row(one) for one in found.measured], "reliability": bins}
+    return {**kept, "aim": found.verdict, "calibrators": [as_row(one) for one in found.measured], "reliability": bins}
 
 
 def _write(path: Path, text: str) -> None:

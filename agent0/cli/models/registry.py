@@ -70,7 +70,7 @@ def card(
     from agent0.report.markdown.model_card import model_card
     from agent0.state.run_state import BASE
     from projections.base import select
-    from projections.checkpoints import find_checkpoint, list_exams
+    from projections.checkpoints import find_checkpoint, list_protocol_results
     from projections.evaluations import list_evaluations
     from projections.runs import show_run
 
@@ -80,7 +80,7 @@ def card(
     with console.tables() as db:
         held = find_checkpoint(db, checkpoint)
         families = {row["family"]: row["n"] for row in select(db, counted, (held["run"],))}
-        exams = [one for name in (held["checkpoint"], BASE) for one in list_exams(db, held["run"], name)]
+        exams = [one for name in (held["checkpoint"], BASE) for one in list_protocol_results(db, held["run"], name)]
         text = model_card(held, show_run(db, held["run"]), list_evaluations(db, held["run"]), families, exams)
     if out is None:
         console.text(text)
@@ -179,7 +179,7 @@ def evaluate_protocol(
     and maj@k. Do not select anything on the test split."""
     from agent0.assembly.models.protocol import evaluate_protocols
     from agent0.errors import ConfigError
-    from agent0.evaluation.protocol import Exam, scores
+    from agent0.evaluation.protocol import EvaluationProtocol, scores
 
     try:
         heats = [float(one) for one in temperatures.split(",")]
@@ -187,7 +187,10 @@ def evaluate_protocol(
         raise ConfigError(f"{temperatures[:80]!r} are no temperatures.", fix="Write --temperatures 0,0.7,1.") from None
     if any(not 0 <= heat <= 100 for heat in heats):
         raise ConfigError("A temperature lies between 0 and 100.", fix="Write --temperatures 0,0.7,1.")
-    exams = [Exam(n, seed, attempts if heat else 1, heat, split, forced_tool, _levels(levels)) for heat in heats]
+    exams = [
+        EvaluationProtocol(n, seed, attempts if heat else 1, heat, split, forced_tool, _levels(levels))
+        for heat in heats
+    ]
     held = console.settings()
     report = (lambda _: None) if as_json else (lambda event: console.say(f"{event.exam}: {event.wall_s:.0f} s"))
     results = console.run_async(lambda: evaluate_protocols(held, {checkpoint: exams}, report))

@@ -78,19 +78,16 @@ def print_conclusion(held: "Settings", run: str, as_json: bool) -> None:
         console.data({**found, "curve": curve})
         return
     print_results(found)
-    if curve:
-        console.text(f"Learning curve: {curve}")
+    console.text(f"Learning curve: {curve}")
     shown = [f"trajectory show {one['attempt']} {run}" for one in tried]
     following = [f"run story {run}", f"task list {run}", *shown, "events grep wrong", f"report {run}"]
     console.say("Next: " + "\n      ".join(f"agent0 {one}" for one in following))
 
 
 def _curve(held: "Settings", db: Any, run: str) -> str:
-    """The path of the learning-curve picture; empty where matplotlib is not installed."""
-    try:
-        from agent0.report.charts.learning_curve import draw_curve
-    except ImportError:
-        return ""
+    """Draw the learning curve; the path of its picture."""
+    from agent0.report.charts.learning_curve import draw_curve
+
     path = held.home / "reports" / f"{run}.png"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draw_curve(db, run, path)

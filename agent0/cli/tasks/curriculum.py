@@ -14,13 +14,13 @@ app = typer.Typer(help="The curriculum: what was asked for, how hard it was, how
 def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Families and levels with their difficulty for this student, and each iteration in numbers."""
     from agent0.tasks.curriculum.difficulty import grade
-    from projections.iterations import list_arms, list_iterations
+    from projections.iterations import list_iterations, list_slots
     from projections.runs import resolve, show_run
 
     with console.tables() as db:
         name = resolve(db, run)
         band = show_run(db, name)["config"]["curriculum"]["band"]
-        arms, iterations = list_arms(db, name), list_iterations(db, name)
+        arms, iterations = list_slots(db, name), list_iterations(db, name)
     graded: list[dict[str, Any]] = []
     for arm in arms:
         held = grade(int(arm["solved"]), arm["tried"], tuple(band), arm["turns"], arm["calls"])
@@ -44,14 +44,15 @@ def draw(
     """A picture: families and levels down, iterations across, colour by how many attempts were right."""
     from agent0.errors import ConfigError
     from agent0.report.charts.curriculum_heatmap import heatmap
-    from projections.iterations import arms_by_iteration
+    from agent0.report.charts.plots import as_file
+    from projections.iterations import slots_by_iteration
     from projections.runs import resolve
 
     with console.tables() as db:
         name = resolve(db, run)
-        picture = heatmap(arms_by_iteration(db, name), f"Curriculum of {name}")
+        picture = heatmap(slots_by_iteration(db, name), f"Curriculum of {name}")
     path = out or Path(f"{name}-curriculum.svg")
     if path.suffix.lower() != ".svg":
         raise ConfigError(f"{path} cannot hold the picture.", "It is an SVG.", "Name a file that ends with .svg.")
-    path.write_text(str(picture), encoding="utf-8")
+    path.write_text(as_file(picture), encoding="utf-8")
     console.record({"path": str(path)}, as_json)

@@ -27,8 +27,10 @@ def list_(
     if not set_:
         console.table(set_rows(), as_json)
         return
-    chosen = _registered(_rules(set_, ""))
-    console.table(part_rows(set_ if "/" in set_ else chosen), as_json, ("role", "part", "weight", "reads", "formula"))
+    chosen_variants = _registered(_rules(set_, ""))
+    console.table(
+        part_rows(set_ if "/" in set_ else chosen_variants), as_json, ("role", "part", "weight", "reads", "formula")
+    )
 
 
 @app.command()
@@ -40,7 +42,7 @@ def explain(
 ) -> None:
     """Explain the reward of a task's teacher, or of an attempt: each part with its inputs, value, weight and what
     the total would lack without it."""
-    from agent0.rewards.describe import explained
+    from agent0.rewards.describe import explain_receipt
     from projections.rewards import explain_rewards
     from projections.runs import resolve
 
@@ -48,7 +50,7 @@ def explain(
     with console.tables() as db:
         found = resolve(db, of or run)
         receipts = explain_rewards(db, found, attempt=attempt) if attempt else explain_rewards(db, found, task=name)
-    explained_receipts = [explained(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
+    explained_receipts = [explain_receipt(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
     if not explained_receipts:
         from agent0.errors import NotFoundError
 
@@ -75,10 +77,10 @@ def hack_test(
 ) -> None:
     """Play cheating teachers and students against honest ones, through the real rewards, and put answers that leave the
     work undone to every family's verifier. Exit code 1 where a cheat is rewarded more, or such an answer at all."""
-    from agent0.rewards.red_team.play import suite
+    from agent0.rewards.red_team.play import play_policies
     from agent0.rewards.red_team.undone import undone
 
-    rows = [_row(played) for played in suite(_rules(set_, rewards), seed)]
+    rows = [_row(played) for played in play_policies(_rules(set_, rewards), seed)]
     rows += [_undone(one) for one in undone(seed)]
     console.table(rows, as_json, ("role", "policy", "family", "paid", "honest", "more", "about"))
     if page:
@@ -114,20 +116,20 @@ def calibrator(
 
 def _rules(set_: str, file: str) -> "RewardConfig":
     from agent0.assembly.validate.rewards import check_rewards, reward_policy
-    from agent0.rewards import reward_sets, rules_of
+    from agent0.rewards import reward_sets, rules_of_set
     from agent0.settings import RewardConfig
 
     if file:
         return reward_policy(file) or RewardConfig()
-    rules = rules_of(set_) if set_ in reward_sets() else RewardConfig(set=set_)
+    rules = rules_of_set(set_) if set_ in reward_sets() else RewardConfig(set=set_)
     check_rewards(rules, "--set")
     return rules
 
 
 def _registered(rules: "RewardConfig") -> str:
-    from agent0.rewards import registered
+    from agent0.rewards import registered_set
 
-    return registered(rules)
+    return registered_set(rules)
 
 
 def _row(played: Any) -> dict[str, Any]:

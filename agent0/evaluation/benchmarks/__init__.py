@@ -1,8 +1,8 @@
-"""Benchmarks: rows of files that a user names, or items made from a seed, asked as they are and judged by what they
-say. One file each.
+"""Benchmarks: rows of files that a user names, or items generated from a seed, and how replies are graded. One file
+each.
 
 A benchmark never trains anybody. Rows are read strictly (file, line and field are named), and the digest of each file,
-or of the items that were made, goes into the log with the scores.
+or of the generated items, goes into the log with the scores.
 """
 
 import json
@@ -24,12 +24,12 @@ Domain = Literal["math", "logic", "code", "text"]
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to be asked. ``question`` is all that a model is told, ``reference`` a reply that is right, ``cluster``
-    what items that belong together share (empty: the item alone).
+    """One benchmark item. ``question`` is all that a model reads, ``reference`` a reply that is right, ``cluster`` what
+    related items share (empty: the item alone).
 
-    ``stem`` is a question without its ``choices``; ``facts`` what the row says of itself, by name; ``files`` lie in the
-    work folder when an attempt begins; ``data`` is what the judge needs besides. ``own`` is the row's question without
-    words of ours, where ``question`` has some: all of it first, then what would be the same question by itself.
+    ``stem`` is a question without its ``choices``; ``facts`` are fields of the row, by name; ``files`` lie in the work
+    folder when an attempt begins; ``data`` is what the judge needs besides. ``own`` is the row's question without words
+    of ours, where ``question`` has some: all of it first, then what would be the same question by itself.
     """
 
     id: str
@@ -48,7 +48,7 @@ class Item:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The row's question in each way that it could be repeated, all of it first, the barest last."""
+        """The row's question in each form in which it could be repeated, all of it first, the barest last."""
         return self.own or (self.stem or self.question,)
 
 
@@ -58,7 +58,7 @@ Judge = Callable[[Item, str, str | None, Sandbox], Awaitable[Grade]]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Either ``files``, names looked for in the user's folder, of which the first that is there is read, or ``make``.
+    """A registered benchmark: either ``files``, of which the first that is in the user's folder is read, or ``make``.
 
     ``fields`` are those each row must have, as text unless named in ``lists``; ``read`` may raise KeyError, TypeError
     or ValueError; ``about`` are fields that become an item's facts.
@@ -91,17 +91,21 @@ _benchmarks = Registry[str, Benchmark]("benchmarks", __name__, same=operator.is_
 
 
 def benchmark(entry: Benchmark) -> Benchmark:
-    """Register ``entry``. Raises ValueError where the name is taken."""
+    """Register a benchmark under its name; returns it.
+
+    Raises:
+        ValueError: another benchmark has this name.
+    """
     return _benchmarks.add(entry.name, entry)
 
 
 def benchmarks() -> dict[str, Benchmark]:
-    """All benchmarks by name, sorted."""
+    """Return every registered benchmark by its name, sorted by name."""
     return _benchmarks.all()
 
 
 def read_items(entry: Benchmark, text: str, file: str) -> list[Item]:
-    """Items of a file of JSON lines (cut at line feeds only: text may hold other line breaks).
+    """Read the items of a file of JSON lines (cut at line feeds only: text may hold other line breaks).
 
     Raises:
         ConfigError: a line that is no row of ``entry``, an id that occurs twice, or no row at all.
@@ -149,10 +153,10 @@ def _told(row: Row, names: Sequence[str]) -> dict[str, str]:
 
 
 def make_items(entry: Benchmark, n: int, seed: int) -> tuple[list[Item], str]:
-    """The first ``n`` items of a benchmark that is made (0: as many as it is worth), and their digest.
+    """Generate the first ``n`` items of a benchmark (0: its default size); returns them and their digest.
 
     Raises:
-        ConfigError: what makes them is not installed.
+        ConfigError: the package that generates them is not installed.
     """
     assert entry.make is not None  # noqa: S101 (for those only)
     items = list(entry.make(n or entry.size, seed))
@@ -166,7 +170,7 @@ def _digested(item: Item) -> dict[str, Any]:
 
 
 def chosen(names: Sequence[str]) -> list[Benchmark]:
-    """Benchmarks of these names, in their order; ``name:part`` is a part of one that has parts.
+    """Look up benchmarks by name, in the order given; ``name:part`` is a part of one that has parts.
 
     Raises:
         ConfigError: there is no such benchmark.

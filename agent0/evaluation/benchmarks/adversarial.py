@@ -1,5 +1,5 @@
-"""Questions with a trap, made from a seed: numbers that do not matter, orders hidden in data, questions that have no
-answer, numbers too long to guess at, letters that only look alike. Each says itself what to reply."""
+"""Questions with a trap, generated from a seed: irrelevant numbers, orders hidden in data, unanswerable questions,
+numbers too long to guess, lookalike letters. Each question says what to reply."""
 
 import random
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def _item(question: str, gold: object) -> Item:
 
 
 def irrelevant(rng: random.Random) -> Item:
-    """Three numbers of seven count."""
+    """A sum in a story of seven numbers, of which three count."""
     name, other = rng.sample(_NAMES, 2)
     goods, more = rng.sample(_GOODS, 2)
     boxes, each, gone = rng.randint(3, 40), rng.randint(3, 40), rng.randint(1, 8)
@@ -41,7 +41,7 @@ def irrelevant(rng: random.Random) -> Item:
 
 
 def injected(rng: random.Random) -> Item:
-    """A list in which one entry gives an order; it is data like the others."""
+    """A list in which one entry gives an order, which is data like the others."""
     goods = rng.sample(_GOODS, 6)
     amounts = [rng.randint(1, 60) for _ in goods]
     total = sum(amounts)
@@ -54,7 +54,7 @@ def injected(rng: random.Random) -> Item:
 
 
 def unanswerable(rng: random.Random) -> Item:
-    """In one of two, what is asked for cannot be known; in the other it can."""
+    """A question that in half the items cannot be answered from what it says."""
     name, other = rng.sample(_NAMES, 2)
     goods = rng.choice(_GOODS)
     first, second = rng.randint(5, 60), rng.randint(5, 60)
@@ -66,7 +66,7 @@ def unanswerable(rng: random.Random) -> Item:
 
 
 def huge(rng: random.Random) -> Item:
-    """Exact arithmetic on numbers of thirty digits and more."""
+    """Exact arithmetic on numbers of thirty digits and more, too long to guess."""
     digits = rng.randint(30, 45)
     left, right = (rng.randint(10 ** (digits - 1), 10**digits - 1) for _ in range(2))
     modulus = rng.choice((97, 101, 997, 9973))
@@ -82,7 +82,7 @@ def huge(rng: random.Random) -> Item:
 
 
 def lookalikes(rng: random.Random) -> Item:
-    """Cyrillic letters among Latin ones: only the code point tells."""
+    """Count Cyrillic letters among Latin ones that look the same: only the code point differs."""
     letter = rng.choice(sorted(_LOOKS))
     word = [rng.choice("acepox") for _ in range(rng.randint(18, 30))] + [letter] * 4
     rng.shuffle(word)
@@ -92,7 +92,7 @@ def lookalikes(rng: random.Random) -> Item:
 
 
 def invisible(rng: random.Random) -> Item:
-    """Characters of no width, and digits of another script that mean what they look like."""
+    """Text with zero-width characters, and digits of another script that mean what they look like."""
     amounts = [rng.randint(10, 99) for _ in range(4)]
     wide = "".join(chr(ord("\uff10") + int(digit)) for digit in str(amounts[1]))
     told = [str(amounts[0]), wide, f"{str(amounts[2])[0]}\u200b{str(amounts[2])[1]}", str(amounts[3])]
@@ -100,7 +100,7 @@ def invisible(rng: random.Random) -> Item:
 
 
 def contradicted(rng: random.Random) -> Item:
-    """Something is said first and corrected later: the correction counts."""
+    """A statement that is corrected later in the question: the correction counts."""
     name = rng.choice(_NAMES)
     goods = rng.choice(_GOODS)
     first, second, bought = (rng.randint(5, 90) for _ in range(3))
@@ -123,7 +123,7 @@ KINDS = {
 
 
 def make(n: int, seed: int) -> Sequence[Item]:
-    """The first ``n`` items."""
+    """Generate the first ``n`` items of the suite from ``seed``."""
     return seeded("adversarial", KINDS, n, seed)
 
 

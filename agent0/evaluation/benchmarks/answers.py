@@ -23,7 +23,7 @@ def _aime(row: Row) -> Item:
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """By what the answer says; the reply's own last answer where none was extracted."""
+    """Grade the extracted answer by value; the reply's own last answer where none was extracted."""
     return await decide(item.gold, answer if answer is not None else extract(reply), sandbox)
 
 

@@ -1,4 +1,4 @@
-"""BIG-Bench-Hard, its logic subsets: letters, yes and no, truth values, counts, brackets that are to be closed."""
+"""BIG-Bench-Hard, its logic subsets: letters, yes and no, truth values, counts, closing brackets."""
 
 import re
 
@@ -19,7 +19,7 @@ def _read(row: Row) -> Item:
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """Exactly, but for case, brackets around a letter and spaces; numbers by value."""
+    """Grade exactly, but for case, brackets around a letter and spaces; numbers by value."""
     if answer is None:
         return Grade(False, "no answer", item.gold)
     if option := _option.match(item.gold):

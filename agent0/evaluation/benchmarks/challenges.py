@@ -1,5 +1,5 @@
-"""Small functions to be written, made from a seed: each is a rule with numbers of its own, so its solution stands in no
-book. Hidden tests are what the reference gives for inputs that are drawn, and are compared where neither runs."""
+"""Small functions to write, generated from a seed: each is a rule with numbers of its own, so that its solution is in
+no book. Hidden tests are the reference's results for drawn inputs, compared outside both programs."""
 
 import inspect
 import json
@@ -170,8 +170,10 @@ def _bracketed(rng: random.Random) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """``reference`` says its rule in its docstring; ``drawn`` are its numbers by name, lowest and highest; ``given``
-    draws an argument."""
+    """A kind of function to write: ``reference`` states its rule in its docstring, which is the prompt.
+
+    ``drawn`` are its numbers by name, lowest and highest; ``given`` draws an argument.
+    """
 
     reference: Callable[..., Any]
     drawn: dict[str, Any]
@@ -224,7 +226,7 @@ KINDS = {name: _kind(rule) for name, rule in RULES.items()}
 
 
 def make(n: int, seed: int) -> Sequence[Item]:
-    """The first ``n`` items."""
+    """Generate the first ``n`` items of the suite from ``seed``."""
     return seeded("coding", KINDS, n, seed)
 
 

@@ -1,4 +1,4 @@
-"""Questions with lettered choices: science exams, and how an everyday story goes on.
+"""Questions with lettered choices: science questions, and how an everyday story goes on.
 
 The letter is what is inside the last box, else what follows the last "answer is", else a reply that is a letter alone.
 """
@@ -57,7 +57,7 @@ def _unmarked(text: str) -> str:
 
 
 def letter(item: Item, reply: str, answer: str | None) -> str | None:
-    """The label that was chosen, None where none can be read. A choice's whole text counts as its letter."""
+    """Read the chosen label from a reply, None where none can be read. A choice's whole text counts as its letter."""
     for text in (answer, reply if answer is None else None):
         if text is None:
             continue
@@ -80,7 +80,7 @@ def _last(text: str) -> "re.Match[str] | None":
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """By the letter."""
+    """Grade by the letter that the reply chooses; none is wrong."""
     got = letter(item, reply, answer)
     if got is None:
         return Grade(False, "no letter of a choice", item.gold, (answer or "")[:100])

@@ -1,4 +1,4 @@
-"""Functions to be written, judged by the benchmark's own tests in a process that the candidate does not share."""
+"""Functions to write, graded by the benchmark's own tests in a process that the candidate does not share."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ def _humaneval(row: Row) -> Item:
     "has_close_elements", "canonical_solution": "    for idx, elem in …", "test": "def check(candidate): …"}``"""
     prompt = str(row["prompt"])
     question = f"Complete this Python function. Reply with the whole function.\n```python\n{prompt.rstrip()}\n```"
-    reference, own = str(row["canonical_solution"]), told_by(prompt)
+    reference, own = str(row["canonical_solution"]), prompt_texts(prompt)
     problem = Problem(str(row["test"]), prompt, str(row["entry_point"]), wall_s=15.0, reference=reference)
     return Item(str(row["task_id"]), question, problem.entry, reference, problem=problem, own=own)
 
@@ -23,8 +23,9 @@ def _humaneval(row: Row) -> Item:
 _shown = re.compile(r">>>|\b(?:for )?examples?\b|\[input/output\]", re.IGNORECASE)
 
 
-def told_by(prompt: str) -> tuple[str, ...]:
-    """A prompt that is a program; its docstrings; what they say before they show an example."""
+def prompt_texts(prompt: str) -> tuple[str, ...]:
+    """The texts by which a task could repeat a prompt that is a program: all of it, its docstrings, and what they say
+    before their examples."""
     try:
         tree = ast.parse(f"{prompt.rstrip()}\n    pass\n")
     except SyntaxError:
@@ -53,7 +54,7 @@ def _mbpp(row: Row) -> Item:
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """By the tests, on the program in the reply."""
+    """Run the benchmark's tests on the program in the reply."""
     if item.problem is None or not reply.strip():
         return Grade(False, "no program", item.gold)
     outcome = await check(item.problem, reply, sandbox)

@@ -1,6 +1,5 @@
-"""reasoning-gym: puzzles and exercises made from a seed, which no model has seen, each judged by its family's own
-scorer. A scorer reads what a stranger wrote, so it runs in the sandbox, and what it would evaluate is checked first.
-"""
+"""reasoning-gym: puzzles and exercises generated from a seed, each graded by its family's own scorer. A scorer reads
+untrusted text, so it runs in the sandbox, and what it would evaluate is checked first."""
 
 import io
 import json
@@ -93,7 +92,7 @@ _FILES = {"judged/__init__.py": b"", "judged/values.py": (_inside / "values.py")
 
 
 def families() -> dict[str, tuple[Any, Any]]:
-    """Family -> its classes of items and of settings, without those that are excluded.
+    """Map each family to its classes of items and settings, without those that are excluded.
 
     Raises:
         ConfigError: the package is not installed.
@@ -108,7 +107,8 @@ def families() -> dict[str, tuple[Any, Any]]:
 
 
 def make(n: int, seed: int, only: str = "") -> list[Item]:
-    """Item i is of family i modulo their number; the first n are the same however many are made.
+    """Generate ``n`` items: item i is of family i modulo their number, so the first n are the same however many are
+    made.
 
     Raises:
         ConfigError: the package is not installed, or there is no family ``only``.
@@ -144,7 +144,7 @@ def _item(family: str, module: str, seed: int, place: int, entry: dict[str, Any]
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """Right is what the family's scorer gives its full score; a scorer that does not end leaves it undecided."""
+    """Grade by the family's scorer: right is its full score; a scorer that does not end leaves it undecided."""
     said = answer if answer is not None else extract(reply)
     if said is None or not said.strip():
         return Grade(False, "no answer", item.gold)
@@ -168,7 +168,7 @@ def _bare(said: str) -> str:
 
 
 def guarded(family: str, said: str) -> str:
-    """Why an answer is not shown to the scorer, empty where it is."""
+    """Why an answer must not be shown to the scorer; empty where it may."""
     if len(said) > LONGEST:
         return "too long for an answer"
     names = _EVALUATED.get(family)
@@ -186,7 +186,7 @@ def _score(printed: str) -> float | None:
 
 
 def part(family: str) -> Benchmark:
-    """The benchmark of one family.
+    """The benchmark of one family of reasoning-gym.
 
     Raises:
         ConfigError: it is excluded.

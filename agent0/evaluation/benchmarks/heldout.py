@@ -1,5 +1,5 @@
-"""Our own held-out tasks as suites, one a domain: validation tasks, on which nobody is ever trained. Test tasks are
-left alone: they are scored by runs, for the first and the last student only."""
+"""Our own held-out tasks as suites, one per domain: validation tasks, on which nothing is ever trained. Test tasks are
+left alone: runs score them, for the first and the last student only."""
 
 import random
 from functools import partial
@@ -34,7 +34,7 @@ def _make(domain: str, n: int, seed: int) -> list[Item]:
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """As a run's own verifier decides, from what the question says."""
+    """Grade as a run's own verifier decides, from what the question says."""
     task = task_of(families()[item.facts["family"]], item.question)
     assert task is not None  # noqa: S101 - made from a question that reads so
     said = answer if answer is not None else extract(reply)

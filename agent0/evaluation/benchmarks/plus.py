@@ -1,6 +1,5 @@
 """EvalPlus: the functions of HumanEval and MBPP under many more inputs. A row holds inputs only, so the canonical
-solution says in a sandbox of its own what comes of them, and both results are compared where neither program runs.
-"""
+solution computes the expected results in a sandbox of its own, and both results are compared outside."""
 
 import ast
 import json
@@ -10,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
-from agent0.evaluation.benchmarks.coding import told_by
+from agent0.evaluation.benchmarks.coding import prompt_texts
 from agent0.grading import Grade
 from agent0.ports.sandbox import Sandbox
 from agent0.verification.programs import Outcome, Problem, check, perform
@@ -94,7 +93,7 @@ def _humaneval(row: Row) -> Item:
     """
     prompt = str(row["prompt"])
     asked = f"Complete this Python function. Reply with the whole function.\n```python\n{prompt.rstrip()}\n```"
-    return _read(row, prompt, asked, told_by(prompt), (), "zero" if row["task_id"] == "HumanEval/32" else "equal")
+    return _read(row, prompt, asked, prompt_texts(prompt), (), "zero" if row["task_id"] == "HumanEval/32" else "equal")
 
 
 def _mbpp(row: Row) -> Item:
@@ -207,7 +206,8 @@ def _argument(value: Any, shape: Any) -> Any:
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """By agreement with the canonical solution on every input; undecided where that gives no result to compare."""
+    """Grade by agreement with the canonical solution on every input; undecided where that gives no result
+    to compare."""
     if item.problem is None or not reply.strip():
         return Grade(False, "no program", item.gold)
     problem, data = item.problem, json.loads(item.data)

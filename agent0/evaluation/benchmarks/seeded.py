@@ -1,5 +1,5 @@
-"""Suites of our own that are made from a seed: item i has a random source of its own and is of kind i modulo their
-number, so the first n items are the same however many are made, and no question is asked twice."""
+"""Suites generated from a seed: item i has a random source of its own and is of kind i modulo their number, so the
+first n items are the same however many are made, and no question is asked twice."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,10 @@ Kind = Callable[[random.Random], Item]
 
 
 def seeded(name: str, kinds: Mapping[str, Kind], n: int, seed: int) -> list[Item]:
-    """The first ``n`` items of suite ``name``."""
+    """Generate the first ``n`` items of the suite ``name`` from ``seed``.
+
+    ``kinds`` are its generators by name, taken in turns.
+    """
     names, out, asked = list(kinds), list[Item](), set[str]()
     for place in range(n):
         kind = names[place % len(names)]
@@ -34,7 +37,7 @@ def _tries(name: str, make: Kind, kind: str, seed: int, place: int) -> Iterator[
 
 
 async def exactly(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """By value where the gold is a number, else by the words themselves, but for case and spaces."""
+    """Grade by value where the gold is a number, else by the text itself, but for case and spaces."""
     said = answer if answer is not None else extract(reply)
     if said is None or not said.strip():
         return Grade(False, "no answer", item.gold)

@@ -1,5 +1,5 @@
-"""Small jobs as offices have them, made from a seed: a table, a tree of orders, a database, a log lie in the work
-folder, and the answer is in none of the question. Without tools these cannot be done, which is what they measure."""
+"""Small office jobs, generated from a seed: a table, nested orders, a database, a log in the work folder. The question
+does not hold the answer, so they measure tool use: without tools they cannot be solved."""
 
 import configparser
 import csv
@@ -36,7 +36,7 @@ def _cents(amount: int) -> str:
 
 
 def table(rng: random.Random) -> Item:
-    """A CSV file with quoted fields: sums under two conditions."""
+    """Sum a column of a CSV file with quoted fields under two conditions."""
     rows = [
         (n, f"2025-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}", rng.choice(_REGIONS),
          f"{rng.choice(_GOODS)}, {rng.choice(('small', 'large'))}", rng.randint(100, 99_999), rng.random() < 0.15)
@@ -59,7 +59,7 @@ def table(rng: random.Random) -> Item:
 
 
 def tree(rng: random.Random) -> Item:
-    """Nested JSON: lines within orders within customers."""
+    """Find in nested JSON the lines within orders within customers."""
     article, gold, customers = rng.choice(_GOODS), 0, []
     for customer in rng.sample(_NAMES, rng.randint(6, 10)):
         orders = []
@@ -75,7 +75,7 @@ def tree(rng: random.Random) -> Item:
 
 
 def database(rng: random.Random) -> Item:
-    """Two tables that have to be joined."""
+    """Join two tables of an SQLite file to answer a question."""
     people = list(enumerate(rng.sample(_NAMES, 10), 1))
     loans = [(rng.randint(1, 10), rng.choice(_GOODS), rng.randint(1, 40)) for _ in range(rng.randint(150, 300))]
     least = rng.randint(5, 25)
@@ -108,7 +108,7 @@ def _database(people: Sequence[tuple[int, str]], loans: Sequence[tuple[int, str,
 
 
 def log(rng: random.Random) -> Item:
-    """A log file with lines of several services and levels."""
+    """Count lines of several services and levels in a log file."""
     now, lines, waits = datetime(2025, 3, rng.randint(1, 28), rng.randint(0, 12)), [], []  # noqa: DTZ001 (a log's own)
     service, level = rng.choice(_SERVICES), rng.choice(("ERROR", "WARN"))
     for _ in range(rng.randint(200, 400)):
@@ -121,7 +121,7 @@ def log(rng: random.Random) -> Item:
 
 
 def joined(rng: random.Random) -> Item:
-    """A CSV file and a JSON file that belong together; some keys are missing in one."""
+    """Join a CSV file and a JSON file whose keys partly match."""
     prices = {name: rng.randint(50, 5000) for name in rng.sample(_GOODS, 8)}
     bought = [(rng.choice(_GOODS), rng.randint(1, 9)) for _ in range(rng.randint(60, 120))]
     gold = sum(prices[name] * count for name, count in bought if name in prices)
@@ -133,7 +133,7 @@ def joined(rng: random.Random) -> Item:
 
 
 def settings(rng: random.Random) -> Item:
-    """Two INI files: which keys differ."""
+    """Compare two INI files: find the keys whose values differ."""
     old = {part: {f"key{n}": str(rng.randint(1, 50)) for n in range(rng.randint(4, 9))} for part in _SERVICES}
     new = {part: {key: value if rng.random() < 0.7 else str(int(value) + 1) for key, value in keys.items()
                   if rng.random() < 0.9} for part, keys in old.items()}  # fmt: skip
@@ -153,7 +153,7 @@ KINDS = {"table": table, "tree": tree, "database": database, "log": log, "joined
 
 
 def make(n: int, seed: int) -> Sequence[Item]:
-    """The first ``n`` items."""
+    """Generate the first ``n`` items of the suite from ``seed``."""
     return seeded("tool_scenarios", KINDS, n, seed)
 
 

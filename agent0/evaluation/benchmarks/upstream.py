@@ -1,4 +1,4 @@
-"""Where rows can be had: one pinned file or more for each benchmark, and how its rows become ours. Nothing is fetched
+"""Where benchmark rows come from: pinned files for each benchmark, and the conversion of their rows. Nothing is fetched
 here; ``agent0 bench fetch`` does, where its user has the internet."""
 
 import json
@@ -15,7 +15,7 @@ Rows = Iterator[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Pinned:
-    """One file of a public repository at a commit, and the sha256 of its bytes."""
+    """One file of a public repository at a commit, with the sha256 of its bytes."""
 
     repository: str
     commit: str
@@ -23,13 +23,14 @@ class Pinned:
     sha256: str
 
     def url(self, host: str = HOST) -> str:
-        """Its address below ``host``."""
+        """The file's address below ``host``."""
         return f"{host.rstrip('/')}/{self.repository}/{self.commit}/{self.path}"
 
 
 @dataclass(frozen=True)
 class Upstream:
-    """``rows`` reads the text of one file, whose path is given too; together they are written as ``name``."""
+    """The files of one benchmark. ``rows`` converts the text of one file, whose path is given too; together they are
+    written as ``name``."""
 
     name: str
     files: tuple[Pinned, ...]
@@ -41,12 +42,12 @@ def _lines(text: str) -> Rows:
 
 
 def as_they_are(path: str, text: str) -> Rows:
-    """Upstream's schema is ours."""
+    """Convert rows whose upstream schema is ours already: nothing changes."""
     yield from _lines(text)
 
 
 def gsm8k(path: str, text: str) -> Rows:
-    """The answer is what follows the hashes, without commas."""
+    """Convert GSM8K: the answer is what follows the hashes, without commas."""
     for place, row in enumerate(_lines(text)):
         answer = row["answer"].rpartition("####")[2].strip().replace(",", "")
         told = {"question": row["question"], "answer": answer, "solution": row["answer"]}
@@ -54,14 +55,14 @@ def gsm8k(path: str, text: str) -> Rows:
 
 
 def math500(path: str, text: str) -> Rows:
-    """As upstream has them."""
+    """Convert MATH-500: id, question, answer, subject and level as upstream has them."""
     for row in _lines(text):
         kept = {name: row[name] for name in ("answer", "solution", "subject", "level")}
         yield {"id": f"math/{row['unique_id']}", "question": row["problem"], **kept}
 
 
 def math(path: str, text: str) -> Rows:
-    """The answer is the last box of the solution; a level without number is left out."""
+    """Convert MATH: the answer is the last box of the solution; a level without number is left out."""
     for row in _lines(text):
         level = row["level"].removeprefix("Level ")
         told = {"question": row["problem"], "answer": boxed(row["solution"]) or "", "solution": row["solution"]}
@@ -70,7 +71,7 @@ def math(path: str, text: str) -> Rows:
 
 
 def svamp(path: str, text: str) -> Rows:
-    """Story and question are one text; whole numbers are written so."""
+    """Convert SVAMP: story and question become one text, whole numbers are written without decimals."""
     for row in _lines(text):
         body, answer = row["Body"].strip(), float(row["Answer"])
         question = f"{body}{'' if body.endswith(('.', '?', '!')) else '.'} {row['Question'].strip()}"
@@ -79,13 +80,13 @@ def svamp(path: str, text: str) -> Rows:
 
 
 def aime(path: str, text: str) -> Rows:
-    """As upstream has them."""
+    """Convert AIME: id, question and answer as upstream has them."""
     for place, row in enumerate(_lines(text)):
         yield {"id": f"aime24/{place}", "question": row["problem"], "answer": str(row["answer"])}
 
 
 def bbh(path: str, text: str) -> Rows:
-    """A file is a subset."""
+    """Convert a subset of BIG-Bench-Hard, which is one file."""
     subset = path.rpartition("/")[2].removesuffix(".json")
     for place, row in enumerate(json.loads(text)["examples"]):
         yield {"id": f"bbh/{subset}/{place}", "question": row["input"], "answer": row["target"]}
@@ -98,7 +99,7 @@ _next = re.compile(r" Answer[2-9]: ")
 
 
 def arc(path: str, text: str) -> Rows:
-    """Choices stand in the instruction, numbered; here they get letters."""
+    """Convert ARC: the choices stand numbered in the instruction; here they get letters."""
     name = "arc_challenge" if "Challenge" in path else "arc_easy"
     for place, row in enumerate(json.loads(text)):
         found = _asked.match(row["instruction"])
@@ -112,7 +113,7 @@ def arc(path: str, text: str) -> Rows:
 
 
 def hellaswag(path: str, text: str) -> Rows:
-    """The story so far under its activity; the label may be a number or text."""
+    """Convert HellaSwag: the story so far under its activity; the label may be a number or text."""
     for row in _lines(text):
         question = f"{row['activity_label']}: {row['ctx_a']} {row['ctx_b']}".strip()
         kept = {name: row[name] for name in ("activity_label", "split_type", "source_id")}
@@ -126,7 +127,7 @@ def hellaswag(path: str, text: str) -> Rows:
 
 
 def mbpp(path: str, text: str) -> Rows:
-    """One JSON list."""
+    """Convert MBPP: one JSON list whose entries become rows."""
     for row in json.loads(text):
         kept = {name: row[name] for name in ("task_id", "prompt", "code", "test_imports", "test_list")}
         yield {"id": f"mbpp/{row['task_id']}", **kept}

@@ -1,7 +1,8 @@
-"""Experiments that compare arms over seeds, as data: one file each. To add one, copy a file of this folder: its command
-is there, `agent0 experiment NAME`, and the engine carries it.
+"""Ablation studies: experiments that compare variants over seeds, as data, one file each. To add one, copy a file of
+this folder: its command is there, `agent0 experiment NAME`, and the engine carries it.
 
-Arms differ in settings alone. Every cell (an arm with a seed) is a run of its own; all score the same held-out items.
+Variants differ in settings alone. Every ablation run (a variant with a seed) is a run of its own; all score the same
+held-out items.
 """
 
 import operator
@@ -9,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent0.evaluation.protocol import Exam, ExamSet
+from agent0.evaluation.protocol import EvaluationProtocol, TaskSet
 from agent0.registry import Registry
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
@@ -17,8 +18,8 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
 
 
 @dataclass(frozen=True)
-class Arm:
-    """A name, the settings of a run (dotted keys below ``run``) that make it, and what it stands for."""
+class Variant:
+    """One variant of a study: a name, the settings that make it (dotted keys below ``run``), and what it stands for."""
 
     name: str
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -26,48 +27,52 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """An experiment. The first arm is what the others are measured against.
+class AblationStudy:
+    """An ablation study. The first variant is what the others are compared with.
 
     ``measures`` are names of ``agent0.experiments.ablation_results.MEASURES``, the first one leads; ``controls`` of
-    ``agent0.experiments.ablation_results.CONTROLS``,
-    which need no training. ``settings`` hold for every arm, where the person who asks does not say otherwise.
+    ``agent0.experiments.ablation_results.CONTROLS``, which need no training. ``settings`` hold for every variant,
+    unless the user says otherwise.
 
-    ``exams`` are sat by the student that each cell ends with, ``base_exams`` by the untrained base, once a seed (in the
-    cell of the first arm); ``sets`` are what both are of. ``course``: where the student is the packaged model of that
-    course, each seed has a base of its own, taught the same from that seed. ``notes`` stand on its page: what
-    a reader must know of how its tasks and seeds came to be.
+    ``protocols`` are run by the student that each ablation run ends with, ``base_protocols`` by the untrained base,
+    once a seed (in the run of the first variant); ``sets`` are the tasks of both. ``course``: where the student is the
+    packaged model of that course, each seed has a base of its own, taught the same from that seed. ``notes`` stand on
+    its page: what a reader must know of how its tasks and seeds came to be.
     """
 
     name: str
     question: str
-    arms: tuple[Arm, ...]
+    variants: tuple[Variant, ...]
     profile: str = "tiny"
     seeds: tuple[int, ...] = (0, 1, 2)
     measures: tuple[str, ...] = ("test", "validation")
     controls: tuple[str, ...] = ("untrained", "forced_tool")
     settings: Mapping[str, str] = field(default_factory=dict)
-    sets: tuple[ExamSet, ...] = ()
-    exams: tuple[Exam, ...] = ()
-    base_exams: tuple[Exam, ...] = ()
+    sets: tuple[TaskSet, ...] = ()
+    protocols: tuple[EvaluationProtocol, ...] = ()
+    base_protocols: tuple[EvaluationProtocol, ...] = ()
     course: str = ""
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [arm.name for arm in self.arms]
+        names = [variant.name for variant in self.variants]
         wrong = [name for name in (self.name, *names) if not NAME.fullmatch(name)]
         if wrong or len(set(names)) != len(names) or not names:
             raise ValueError(f"grid {self.name}: arms need names of their own, of small letters, digits and '-'")
 
 
-_grids = Registry[str, Grid]("grids", __name__, same=operator.is_)
+_studies = Registry[str, AblationStudy]("grids", __name__, same=operator.is_)
 
 
-def grid(entry: Grid) -> Grid:
-    """Register ``entry``. Raises ValueError where the name is taken."""
-    return _grids.add(entry.name, entry)
+def ablation_study(entry: AblationStudy) -> AblationStudy:
+    """Register an ablation study under its name; returns it.
+
+    Raises:
+        ValueError: another study has this name.
+    """
+    return _studies.add(entry.name, entry)
 
 
-def grids() -> dict[str, Grid]:
-    """All by name, sorted."""
-    return _grids.all()
+def ablation_studies() -> dict[str, AblationStudy]:
+    """Return every registered ablation study by its name, sorted by name."""
+    return _studies.all()

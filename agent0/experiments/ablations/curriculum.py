@@ -1,16 +1,22 @@
-"""What an adaptive curriculum and a trained teacher are worth, each taken away alone."""
+"""Ablates the adaptive curriculum and the trained teacher, each alone."""
 
-from agent0.experiments.ablations import Arm, Grid, grid
+from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
 
-grid(
-    Grid(
+ablation_study(
+    AblationStudy(
         name="curriculum",
         question="Does an adaptive curriculum beat a uniform one, and a trained teacher a frozen one, where the same "
         "number of tasks and attempts is asked for?",
-        arms=(
-            Arm("bandit", {"curriculum.kind": "bandit", "training.teacher.enabled": "true"}, "adaptive, both trained"),
-            Arm("uniform", {"curriculum.kind": "uniform", "training.teacher.enabled": "true"}, "every arm as often"),
-            Arm("frozen", {"curriculum.kind": "bandit", "training.teacher.enabled": "false"}, "teacher never trained"),
+        variants=(
+            Variant(
+                "bandit", {"curriculum.kind": "bandit", "training.teacher.enabled": "true"}, "adaptive, both trained"
+            ),
+            Variant(
+                "uniform", {"curriculum.kind": "uniform", "training.teacher.enabled": "true"}, "every arm as often"
+            ),
+            Variant(
+                "frozen", {"curriculum.kind": "bandit", "training.teacher.enabled": "false"}, "teacher never trained"
+            ),
         ),
     )
 )

@@ -1,9 +1,9 @@
-"""What supervised training on search traces, which a tool makes from a student's tries, is worth beside everything that
-needs no training, and how much of that the student's own tries, their verdicts and the tool account for."""
+"""Ablates supervised training on search traces, which a tool makes from a student's tries: its gain over everything
+that needs no training, and how much of it the student's own tries, their verdicts and the tool account for."""
 
 from agent0.evaluation.protocol import DRAWN
-from agent0.experiments.ablations import Arm, Grid, grid
-from agent0.experiments.training_gain import asked_of_base, asked_of_student
+from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
+from agent0.experiments.training_gain import base_protocols, student_protocols
 
 FRESH = DRAWN["fresh 3"].set("fresh", "new tasks of three and four numbers, drawn and scored after training")
 TAUGHT = DRAWN["taught 2"].set("taught", "tasks of two numbers, all kinds of which the base was taught")
@@ -24,58 +24,60 @@ NOTES = (
     "`permuted-verdicts` and `right-as-written`, so its aims do not count as reached ([log](log.md)).",
 )
 
-grid(
-    Grid(
+ablation_study(
+    AblationStudy(
         name="skill",
         question="What is supervised training on synthetic search traces worth, which a tool makes from a student's "
         "tries, and how much of that is due to these tries?",
-        arms=(
-            Arm("ours", {}, "traces retraced by the tool from the student's tries, wrong tries first"),
-            Arm(
+        variants=(
+            Variant("ours", {}, "traces retraced by the tool from the student's tries, wrong tries first"),
+            Variant(
                 "random-tries",
                 {f"{STUDENT}.source": "random"},
                 "as many uniformly random derivations in place of the student's tries: nothing that a model wrote "
                 "enters; the same tool makes the traces",
             ),
-            Arm(
+            Variant(
                 "permuted-verdicts",
                 {f"{STUDENT}.source": "permuted"},
                 "as ours, hindsight included, but the verdicts that reach the tool are permuted among the attempts of "
                 "an iteration; the tool computes itself what each try solves, and the curriculum sees true verdicts",
             ),
-            Arm(
+            Variant(
                 "right-as-written",
                 {f"{STUDENT}.source": "written", f"{STUDENT}.hindsight": "false"},
                 "only tries that the tool leaves as the student wrote them, verbatim: nothing is corrected, and no "
                 "training example is for another task than the one that was asked",
             ),
-            Arm("all-wrong", {f"{STUDENT}.source": "wrong"}, "as ours, every verdict that reaches the tool wrong"),
-            Arm(
+            Variant("all-wrong", {f"{STUDENT}.source": "wrong"}, "as ours, every verdict that reaches the tool wrong"),
+            Variant(
                 "coin-verdicts-no-hindsight",
                 {"shuffle_rewards": "true"},
                 "chance says which of its tries is right; training examples of hindsight and of misses are left out",
             ),
-            Arm("uniform", {"curriculum.kind": "uniform"}, "every level is asked for as often"),
-            Arm(
+            Variant("uniform", {"curriculum.kind": "uniform"}, "every level is asked for as often"),
+            Variant(
                 "three-numbers-only",
                 {"curriculum.kind": "uniform", "curriculum.levels": "[2]"},
                 "only tasks of three numbers, of which the base was taught most; what repeats an earlier task is "
                 "refused, so there may be fewer attempts",
             ),
-            Arm(
+            Variant(
                 "no-hindsight", {f"{STUDENT}.hindsight": "false"}, "no training examples for tasks that were not asked"
             ),
-            Arm(
+            Variant(
                 "no-diversity",
                 {f"{STUDENT}.replay_by": "chance"},
                 "training examples drawn as they come, not by pattern",
             ),
-            Arm(
+            Variant(
                 "sft",
                 {f"{STUDENT}.lessons": "", f"{STUDENT}.objective": "sft"},
                 "rejection sampling: likelihood of its own right attempts as it wrote them, new and earlier ones",
             ),
-            Arm("explore", {f"{STUDENT}.explore": "0.5"}, "no wrong tries in the training examples of the first half"),
+            Variant(
+                "explore", {f"{STUDENT}.explore": "0.5"}, "no wrong tries in the training examples of the first half"
+            ),
         ),
         profile="search",
         seeds=(0, 1),
@@ -83,8 +85,8 @@ grid(
         controls=("untrained",),
         settings={"evaluation.test": "0", "evaluation.checked": "0", "evaluation.levels": "[2, 3]"},
         sets=SETS,
-        exams=tuple(exam for one in SETS for exam in asked_of_student(one)),
-        base_exams=tuple(exam for one in SETS for exam in asked_of_base(one)),
+        protocols=tuple(protocol for one in SETS for protocol in student_protocols(one)),
+        base_protocols=tuple(protocol for one in SETS for protocol in base_protocols(one)),
         course="search",
         notes=NOTES,
     )

@@ -41,7 +41,7 @@ _Grader = Callable[[str, str], Grade]
 def kind(
     name: str, *, applies: Callable[[str], bool], rank: int, unevaluated: Callable[[str], int] = lambda text: 0
 ) -> Callable[[_Grader], _Grader]:
-    """Register ``grade(expected, given) -> Grade``."""
+    """Register how one kind of answer is read and compared."""
     return _kinds.adding(name, lambda grade: Kind(name, grade, applies, rank, unevaluated))
 
 

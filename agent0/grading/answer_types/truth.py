@@ -8,7 +8,7 @@ _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 @kind("truth", applies=lambda expected: words(expected) in _TRUTHS, rank=1)
 def truth(expected: str, given: str) -> Grade:
-    """``True`` is ``yes``; a sentence is neither."""
+    """Compare truth values: true and false, yes and no, in any case."""
     wanted, said = (_TRUTHS.get(words(one)) for one in (expected, given))
     if wanted is None:
         return Grade(None, "a truth value was expected, and there is none to compare with", expected[:200], given[:200])

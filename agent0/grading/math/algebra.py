@@ -19,11 +19,11 @@ ONE: Monomial = ()
 
 
 class TooLargeError(ValueError):
-    """Beyond what is compared here."""
+    """A number or polynomial is too large to compute with exactly."""
 
 
 class UndefinedError(ValueError):
-    """No number, or one of several."""
+    """An operation has no value, such as a division by zero."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Quotient:
 
 
 def number(value: Fraction | int) -> Quotient:
-    """A rational."""
+    """The quotient of a whole number or fraction, without symbols."""
     _check_bits(Fraction(value))
     return Quotient({ONE: Fraction(value)} if value else {}, {ONE: Fraction(1)})
 
@@ -57,7 +57,7 @@ def symbol(name: str) -> Quotient:
 
 
 def add(left: Quotient, right: Quotient) -> Quotient:
-    """Sum."""
+    """Add two quotients of polynomials exactly, over a common denominator."""
     if left.below == right.below:
         return Quotient(_sum(left.above, right.above), left.below)
     above = _sum(_product(left.above, right.below), _product(right.above, left.below))
@@ -65,12 +65,12 @@ def add(left: Quotient, right: Quotient) -> Quotient:
 
 
 def multiply(left: Quotient, right: Quotient) -> Quotient:
-    """Product."""
+    """Multiply two quotients of polynomials exactly: numerators and denominators term by term."""
     return _folded(_product(left.above, right.above), _product(left.below, right.below))
 
 
 def negative(value: Quotient) -> Quotient:
-    """-value."""
+    """Negate a quotient of polynomials: its numerator changes sign."""
     return Quotient({m: -c for m, c in value.above.items()}, value.below)
 
 

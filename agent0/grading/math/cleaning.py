@@ -77,7 +77,7 @@ class Clean:
 
 
 def clean(raw: str) -> Clean:
-    """One spelling of ``raw``."""
+    """Normalise the spelling of ``raw``: LaTeX noise, spaces, fractions and currency get one form."""
     text = _unwrapped((raw if raw.isascii() else _ascii(raw)).strip())
     dollars = "\\$" in text or bool(re.match(r"^\s*\$\s*[-\d.]", text))
     text = spelt(_FRACTION.sub(r"\\frac", _NOISE.sub(" ", text)))

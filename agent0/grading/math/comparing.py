@@ -1,4 +1,4 @@
-"""Whether a candidate's form is the gold's. The gold decides what kind of answer is wanted."""
+"""Compares the form of a candidate answer with the gold's. The gold decides the kind of answer."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -46,7 +46,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Based:
-    """A number written in a base."""
+    """A number written in a base: its digits as text, and the base."""
 
     digits: str
     base: int
@@ -54,7 +54,7 @@ class Based:
 
 @dataclass(frozen=True)
 class Words:
-    """Text, folded."""
+    """An answer that is text, case-folded, with single spaces between its words."""
 
     text: str
 

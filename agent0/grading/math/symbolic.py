@@ -33,12 +33,15 @@ async def decide(gold: str, said: str | None, sandbox: Sandbox, *, reply: bool =
 
 
 def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VALUE) -> Grade:
-    """What ``decide`` says before anybody is asked."""
+    """Compare an answer without symbolic algebra: the grade that ``decide`` starts from.
+
+    ``reply``: ``said`` is a whole reply, whose answer is extracted first.
+    """
     return grade_as(kind, gold, extract(said) if reply and said is not None else said)
 
 
 async def warm(sandbox: Sandbox) -> None:
-    """Start the engine's world, which takes seconds, so that no decision has to wait for it.
+    """Start the symbolic engine's process, which takes seconds, so that no decision has to wait for it.
 
     Raises:
         SandboxUnavailableError: there is no sandbox.

@@ -1,4 +1,4 @@
-"""Charts of an ablation study: for its HTML page, and as files beside the Markdown one."""
+"""What a grid came to, drawn: for its HTML page, and as files beside the Markdown one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from agent0.experiments.ablation_results import MEASURES
 from agent0.report.charts import training_gain_charts
-from agent0.report.charts.svg import Score, as_file, intervals, lines
+from agent0.report.charts.plots import Score, as_file, intervals, lines
 from agent0.report.markdown.ablation import ARMS, CURVE
 
 Row = Mapping[str, Any]
@@ -16,7 +16,7 @@ FEW = 4
 
 
 def curve(found: Row) -> Markup:
-    """Draw validation accuracy by iteration, a line per variant, with intervals where few lines are drawn; empty
+    """Validation accuracy by iteration, a line for each arm, its intervals where they leave anything to be seen; empty
     without one."""
     curves = {arm: {row["iteration"]: row for row in curve} for arm, curve in found["curves"].items() if curve}
     places = sorted({place for held in curves.values() for place in held})
@@ -32,15 +32,13 @@ def curve(found: Row) -> Markup:
 
 
 def means(found: Row, measure: str) -> Markup:
-    """Draw the mean of one measure for every variant, its controls below it."""
+    """Every arm by one measure, its controls below it."""
     groups: dict[str, list[Score]] = {}
-    for row in _of(found, measure):
+    for row in found["arms"]:
+        if row["measure"] != measure:
+            continue
         groups.setdefault(row["arm"], []).append(Score(_student(row), row["mean"], row["low"], row["high"]))
     return intervals(groups, f"{MEASURES[measure].title}: means over seeds with 95 % intervals")
-
-
-def _of(found: Row, measure: str) -> list[Row]:
-    return [row for row in found["arms"] if row["measure"] == measure]
 
 
 def _student(row: Row) -> str:
@@ -48,10 +46,10 @@ def _student(row: Row) -> str:
 
 
 def chart_files(found: Row) -> dict[str, str]:
-    """Make the SVG files of a study: file name -> text, empty charts left out."""
-    drawn = {CURVE: as_file(curve(found), [arm for arm, held in found["curves"].items() if held])}
+    """By name, the text of an SVG file for each picture there is something on."""
+    drawn = {CURVE: as_file(curve(found))}
     if "skill" in found:
         drawn |= training_gain_charts.chart_files(found["skill"])
     for lead in [] if "skill" in found else found["measures"][:1]:
-        drawn[ARMS] = as_file(means(found, lead), list(dict.fromkeys(map(_student, _of(found, lead)))))
+        drawn[ARMS] = as_file(means(found, lead))
     return {name: text for name, text in drawn.items() if text}

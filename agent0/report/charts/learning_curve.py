@@ -1,30 +1,20 @@
 """The learning curve: how held-out tasks went, before training and after each iteration."""
 
-import io
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
+from agent0.report.charts.plots import STAND_IN, STYLE, canvas, svg
 from projections.evaluations import learning_curve, list_evaluations
 from projections.runs import show_run
 
 Row = Mapping[str, Any]
-
-STYLE: Any = {
-    "font.size": 10,
-    "svg.fonttype": "none",  # text stays text: it can be selected, and takes the page's font
-    "svg.hashsalt": "agent0",
-    "text.parse_math": False,  # a run's name is a person's text
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
 
 
 @dataclass(frozen=True)
@@ -41,8 +31,8 @@ class Palette:
     within: str = "#e69f00"
 
 
-VARIABLES = Palette("#010101", "#020202", "#030303", "#040404", "#050505", "#060606", "#070707")
-"""Stand-ins that ``curve_svg`` turns into variables of the page's style sheet."""
+VARIABLES = Palette(**{field.name: STAND_IN[field.name] for field in fields(Palette)})
+"""What ``curve_svg`` draws with, to become variables of the page's style sheet."""
 
 
 def draw_curve(db: sqlite3.Connection, run: str, path: Path) -> None:
@@ -53,14 +43,15 @@ def draw_curve(db: sqlite3.Connection, run: str, path: Path) -> None:
         OSError: the file cannot be written.
     """
     row = show_run(db, run)
-    with matplotlib.rc_context(STYLE):
-        figure, axes = _figure(6.0)
+    with matplotlib.rc_context({**STYLE, "savefig.transparent": False}):
+        figure, axes = canvas(9.0, 6.0)
         _draw(axes, learning_curve(db, row["run"]), list_evaluations(db, row["run"]), Palette())
         axes.set_title(f"{row['run']}   (profile {row['profile']}, seed {row['seed']})", loc="left", fontsize=10)
         figure.savefig(path, dpi=150)
 
 
-def curve_svg(db: sqlite3.Connection, run: str) -> str:
+@matplotlib.rc_context(STYLE)
+def curve_svg(db: sqlite3.Connection, run: str) -> Markup:
     """The same as an ``<svg>`` element without a title, coloured by CSS variables ``--ink``, ``--quiet``,
     ``--validation``, ``--tools``, ``--test``, ``--forced``, ``--within``; empty where nothing was evaluated yet.
 
@@ -70,23 +61,10 @@ def curve_svg(db: sqlite3.Connection, run: str) -> str:
     name = show_run(db, run)["run"]
     points, scores = learning_curve(db, name), list_evaluations(db, name)
     if not any(point["validation"] is not None for point in points):
-        return ""
-    with matplotlib.rc_context({**STYLE, "savefig.transparent": True}):
-        figure, axes = _figure(5.0)
-        _draw(axes, points, scores, VARIABLES)
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    svg = text.getvalue()
-    for word, colour in VARIABLES.__dict__.items():
-        svg = svg.replace(colour, f"var(--{word})")
-    return svg[svg.index("<svg") :]
-
-
-def _figure(height: float) -> tuple[Figure, Axes]:
-    """Nothing of pyplot: its figures are global and never freed."""
-    figure = Figure(figsize=(9.0, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure, figure.add_subplot()
+        return Markup()
+    figure, axes = canvas(9.0, 5.0)
+    _draw(axes, points, scores, VARIABLES)
+    return svg(figure, f"learning curve of {name}")
 
 
 def _draw(axes: Axes, points: Sequence[Row], scores: Sequence[Row], colours: Palette) -> None:

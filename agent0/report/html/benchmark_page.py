@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.evaluation.benchmark_scores import NAMES
-from agent0.report.charts.svg import Score, intervals, reliability
+from agent0.report.charts.plots import Score, intervals, reliability
 from agent0.report.html.rendering import render
 
 Row = dict[str, Any]

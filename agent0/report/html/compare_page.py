@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent0.report.charts.svg import Score, intervals, lines, spreads
+from agent0.report.charts.plots import Score, intervals, lines, spreads
 from agent0.report.html.rendering import render
 
 

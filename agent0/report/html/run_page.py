@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from agent0.ports.storage import Artifacts
 from agent0.report.charts.learning_curve import curve_svg
-from agent0.report.charts.svg import Score, intervals, lines
+from agent0.report.charts.plots import Score, intervals, lines
 from agent0.report.findings import findings
 from agent0.report.html.rendering import render
 from agent0.report.overview import overview, rows_for_people
@@ -46,7 +46,7 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         run=held,
         found=found,
         scores=rows_for_people(held),
-        curve=Markup(curve_svg(db, name)),  # noqa: S704 - drawn by us, its text escaped by matplotlib
+        curve=curve_svg(db, name),
         curves=_curves(found),
         within=_within(found),
         fared=_fared(found),

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
-from agent0.experiments.ablations import grids
+from agent0.experiments.ablations import ablation_studies
 from agent0.report.conclusions import conclusion
 from agent0.report.markdown import training_gain
 from agent0.report.markdown.tables import claim, picture, points, shares, span, table
@@ -50,14 +50,14 @@ def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
 def command(found: Row, file: str) -> str:
     """Return the command that writes the page ``file``; options that are the study's own are left out. A file that was
     named by its whole path goes by its name alone."""
-    own, models = grids().get(found["experiment"]), found["models"]
+    own, models = ablation_studies().get(found["experiment"]), found["models"]
     arms = list(found["about"])[: len(found["about"]) // (1 + len(models))]
     words = ["agent0", "experiment", found["experiment"]]
     if own is None or found["profile"] != own.profile:
         words += ["--profile", found["profile"]]
     if own is None or found["seeds"] != list(own.seeds):
         words += ["--seeds", ",".join(map(str, found["seeds"]))]
-    if own is None or arms != [arm.name for arm in own.arms]:
+    if own is None or arms != [arm.name for arm in own.variants]:
         words += ["--arms", ",".join(arms)]
     words += [word for model in models for word in ("--model", model)]
     given = {key: text for key, text in found["given"].items() if key not in ("home", "profile")}
@@ -136,7 +136,7 @@ def _incomplete(found: Row) -> list[str]:
     if found["complete"]:
         return []
     whys = [f"{one['cell']} failed: {one['why'].replace(found['folder'] + '/', '')}" for one in found["failed"]]
-    return [f"**Not complete:** {len(found['cells'])} runs are finished. {'; '.join(whys)}\n"]
+    return [f"**Not complete:** {len(found['runs_of_study'])} runs are finished. {'; '.join(whys)}\n"]
 
 
 def _asked(found: Row) -> Iterator[str]:

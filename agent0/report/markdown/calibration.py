@@ -3,7 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent0.evaluation.calibration_report import ENOUGH, FITTING, SAMPLED, SCORING, TARGET, Found, picture, row, span
+from agent0.evaluation.calibration_report import (
+    ENOUGH,
+    FITTING,
+    SAMPLED,
+    SCORING,
+    TARGET,
+    Found,
+    as_row,
+    format_interval,
+    picture,
+)
 from agent0.report.markdown.tables import table
 from agent0.rollout.confidence.signals import MEANING
 
@@ -76,7 +86,7 @@ def _student(name: str, checkpoint: str, seeds: Sequence[Found]) -> list[str]:
         "```\n",
     ]
     for one in seeds:
-        lines += [f"### Every signal, seed {one.seed}\n", *table(_named(row(each)) for each in one.measured)]
+        lines += [f"### Every signal, seed {one.seed}\n", *table(_named(as_row(each)) for each in one.measured)]
     return lines
 
 
@@ -87,7 +97,7 @@ def _sampled(seeds: Sequence[Found]) -> list[str]:
             **_best(one.sampled),
             "ECE after, by the calibrator of greedy answers": "-"
             if one.carried is None
-            else f"{one.carried.ece_after:.3f} ({span(one.carried.after95)})",
+            else f"{one.carried.ece_after:.3f} ({format_interval(one.carried.after95)})",
         }
         for one in seeds
         if one.sampled
@@ -112,8 +122,8 @@ def _best(one: Found) -> dict[str, Any]:
         "undecided": one.undecided,
         "right": one.accuracy,
         "ECE of mean_token as it is": next((m.ece_before for m in one.measured if m.candidate.signal == NAIVE), None),
-        "ECE before": f"{best.ece_before:.3f} ({span(best.before95)})",
-        "ECE after": f"{best.ece_after:.3f} ({span(best.after95)})",
+        "ECE before": f"{best.ece_before:.3f} ({format_interval(best.before95)})",
+        "ECE after": f"{best.ece_after:.3f} ({format_interval(best.after95)})",
         "floor": best.floor,
         "Brier": f"{best.brier_before:.3f} to {best.brier_after:.3f}",
         "AUROC": best.auroc,

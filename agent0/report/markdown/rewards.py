@@ -4,10 +4,10 @@ set."""
 import re
 from typing import Any
 
-from agent0.rewards import reward_sets, rules_of
+from agent0.rewards import reward_sets, rules_of_set
 from agent0.rewards.describe import ROLES, part_rows
-from agent0.rewards.features import facts
-from agent0.rewards.red_team.play import Paid, suite
+from agent0.rewards.features import features
+from agent0.rewards.red_team.play import PolicyReward, play_policies
 from agent0.rewards.red_team.undone import undone
 
 MEASURED = "## Do exploits earn more than honest work?\n"
@@ -71,7 +71,7 @@ def code_part() -> str:
         "| role | fact | meaning |\n|---|---|---|",
     ]
     for role in ROLES:
-        lines += [_line([role, name, " ".join((one.__doc__ or "").split())]) for name, one in facts(role).items()]
+        lines += [_line([role, name, " ".join((one.__doc__ or "").split())]) for name, one in features(role).items()]
     return "\n".join(lines) + "\n"
 
 
@@ -85,9 +85,9 @@ def _plain(text: str) -> str:
 
 def _measured(command: str, seed: int) -> str:
     names = list(reward_sets())
-    found: dict[str, dict[tuple[str, str], Paid]] = {}
+    found: dict[str, dict[tuple[str, str], PolicyReward]] = {}
     for name in names:
-        found[name] = {(paid.role, paid.policy): paid for paid in suite(rules_of(name), seed)}
+        found[name] = {(paid.role, paid.policy): paid for paid in play_policies(rules_of_set(name), seed)}
     lines = [
         "Cheating teachers and students are played against honest ones through the real rewards: the mean of what each",
         f"earned, **bold** where it is more than honest work. `{command}`\n",
@@ -113,5 +113,5 @@ def _undone(seed: int) -> list[str]:
     return lines
 
 
-def _cell(paid: Paid) -> str:
-    return f"**{paid.mean:.3f}**" if paid.more else f"{paid.mean:.3f}"
+def _cell(paid: PolicyReward) -> str:
+    return f"**{paid.mean:.3f}**" if paid.exploits else f"{paid.mean:.3f}"

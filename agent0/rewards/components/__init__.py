@@ -1,1 +1,1 @@
-"""The parts that rewards are made of, one file each."""
+"""The parts that rewards are made of, one file per kind."""

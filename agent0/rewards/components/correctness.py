@@ -1,9 +1,9 @@
-"""The student is paid for being right; an undecided verdict pays nothing and says so."""
+"""The student's reward for a right answer; an undecided verdict is unscored."""
 
-from agent0.rewards import Facts, reward
+from agent0.rewards import Features, reward
 
 
 @reward("correctness", role="student", weight=1.0, reads=("correct",))
-def correctness(facts: Facts) -> float | None:
+def correctness(facts: Features) -> float | None:
     """1 right, 0 wrong, None undecided (arXiv 2511.16043, section 3.3)."""
     return None if facts["correct"] is None else float(facts["correct"])

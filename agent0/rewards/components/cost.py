@@ -1,24 +1,24 @@
-"""What an attempt took. All of these are without weight unless settings give them one."""
+"""The cost of an attempt in tokens, calls and seconds. No weight unless settings give one."""
 
-from agent0.rewards import Facts, reward
+from agent0.rewards import Features, reward
 
 TOKENS, CALLS, SECONDS = 1024, 8, 60.0
 """What costs one whole unit."""
 
 
 @reward("token_cost", role="student", weight=0.0, reads=("tokens",))
-def token_cost(facts: Facts) -> float | None:
+def token_cost(facts: Features) -> float | None:
     """Minus the tokens written, 1,024 being one unit and the most."""
     return None if facts["tokens"] is None else -min(1.0, facts["tokens"] / TOKENS)
 
 
 @reward("call_cost", role="student", weight=0.0, reads=("tool_calls",))
-def call_cost(facts: Facts) -> float | None:
+def call_cost(facts: Features) -> float | None:
     """Minus the tool calls made, 8 being one unit and the most."""
     return None if facts["tool_calls"] is None else -min(1.0, facts["tool_calls"] / CALLS)
 
 
 @reward("latency", role="student", weight=0.0, reads=("wall_s",))
-def latency(facts: Facts) -> float | None:
+def latency(facts: Features) -> float | None:
     """Minus the seconds that model and tools took, 60 being one unit and the most."""
     return None if facts["wall_s"] is None else -min(1.0, facts["wall_s"] / SECONDS)

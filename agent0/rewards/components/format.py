@@ -1,10 +1,10 @@
-"""Whether an attempt could be read. Without weight unless settings give it one."""
+"""Whether an attempt could be parsed. No weight unless settings give one."""
 
-from agent0.rewards import Facts, reward
+from agent0.rewards import Features, reward
 
 
 @reward("format", role="student", weight=0.0, reads=("answered", "parse_errors"))
-def format_(facts: Facts) -> float | None:
+def format_(facts: Features) -> float | None:
     """0 for an answer and no error of form, -1 without an answer, between these a quarter an error."""
     if facts["answered"] is None or facts["parse_errors"] is None:
         return None

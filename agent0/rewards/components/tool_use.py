@@ -1,17 +1,17 @@
-"""Tool use counts where it was useful: calls of the student that ran, did something, and that the answer rests on."""
+"""Rewards for useful tool calls: those that ran, computed something, and that the answer rests on."""
 
-from agent0.rewards import Facts, reward
+from agent0.rewards import Features, reward
 
 
 @reward("tool_use", role="student", weight=0.1, reads=("rests_on_call", "correct"))
-def tool_use(facts: Facts) -> float | None:
-    """1 where a right answer is what a useful call of its own printed without having been given it, else 0."""
+def tool_use(facts: Features) -> float | None:
+    """1 where a right answer was printed by a useful call that had not been given it, else 0; None where undecided."""
     return None if facts["correct"] is None else float(facts["correct"] and bool(facts["rests_on_call"]))
 
 
 @reward("tool_demand", role="teacher", weight=0.1, reads=("useful_calls",))
-def tool_demand(facts: Facts) -> float | None:
-    """Mean useful calls an attempt, capped at 4 and scaled to [0, 1] (arXiv 2511.16043, section 3.2: C = 4).
+def tool_demand(facts: Features) -> float | None:
+    """Mean useful calls per attempt, capped at 4 and scaled to [0, 1] (arXiv 2511.16043, section 3.2: C = 4).
 
     Counted in the student's attempts, never in the teacher's text; empty, constant and repeated calls are not useful.
     """

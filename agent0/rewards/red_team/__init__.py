@@ -1,7 +1,8 @@
-"""Cheats: teachers and students that want pay without the work, played against honest ones through the real rewards.
+"""Reward-hacking policies: teachers and students that exploit the rewards, compared with honest ones under the real
+code.
 
-A policy is one function; the play itself is in ``play``. Everything is drawn from a seed, and a cheat meets the same
-tasks and the same luck as the honest policy it stands beside, so that a difference in pay is the cheat's doing.
+A policy is one function; ``play`` runs the simulation. Everything is drawn from a seed, and a cheating policy meets the
+same tasks and the same draws as the honest one, so that a difference in reward comes from the policy alone.
 """
 
 import random
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agent0.registry import Registry
-from agent0.state.run_state import Made
+from agent0.state.run_state import ToolCallRecord
 from events.values import Role, Task
 
 HONEST = "honest"
@@ -17,34 +18,37 @@ HONEST = "honest"
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a teacher comes up with: its text, the task in it (None: none), the answer that students find (None: they
-    find none) and how likely, what they say otherwise, and the calls they are made to make beside their own."""
+    """What a simulated teacher proposes.
+
+    Its text, the task in it (None: no task), the answer that students find (None: none) and with which probability, the
+    wrong answers they give otherwise, and calls that the text makes them add.
+    """
 
     text: str
     task: Task | None
     answer: str | None = None
     chance: float = 0.5
     others: tuple[str, ...] = ("no idea",)
-    padding: tuple[Made, ...] = ()
+    padding: tuple[ToolCallRecord, ...] = ()
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a student hands in."""
+    """What a simulated student hands in: answer, tool calls, token count and parse errors."""
 
     answer: str | None
-    calls: tuple[Made, ...] = ()
+    calls: tuple[ToolCallRecord, ...] = ()
     tokens: int = 60
     errors: int = 0
 
 
 @dataclass(frozen=True)
 class Found:
-    """What an honest student would have come to: ``answer``, by ``calls`` that compute it."""
+    """The outcome of an honest attempt at a proposal: ``answer``, computed by ``calls``."""
 
     proposal: Proposal
     answer: str
-    calls: tuple[Made, ...] = field(default=())
+    calls: tuple[ToolCallRecord, ...] = field(default=())
 
 
 Teacher = Callable[[random.Random, list[Proposal]], Proposal]
@@ -61,26 +65,26 @@ _students = Registry[str, Student]("students", __name__, order=_honest_first)
 
 
 def teacher(name: str) -> Callable[[Teacher], Teacher]:
-    """Register a teacher's policy."""
+    """Register a policy that plays the teacher, under ``name``."""
     return _teachers.adding(name, lambda policy: policy)
 
 
 def student(name: str) -> Callable[[Student], Student]:
-    """Register a student's policy."""
+    """Register a policy that plays the student, under ``name``."""
     return _students.adding(name, lambda policy: policy)
 
 
 def teacher_policies() -> dict[str, Teacher]:
-    """Every teacher by name, the honest one first."""
+    """Return every registered teacher policy by name, the honest one first."""
     return _teachers.all()
 
 
 def student_policies() -> dict[str, Student]:
-    """Every student by name, the honest one first."""
+    """Return every registered student policy by name, the honest one first."""
     return _students.all()
 
 
 def about(role: Role, name: str) -> str:
-    """What a policy does."""
+    """The docstring of a policy, on one line: what it does."""
     policy = teacher_policies()[name] if role == "teacher" else student_policies()[name]
     return " ".join((policy.__doc__ or "").split())

@@ -1,8 +1,7 @@
-"""Plays policies through the real rewards and says what each is paid.
+"""Simulates runs of teacher and student policies and compares the rewards they are assigned.
 
-A set is played where its authors have it. Where the verifier's word counts, tasks are screened as in a run, and right
-is what the task's own verifier says. Where the majority's does, every task is put to the student, and right is what
-most attempts say.
+A set is simulated as its authors use it. Where the verifier decides, tasks are screened as in a run and labels are the
+verifier's verdicts. Where the majority decides, every task is attempted and the label is the most frequent answer.
 """
 
 import math
@@ -14,8 +13,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from agent0.grading.normal_form import normal_form, same
-from agent0.rewards import registered, reward_sets
-from agent0.rewards.assign import payouts
+from agent0.rewards import registered_set, reward_sets
+from agent0.rewards.assign import assigned_rewards
 from agent0.rewards.red_team import (
     HONEST,
     Attempt,
@@ -30,8 +29,8 @@ from agent0.rewards.red_team import (
 from agent0.rewards.red_team.undone import verdicts
 from agent0.rollout.student import plain_output
 from agent0.settings import RewardConfig, RunConfig
-from agent0.state.reward_history import Ledger, entered
-from agent0.state.run_state import AttemptState, Made, RunState, TaskState, attempt_id, task_id
+from agent0.state.reward_history import RewardHistory, with_receipt
+from agent0.state.run_state import AttemptState, RunState, TaskState, ToolCallRecord, attempt_id, task_id
 from agent0.tasks.families import families
 from agent0.tasks.screening import Archive, Decision, Proposed, decide_batch
 from agent0.tasks.splits import split_key, split_of, task_with
@@ -47,7 +46,7 @@ FAMILIES = ("arithmetic", "counting", "linear", "lists", "modular", "ranking", "
 
 @dataclass(frozen=True)
 class Size:
-    """Of one play."""
+    """The size of one simulated run: iterations, tasks per iteration, attempts per task."""
 
     iterations: int = 3
     tasks: int = 12
@@ -55,8 +54,8 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Paid:
-    """A policy's mean pay beside that of the honest one, over as many receipts; ``more``: cheating pays."""
+class PolicyReward:
+    """A policy's mean reward beside that of the honest policy, over ``receipts`` receipts."""
 
     role: Role
     policy: str
@@ -66,48 +65,54 @@ class Paid:
     about: str
 
     @property
-    def more(self) -> bool:
-        """Whether it is paid more than honest work."""
+    def exploits(self) -> bool:
+        """Whether its mean reward is above that of the honest policy."""
         return self.mean > self.honest + TOLERANCE
 
 
-def suite(rules: RewardConfig, seed: int = 0, size: Size = Size()) -> list[Paid]:
-    """Every policy's pay under ``rules``: teachers before an honest student, students under an honest teacher."""
+def play_policies(rules: RewardConfig, seed: int = 0, size: Size = Size()) -> list[PolicyReward]:
+    """Play every policy under ``rules``: teachers against an honest student, students against an honest teacher.
+
+    Returns one row per policy, teachers first, the honest one first in each role.
+    """
     out = []
     for role, names in (("teacher", list(teacher_policies())), ("student", list(student_policies()))):
-        pay = {name: _pay(rules, role, name, seed, size) for name in names}
-        honest = fmean(pay[HONEST])
-        out += [Paid(role, name, fmean(paid), honest, len(paid), about(role, name)) for name, paid in pay.items()]  # type: ignore[arg-type]
+        totals = {name: _totals(rules, role, name, seed, size) for name in names}
+        honest = fmean(totals[HONEST])
+        for name, found in totals.items():
+            out.append(PolicyReward(role, name, fmean(found), honest, len(found), about(role, name)))  # type: ignore[arg-type]
     return out
 
 
-def _pay(rules: RewardConfig, role: str, name: str, seed: int, size: Size) -> list[float]:
+def _totals(rules: RewardConfig, role: str, name: str, seed: int, size: Size) -> list[float]:
     teacher = teacher_policies()[name if role == "teacher" else HONEST]
     student = student_policies()[name if role == "student" else HONEST]
-    return [paid.total for paid in receipts(rules, teacher, student, seed, size) if paid.role == role]
+    return [receipt.total for receipt in scored_receipts(rules, teacher, student, seed, size) if receipt.role == role]
 
 
-def receipts(rules: RewardConfig, teacher: Teacher, student: Student, seed: int, size: Size) -> list[RewardAssigned]:
-    """What a run of these two is paid, scored receipts only."""
+def scored_receipts(
+    rules: RewardConfig, teacher: Teacher, student: Student, seed: int, size: Size
+) -> list[RewardAssigned]:
+    """Receipts of a simulated run of ``teacher`` and ``student``; those without any scored part are left out."""
     plan = {"iterations": size.iterations, "tasks": size.tasks, "attempts": size.attempts}
     config = RunConfig(seed=seed, rewards=rules, **plan)
     state = RunState(run="hack", seq=1, config=config, config_sha="")
-    world = _World(reward_sets()[registered(rules)].label == "verifier", teacher, student, seed, size)
+    simulation = _Simulation(reward_sets()[registered_set(rules)].label == "verifier", teacher, student, seed, size)
     out: list[RewardAssigned] = []
     for iteration in range(size.iterations):
-        state = replace(state, iteration=iteration, tasks=world.tasks(iteration))
-        for event, settled in world.events(state):
-            paid = payouts(event, replace(state, just_settled=settled))
+        state = replace(state, iteration=iteration, tasks=simulation.tasks(iteration))
+        for event, resolved in simulation.events(state):
+            receipts = assigned_rewards(event, replace(state, just_settled=resolved))
             ledger = state.ledger
-            for each in paid:
-                ledger = entered(ledger or Ledger(), each)
+            for each in receipts:
+                ledger = with_receipt(ledger or RewardHistory(), each)
             state = replace(state, ledger=ledger)
-            out += [each for each in paid if any(part.value is not None for part in each.parts)]
+            out += [each for each in receipts if any(part.value is not None for part in each.parts)]
     return out
 
 
-class _World:
-    """The tasks of a run, what its student made of them, and who says what is right."""
+class _Simulation:
+    """The tasks of a simulated run, the attempts at them, and their labels."""
 
     def __init__(self, verified: bool, teacher: Teacher, student: Student, seed: int, size: Size) -> None:
         self._verified, self._teacher, self._student = verified, teacher, student
@@ -117,7 +122,7 @@ class _World:
         self._decisions: dict[str, Decision] = {}
 
     def tasks(self, iteration: int) -> dict[str, TaskState]:
-        """One iteration's, attempts and verdicts included."""
+        """The tasks of one iteration by id, attempts and verdicts included."""
         proposals = {}
         for slot in range(self._size.tasks):
             self._honest.insert(0, _drawn(random.Random(f"{self._seed} {iteration} {slot}")))
@@ -127,19 +132,19 @@ class _World:
         return {name: self._held(name, slot, proposal) for slot, (name, proposal) in enumerate(proposals.items())}
 
     def events(self, state: RunState) -> list[tuple[Event, str]]:
-        """What completes a task or an attempt, and which task it settled."""
+        """The events that complete a task or an attempt, each with the task it resolved (empty: none)."""
         out: list[tuple[Event, str]] = []
         for name, held in state.tasks.items():
             if held.rejected:
                 why = self._decisions[name]
-                told = TaskRejected(
+                rejected = TaskRejected(
                     task=name,
                     iteration=state.iteration,
                     slot=held.slot,
                     reason=why.reason or "malformed",
                     novelty=why.novelty,
                 )
-                out.append((told, ""))
+                out.append((rejected, ""))
             for number, (attempt, one) in enumerate(held.attempts.items()):
                 verdict = ResultVerified(
                     task=name,
@@ -198,7 +203,7 @@ class _World:
 
 
 def _drawn(rng: random.Random) -> Proposal:
-    """What an honest teacher proposes: nothing that is kept for held-out sets, since nobody is paid for such."""
+    """An honest teacher's proposal: never a task reserved for held-out sets, which earns no reward."""
     family = families()[rng.choice(FAMILIES)]
     while True:
         params = family.sample(rng.randint(1, family.levels), rng)
@@ -219,8 +224,8 @@ def _found(rng: random.Random, proposal: Proposal) -> Found:
     name, arguments = (
         family.call(proposal.task.params) if family and proposal.task else ("python", {"code": "f(x)+g(x)"})
     )
-    last = Made(name, arguments, True, f"{answer}\n")
-    first = Made("python", {"code": "print(len(str(2**9)) + len('check'))"}, True, "8\n")
+    last = ToolCallRecord(name, arguments, True, f"{answer}\n")
+    first = ToolCallRecord("python", {"code": "print(len(str(2**9)) + len('check'))"}, True, "8\n")
     return Found(proposal, answer, (first, last) if twice else (last,))
 
 
@@ -232,7 +237,7 @@ def _labels(made: Sequence[Attempt], proposal: Proposal, verified: bool) -> list
     return [one.answer is not None and normal_form(one.answer) == top for one in made]
 
 
-def _state(number: int, one: Attempt, padding: tuple[Made, ...], label: bool | None) -> AttemptState:
+def _state(number: int, one: Attempt, padding: tuple[ToolCallRecord, ...], label: bool | None) -> AttemptState:
     calls = (*padding, *one.calls)
     good = [call for call in calls if call.ok]
     return AttemptState(

@@ -1,17 +1,17 @@
-"""Students that want pay without solving."""
+"""Student policies that try to raise their reward without solving the task."""
 
 import random
 from dataclasses import replace
 
 from agent0.rewards.red_team import HONEST, Attempt, Found, student
 from agent0.rewards.red_team.undone import copies, sums
-from agent0.state.run_state import Made
+from agent0.state.run_state import ToolCallRecord
 from agent0.tasks.families import families
 
 
-def said(answer: str) -> Made:
-    """A call that prints what it was handed."""
-    return Made("python", {"code": f"print({answer!r})"}, True, f"{answer}\n")
+def said(answer: str) -> ToolCallRecord:
+    """A tool call that prints a constant it was given."""
+    return ToolCallRecord("python", {"code": f"print({answer!r})"}, True, f"{answer}\n")
 
 
 @student(HONEST)
@@ -28,7 +28,7 @@ def constant_answer(rng: random.Random, found: Found) -> Attempt:
 
 @student("no answer")
 def no_answer(rng: random.Random, found: Found) -> Attempt:
-    """Calls its tool, and says nothing."""
+    """Calls its tool as the honest policy does, but gives no answer."""
     return Attempt(None, found.calls)
 
 
@@ -41,7 +41,7 @@ def always_a_tool(rng: random.Random, found: Found) -> Attempt:
 @student("empty calls")
 def empty_calls(rng: random.Random, found: Found) -> Attempt:
     """Knows as much as the honest one, without computing, and runs empty programs beside it."""
-    return Attempt(found.answer, (Made("python", {"code": ""}, True, ""),) * 4)
+    return Attempt(found.answer, (ToolCallRecord("python", {"code": ""}, True, ""),) * 4)
 
 
 @student("repeated calls")
@@ -59,7 +59,7 @@ def guesses(rng: random.Random, found: Found) -> Attempt:
 
 @student("copies the question")
 def copies_the_question(rng: random.Random, found: Found) -> Attempt:
-    """Answers with the question itself."""
+    """Answers with the text of the question itself."""
     return Attempt(found.proposal.task.question if found.proposal.task else "")
 
 

@@ -1,16 +1,16 @@
-"""Teachers that want pay for tasks nobody learns from."""
+"""Teacher policies that try to raise their reward with tasks that teach nothing."""
 
 import random
 from dataclasses import replace
 
 from agent0.rewards.red_team import HONEST, Proposal, teacher
-from agent0.state.run_state import Made
+from agent0.state.run_state import ToolCallRecord
 from agent0.tasks.families import families
 from events.values import Task
 
 
 def open_task(question: str, program: str = "") -> Task:
-    """A question that no family reads."""
+    """A task whose question no family can parse."""
     return Task(question=question, domain="math", family="open", level=1, canonical=f"open {question}", program=program)
 
 
@@ -22,7 +22,7 @@ def honest(rng: random.Random, held: list[Proposal]) -> Proposal:
 
 @teacher("too easy")
 def too_easy(rng: random.Random, held: list[Proposal]) -> Proposal:
-    """New tasks that are always solved."""
+    """New tasks that every attempt solves: nothing to learn."""
     return replace(held[0], chance=1.0)
 
 
@@ -65,15 +65,15 @@ def popular_mistake(rng: random.Random, held: list[Proposal]) -> Proposal:
 
 @teacher("idle calls")
 def idle_calls(rng: random.Random, held: list[Proposal]) -> Proposal:
-    """New tasks that tell the student to call its tool four times for nothing."""
-    idle = tuple(Made("python", {"code": f"print({n})"}, True, f"{n}\n") for n in range(4))
+    """New tasks whose text makes the student call its tool four times to no use."""
+    idle = tuple(ToolCallRecord("python", {"code": f"print({n})"}, True, f"{n}\n") for n in range(4))
     return replace(held[0], padding=idle)
 
 
 @teacher("empty calls")
 def empty_calls(rng: random.Random, held: list[Proposal]) -> Proposal:
-    """New tasks that tell the student to run empty programs."""
-    return replace(held[0], padding=(Made("python", {"code": ""}, True, ""),) * 4)
+    """New tasks whose text makes the student run empty programs."""
+    return replace(held[0], padding=(ToolCallRecord("python", {"code": ""}, True, ""),) * 4)
 
 
 @teacher("marks in its text")
@@ -90,5 +90,5 @@ def short_answers(rng: random.Random, held: list[Proposal]) -> Proposal:
 
 @teacher("no task")
 def no_task(rng: random.Random, held: list[Proposal]) -> Proposal:
-    """Words without a task."""
+    """Words that hold no task of any family."""
     return Proposal(" ".join(rng.choice(("pay", "me", "well")) for _ in range(9)), None)

@@ -1,5 +1,5 @@
-"""Answers that leave the work undone, put to the verifiers themselves, family by family: copies of what the question
-asks to compute, and sums that come to the answer. Nothing is played here; right is what a run takes for right."""
+"""Answers that leave the work undone, tested against the verifiers of every family: the expression copied from the
+question, and sums that evaluate to the answer. Nothing is simulated here; right is what a run's verifier accepts."""
 
 import random
 import re
@@ -22,20 +22,22 @@ _number = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
 
 
 class NoSandbox:
-    """Refuses everything: what would have to be run is undecided. It answers at once."""
+    """A sandbox that refuses every call at once, so that what would have to be run is undecided."""
 
     async def call(self, call: SandboxCall) -> SandboxResult:
-        """Refused."""
+        """Refuse the call."""
         return SandboxResult(ToolState.REFUSED, 0, "", "", 0.0, 0.0, 0.0, "none", "none")
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is nothing to close."""
 
 
 @dataclass(frozen=True)
 class Undone:
-    """How many answers of a policy were right, of as many as were tried on tasks of ``family``; ``honest``: of as many
-    tasks, how many were solved by the family's own answer. ``example`` of what was right: question and answer."""
+    """How many answers of a policy the verifier accepted on tasks of ``family``: ``right`` of ``tried``.
+
+    ``honest`` is the share of tasks whose own answer is accepted; ``example`` is an accepted (question, answer).
+    """
 
     family: str
     policy: str
@@ -46,17 +48,17 @@ class Undone:
 
 
 def verdicts(task: Task, answers: Sequence[str | None]) -> list[bool | None]:
-    """What the task's own verifier says of each answer, without a sandbox."""
+    """Verify each answer by the task's own verifier, without a sandbox."""
     return [verdict.correct for verdict in _at_once(verifier_for(task).judge(task, answers, NoSandbox()))]
 
 
 def undone(seed: int = 0, draws: int = DRAWS) -> list[Undone]:
-    """Both policies on every family that is registered, long ones included."""
+    """Try both policies on every registered family, long ones included; ``draws`` tasks per family."""
     return [row for entry in families(long=None).values() for row in _family(entry, seed, draws)]
 
 
 def copies(task: Task, entry: Family) -> Iterator[str]:
-    """What ``task`` asks to compute, as it stands there: the longest expression, and what a tool would be handed."""
+    """Expressions of ``task`` copied unsolved: the longest one in the question, and the arguments of its tool call."""
     yield max(_run.findall(task.question), key=len, default=task.question).strip(" .,=")
     name, arguments = entry.call(task.params)
     for text in map(str, arguments.values()):
@@ -65,7 +67,7 @@ def copies(task: Task, entry: Family) -> Iterator[str]:
 
 
 def sums(answer: str) -> Iterator[str]:
-    """``answer`` with nothing added to it, to the whole or to each number in it."""
+    """``answer`` rewritten as a sum that evaluates to it, as a whole and number by number."""
     yield f"{answer}+0"
     yield _number.sub(lambda found: f"{found[0]}+0", answer)
     yield _number.sub(lambda found: f"1*{found[0]}", answer)

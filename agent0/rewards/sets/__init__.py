@@ -1,1 +1,1 @@
-"""Ways of putting parts together. To add one, write a file with one ``@reward_set`` function, and its own parts."""
+"""Reward sets. To add one, write a file with one ``@reward_set`` function, and its own parts."""

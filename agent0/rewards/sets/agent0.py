@@ -1,23 +1,23 @@
-"""Our own set."""
+"""The default reward set, and the version of it that the first recorded runs used."""
 
-from agent0.rewards import Facts, Worth, reward, reward_set
+from agent0.rewards import Features, Worth, reward, reward_set
 from agent0.tasks.curriculum.sampler import frontier_value
 from events.values import Role
 
 FIRST = "agent0/1"
-"""What runs are paid by that were recorded before calls had to be useful, and difficulty verified."""
+"""The set of runs recorded before calls had to be useful and difficulty verified."""
 
 
 @reward_set("agent0")
 def agent0(role: Role, worth: Worth) -> float:
-    """The weighted sum of all parts in ``agent0/rewards/``. The verifier's word decides what is right; a task is paid
-    for difficulty only where something could be verified, and calls count where they did something."""
+    """The weighted sum of all parts in ``agent0/rewards/``. Right is what the verifier says; a task earns for
+    difficulty only where something was verified, and tool calls count only where they were useful."""
     return sum(worth.values())
 
 
 @reward_set(FIRST, like="agent0")
 def agent0_first(role: Role, worth: Worth) -> float:
-    """Edition 1 of ``agent0``: any call that ran counts, and where nothing was verified the majority's share stands for
+    """Version 1 of ``agent0``: any call that ran counts, and where nothing was verified the majority's share stands for
     the solve rate. For runs that were recorded under it."""
     return sum(worth.values())
 
@@ -26,19 +26,19 @@ _READ = ("solve_rate", "self_consistency", "token_confidence")
 
 
 @reward("uncertainty", role="teacher", weight=1.0, reads=_READ, set=FIRST)
-def uncertainty(facts: Facts) -> float | None:
+def uncertainty(facts: Features) -> float | None:
     """``1 - 2|p - 1/2|``, with p the verified solve rate, or the majority's share where nothing could be verified."""
     rate = facts["solve_rate"] if facts["solve_rate"] is not None else facts["self_consistency"]
     return None if rate is None else frontier_value(rate)
 
 
 @reward("tool_use", role="student", weight=0.1, reads=("grounded", "correct"), set=FIRST)
-def tool_use(facts: Facts) -> float | None:
+def tool_use(facts: Features) -> float | None:
     """1 where a right answer equals the output of one of its own successful calls, else 0."""
     return None if facts["correct"] is None else float(facts["correct"] and facts["grounded"])
 
 
 @reward("tool_demand", role="teacher", weight=0.1, reads=("mean_tool_ok",), set=FIRST)
-def tool_demand(facts: Facts) -> float | None:
+def tool_demand(facts: Features) -> float | None:
     """Mean calls an attempt that ran, whatever they did, capped at 4 and scaled to [0, 1]."""
     return None if facts["mean_tool_ok"] is None else min(facts["mean_tool_ok"], 4.0) / 4.0

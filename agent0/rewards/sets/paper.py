@@ -1,21 +1,21 @@
 """The rewards of arXiv 2511.16043 as written, sections 3.2 and 3.3. What the paper leaves open is a constant here."""
 
-from agent0.rewards import Facts, Worth, reward, reward_set
+from agent0.rewards import Features, Worth, reward, reward_set
 from agent0.tasks.curriculum.sampler import frontier_value
 from events.values import Role
 
 GAMMA, MOST = 0.25, 4
-"""R_tool: pay a call (not in the paper: so that R_tool lies in [0, 1] as R_unc does), and C, calls that count."""
+"""R_tool: gamma, the reward per call (not in the paper: it keeps R_tool in [0, 1] like R_unc), and C, the cap."""
 
 SECOND = "paper/2"
-"""What runs are paid by that were recorded before the student's label was the majority's."""
+"""The set of runs recorded before the student's label was the majority's."""
 
 
 @reward_set("paper", label="majority")
 def paper(role: Role, worth: Worth) -> float:
     """Teacher: ``R_C = R_format * max(0, l_unc R_unc + l_tool R_tool - l_rep R_rep)``. Student: ``R_i = 1[o_i = y~]``.
-    What was never measured counts nothing; weights are the lambdas. y~ is the answer that most attempts at the task
-    gave, whatever a verifier says of it, so all of them are paid once the last one is settled."""
+    Parts that were not measured count 0; weights are the lambdas. y~ is the most frequent answer among the attempts,
+    whatever a verifier says, so all of them are rewarded once the last one is resolved."""
     if role == "student":
         return sum(worth.values())
     inside = sum(worth.get(name, 0.0) for name in ("uncertainty", "tools", "repetition"))
@@ -23,19 +23,19 @@ def paper(role: Role, worth: Worth) -> float:
 
 
 @reward("format", role="teacher", weight=1.0, reads=("well_formed",), set="paper")
-def well_formed(facts: Facts) -> float | None:
+def well_formed(facts: Features) -> float | None:
     """R_format: 1 where the teacher's text holds a task, else 0."""
     return None if facts["well_formed"] is None else float(facts["well_formed"])
 
 
 @reward("uncertainty", role="teacher", weight=1.0, reads=("self_consistency",), set="paper")
-def uncertainty(facts: Facts) -> float | None:
+def uncertainty(facts: Features) -> float | None:
     """``R_unc = 1 - 2|p - 1/2|``, p the share of the student's answers that agree with the majority."""
     return None if facts["self_consistency"] is None else frontier_value(facts["self_consistency"])
 
 
 @reward("tools", role="teacher", weight=0.6, reads=("calls_run",), set="paper")
-def tools(facts: Facts) -> float | None:
+def tools(facts: Features) -> float | None:
     """``R_tool = gamma * min(N_tool, C)``, N_tool the calls executed in one of the student's attempts, C = 4; the mean
     over attempts. Lambda is 0.6."""
     if not facts["calls_run"]:
@@ -44,26 +44,26 @@ def tools(facts: Facts) -> float | None:
 
 
 @reward("repetition", role="teacher", weight=-1.0, reads=("cluster_share",), set="paper")
-def repetition(facts: Facts) -> float | None:
+def repetition(facts: Features) -> float | None:
     """``|C_k| / B``: the share of the batch in this task's cluster, questions apart by ``1 - BLEU``, cut at 0.5
     (average linkage; neither is in the paper). Its weight is -lambda_rep."""
     return None if facts["cluster_share"] is None else float(facts["cluster_share"])
 
 
 @reward("pseudo_label", role="student", weight=1.0, reads=("agrees", "majority"), set="paper")
-def pseudo_label(facts: Facts) -> float | None:
+def pseudo_label(facts: Features) -> float | None:
     """1 where the answer is that of the majority, else 0 (section 3.3)."""
     return None if facts["agrees"] is None else float(facts["agrees"])
 
 
 @reward_set(SECOND, like="paper", label="majority")
 def paper_second(role: Role, worth: Worth) -> float:
-    """Editions 1 and 2 of ``paper``: the student's label is the run's verdict, which is the majority's only where
+    """Versions 1 and 2 of ``paper``: the student's label is the run's verdict, which is the majority's only where
     ``run.verification.unchecked = self_consistency`` and nothing computes the answer."""
     return paper(role, worth)
 
 
 @reward("pseudo_label", role="student", weight=1.0, reads=("correct",), set=SECOND)
-def verdict(facts: Facts) -> float | None:
+def verdict(facts: Features) -> float | None:
     """1 where the verdict is right, else 0."""
     return None if facts["correct"] is None else float(facts["correct"])

@@ -1,25 +1,27 @@
-"""What the code released with arXiv 2511.16043 pays (aiming-lab/Agent0 at 3cf8bfe), defects included, for comparison.
+"""The rewards of the code released with arXiv 2511.16043 (aiming-lab/Agent0 at 3cf8bfe), defects included, for
+comparison.
 
-Mended nowhere on purpose: the teacher's answer is cut to its last character, tool calls are counted in the teacher's
+Deliberately not corrected: the teacher's answer is cut to its last character, tool calls are counted in the teacher's
 own text, nothing keeps the sum from being negative, and format is no factor.
 """
 
 from agent0.grading.normal_form import same
-from agent0.rewards import Facts, Worth, reward, reward_set
+from agent0.rewards import Features, Worth, reward, reward_set
 from events.values import Role
 
 LEAST = 0.1
 """A majority's share up to this counts nothing."""
 
 SECOND = "released/2"
-"""What runs are paid by that were recorded before the student's label was the majority's."""
+"""The set of runs recorded before the student's label was the majority's."""
 
 
 @reward_set("released", label="majority")
 def released(role: Role, worth: Worth) -> float:
     """Teacher: ``(min(p, 1 - p) if question else -1) - |C_k|/B + 0.05 min(N, 4)``; p is the majority's share where the
-    majority's answer is the last character of the teacher's, and N counts marks in the teacher's text. Student: 1 where
-    the answer is the label, the majority's of the attempts at the task (there: of nine others, made without tools)."""
+    majority's answer is the last character of the teacher's, and N counts output marks in the teacher's text. Student:
+    1 where the answer is the label, the majority's of the attempts at the task (there: of nine others, made without
+    tools)."""
     return sum(worth.values())
 
 
@@ -30,7 +32,7 @@ def released(role: Role, worth: Worth) -> float:
     reads=("well_formed", "self_consistency", "majority", "teacher_answer"),
     set="released",
 )
-def difficulty(facts: Facts) -> float | None:
+def difficulty(facts: Features) -> float | None:
     """``min(p, 1 - p)``, -1 without a question or an answer. ``answers[-1]`` of a text is its last character
     (curriculum_reward.py), and p is 0 where the majority does not say that (start_vllm_server_tool.py)."""
     if facts["well_formed"] is None:
@@ -46,30 +48,30 @@ def difficulty(facts: Facts) -> float | None:
 
 
 @reward("repetition", role="teacher", weight=-1.0, reads=("cluster_share",), set="released")
-def repetition(facts: Facts) -> float | None:
+def repetition(facts: Features) -> float | None:
     """The share of the batch in this question's cluster: average linkage over ``1 - BLEU``, cut at 0.5."""
     return None if facts["cluster_share"] is None else float(facts["cluster_share"])
 
 
 @reward("tools", role="teacher", weight=1.0, reads=("teacher_text",), set="released")
-def tools(facts: Facts) -> float | None:
+def tools(facts: Features) -> float | None:
     """``0.05 min(N, 4)``, N the "```output" in the text that the teacher wrote."""
     return None if facts["teacher_text"] is None else 0.05 * min(facts["teacher_text"].count("```output"), 4)
 
 
 @reward("accuracy", role="student", weight=1.0, reads=("agrees", "majority"), set="released")
-def accuracy(facts: Facts) -> float | None:
+def accuracy(facts: Features) -> float | None:
     """1 where the answer is that of the majority, else 0."""
     return None if facts["agrees"] is None else float(facts["agrees"])
 
 
 @reward_set(SECOND, like="released", label="majority")
 def released_second(role: Role, worth: Worth) -> float:
-    """Editions 1 and 2 of ``released``: the student's label is the run's verdict."""
+    """Versions 1 and 2 of ``released``: the student's label is the run's verdict."""
     return released(role, worth)
 
 
 @reward("accuracy", role="student", weight=1.0, reads=("correct",), set=SECOND)
-def verdict(facts: Facts) -> float | None:
+def verdict(facts: Features) -> float | None:
     """1 where the verdict is right, else 0."""
     return None if facts["correct"] is None else float(facts["correct"])

@@ -1,1 +1,1 @@
-"""How sure a student was of an answer: signals from its tokens, and their calibration."""
+"""How confident a student was in an answer: signals from its tokens, and their calibration."""

@@ -1,5 +1,5 @@
-"""Which signal, mapped how, says best how likely an answer is right: chosen by log loss on the fitting items alone,
-each of them predicted by a map that has not seen it."""
+"""Chooses the confidence signal and calibrator that predict right answers best, by cross-validated log loss on the
+fitting items."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ Fitter = Callable[[Sequence[Signals], Sequence[bool]], "Candidate"]
 
 @dataclass(frozen=True)
 class Item:
-    """One answer: its signals, and whether it is right."""
+    """One answer: its confidence signals, and whether it is right."""
 
     signals: Mapping[str, float]
     right: bool
@@ -43,8 +43,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted map from signals to a probability. ``signal`` names one, or several with ``JOINED`` between them;
-    ``parameters`` are those of ``Calibrator`` and ``Fusion``; ``loss`` is the cross-validated log loss."""
+    """A fitted map from signals to a probability.
+
+    ``signal`` names one, or several with ``JOINED`` between them; ``parameters`` are those of ``Calibrator`` and
+    ``Fusion``; ``loss`` is the cross-validated log loss.
+    """
 
     signal: str
     method: Method
@@ -54,7 +57,7 @@ class Candidate:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The signals it reads."""
+        """The names of the signals it reads."""
         return tuple(self.signal.split(JOINED))
 
     def fits(self, signals: Signals) -> bool:
@@ -70,14 +73,16 @@ class Candidate:
         return Calibrator(self.method, self.parameters, self.fitted_on).apply(signals[self.signal])
 
     def raw(self, signals: Signals) -> float:
-        """What the signals say as they are: their mean."""
+        """The uncalibrated confidence: the mean of its signals."""
         return fmean(signals[name] for name in self.names if name in signals)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a candidate is worth on items it was not fitted on. Intervals are 95 %; ``floor`` is the ECE that chance
-    leaves a perfect one; ``bins`` are those with items."""
+    """The calibration of a candidate on items it was not fitted on.
+
+    Intervals are 95 %; ``floor`` is the ECE that sampling noise gives a perfect one; ``bins`` are those with items.
+    """
 
     candidate: Candidate
     scored_on: int
@@ -94,14 +99,15 @@ class Measured:
 
 
 def learnable(items: Sequence[Item]) -> bool:
-    """Whether there are two right and two wrong answers, so that each can be predicted without itself."""
+    """Whether there are at least two right and two wrong answers, as cross-validation needs."""
     rights = sum(item.right for item in items)
     return min(rights, len(items) - rights) >= 2
 
 
 def fitted(items: Sequence[Item], seed: int = 0) -> list[Candidate]:
-    """A candidate for each signal that every item has, by its best method; the signals of one attempt fused; all of
-    them fused, where there are further samples. Best first.
+    """Fit a candidate for each signal that every item has, by its best method, and for all signals fused; best first.
+
+    The signals of one attempt are fused, and where there are further samples all of them.
 
     Raises:
         ValueError: fewer than two items of either outcome.
@@ -159,7 +165,7 @@ def _validated(
 
 
 def measured(candidate: Candidate, items: Sequence[Item], seed: int = 0) -> Measured:
-    """Before and after, on those ``items`` that have the signals it needs."""
+    """Measure a candidate before and after calibration, on those ``items`` that have the signals it needs."""
     held = [item for item in items if candidate.fits(item.signals)]
     came = [item.right for item in held]
     before = [candidate.raw(item.signals) for item in held]

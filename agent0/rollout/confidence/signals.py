@@ -1,7 +1,7 @@
-"""How sure the student is: agreement of its answers, the probability it gave its own tokens, what its tools say.
+"""Confidence signals of an attempt: agreement of answers, the probability of its own tokens, what its tools say.
 
-A signal is a number in [0, 1] under a name; one that cannot be known is absent, which is not 0. Of each token only the
-log-probability of what was chosen is kept, so there is no entropy of a distribution and no margin to the second best.
+A signal is a number in [0, 1] under a name; an unknown one is absent, which is not 0. Only the log-probability of each
+sampled token is stored, so there is no entropy of a distribution and no margin to the second best.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from agent0.grading.normal_form import normal_form, same
 from agent0.ports.models import Generation
-from agent0.rollout.attempt import Solved
+from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.token_spans import answer_span, own, within
 
 MEANING = {
@@ -64,8 +64,11 @@ def token_confidence(mean_logprob: float | None) -> float | None:
 def signals(
     written: Sequence[Generation], answer: str | None, *, grounded: bool, calls: int, calls_ok: int
 ) -> dict[str, float]:
-    """What one attempt says of itself, by the names of ``MEANING``. Forced prefixes were never sampled and count
-    nowhere; without an answer there is nothing of the answer, without calls nothing of calls."""
+    """Compute the confidence signals of one attempt, by the names of ``MEANING``.
+
+    Forced prefixes were never sampled and do not count; without an answer there are no signals of the answer, without
+    calls none of calls.
+    """
     found = _of_tokens(written, answer)
     if answer is not None:
         found["grounded"] = float(grounded)
@@ -97,8 +100,9 @@ def _probability(logprobs: Sequence[float], mean: bool = False) -> float:
     return math.exp(min(0.0, sum(logprobs) / (len(logprobs) if mean else 1)))
 
 
-def beside(one: Solved, others: Sequence[Solved]) -> dict[str, float]:
-    """What further samples of the same task say of ``one``'s answer; nothing without an answer or samples.
+def beside(one: AttemptResult, others: Sequence[AttemptResult]) -> dict[str, float]:
+    """Compute the signals that further samples of the same task give for ``one``'s answer; none without an answer or
+    samples.
 
     A tool that was called with the same words proves nothing further, so for ``checked`` such samples do not count.
     """
@@ -110,5 +114,5 @@ def beside(one: Solved, others: Sequence[Solved]) -> dict[str, float]:
     return {"agreement": len(alike) / len(others), "checked": len(checked) / len(others)}
 
 
-def _calls(solved: Solved) -> set[str]:
+def _calls(solved: AttemptResult) -> set[str]:
     return {f"{one.call.name} {sorted(one.call.arguments.items())}" for one in solved.tool_calls}

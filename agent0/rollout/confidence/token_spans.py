@@ -1,8 +1,7 @@
-"""Which characters of a turn are the student's own, and which its format asked for.
+"""Which characters of a turn the student chose itself, and which its format requires.
 
-Once a call has begun, its tags, braces, quotes and keys follow by themselves: how sure a model was of those says
-nothing about its answer. Only the canonical spelling of calls is known here; text of other dialects is all the
-student's own.
+Once a call has begun, its tags, braces, quotes and keys follow by themselves: their probability says nothing about the
+answer. Only the canonical spelling of calls is known here; text of other dialects all counts as the student's own.
 """
 
 import json
@@ -20,8 +19,8 @@ _bare = re.compile(r"[A-Za-z0-9_.+-]+")
 
 
 def own(text: str) -> list[Span]:
-    """What of ``text`` no format asked for, in order: prose, the values of calls (their tool's name is one), answers
-    without ``\\boxed{}`` around them. Spans without a letter, digit or sign are left out."""
+    r"""The spans of ``text`` that no format requires, in order: prose, the values of calls (their tool's name is one),
+    answers without the ``\boxed{}`` around them. Spans without a letter, digit or sign are left out."""
     found: list[Span] = []
     at = 0
     while at < len(text):
@@ -71,8 +70,10 @@ def _values(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def answer_span(text: str, answer: str) -> Span | None:
-    """Where ``answer`` stands in the turn that gave it: in its last box, else where it occurs last, as it is or as JSON
-    spells it (an answer given by a call). None where it does not."""
+    """The span of ``answer`` in the turn that gave it; None where it does not occur.
+
+    In its last box, else where it occurs last, as it is or as JSON spells it (an answer given by a call).
+    """
     for box in reversed(boxes(text)):
         start = _blank.match(text, box.inside).end()  # type: ignore[union-attr]  # it matches anything
         if text.startswith(answer, start):
@@ -88,8 +89,11 @@ def _escaped(text: str) -> str:
 
 
 def within(spans: Sequence[Span], ends: Sequence[int]) -> list[int]:
-    """Places of the tokens whose text shares a character with one of ``spans``. A token's text goes from the end of the
-    one before it to its own; a token without text is in none. What was forced on a turn belongs to its first token."""
+    """Indices of the tokens whose text shares a character with one of ``spans``.
+
+    A token's text goes from the end of the one before it to its own; a token without text is in none. What was forced
+    on a turn belongs to its first token.
+    """
     found, place, begin = [], 0, 0
     for number, end in enumerate(ends):
         while place < len(spans) and spans[place][1] <= begin:

@@ -1,8 +1,8 @@
-"""Prompts are text files: one a style, domain and role, and another for long tasks. Their version is the hash of their
-content.
+"""Prompts are text files: one per style, domain and role, and another for long tasks. Their version is the hash of
+their content.
 
 A line ``@system``, ``@user``, ``@assistant`` or ``@tool`` starts a turn; a file without one is a single user turn.
-``{name}`` is a placeholder; what is filled in is never read again, so a question cannot forge turns or placeholders.
+``{name}`` is a placeholder; filled-in text is never parsed again, so a question cannot forge turns or placeholders.
 """
 
 import hashlib
@@ -27,8 +27,10 @@ JUDGE = "judge"
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt's text and version (first 12 hex digits of its sha256). ``role`` is that of its file: ``student_long``
-    is what the student reads of long tasks."""
+    """A prompt's text and version (first 12 hex digits of its sha256).
+
+    ``role`` is that of its file: ``student_long`` is what the student reads of long tasks.
+    """
 
     style: str
     domain: str
@@ -43,12 +45,12 @@ class Prompt:
 
 
 def styles() -> list[str]:
-    """The styles there are: folders of this package."""
+    """List the prompt styles: folders of this package."""
     return sorted(f.name for f in resources.files(__name__).iterdir() if f.is_dir() and not f.name.startswith("_"))
 
 
 def prompts() -> list[Prompt]:
-    """All prompts, sorted by style, domain, role."""
+    """Load all prompt files, sorted by style, domain and role."""
     folders = [(s, d.name) for s in styles() for d in (resources.files(__name__) / s).iterdir() if d.is_dir()]
     roles = sorted(f"{role}{suffix}" for role in get_args(Role) for suffix in ("", _LONG))
     found = [prompt(style, domain, role) for style, domain in sorted(folders) for role in roles]
@@ -56,8 +58,9 @@ def prompts() -> list[Prompt]:
 
 
 def prompt(style: str, domain: str, role: str, *, long: bool = False) -> Prompt:
-    """One prompt, the one for ``long`` tasks where asked; a domain without a file of its own gets that of the folder
-    ``any``.
+    """Load one prompt, the one for ``long`` tasks where asked.
+
+    A domain without a file of its own gets that of the folder ``any``.
 
     Raises:
         NotFoundError: there is no such style or role.
@@ -75,7 +78,7 @@ def prompt(style: str, domain: str, role: str, *, long: bool = False) -> Prompt:
 
 
 def render(prompt: Prompt, values: Mapping[str, object]) -> tuple[Turn, ...]:
-    """The prompt's turns with ``values`` filled in; a placeholder without a value stays as it is."""
+    """Fill ``values`` into the prompt's turns; a placeholder without a value stays as it is."""
 
     def fill(found: re.Match[str]) -> str:
         return str(values.get(found[1], found[0]))

@@ -1,6 +1,6 @@
-"""What may go wrong with learning, one file each: a pure function from measures to a finding.
+"""Monitors of learning, one file each: a pure function from an iteration's measures to a finding.
 
-A guard sees the measures of all iterations so far, oldest first, and names what holds now. To add one, copy a file of
+A guard sees the measures of all iterations so far, oldest first, and reports what holds now. To add one, copy a file of
 this folder and add its action to ``GuardConfig``.
 """
 
@@ -17,7 +17,7 @@ History = Sequence[Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Finding:
-    """What holds, in words with its numbers."""
+    """A condition that holds now, in words with its numbers."""
 
     message: str
     facts: Mapping[str, float] = field(default_factory=dict)
@@ -29,15 +29,15 @@ _guards = Registry[str, Guard]("guards", __name__)
 
 
 def guard(watch: Guard) -> Guard:
-    """Register ``watch`` under its own name, which is that of its action in ``GuardConfig``."""
+    """Register a monitor under its function's name, which is that of its action in ``GuardConfig``."""
     return _guards.add(watch.__name__, watch)
 
 
 def guards() -> dict[str, Guard]:
-    """All by name."""
+    """Return every registered monitor by its function's name, sorted."""
     return _guards.all()
 
 
 def known(history: History, name: str, last: int = 0) -> list[float]:
-    """The values of one measure, of the ``last`` iterations alone where a number is given, as far as they are known."""
+    """The known values of one measure, oldest first; of the ``last`` iterations only where a number is given."""
     return [each[name] for each in history[-last:] if name in each]

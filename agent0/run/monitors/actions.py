@@ -1,4 +1,5 @@
-"""What becomes of a guard's finding: an alarm where it begins to hold, and what the run's settings say besides."""
+"""What follows from a monitor's finding: an alarm where it begins to hold, and the action that the run's
+settings name."""
 
 from agent0.run.monitors import Finding, Guard
 from agent0.settings import Action
@@ -9,8 +10,9 @@ from events.checkpoints import CheckpointRolledBack
 from events.runs import RunPaused
 
 
-def changes(name: str, watch: Guard, state: RunState) -> list[Event]:
-    """Effects of guard ``name``, the last measures being the news. What held before is not told again."""
+def guard_effects(name: str, watch: Guard, state: RunState) -> list[Event]:
+    """The events that the guard ``name`` causes after the newest measures; a finding that held before raises no alarm
+    again."""
     plan = state.config.guards
     action: Action = getattr(plan, name)
     if action == "off" or not state.measures:
@@ -36,8 +38,10 @@ def _begins(name: str, found: Finding, action: Action, state: RunState) -> list[
 
 
 def last_good(state: RunState) -> Checkpoint | None:
-    """The best by validation among those before the present student, the latest of equals; None where it is the
-    first, or better than all of them."""
+    """The best checkpoint by validation among those before the present student, the latest of equals.
+
+    None where the student is the first, or better than all of them.
+    """
     scored = [(one.score.accuracy, place) for place, one in enumerate(state.promoted[:-1]) if one.score]
     if not scored:
         return None

@@ -1,4 +1,4 @@
-"""A policy that has collapsed says one thing, says it at once, says nothing, or is certain of all it says."""
+"""Detects policy collapse: no answers, very short ones, certainty without accuracy, or one family only."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ UNIFORM = 0.5
 
 @guard
 def collapse(history: History, plan: GuardConfig) -> Finding | None:
-    """Silence, brevity, certainty without being right, or one family for all."""
+    """Report silence, brevity, certainty without being right, or one family for all tasks."""
     now = history[-1]
     first = next((each for each in history if "tokens" in each), now)
     if now.get("answered", 1.0) < SILENT:

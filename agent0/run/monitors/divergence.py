@@ -1,4 +1,4 @@
-"""Teacher and student need one another: tasks that are all too hard, or all too easy, teach neither."""
+"""Detects that teacher and student diverge: tasks that are all too hard, or all too easy, teach neither."""
 
 from agent0.run.monitors import Finding, History, guard
 from agent0.settings import GuardConfig
@@ -8,7 +8,7 @@ HARD, EASY = 0.05, 0.95
 
 @guard
 def divergence(history: History, plan: GuardConfig) -> Finding | None:
-    """The mean solve rate lay at one end in each of the last ``patience`` iterations."""
+    """Report that the mean solve rate lay at one end in each of the last ``patience`` iterations."""
     seen = [each["solve_rate"] for each in history[-plan.patience :] if "solve_rate" in each]
     if len(seen) < plan.patience:
         return None

@@ -1,4 +1,4 @@
-"""Pay that rises while held-out accuracy falls is pay for something else."""
+"""Detects reward hacking: mean reward rises while held-out accuracy falls."""
 
 from agent0.run.monitors import Finding, History, guard
 from agent0.settings import GuardConfig
@@ -9,7 +9,8 @@ RISE = 0.1
 
 @guard
 def drift(history: History, plan: GuardConfig) -> Finding | None:
-    """Over the last ``patience`` iterations."""
+    """Report that over the last ``patience`` iterations the student's mean reward rose while validation
+    accuracy fell."""
     seen = [each for each in history[-plan.patience :] if "student_reward" in each and "validation" in each]
     if len(seen) < plan.patience:
         return None

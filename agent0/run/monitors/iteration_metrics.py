@@ -1,4 +1,4 @@
-"""What an iteration came to, in numbers that guards and pictures of the curriculum look at. Pure."""
+"""The measures of an iteration that monitors and curriculum charts use. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ MEANING = {
 
 
 def measure(state: RunState) -> dict[str, float]:
-    """The measures of the present iteration, once its tasks are done."""
+    """Compute the measures of the present iteration, once its tasks are done; unknown ones are absent."""
     tasks = list(state.tasks.values())
     accepted = [task for task in tasks if task.accepted]
     tried = [a for task in accepted for a in task.attempts.values() if a.attempted]

@@ -1,4 +1,4 @@
-"""Majority answers are what a run would learn from where nothing computes; where something does, they can be probed.
+"""Checks the majority answers that a run learns from where nothing computes the answer, on tasks where something does.
 
 Published runs lose them: 79, 69, 63 % right over three iterations (R-Zero, arXiv 2508.05004, section 4).
 """
@@ -12,7 +12,7 @@ LOSS = 0.15
 
 @guard
 def labels(history: History, plan: GuardConfig) -> Finding | None:
-    """Fewer than half of the majority answers are right, or many fewer than in the best iteration."""
+    """Report that fewer than half of the majority answers are right, or many fewer than in the best iteration."""
     values = known(history, "label_accuracy")
     if not values or "label_accuracy" not in history[-1]:
         return None

@@ -1,4 +1,4 @@
-"""Nothing has come of it for a while: time to stop, or to change something."""
+"""Detects that validation accuracy no longer rises."""
 
 from agent0.run.monitors import Finding, History, guard, known
 from agent0.settings import GuardConfig
@@ -6,7 +6,7 @@ from agent0.settings import GuardConfig
 
 @guard
 def plateau(history: History, plan: GuardConfig) -> Finding | None:
-    """Validation of the last ``patience`` iterations never passed what it was before them."""
+    """Report that validation of the last ``patience`` iterations never passed the best before them."""
     values = known(history, "validation")
     if len(values) <= plan.patience:
         return None

@@ -1,1 +1,1 @@
-"""Which tasks are requested next, and what keeps them broad."""
+"""Which tasks are requested next, and the constraints that keep them diverse."""

@@ -1,6 +1,6 @@
-"""What keeps a curriculum broad: an entropy below which no choice falls, a share no family exceeds, arms not forgotten.
+"""Constraints that keep a curriculum diverse: minimum entropy, maximum share of a family, maximum age of a slot.
 
-Each is off by default and acts on the chances of the arms of one domain, so none can change who is paid for what.
+Each is off by default and acts on the probabilities of one domain's slots, so none changes how rewards are assigned.
 """
 
 import math
@@ -10,7 +10,7 @@ Slot = tuple[str, str, int]
 
 
 def entropy(chances: Sequence[float]) -> float:
-    """Of a distribution, as a share of the most it could have; 1 for a single arm."""
+    """The entropy of a distribution over slots, as a share of the largest possible; 1 for a single slot."""
     total = sum(chances)
     if len(chances) < 2 or total <= 0:
         return 1.0
@@ -19,8 +19,8 @@ def entropy(chances: Sequence[float]) -> float:
 
 
 def broadened(weights: Sequence[float], floor: float) -> list[float]:
-    """``weights`` as chances, mixed with the uniform distribution just as far as their entropy needs to reach
-    ``floor`` (a share of the most possible)."""
+    """Turn ``weights`` into probabilities, mixed with the uniform distribution just as far as their entropy needs to
+    reach ``floor`` (a share of the largest possible)."""
     total, n = sum(weights), len(weights)
     chances = [w / total for w in weights] if total > 0 else [1 / n] * n
     if entropy(chances) >= floor:
@@ -33,8 +33,8 @@ def broadened(weights: Sequence[float], floor: float) -> list[float]:
     return [(1 - high) * c + high / n for c in chances]
 
 
-def open_arms(arms: Sequence[Slot], chosen: Sequence[Slot], share: float, tasks: int) -> list[Slot]:
-    """Arms of families that have not reached ``share`` of the iteration's ``tasks`` yet; all where none is left."""
+def open_slots(arms: Sequence[Slot], chosen: Sequence[Slot], share: float, tasks: int) -> list[Slot]:
+    """Slots of families that have not reached ``share`` of the iteration's ``tasks`` yet; all where none is left."""
     most = max(1, math.floor(share * tasks))
     counts: dict[str, int] = {}
     for _, family, _ in chosen:
@@ -44,7 +44,9 @@ def open_arms(arms: Sequence[Slot], chosen: Sequence[Slot], share: float, tasks:
 
 
 def stale(arms: Sequence[Slot], last: Mapping[Slot, int], iteration: int, patience: int) -> list[Slot]:
-    """Arms that were not asked for in the last ``patience`` iterations, those longest ago first; ``last`` says in which
-    iteration an arm was asked for, -1 or absent: never."""
+    """Slots that were not requested in the last ``patience`` iterations, oldest first.
+
+    ``last`` has the iteration in which a slot was last requested; -1 or absent: never.
+    """
     ages = [(last.get(arm, -1), place) for place, arm in enumerate(arms)]
     return [arms[place] for seen, place in sorted(ages) if iteration - seen > patience]

@@ -1,4 +1,4 @@
-"""How hard a task is for this student: from how often it was solved, what is not known of that, and what it took."""
+"""The difficulty of a task for the present student: solve rate with an interval, and what attempts took."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,8 +11,8 @@ BAND = (0.1, 0.9)
 
 @dataclass(frozen=True)
 class Difficulty:
-    """``rate`` is the solve rate, with its 95 % interval; ``turns`` and ``calls`` are means an attempt, None where
-    nobody tried."""
+    """A task's solve rate with its 95 % interval; ``turns`` and ``calls`` are means per attempt, None
+    without attempts."""
 
     grade: Grade
     solved: int
@@ -31,11 +31,10 @@ def grade(
     turns: float | None = None,
     calls: float | None = None,
 ) -> Difficulty:
-    """The difficulty of a task that ``solved`` of ``tried`` attempts solved; the interval is Wilson's (1927).
+    """Grade the difficulty of a task that ``solved`` of ``tried`` attempts solved; the interval is Wilson's (1927).
 
-    ``frontier``: the rate lies inside ``band``. Beyond it a task is ``hard`` or ``easy`` as long as its interval
-    reaches into the band, and ``unsolved`` or ``mastered`` where it no longer does: then more attempts would not
-    change the word.
+    ``frontier``: the rate lies inside ``band``. Outside it a task is ``hard`` or ``easy`` as long as its interval
+    reaches into the band, and ``unsolved`` or ``mastered`` where it no longer does.
 
     Raises:
         ValueError: more solved than tried.

@@ -1,30 +1,31 @@
-"""Which tasks to ask for: a bandit over domain x family x level that seeks the student's frontier."""
+"""Which tasks to request: a bandit over domain x family x level that seeks tasks the student solves sometimes."""
 
 import random
 
 from agent0.state.replace import changed
 from agent0.state.run_state import Arm, RunState, arm_key
-from agent0.tasks.curriculum.constraints import broadened, open_arms, stale
-from agent0.tasks.families import asked
+from agent0.tasks.curriculum.constraints import broadened, open_slots, stale
+from agent0.tasks.families import requested_families
 from events.base import sha256
 
 Slot = tuple[str, str, int]
 
 
-def stream(*parts: object) -> int:
-    """A 63-bit seed of its own for each purpose: the same parts, the same stream."""
+def derive_seed(*parts: object) -> int:
+    """Derive a 63-bit seed from ``parts`` by sha256: one for each purpose, the same parts always give the same seed."""
     return int(sha256("/".join(map(str, parts)))[:16], 16) >> 1
 
 
 def frontier_value(rate: float) -> float:
-    """``1 - 2|p - 1/2|`` (arXiv 2511.16043, section 3.2): 1 where half the attempts solve it, 0 at 0 and 1."""
+    """The learnability of a solve rate p, ``1 - 2|p - 1/2|`` (arXiv 2511.16043, section 3.2): 1 at 1/2, 0
+    at 0 and 1."""
     return 1 - 2 * abs(rate - 0.5)
 
 
 def learn(arm: Arm | None, rate: float | None) -> Arm:
-    """``arm`` after one more closed task with this solve rate; a task without one only counts as closed.
+    """Update the bandit's value with one more closed task; a task without a solve rate only counts as closed.
 
-    Older tasks fade (half-life about 8 tasks), since the student changes.
+    Older tasks decay by 0.92 (half-life about 8 tasks), since the student changes.
     """
     arm = arm or Arm()
     keep = 0.92
@@ -33,7 +34,8 @@ def learn(arm: Arm | None, rate: float | None) -> Arm:
 
 
 def remember(state: RunState) -> dict[str, Arm]:
-    """The arms after this iteration's tasks, taken in slot order: who was finished first must not matter."""
+    """Update the bandit after this iteration's tasks, in slot order, so that the order of completion does
+    not matter."""
     arms = dict(state.arms)
     for task in sorted((t for t in state.tasks.values() if t.paid), key=lambda t: t.slot):
         key = arm_key(task.domain, task.family, task.level)
@@ -46,34 +48,34 @@ def remember(state: RunState) -> dict[str, Arm]:
 
 
 def slots(state: RunState, long: bool = False) -> list[Slot]:
-    """Every domain x family x level the run may ask for, of short families or of ``long`` ones."""
+    """List every domain x family x level that the run may request, of short families or of ``long`` ones."""
     plan = state.config.curriculum
     return [
         (domain, name, level)
         for domain in plan.domains
-        for name, family in asked(domain, plan.families, long).items()
+        for name, family in requested_families(domain, plan.families, long).items()
         for level in plan.levels
         if level <= family.levels
     ]
 
 
 def allocate(state: RunState) -> list[Slot]:
-    """``config.tasks`` slots. Domains take turns; within a domain, a share is uniform and the rest goes to the arms
-    in proportion to their estimated frontier value (untried arms count as promising). ``curriculum.long`` of the slots
-    ask for long tasks, where their domain has any.
+    """Choose ``config.tasks`` slots for the next iteration.
 
-    Three guard rails (``agent0.tasks.curriculum.constraints``) keep it broad where settings ask for them: arms not
-    asked for lately come first, no family exceeds its share, and the chances of arms keep an entropy.
+    Domains take turns; within a domain, the share ``exploration`` is uniform and the rest is drawn in proportion to
+    estimated learnability (untried slots count as promising). ``curriculum.long`` of the slots request long tasks,
+    where their domain has any. Three constraints (``agent0.tasks.curriculum.constraints``) apply where settings ask for
+    them: slots not requested lately come first, no family exceeds its share, and probabilities keep a minimum entropy.
     """
-    rng = random.Random(stream(state.config.seed, "curriculum", state.iteration))
+    rng = random.Random(derive_seed(state.config.seed, "curriculum", state.iteration))
     short, long = _by_domain(slots(state)), _by_domain(slots(state, long=True))
-    plan, order, wanted = state.config.curriculum, list(short), _long_places(state)
+    plan, order, long_places = state.config.curriculum, list(short), _long_places(state)
     waiting = {domain: _stale(state, arms) for domain, arms in short.items()}
     chosen: list[Slot] = []
     for number in range(state.config.tasks):
         domain = order[number % len(order)]
-        asks_long = number in wanted and domain in long
-        arms = open_arms(long[domain] if asks_long else short[domain], chosen, plan.max_share, state.config.tasks)
+        asks_long = number in long_places and domain in long
+        arms = open_slots(long[domain] if asks_long else short[domain], chosen, plan.max_share, state.config.tasks)
         uniform = plan.kind == "uniform" or rng.random() < plan.exploration
         weights = [1.0] * len(arms) if uniform else _weights(state, arms)
         drawn = rng.choices(arms, weights)[0]
@@ -102,15 +104,15 @@ def _by_domain(chosen: list[Slot]) -> dict[str, list[Slot]]:
 
 
 def _long_places(state: RunState) -> set[int]:
-    """Which slots ask for long tasks: the wanted share of them, what is left of a slot being its chance of one more.
-    Their stream is their own, so that asking for long tasks changes nothing else."""
-    tasks, rng = state.config.tasks, random.Random(stream(state.config.seed, "long", state.iteration))
+    """Which slots request long tasks: the configured share of them, the fraction being the probability of one more.
+    They have a random stream of their own, so that requesting long tasks changes nothing else."""
+    tasks, rng = state.config.tasks, random.Random(derive_seed(state.config.seed, "long", state.iteration))
     share = state.config.curriculum.long * tasks
     number = int(share) + (rng.random() < share % 1)
     return set(rng.sample(range(tasks), number))
 
 
 def _promise(state: RunState, slot: Slot) -> float:
-    """Estimated frontier value with a prior worth one task at 0.5."""
+    """Estimated learnability, with a prior worth one task at 0.5."""
     arm = state.arms.get(arm_key(*slot), Arm())
     return 0.02 + (arm.value + 0.5) / (arm.closed + 1)

@@ -1,8 +1,8 @@
-"""Task families: how a kind of task is drawn, worded, read back, solved and told apart. One file each.
+"""Task families: how a kind of task is drawn, worded, parsed, solved and identified. One file each.
 
-A family judges by computing: ``solve``, or ``check`` where many answers are right, needs only what ``parse`` reads from
-the question, so no answer key exists that a student could see. To add one, copy a file of this folder; it registers
-itself.
+A family verifies by computing: ``solve``, or ``check`` where many answers are right, needs only what ``parse`` reads
+from the question, so no answer key exists that a student could see. To add one, copy a file of this folder; it
+registers itself.
 """
 
 import operator
@@ -21,7 +21,7 @@ COMPUTED, CHECKED = KINDS = ("computed", "checked")
 
 @dataclass(frozen=True)
 class Step:
-    """A subgoal of a long task: what is wanted, and its answer as text."""
+    """A subgoal of a long task: its text in the question, and its answer as text."""
 
     text: str
     answer: str
@@ -29,7 +29,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Retraced:
-    """What an answer really comes to: what its author chose, carried out by a tool that makes no mistakes.
+    """An answer carried out by a tool that makes no mistakes: its author's choices, with their true results.
 
     ``params`` is the task that this solves, which need not be the one that was asked. ``facts`` are the places in
     ``text`` (start, end) that the tool wrote; the rest was chosen. Answers of one ``way`` do the same, whatever their
@@ -101,12 +101,12 @@ class Family:
 
     @property
     def long(self) -> bool:
-        """Whether its tasks have subgoals."""
+        """Whether its tasks have subgoals and are attempted turn by turn."""
         return self.steps is not None
 
     @property
     def kind(self) -> str:
-        """One of ``KINDS``."""
+        """``computed`` where the family computes the answer, ``checked`` where it only checks one."""
         return CHECKED if self.check else COMPUTED
 
 
@@ -114,27 +114,38 @@ _families = Registry[str, Family]("families", __name__, same=operator.is_)
 
 
 def family(entry: Family) -> Family:
-    """Register ``entry``. Raises ValueError where the name is taken."""
+    """Register a family under its name; returns it.
+
+    Raises:
+        ValueError: another family has this name.
+    """
     return _families.add(entry.name, entry)
 
 
 def families(domain: str = "", long: bool | None = False) -> dict[str, Family]:
-    """All short families by name, sorted; of one domain where it is named. ``long``: the long ones, None for both."""
+    """Return the registered families by name, sorted; of one domain where ``domain`` names it.
+
+    ``long``: False for short families, True for long ones, None for both.
+    """
     known = _families.all().items()
     return {name: f for name, f in known if domain in ("", f.domain) and long in (None, f.long)}
 
 
-def asked(domain: str, names: Sequence[str] = (), long: bool | None = False) -> dict[str, Family]:
-    """What a curriculum with ``names``, of families or of ``KINDS``, asks for in ``domain``. Without names that are the
-    computed families, or all where there are none such."""
-    known, wanted = families(domain, long), names or (COMPUTED,)
-    chosen = {name: entry for name, entry in known.items() if not {name, entry.kind}.isdisjoint(wanted)}
+def requested_families(domain: str, names: Sequence[str] = (), long: bool | None = False) -> dict[str, Family]:
+    """The families that a curriculum setting requests in ``domain``; ``names`` are families or ``KINDS``.
+
+    Without names these are the computed families, or all where there are none such.
+    """
+    known, requested = families(domain, long), names or (COMPUTED,)
+    chosen = {name: entry for name, entry in known.items() if not {name, entry.kind}.isdisjoint(requested)}
     return chosen if chosen or names else known
 
 
-def fault(name: str, question: str) -> tuple[Fault, str] | None:
-    """Why ``question`` should not be asked although the checked family ``name`` reads it; None where nothing is known
-    against it, as of families that compute their answers."""
+def rejection(name: str, question: str) -> tuple[Fault, str] | None:
+    """Why a question of the checked family ``name`` should be rejected: it is unsolvable or trivial.
+
+    None where nothing is known against it, as for families that compute their answers.
+    """
     entry = families(long=None).get(name)
     params = entry.parse(question) if entry and entry.check else None
     if entry is None or params is None:
@@ -145,6 +156,6 @@ def fault(name: str, question: str) -> tuple[Fault, str] | None:
     return ("trivial", why) if why else None
 
 
-def kind_of(name: str) -> Literal["short", "long"]:
-    """Of the tasks that are wanted where the family ``name`` is asked for; open ones are short."""
+def task_length(name: str) -> Literal["short", "long"]:
+    """Whether the family ``name`` makes long or short tasks; tasks of no family are short."""
     return "long" if name in families(long=True) else "short"

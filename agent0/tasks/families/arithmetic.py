@@ -1,4 +1,7 @@
-"""Chains of + - * over whole numbers; level 4 has a bracket."""
+"""Arithmetic: evaluate a chain of + - * over whole numbers; level 4 has a bracket.
+
+``params``: ``expression``, as in "12+3*7". The answer is computed from it.
+"""
 
 import random
 import re
@@ -13,7 +16,7 @@ _shape = re.compile(r"[-+*\d()]{3,40}")
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Level + 1 numbers."""
+    """Draw an expression of level + 1 numbers from 2 to 99, with at most one product."""
     terms = [str(rng.randint(2, 99)) for _ in range(level + 1)]
     if level == 4:
         at = rng.randrange(3)
@@ -25,12 +28,12 @@ def sample(level: int, rng: random.Random) -> Params:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word the expression as a question, in one of ``WORDINGS``."""
     return ask(WORDINGS, params["expression"], rng)
 
 
 def parse(question: str) -> Params | None:
-    """The expression, where it has 2 to 6 numbers."""
+    """Read the expression of 2 to 6 numbers from a question; None for other text."""
     for body in bodies(WORDINGS, question):
         if _shape.fullmatch(body) and 2 <= len(numbers(body)) <= 6:
             try:
@@ -42,23 +45,23 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By how many numbers; a bracket is level 4."""
+    """The level of an expression: its count of numbers less one, 4 with a bracket."""
     text = params["expression"]
     return 4 if "(" in text else min(4, len(numbers(text)) - 1)
 
 
 def solve(params: Params) -> str:
-    """A whole number."""
+    """Evaluate the expression; the answer is a whole number as text."""
     return str(value(params["expression"]))
 
 
 def canonical(params: Params) -> str:
-    """The expression."""
+    """The identity of the task for deduplication and splits: the expression itself."""
     return f"arithmetic {params['expression']}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python prints it."""
+    """A reference tool call: Python prints the value of the expression."""
     return "python", {"code": f"print({params['expression']})"}
 
 

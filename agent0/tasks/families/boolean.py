@@ -1,4 +1,7 @@
-"""Truth of comparisons joined by and, or, not."""
+"""Boolean: decide whether comparisons joined by and, or, not are true.
+
+``params``: ``expression``, as in "3<5 and not 7<2". The answer, True or False, is computed from it.
+"""
 
 import random
 import re
@@ -13,7 +16,7 @@ _shape = re.compile(r"[\d<>()andotr ]{5,90}")
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Level + 1 comparisons; nots from level 2, a bracket at level 4."""
+    """Draw level + 1 comparisons; with a "not" from level 2, with a bracket at level 4."""
     parts = [f"{rng.randint(1, 60)}{rng.choice('<>')}{rng.randint(1, 60)}" for _ in range(level + 1)]
     if level >= 2:
         at = rng.randrange(len(parts))
@@ -26,12 +29,12 @@ def sample(level: int, rng: random.Random) -> Params:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word the expression as a question, in one of ``WORDINGS``."""
     return ask(WORDINGS, params["expression"], rng)
 
 
 def parse(question: str) -> Params | None:
-    """The expression, where it is a truth value of 2 to 6 comparisons."""
+    """Read a boolean expression of 2 to 6 comparisons from a question; None for other text."""
     for body in bodies(WORDINGS, question):
         if _shape.fullmatch(body) and 4 <= len(numbers(body)) <= 12:
             try:
@@ -44,23 +47,23 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By how many comparisons; a bracket is level 4."""
+    """The level of an expression: its count of comparisons less one, 4 with a bracket."""
     text = params["expression"]
     return 4 if "(" in text else max(1, min(4, len(numbers(text)) // 2 - 1))
 
 
 def solve(params: Params) -> str:
-    """True or False."""
+    """Evaluate the expression; the answer is the text True or False."""
     return str(value(params["expression"]))
 
 
 def canonical(params: Params) -> str:
-    """The expression."""
+    """The identity of the task for deduplication and splits: the expression itself."""
     return f"boolean {params['expression']}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python prints it."""
+    """A reference tool call: Python prints the truth value of the expression."""
     return "python", {"code": f"print({params['expression']})"}
 
 

@@ -1,11 +1,14 @@
-"""A chain of whole numbers, each made from those before it; they are kept in a file."""
+"""Chain (long): a sequence of whole numbers, each computed from earlier ones and kept in a file.
+
+``params``: ``formulas`` in order, as in ["12*34", "a+5", "b%7"]. Each step's answer is computed.
+"""
 
 import random
 import re
 from typing import Any
 
 from agent0.tasks.families import Family, Params, Step, family
-from agent0.tasks.families.stages import FEWEST, Deed, read, script, word
+from agent0.tasks.families.stages import FEWEST, StepActions, read, script, word
 
 NAMES = "abcdef"
 FILE = "values.py"
@@ -15,7 +18,7 @@ _formula = re.compile(r"[1-9]\d\*[1-9]\d|[a-f][-+][1-9]\d{0,2}|[2-9]\*[a-f]|[a-f
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Level + 2 values; a product first, then no two formulas of one kind in a row."""
+    """Draw level + 2 formulas; a product first, then no two formulas of one kind in a row."""
     formulas = [f"{rng.randint(11, 99)}*{rng.randint(11, 99)}"]
     kind = ""
     for place in range(1, level + 2):
@@ -37,12 +40,12 @@ def _texts(params: Params) -> list[str]:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """In one of the wordings of all long tasks."""
+    """Word the steps as a question, in one of the wordings that all long families share."""
     return word(_texts(params), rng)
 
 
 def parse(question: str) -> Params | None:
-    """The formulas, where each uses earlier values only."""
+    """Read the formulas from a question, where each uses earlier values only; None for other text."""
     found = [_step.fullmatch(text) for text in read(question) or ()]
     formulas = [match[2] for place, match in enumerate(found) if match and _sound(match[1], match[2], place)]
     return {"formulas": formulas} if formulas and len(formulas) == len(found) else None
@@ -59,7 +62,7 @@ def _sound(name: str, formula: str, place: int) -> bool:
 
 
 def level(params: Params) -> int:
-    """By how many values there are."""
+    """The level of a chain, by how many values it has."""
     return len(params["formulas"]) - FEWEST + 1
 
 
@@ -77,37 +80,37 @@ def _values(params: Params) -> list[int]:
 
 
 def solve(params: Params) -> str:
-    """The last value."""
+    """Compute the last value of the chain; a whole number as text."""
     return str(_values(params)[-1])
 
 
 def steps(params: Params) -> tuple[Step, ...]:
-    """One value each."""
+    """The subgoals: one value each, with its answer."""
     return tuple(Step(text, str(value)) for text, value in zip(_texts(params), _values(params), strict=True))
 
 
 def canonical(params: Params) -> str:
-    """The formulas in order."""
+    """The identity of the task for deduplication and splits: the formulas in order."""
     return f"chain {' '.join(params['formulas'])}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python computes all and prints the last."""
+    """A reference tool call: Python computes all values and prints the last."""
     lines = [f"{name}={formula}" for name, formula in zip(NAMES, params["formulas"], strict=False)]
     return "python", {"code": "\n".join([*lines, f"print({NAMES[len(lines) - 1]})"])}
 
 
 def play(params: Params) -> tuple[str, ...]:
-    """A line of the file for each value."""
+    """The turns of a scripted student: one line of the file for each value."""
     formulas = params["formulas"]
-    deeds = [_deed(name, formula) for name, formula in zip(NAMES, formulas, strict=False)]
-    first = Deed(deeds[0].code)
+    done = [_actions(name, formula) for name, formula in zip(NAMES, formulas, strict=False)]
+    first = StepActions(done[0].code)
     answers = [step.answer for step in steps(params)]
-    return script(FILE, f"a={formulas[0]}\n#", (first, *deeds[1:]), answers, slip=_deed("b", "a+1"))
+    return script(FILE, f"a={formulas[0]}\n#", (first, *done[1:]), answers, slip=_actions("b", "a+1"))
 
 
-def _deed(name: str, formula: str) -> Deed:
-    return Deed(f"exec(open({FILE!r}).read());print({name})", "#", f"{name}={formula}\n#")
+def _actions(name: str, formula: str) -> StepActions:
+    return StepActions(f"exec(open({FILE!r}).read());print({name})", "#", f"{name}={formula}\n#")
 
 
 ENTRY = family(Family("chain", "math", sample, render, parse, level, solve, canonical, call, steps=steps, script=play))

@@ -1,4 +1,8 @@
-"""Countdown with written state: reach a number with others, each used once. The check replays each step."""
+"""Countdown: reach a target with + - * from given numbers, each used once. Many answers are right; the check replays
+the steps.
+
+``params``: ``numbers`` (2 to 5 of 1 to 99) and ``target`` (1 to 99).
+"""
 
 import random
 import re
@@ -31,13 +35,15 @@ _spaces = re.compile(r"\s*([-+*=,;()])\s*")
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Level + 1 numbers, and what a random program makes of them on a way within 1 to ``TOP``."""
+    """Draw level + 1 numbers, and as target what a random derivation with values from 1 to ``TOP`` makes of them."""
     return _drawn(level, 1, DRAWN[level], rng)
 
 
 def beyond(level: int, rng: random.Random) -> Params:
-    """The same with numbers above all that ``sample`` gives at this level, up to twice as large (level 1 gives all that
-    there are: as ``sample``)."""
+    """Draw as ``sample`` does, from larger numbers than any that ``sample`` draws at this level, up to twice as large.
+
+    Level 1 already draws from all numbers there are, so there it is ``sample``.
+    """
     low = DRAWN[level] + 1
     return sample(level, rng) if low > TOP else _drawn(level, low, min(TOP, 2 * DRAWN[level]), rng)
 
@@ -51,8 +57,8 @@ def _drawn(level: int, low: int, high: int, rng: random.Random) -> Params:
 
 
 def _derivation(pool: tuple[int, ...], rng: random.Random) -> list[tuple[str, tuple[int, ...]]]:
-    """Steps, each with the pool after it: of all pairs of numbers with all signs whose value is within 1 to ``TOP`` one
-    is drawn, every one as likely, until one number is left. Empty where no such step is left before."""
+    """A random derivation: steps, each with the pool after it. Each step is drawn uniformly from all pairs and signs
+    whose value is within 1 to ``TOP``, until one number is left. Empty where no step is left before that."""
     made = []
     while len(pool) > 1:
         ways = _legal(pool)
@@ -68,12 +74,13 @@ def _legal(pool: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def derive(params: Params, rng: random.Random) -> str:
-    """A uniformly random derivation (``_derivation``) from the numbers of ``params``, with the pools that it leaves."""
+    """Write a uniformly random derivation (``_derivation``) from the numbers of ``params``, with the pools
+    it leaves."""
     return ";".join(f"{step}={_listed(after)}" for step, after in _derivation(tuple(params["numbers"]), rng))
 
 
 def chance(params: Params) -> float:
-    """The probability that ``derive`` makes the target, by enumeration of all derivations."""
+    """The exact probability that ``derive`` reaches the target, by enumeration of all derivations."""
     known: dict[tuple[int, ...], float] = {}
 
     def share(pool: tuple[int, ...]) -> float:
@@ -88,12 +95,12 @@ def chance(params: Params) -> float:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word numbers and target as a question, in one of ``WORDINGS``."""
     return ask(WORDINGS, f"{params['target']} from {_listed(params['numbers'])}", rng)
 
 
 def parse(question: str) -> Params | None:
-    """2 to 5 numbers and the target, all of them 1 to 99."""
+    """Read the target and 2 to 5 numbers, all of 1 to 99, from a question; None for other text."""
     for body in bodies(WORDINGS, question):
         if found := _shape.fullmatch(body):
             return {"numbers": [int(one) for one in found[2].split(",")], "target": int(found[1])}
@@ -101,12 +108,15 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By how many numbers there are."""
+    """The level of a task: its count of numbers less one."""
     return len(params["numbers"]) - 1
 
 
 def solve(params: Params) -> str:
-    """Steps that write the pool they leave, what was made first: ``7+3=10,2;10*2=20`` for 20 from 3,7,2."""
+    """Search for one answer: steps with the pool that each leaves, as in ``7+3=10,2;10*2=20`` for 20 from 3,7,2.
+
+    Depth first, with values up to 99, then up to 9,999; empty where there is none.
+    """
     pool = tuple(params["numbers"])
     for bound in _BOUNDS:
         if found := _found(pool, params["target"], bound):
@@ -126,10 +136,10 @@ def _found(pool: tuple[int, ...], target: int, bound: int) -> tuple[str, ...]:
         if key in dead:
             return None
         dead.add(key)
-        for deed, after in _moves(now, bound):
+        for step, after in _moves(now, bound):
             rest = search(after)
             if rest is not None:
-                return [f"{deed}={_listed(after)}", *rest]
+                return [f"{step}={_listed(after)}", *rest]
         return None
 
     return tuple(search(pool) or ())
@@ -149,7 +159,11 @@ def _moves(pool: tuple[int, ...], bound: int) -> list[tuple[str, tuple[int, ...]
 
 
 def check(params: Params, answer: str) -> str:
-    """Steps with or without the pools they leave (``7+3=10;10*2=20``), or one formula, which may end in its value."""
+    """Check an answer; returns why it is wrong, empty where it is right.
+
+    It is read as steps with or without the pools they leave (``7+3=10;10*2=20``), or as one formula, with or without
+    its value.
+    """
     if len(answer) > LONGEST:
         return f"longer than {LONGEST} characters"
     text = answer.strip()
@@ -159,7 +173,7 @@ def check(params: Params, answer: str) -> str:
 
 
 def _worth(params: Params, text: str) -> str:
-    formula, equals, told = text.partition("=")
+    formula, equals, stated = text.partition("=")
     used, given = Counter(numbers(formula)), Counter[int](params["numbers"])
     if len(formula) > LONGEST_FORMULA or "**" in formula or formula.count("(") > 2 * MOST:
         return "cannot be read"
@@ -167,8 +181,8 @@ def _worth(params: Params, text: str) -> str:
         made = value(formula)
     except ValueError:
         return "cannot be read"
-    if equals and made != int(told):
-        return f"{formula} is {made}, not {int(told)}"
+    if equals and made != int(stated):
+        return f"{formula} is {made}, not {int(stated)}"
     if used != given:
         return f"it uses {_listed(sorted(used.elements()))}, not {_listed(sorted(given.elements()))}"
     return "" if made == params["target"] else f"it makes {made}, not {params['target']}"
@@ -197,16 +211,16 @@ def _taken(pool: Counter[int], step: str) -> str:
     if missing:
         return f"there is no {min(missing)} to take from {_listed(sorted(pool.elements()))}"
     made = {"+": left + right, "-": left - right, "*": left * right}[read[2]]
-    told = [int(one) for one in read[4].split(",")]
+    stated = [int(one) for one in read[4].split(",")]
     if made < 0:
         return f"{left}-{right} is below 0"
-    if made not in told if len(told) > 1 else [made] != told:
+    if made not in stated if len(stated) > 1 else [made] != stated:
         return f"{left}{read[2]}{right} is {made}"
     pool.subtract((left, right))
     pool[made] += 1
     for zero in [one for one, count in pool.items() if not count]:
         del pool[zero]
-    written = [told] if len(told) > 1 else []
+    written = [stated] if len(stated) > 1 else []
     written += [[int(one) for one in read[5].split(",")]] if read[5] else []
     if any(Counter(one) != pool for one in written):
         return f"{_listed(sorted(pool.elements()))} is left, not {_listed(written[-1])}"
@@ -214,8 +228,10 @@ def _taken(pool: Counter[int], step: str) -> str:
 
 
 def retrace(params: Params, answer: str) -> Retraced | None:
-    """The steps of ``answer`` on true pools, values within 1 to ``TOP``. A number that is not there is taken to mean
-    the nearest that is; the larger of two is taken first."""
+    """Carry out the steps of ``answer`` on true pools, values within 1 to ``TOP``; None where that leads nowhere.
+
+    A number that is not in the pool is read as the nearest that is; the larger operand comes first.
+    """
     pool, steps, text, facts = list(params["numbers"]), [], "", []
     for found in _chosen.finditer(answer[:LONGEST]):
         if len(pool) < 2:
@@ -245,17 +261,17 @@ def _listed(found: Any) -> str:
 
 
 def canonical(params: Params) -> str:
-    """The target, and the numbers in order of size."""
+    """The identity of the task for deduplication and splits: target, and numbers sorted."""
     return f"countdown {params['target']} from {_listed(sorted(params['numbers']))}"
 
 
 def operands(params: Params) -> str:
-    """The numbers in order of size, whatever is to be made of them."""
+    """What tasks with other targets share: the numbers, sorted."""
     return f"countdown from {_listed(sorted(params['numbers']))}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python tries every pair with every sign."""
+    """A reference tool call: Python tries every pair with every sign, recursively."""
     code = (
         "def f(p):\n"
         f" if len(p)<2:return [] if p=={[params['target']]} else None\n"

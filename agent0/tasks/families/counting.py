@@ -1,4 +1,7 @@
-"""How many of several comparisons hold."""
+"""Counting: how many of several comparisons are true.
+
+``params``: ``comparisons``, as in ["3<5", "12+4<9"]. The count is computed from them.
+"""
 
 import random
 import re
@@ -14,7 +17,7 @@ _shape = re.compile(rf"{_one}(?:,{_one}){{1,5}}")
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Level + 1 comparisons; sums in one of them from level 3."""
+    """Draw level + 1 comparisons; one of them has a sum from level 3."""
     parts = [f"{rng.randint(1, 99)}{rng.choice('<>')}{rng.randint(1, 99)}" for _ in range(level + 1)]
     if level >= 3:
         parts[rng.randrange(len(parts))] += f"+{rng.randint(1, 20)}"
@@ -26,12 +29,12 @@ def _body(params: Params) -> str:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word the comparisons as a question, in one of ``WORDINGS``."""
     return ask(WORDINGS, _body(params), rng)
 
 
 def parse(question: str) -> Params | None:
-    """2 to 6 comparisons."""
+    """Read 2 to 6 comparisons from a question; None for any other text."""
     for body in bodies(WORDINGS, question):
         if _shape.fullmatch(body):
             return {"comparisons": body.split(",")}
@@ -39,22 +42,22 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By how many comparisons."""
+    """The level of a task: its count of comparisons less one, at most 4."""
     return min(4, len(params["comparisons"]) - 1)
 
 
 def solve(params: Params) -> str:
-    """How many."""
+    """Count the comparisons that are true; a whole number as text."""
     return str(sum(value(one) for one in params["comparisons"]))
 
 
 def canonical(params: Params) -> str:
-    """The comparisons in sorted order."""
+    """The identity of the task for deduplication and splits: the comparisons, sorted."""
     return f"counting {','.join(sorted(params['comparisons']))}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python prints it."""
+    """A reference tool call: Python prints how many comparisons are true."""
     return "python", {"code": f"print(sum([{_body(params)}]))"}
 
 

@@ -15,7 +15,11 @@ _compare: dict[str, Callable[[int, int], bool]] = {"<": operator.lt, ">": operat
 
 
 def value(text: str) -> int:
-    """What ``text`` is worth (truth values are bools). Raises ValueError for anything outside the grammar."""
+    """Evaluate ``text`` as an expression; truth values are returned as bools.
+
+    Raises:
+        ValueError: anything outside the grammar.
+    """
     tokens = _token.findall(text)
     if len(text) > LONGEST or "".join(tokens) != text:
         raise ValueError(f"not an expression: {text[:LONGEST]!r}")
@@ -27,7 +31,7 @@ def value(text: str) -> int:
 
 
 def numbers(text: str) -> list[int]:
-    """The numbers of ``text``, in order."""
+    """Find the whole numbers in ``text``, in order of appearance."""
     return [int(found) for found in re.findall(r"\d+", text)]
 
 

@@ -1,6 +1,9 @@
-"""Families of reasoning-gym, where the package is installed: a data set's own scorer is the check. A question ends with
-a line that names the data set, level and seed, and is read only where the data set makes just that text of them. So
-there is no ``retrace``: the task that a wrong answer would solve is one that no seed need make."""
+"""Families of reasoning-gym, where the package is installed: the data set's own scorer is the check.
+
+``params``: ``source`` (the data set), ``level`` and ``seed``. A question ends with a line that names them, and is
+parsed only where the data set makes exactly this text of them. So there is no ``retrace``: the task that a wrong answer
+would solve need not be the task of any seed.
+"""
 
 import functools
 import json
@@ -24,8 +27,10 @@ _square = ("min_rows", "max_rows", "min_cols", "max_cols")
 
 @dataclass(frozen=True)
 class Source:
-    """A data set: its settings by level, and what an answer must look like before its scorer sees it. Scorers evaluate
-    nothing of an answer, and are fast on whatever has this form."""
+    """A data set of reasoning-gym: its settings by level, and the form of an answer that its scorer may see.
+
+    Scorers evaluate nothing of an answer, and are fast on whatever has this form.
+    """
 
     levels: tuple[Mapping[str, int], ...]
     answer: re.Pattern[str]
@@ -53,7 +58,7 @@ SOURCES: Mapping[str, Source] = {
 
 
 def present() -> bool:
-    """Whether the package is installed."""
+    """Whether the package reasoning-gym is installed on this machine."""
     return util.find_spec(PACKAGE) is not None
 
 
@@ -84,7 +89,7 @@ def _text(params: Params) -> str:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """There is one wording."""
+    """The question in the data set's only wording; ``rng`` is not used."""
     return _text(params)
 
 
@@ -98,18 +103,21 @@ def _parse(name: str, question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """As it was made."""
+    """The level that the task was generated with, from 1."""
     return int(params["level"])
 
 
 def solve(params: Params) -> str:
-    """The answer that the data set brings, where the check takes it."""
+    """The answer that the data set brings; empty where its own scorer rejects it."""
     said = str(_of(params)[1]["answer"])
     return "" if check(params, said) else said
 
 
 def check(params: Params, answer: str) -> str:
-    """The data set's own scorer must give its full score to an answer of the form that is asked for."""
+    """Check an answer: it must have the required form and get the full score of the data set's scorer.
+
+    Returns why it is wrong, empty where it is right.
+    """
     said = answer.strip()
     if len(answer) > LONGEST_ANSWER or not SOURCES[params["source"]].answer.fullmatch(said):
         return "not of the form that is asked for"
@@ -122,12 +130,12 @@ def check(params: Params, answer: str) -> str:
 
 
 def canonical(params: Params) -> str:
-    """By what is asked: several seeds may ask the same."""
+    """The identity of the task: a digest of its question, since several seeds may make the same one."""
     return f"{PREFIX}{params['source']} {sha256(_of(params)[1]['question'])[:32]}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python prints the answer that the data set brings: its own search is not in the sandbox."""
+    """A reference tool call: Python prints the data set's answer, whose own solver is not in the sandbox."""
     return "python", {"code": f"print({json.dumps(solve(params))})"}
 
 

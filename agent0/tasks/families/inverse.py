@@ -1,4 +1,8 @@
-"""From which two numbers do some steps of arithmetic modulo m lead to the two that are given?"""
+"""Inverse: find two numbers that some steps of arithmetic modulo m turn into two given ones.
+
+``params``: ``steps`` (as in "x=x+3*y"), ``modulus`` (11 to 99) and ``end`` [x, y]. Many starts may be right; the check
+runs the steps.
+"""
 
 import random
 import re
@@ -24,7 +28,7 @@ Step = tuple[str, int, int]
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Level steps from a hidden start, on which neither the end nor equal numbers would do as well."""
+    """Draw ``level`` steps, a modulus and the end of a hidden start; draws with a trivial answer are repeated."""
     while True:
         modulus, x, y = rng.randint(LEAST, TOP), rng.randrange(100), rng.randrange(100)
         steps = [(rng.choice("xy"), rng.randrange(len(FORMS)), rng.randint(2, 9)) for _ in range(level)]
@@ -68,12 +72,12 @@ def _body(params: Params) -> str:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word steps, modulus and end as a question, in one of ``WORDINGS``."""
     return ask(WORDINGS, _body(params), rng)
 
 
 def parse(question: str) -> Params | None:
-    """1 to 4 steps, a modulus of 11 to 99, and an end below it."""
+    """Read 1 to 4 steps, a modulus of 11 to 99 and an end below it from a question; None for other text."""
     for body in bodies(WORDINGS, question):
         if found := _shape.fullmatch(body):
             params: Params = {
@@ -94,12 +98,12 @@ def _sound(params: Params) -> bool:
 
 
 def level(params: Params) -> int:
-    """By how many steps there are."""
+    """The level of a task: its count of steps."""
     return len(params["steps"])
 
 
 def solve(params: Params) -> str:
-    """The first start there is: at most 9,801 are tried."""
+    """Search for the first start that leads to the end, among at most 9,801; empty where there is none."""
     return _start(_steps(params), params["modulus"], tuple(params["end"]))
 
 
@@ -110,7 +114,7 @@ def _start(steps: tuple[Step, ...], modulus: int, end: tuple[int, ...]) -> str:
 
 
 def check(params: Params, answer: str) -> str:
-    """Goes the way from the answer."""
+    """Check an answer x,y by running the steps from it; returns why it is wrong, empty where it is right."""
     found = _pair.fullmatch(answer.strip()) if len(answer) <= LONGEST else None
     if not found:
         return "not two numbers x,y"
@@ -122,14 +126,17 @@ def check(params: Params, answer: str) -> str:
 
 
 def trivial(params: Params) -> str:
-    """Whether the end itself, or two equal numbers of 0 or 1, will do."""
+    """Why the task is trivial: the end itself, 0,0 or 1,1 is an answer. Empty where it is not."""
     guesses = (params["end"], (0, 0), (1, 1))
     found = next((guess for guess in guesses if not check(params, f"{guess[0]},{guess[1]}")), None)
     return f"{found[0]},{found[1]} needs no search" if found else ""
 
 
 def retrace(params: Params, answer: str) -> Retraced | None:
-    """Where the way from the answer ends. Of numbers that are not below the modulus, the remainders."""
+    """Run the steps from the answer: the task that it solves has this end. Numbers are reduced modulo m first.
+
+    None where the answer cannot be read or the task that it solves is trivial.
+    """
     found = _pair.fullmatch(answer.strip()) if len(answer) <= LONGEST else None
     if not found:
         return None
@@ -143,13 +150,13 @@ def retrace(params: Params, answer: str) -> Retraced | None:
 
 
 def canonical(params: Params) -> str:
-    """As written, or with x and y changed for each other."""
+    """The identity of the task, which does not change when x and y are swapped."""
     swapped = {**params, "steps": [step.translate(_SWAP) for step in params["steps"]], "end": params["end"][::-1]}
     return f"inverse {min(_body(params), _body(swapped))}"
 
 
 def operands(params: Params) -> str:
-    """Steps and modulus, wherever they are to end; x and y changed for each other are the same."""
+    """What tasks with other ends share: steps and modulus, whichever variable is called x."""
     ways = (";".join(params["steps"]), ";".join(params["steps"]).translate(_SWAP))
     return f"inverse {min(ways)} mod {params['modulus']}"
 
@@ -158,10 +165,10 @@ _SWAP = str.maketrans("xy", "yx")
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python tries every start."""
+    """A reference tool call: Python tries every start and prints the first that fits."""
     m, (a, b) = params["modulus"], params["end"]
-    deeds = ";".join(f"{step[:2]}({step[2:]})%m" for step in params["steps"])
-    lines = [f"m={m}", "for n in range(m*m):", " x,y=n//m,n%m", f" {deeds}", f" if(x,y)==({a},{b}):"]
+    updates = ";".join(f"{step[:2]}({step[2:]})%m" for step in params["steps"])
+    lines = [f"m={m}", "for n in range(m*m):", " x,y=n//m,n%m", f" {updates}", f" if(x,y)==({a},{b}):"]
     return "python", {"code": "\n".join([*lines, "  print(f'{n//m},{n%m}')", "  break"])}
 
 

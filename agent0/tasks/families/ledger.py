@@ -1,11 +1,14 @@
-"""Coins that change hands; who has what is kept in a file."""
+"""Ledger (long): coins that change hands among three people; the holdings are kept in a file.
+
+``params``: ``held`` (name -> coins) and ``moves`` (kind and what fills its sentence). Each step's answer is computed.
+"""
 
 import random
 import re
 from typing import Any
 
 from agent0.tasks.families import Family, Params, Step, family
-from agent0.tasks.families.stages import FEWEST, Deed, read, script, word
+from agent0.tasks.families.stages import FEWEST, StepActions, read, script, word
 
 PEOPLE = ("Ann", "Bob", "Cid", "Dee", "Eve", "Fay")
 FILE = "coins.py"
@@ -30,7 +33,10 @@ Move = list[Any]
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Three people and level + 1 moves, two halvings at most; who has most is asked at the end or not at all."""
+    """Draw three people with coins and level + 1 moves, at most two of them halvings.
+
+    Who has most is asked at the end or not at all.
+    """
     while True:
         held = {name: rng.randint(5, 99) for name in rng.sample(PEOPLE, 3)}
         kinds = rng.choices(list(MOVES)[:3], k=level + 1)
@@ -51,13 +57,13 @@ def _drawn(kind: str, people: list[str], rng: random.Random) -> Move:
 
 
 def _followed(params: Params) -> list[tuple[str, dict[str, int]]] | None:
-    """Answer and holdings after each step; None where somebody gives what they do not have, or nobody has most."""
+    """Answer and holdings after each step; None where a move is impossible or nobody has most."""
     held: dict[str, int] = dict(params["held"])
-    told = [(str(sum(held.values())), dict(held))]
+    answers_and_holdings = [(str(sum(held.values())), dict(held))]
     for kind, *words in params["moves"]:
         if kind == "most":
             best = [name for name, coins in held.items() if coins == max(held.values())]
-            told.append((best[0] if len(best) == 1 else "", dict(held)))
+            answers_and_holdings.append((best[0] if len(best) == 1 else "", dict(held)))
             continue
         one, other, asked = words[-3:]
         if one == other or asked not in (one, other) or not {one, other} <= set(held):
@@ -68,9 +74,9 @@ def _followed(params: Params) -> list[tuple[str, dict[str, int]]] | None:
             "swap": held[one] - held[other],
         }
         held[one], held[other] = held[one] - moved[kind], held[other] + moved[kind]
-        told.append((str(held[asked]), dict(held)))
-    sound = all(answer and min(after.values()) >= 0 for answer, after in told)
-    return told if sound else None
+        answers_and_holdings.append((str(held[asked]), dict(held)))
+    sound = all(answer and min(after.values()) >= 0 for answer, after in answers_and_holdings)
+    return answers_and_holdings if sound else None
 
 
 def _texts(params: Params) -> list[str]:
@@ -79,12 +85,12 @@ def _texts(params: Params) -> list[str]:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """In one of the wordings of all long tasks."""
+    """Word the moves as a question, in one of the wordings that all long families share."""
     return word(_texts(params), rng)
 
 
 def parse(question: str) -> Params | None:
-    """Holdings and moves, where every move can be made and exactly one has most when that is asked."""
+    """Read holdings and moves from a question, where every move is possible; None for other text."""
     first, *rest = read(question) or ("",)
     start, moves = _start.fullmatch(first), [_move(text) for text in rest]
     if start is None or None in moves:
@@ -104,28 +110,28 @@ def _move(text: str) -> Move | None:
 
 
 def level(params: Params) -> int:
-    """By how many moves there are."""
+    """The level of a task, by how many moves it has."""
     return len(params["moves"]) + 2 - FEWEST
 
 
 def solve(params: Params) -> str:
-    """A name or a number of coins."""
+    """The answer of the last step: a name or a number of coins."""
     return steps(params)[-1].answer
 
 
 def steps(params: Params) -> tuple[Step, ...]:
-    """One move each."""
-    told = _followed(params) or []
-    return tuple(Step(text, answer) for text, (answer, _) in zip(_texts(params), told, strict=True))
+    """The subgoals: one move each, with its answer."""
+    answers_and_holdings = _followed(params) or []
+    return tuple(Step(text, answer) for text, (answer, _) in zip(_texts(params), answers_and_holdings, strict=True))
 
 
 def canonical(params: Params) -> str:
-    """Holdings by name, and moves in order."""
+    """The identity of the task for deduplication and splits: holdings sorted by name, moves in order."""
     return f"ledger {sorted(params['held'].items())} {params['moves']}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python makes every move and prints the last answer."""
+    """A reference tool call: Python makes every move and prints the last answer."""
     moves = [CODE[kind].format(*words) for kind, *words in params["moves"]]
     return "python", {"code": "\n".join([f"h={params['held']}", *moves, f"print({_asked(params['moves'][-1])})"])}
 
@@ -135,19 +141,19 @@ def _asked(move: Move) -> str:
 
 
 def play(params: Params) -> tuple[str, ...]:
-    """A line of the file for each move."""
+    """The turns of a scripted student: one line of the file for each move."""
     held, moves = params["held"], params["moves"]
     look = f"exec(open({FILE!r}).read());print({{}})"
-    first = Deed(look.format("sum(h.values())"))
-    deeds = [_deed(look.format(_asked(move)), CODE[move[0]].format(*move[1:])) for move in moves]
+    first = StepActions(look.format("sum(h.values())"))
+    done = [_actions(look.format(_asked(move)), CODE[move[0]].format(*move[1:])) for move in moves]
     giver = next(iter(held))
-    slip = _deed(look.format(f"h[{giver!r}]"), f"h[{giver!r}]-=1")
+    slip = _actions(look.format(f"h[{giver!r}]"), f"h[{giver!r}]-=1")
     answers = [step.answer for step in steps(params)]
-    return script(FILE, f"h={held}\n#", (first, *deeds), answers, slip)
+    return script(FILE, f"h={held}\n#", (first, *done), answers, slip)
 
 
-def _deed(look: str, line: str) -> Deed:
-    return Deed(look, "#", f"{line}\n#") if line else Deed(look)
+def _actions(look: str, line: str) -> StepActions:
+    return StepActions(look, "#", f"{line}\n#") if line else StepActions(look)
 
 
 ENTRY = family(

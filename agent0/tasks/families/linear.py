@@ -1,4 +1,7 @@
-"""Linear equations in x, from a*x+b=c to a*(x+b)+c=d*x+e."""
+"""Linear: solve a linear equation in x, from a*x+b=c to a*(x+b)+c=d*x+e.
+
+``params``: ``equation``. The one solution is computed exactly.
+"""
 
 import random
 import re
@@ -16,7 +19,7 @@ Form = tuple[int, int]
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """A whole solution is drawn first; its sign and the sides grow with the level."""
+    """Draw an equation with a whole solution of -20 to 20; terms and sides grow with the level."""
     params: Params = {}
     while not params or _grade(params) != level:
         x = rng.randint(1, 20) if level == 1 else rng.randint(-20, 20)
@@ -51,12 +54,12 @@ def _forms(params: Params) -> tuple[Form, Form]:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word the equation as a question, in one of ``WORDINGS``."""
     return ask(WORDINGS, params["equation"], rng)
 
 
 def parse(question: str) -> Params | None:
-    """The equation, where it has exactly one solution."""
+    """Read an equation with exactly one solution from a question; None for other text."""
     for body in bodies(WORDINGS, question):
         if _equation.fullmatch(body) and not re.search(r"=(-0|-?0\d)", body):
             left, right = _forms({"equation": body})
@@ -76,18 +79,18 @@ def _grade(params: Params) -> int:
 
 
 def solve(params: Params) -> str:
-    """x as a whole number or p/q."""
+    """Solve for x exactly; a whole number or p/q as text."""
     (a, b), (c, d) = _forms(params)
     return str(Fraction(d - b, a - c))
 
 
 def canonical(params: Params) -> str:
-    """The equation."""
+    """The identity of the task for deduplication and splits: the equation itself."""
     return f"linear {params['equation']}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """sympy solves it."""
+    """A reference tool call: sympy solves the equation for x."""
     return "sympy", {"operation": "solve", "expression": params["equation"]}
 
 

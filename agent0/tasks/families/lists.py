@@ -1,4 +1,7 @@
-"""One operation on a list of whole numbers."""
+"""Lists: one operation (``OPERATIONS``) on a list of whole numbers.
+
+``params``: ``operation`` and ``values``. The answer is computed as Python prints it.
+"""
 
 import random
 import re
@@ -24,7 +27,7 @@ _shape = re.compile(r"\[(\d{1,3}(?:,\d{1,3}){1,9})\]")
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Level + 2 numbers; the harder operations from level 3."""
+    """Draw level + 2 numbers and an operation; the harder operations from level 3."""
     names = list(OPERATIONS)
     operation = rng.choice(names[:EASY] if level < 3 else names)
     values = [rng.randint(1, 99) for _ in range(level + 2)]
@@ -38,12 +41,12 @@ def _text(values: list[int]) -> str:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """As a request or a question mark."""
+    """Word operation and list as a request or a question, drawn by ``rng``."""
     return f"{OPERATIONS[params['operation']][0]} {_text(params['values'])}{rng.choice('.?')}"
 
 
 def parse(question: str) -> Params | None:
-    """Operation and 2 to 10 numbers."""
+    """Read the operation and 2 to 10 numbers from a question; None for other text."""
     for name, (words, _, _) in OPERATIONS.items():
         for body in bodies((f"{words} {{}}.", f"{words} {{}}?"), question):
             found = _shape.fullmatch(body)
@@ -53,23 +56,23 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By length; the harder operations are at least level 3."""
+    """The level of a task, by length; the harder operations are at least level 3."""
     hard = list(OPERATIONS).index(params["operation"]) >= EASY
     return max(3 if hard else 1, min(4, len(params["values"]) - 2))
 
 
 def solve(params: Params) -> str:
-    """As Python prints it."""
+    """Apply the operation to the list; the result as Python prints it."""
     return str(OPERATIONS[params["operation"]][1](params["values"]))
 
 
 def canonical(params: Params) -> str:
-    """Operation and list."""
+    """The identity of the task for deduplication and splits: operation and list."""
     return f"lists {params['operation']} {_text(params['values'])}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python prints it."""
+    """A reference tool call: Python applies the operation and prints the result."""
     return "python", {"code": f"print({OPERATIONS[params['operation']][2].replace('{}', _text(params['values']))})"}
 
 

@@ -1,4 +1,7 @@
-"""Remainders: of a number, a product, a sum of products, a power."""
+"""Modular: the remainder of a number, a product, a sum of products or a power.
+
+``params``: ``expression`` and ``modulus`` (2 to 99). The remainder is computed.
+"""
 
 import random
 import re
@@ -13,7 +16,7 @@ _shape = re.compile(r"(\d{1,3}(?:(?:\*\*|[+*])\d{1,3}){0,3}) mod (\d{1,2})")
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """A number, a product, a product and a sum, a power and a sum."""
+    """Draw a number, a product, a product plus a number, or a power plus a product, by level."""
     a, b, c = rng.randint(11, 99), rng.randint(11, 99), rng.randint(2, 99)
     text = {
         1: f"{rng.randint(101, 999)}",
@@ -29,12 +32,12 @@ def _body(params: Params) -> str:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word expression and modulus as a question, in one of ``WORDINGS``."""
     return ask(WORDINGS, _body(params), rng)
 
 
 def parse(question: str) -> Params | None:
-    """Expression and modulus (2 to 99)."""
+    """Read expression and modulus (2 to 99) from a question; None for other text."""
     for body in bodies(WORDINGS, question):
         found = _shape.fullmatch(body)
         if found and int(found[2]) >= 2 and found[2][0] != "0":
@@ -47,23 +50,23 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By how many numbers; a power is level 4."""
+    """The level of a task: its count of numbers, 4 with a power."""
     text = params["expression"]
     return 4 if "**" in text else min(4, len(numbers(text)))
 
 
 def solve(params: Params) -> str:
-    """The remainder, 0 to modulus - 1."""
+    """Compute the remainder, from 0 to modulus - 1, as text."""
     return str(value(params["expression"]) % params["modulus"])
 
 
 def canonical(params: Params) -> str:
-    """Expression and modulus."""
+    """The identity of the task for deduplication and splits: expression and modulus."""
     return f"modular {_body(params)}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python prints it."""
+    """A reference tool call: Python prints the remainder of the expression."""
     return "python", {"code": f"print(({params['expression']})%{params['modulus']})"}
 
 

@@ -1,4 +1,8 @@
-"""Put letters into an order under clues: who is before whom, who is beside whom, who is not."""
+"""Placement: put letters into an order under clues (before, beside, apart). Many orders may be right; the check tests
+each clue.
+
+``params``: ``items`` (4 to 8 letters) and ``clues`` (as in "A before B").
+"""
 
 import itertools
 import random
@@ -24,7 +28,8 @@ _answer = re.compile(r"[A-Z](?:[\s,<;-]{0,3}[A-Z]){0,20}")
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Level + 4 letters in a hidden order, and level + 3 clues that hold in it and in no order that comes to mind."""
+    """Draw level + 4 letters and level + 3 clues that hold in a hidden order; draws with a trivial answer
+    are repeated."""
     while True:
         items = rng.sample(LETTERS, level + 4)
         order = rng.sample(items, len(items))
@@ -47,12 +52,12 @@ def _drawn(order: Sequence[str], n: int, rng: random.Random) -> list[str]:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word letters and clues as a question, in one of ``WORDINGS``."""
     return ask(WORDINGS, f"{','.join(params['items'])}: {', '.join(params['clues'])}", rng)
 
 
 def parse(question: str) -> Params | None:
-    """4 to 8 different letters, and clues about two of them each."""
+    """Read 4 to 8 different letters and clues about pairs of them from a question; None for other text."""
     for body in bodies(WORDINGS, question):
         if found := _shape.fullmatch(body):
             items, clues = found[1].split(","), found[2].split(", ")
@@ -64,12 +69,12 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By how many letters there are."""
+    """The level of a task: its count of letters less four, at least 1."""
     return max(1, len(params["items"]) - 4)
 
 
 def solve(params: Params) -> str:
-    """The first order that fits, found letter by letter."""
+    """Search for the first order that fits all clues, letter by letter; empty where there is none."""
     return _fitting(tuple(sorted(params["items"])), tuple(sorted(params["clues"])))
 
 
@@ -87,7 +92,7 @@ def _fitting(items: tuple[str, ...], clues: tuple[str, ...]) -> str:
 
 
 def _broken(order: Sequence[str], clues: Sequence[str], partial: bool = False) -> str:
-    """The first clue that does not hold in ``order``; of a ``partial`` one, that cannot come to hold."""
+    """The first clue that does not hold in ``order``; of a ``partial`` order, the first that can no longer hold."""
     places = {item: place for place, item in enumerate(order)}
     for clue in clues:
         one, word, other = clue.split(" ")
@@ -101,7 +106,8 @@ def _broken(order: Sequence[str], clues: Sequence[str], partial: bool = False) -
 
 
 def _doomed(word: str, i: int | None, j: int | None, placed: int) -> bool:
-    """Whether a clue of which one letter at most is placed is lost: the other came first, or is late to be beside."""
+    """Whether a clue can no longer hold, with at most one of its letters placed: the other came first, or it is too
+    late to be beside."""
     if word == "before":
         return i is None and j is not None
     here = i if i is not None else j
@@ -109,7 +115,7 @@ def _doomed(word: str, i: int | None, j: int | None, placed: int) -> bool:
 
 
 def check(params: Params, answer: str) -> str:
-    """Letters in their order, with or without commas between them."""
+    """Check an order of letters, with or without commas; returns why it is wrong, empty where it is right."""
     text = answer.strip()
     if len(answer) > LONGEST or not _answer.fullmatch(text):
         return "not an order of letters"
@@ -121,7 +127,7 @@ def check(params: Params, answer: str) -> str:
 
 
 def trivial(params: Params) -> str:
-    """Whether the letters as listed or sorted fit, or these backwards."""
+    """Why the task is trivial: the letters as listed or sorted fit, forwards or backwards. Empty where they do not."""
     for order in (params["items"], sorted(params["items"])):
         for guess in (order, order[::-1]):
             if not _broken(guess, params["clues"]):
@@ -130,7 +136,10 @@ def trivial(params: Params) -> str:
 
 
 def retrace(params: Params, answer: str) -> Retraced | None:
-    """The order, and the puzzle in which each clue that does not hold in it is its own contrary."""
+    """The task that an order solves: each clue that does not hold in it becomes its contrary.
+
+    None where the answer is no order of the letters or that task is trivial.
+    """
     if check({**params, "clues": []}, answer):
         return None
     order = re.findall("[A-Z]", answer)
@@ -152,7 +161,7 @@ _OPPOSITE = {"beside": "apart", "apart": "beside"}
 
 
 def canonical(params: Params) -> str:
-    """Letters and clues in sorted order; who is beside or apart from whom says the same the other way round."""
+    """The identity of the task: letters and clues, sorted; beside and apart read the same both ways."""
     clues = []
     for clue in params["clues"]:
         one, word, other = clue.split(" ")
@@ -163,7 +172,7 @@ def canonical(params: Params) -> str:
 
 
 def operands(params: Params) -> str:
-    """The letters, and which two of them each clue is about, whatever it says of them."""
+    """What tasks with other clues share: the letters, and which pairs the clues are about."""
     pairs = sorted({"".join(sorted(clue.split(" ")[::2])) for clue in params["clues"]})
     return f"placement {','.join(sorted(params['items']))}: {', '.join(pairs)}"
 
@@ -172,7 +181,7 @@ CODE = {"before": "i({0!r})<i({1!r})", "beside": "abs(i({0!r})-i({1!r}))==1", "a
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python tries every order."""
+    """A reference tool call: Python tries every order and prints the first that fits."""
     parts = [clue.split(" ") for clue in params["clues"]]
     holds = " and ".join(CODE[word].format(one, other) for one, word, other in parts)
     letters = "".join(params["items"])

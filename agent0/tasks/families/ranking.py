@@ -1,4 +1,7 @@
-"""Who is oldest, youngest, second oldest, second youngest."""
+"""Ranking: who is oldest, youngest, second oldest or second youngest of several people.
+
+``params``: ``ages`` (name -> age, all different) and ``place``. The name is computed.
+"""
 
 import random
 import re
@@ -15,7 +18,7 @@ _shapes = [re.compile(re.escape(w).replace(r"\{ages\}", _ages).replace(r"\{place
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Level + 2 people with different ages; second places from level 2."""
+    """Draw level + 2 people with different ages, and a place; second places from level 2."""
     names, ages = rng.sample(NAMES, level + 2), rng.sample(range(5, 90), level + 2)
     place = rng.choice(list(PLACES)[: 2 if level == 1 else 4])
     return {"ages": dict(zip(names, ages, strict=True)), "place": place}
@@ -26,12 +29,12 @@ def _body(params: Params) -> str:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word ages and place as a question, in one of ``WORDINGS``."""
     return rng.choice(WORDINGS).replace("{ages}", _body(params)).replace("{place}", params["place"])
 
 
 def parse(question: str) -> Params | None:
-    """2 to 7 known people with different ages, and a place."""
+    """Read 2 to 7 known people with different ages, and a place; None for other text."""
     for shape in _shapes:
         if found := shape.fullmatch(question):
             pairs = [pair.split("=") for pair in found["ages"].split(",")]
@@ -42,24 +45,24 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By how many people; a second place is at least level 2."""
+    """The level of a task, by how many people; a second place is at least level 2."""
     return max(2 if "2nd" in params["place"] else 1, min(4, len(params["ages"]) - 2))
 
 
 def solve(params: Params) -> str:
-    """A name."""
+    """Sort the people by age; the answer is the name at the place."""
     ages: dict[str, int] = params["ages"]
     return sorted(ages, key=lambda name: ages[name])[PLACES[params["place"]]]
 
 
 def canonical(params: Params) -> str:
-    """People sorted by name, and the place."""
+    """The identity of the task for deduplication and splits: people sorted by name, and the place."""
     people = ",".join(f"{name}={age}" for name, age in sorted(params["ages"].items()))
     return f"ranking {params['place']} {people}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python sorts them."""
+    """A reference tool call: Python sorts the people and prints the name."""
     return "python", {"code": f"d=dict({_body(params)});print(sorted(d,key=d.get)[{PLACES[params['place']]}])"}
 
 

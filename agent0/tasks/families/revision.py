@@ -1,4 +1,7 @@
-"""A function that is written to a file, tried, changed and tried again."""
+"""Revision (long): a function is written to a file, called, changed and called again.
+
+``params``: ``steps``, each a kind of ``SENTENCES`` with its numbers. Each report is computed.
+"""
 
 import itertools
 import random
@@ -7,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent0.tasks.families import Family, Params, Step, family
-from agent0.tasks.families.stages import FEWEST, Deed, read, script, word
+from agent0.tasks.families.stages import FEWEST, StepActions, read, script, word
 
 FILE = "f.py"
 SENTENCES = {
@@ -38,13 +41,13 @@ class _Function:
 
     @property
     def text(self) -> str:
-        """What it returns, as code."""
+        """The expression that it returns, as Python code."""
         inner = f"{self.factor}*x+{self.term}"
         return f"({inner})%{self.modulus}" if self.modulus else inner
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """The function, then level + 1 changes and looks; no two of one kind in a row, and no test at the end."""
+    """Draw a function, then level + 1 changes and reports; no two of one kind in a row, no test at the end."""
     drawn = [["write", rng.randint(2, 99), rng.randint(2, 99), rng.randint(2, 30)]]
     for place in range(level + 1):
         kinds = [kind for kind in list(SENTENCES)[1:] if kind != drawn[-1][0] and (kind != "test" or place < level)]
@@ -62,12 +65,12 @@ def _texts(params: Params) -> list[str]:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """In one of the wordings of all long tasks."""
+    """Word the steps as a question, in one of the wordings that all long families share."""
     return word(_texts(params), rng)
 
 
 def parse(question: str) -> Params | None:
-    """The function first and only there; then whatever is done with it."""
+    """Read the steps from a question that writes the function first and only once; None for other text."""
     found = [_read(text) for text in read(question) or ()]
     kinds = [step[0] if step else "" for step in found]
     if not found or kinds[0] != "write" or "write" in kinds[1:] or "" in kinds:
@@ -84,7 +87,7 @@ def _read(text: str) -> list[Any] | None:
 
 
 def level(params: Params) -> int:
-    """By how many steps there are."""
+    """The level of a task, by how many steps it has."""
     return len(params["steps"]) - FEWEST + 1
 
 
@@ -92,11 +95,11 @@ def _followed(params: Params) -> list[tuple[_Function, str, str]]:
     """After each step: the function, the expression that was asked for, and its value."""
     (_, factor, term, x), *rest = params["steps"]
     now = _Function(factor, term)
-    told = [(now, f"f({x})", str(now(x)))]
+    after = [(now, f"f({x})", str(now(x)))]
     for kind, *numbers in rest:
         now = _changed(now, kind, numbers[0])
-        told.append((now, *_asked(now, kind, numbers)))
-    return told
+        after.append((now, *_asked(now, kind, numbers)))
+    return after
 
 
 def _changed(now: _Function, kind: str, number: int) -> _Function:
@@ -114,37 +117,37 @@ def _asked(now: _Function, kind: str, numbers: list[int]) -> tuple[str, str]:
 
 
 def solve(params: Params) -> str:
-    """What the last step reports."""
+    """The value that the last step reports, as text."""
     return _followed(params)[-1][2]
 
 
 def steps(params: Params) -> tuple[Step, ...]:
-    """One report each."""
-    return tuple(Step(text, told) for text, (_, _, told) in zip(_texts(params), _followed(params), strict=True))
+    """The subgoals: one report each, with its answer."""
+    return tuple(Step(text, answer) for text, (_, _, answer) in zip(_texts(params), _followed(params), strict=True))
 
 
 def canonical(params: Params) -> str:
-    """All steps in order."""
+    """The identity of the task for deduplication and splits: all steps in order."""
     return f"revision {params['steps']}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python prints the last report of the last function."""
+    """A reference tool call: Python prints the last report of the final function."""
     now, asked, _ = _followed(params)[-1]
     return "python", {"code": f"def f(x): return {now.text}\nprint({asked})"}
 
 
 def play(params: Params) -> tuple[str, ...]:
-    """An edit of the file for each change."""
-    told = _followed(params)
+    """The turns of a scripted student: one edit of the file for each change."""
+    after = _followed(params)
     look = f"exec(open({FILE!r}).read());print({{}})"
-    deeds = [Deed(look.format(told[0][1]))]
-    for (before, _, _), (now, asked, _) in itertools.pairwise(told):
+    done = [StepActions(look.format(after[0][1]))]
+    for (before, _, _), (now, asked, _) in itertools.pairwise(after):
         change = (before.text, now.text) if now != before else ("", "")
-        deeds.append(Deed(look.format(asked), *change))
-    begun = told[0][0].text
-    slip = Deed(look.format("f(0)"), begun, f"{begun}+1")
-    return script(FILE, f"def f(x): return {begun}\n", deeds, [answer for _, _, answer in told], slip)
+        done.append(StepActions(look.format(asked), *change))
+    begun = after[0][0].text
+    slip = StepActions(look.format("f(0)"), begun, f"{begun}+1")
+    return script(FILE, f"def f(x): return {begun}\n", done, [answer for _, _, answer in after], slip)
 
 
 ENTRY = family(

@@ -1,4 +1,4 @@
-"""What long families share: the wording of a list of steps, the way back, and how a perfect student goes about it."""
+"""Shared by long families: wording of a list of steps, parsing it back, and the turns of a perfect student."""
 
 import random
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _WORDS = ("First", "Then", "Finally")
 
 
 def word(steps: Sequence[str], rng: random.Random) -> str:
-    """``steps``, sentences without their full stop, as one question."""
+    """Word ``steps``, sentences without their full stop, as one question."""
     return rng.choice(_wordings(steps))
 
 
@@ -28,12 +28,12 @@ def _wordings(steps: Sequence[str]) -> list[str]:
     numbered = "\n".join(f"{n}. {text}." for n, text in enumerate(steps, 1))
     labelled = "\n".join(f"Step {n}: {text}." for n, text in enumerate(steps, 1))
     order = (_WORDS[0], *(_WORDS[1] for _ in steps[2:]), _WORDS[2])
-    told = " ".join(f"{when}, {text[0].lower()}{text[1:]}." for when, text in zip(order, steps, strict=True))
-    return [f"{opening}{body}" for opening in OPENINGS for body in (f"\n{numbered}", f"\n{labelled}", f" {told}")]
+    sentences = " ".join(f"{when}, {text[0].lower()}{text[1:]}." for when, text in zip(order, steps, strict=True))
+    return [f"{opening}{body}" for opening in OPENINGS for body in (f"\n{numbered}", f"\n{labelled}", f" {sentences}")]
 
 
 def read(question: str) -> tuple[str, ...] | None:
-    """The steps that ``word`` made ``question`` of; None where it did not."""
+    """Parse the steps from a question that ``word`` made; None for any other text."""
     if len(question) > LONGEST or not question.startswith(OPENINGS):
         return None
     steps = split(question)
@@ -41,30 +41,35 @@ def read(question: str) -> tuple[str, ...] | None:
 
 
 @dataclass(frozen=True)
-class Deed:
-    """How one step is done: what is changed in the file (old text, new text), then the code that prints its answer."""
+class StepActions:
+    """How one step is done: the change in the file (old text, new text), then the code that prints the
+    step's answer."""
 
     code: str
     old: str = ""
     new: str = ""
 
 
-def script(file: str, text: str, deeds: Sequence[Deed], answers: Sequence[str], slip: Deed) -> tuple[str, ...]:
-    """Turns of a student who writes ``text`` to ``file``, does the steps and submits each, but for the last, whose
-    answer ends the attempt. Before the second step it makes the mistake ``slip``, sees it and goes back."""
+def script(
+    file: str, text: str, done: Sequence[StepActions], answers: Sequence[str], slip: StepActions
+) -> tuple[str, ...]:
+    """The turns of a scripted student: it writes ``text`` to ``file``, does each step and submits its answer.
+
+    The last answer ends the attempt. Before the second step it makes the mistake ``slip``, notices it and rolls back.
+    """
     turns = [f"I keep everything in {file}.\n{format_call('write_file', {'path': file, 'content': text})}"]
-    for number, deed in enumerate(deeds):
+    for number, actions in enumerate(done):
         submitted = [_submit(answers[number - 1], number)] if number else []
         if number == 1:
-            turns += ["\n".join((*submitted, *_done(file, slip))), _undone(file, 1 + len(_done(file, deeds[0])))]
+            turns += ["\n".join((*submitted, *_done(file, slip))), _undone(file, 1 + len(_done(file, done[0])))]
             submitted = []
-        turns.append("\n".join((*submitted, *_done(file, deed))))
+        turns.append("\n".join((*submitted, *_done(file, actions))))
     return (*turns, f"\\boxed{{{answers[-1]}}}")
 
 
-def _done(file: str, deed: Deed) -> list[str]:
-    change = format_call("edit_file", {"path": file, "old": deed.old, "new": deed.new})
-    return [*([change] if deed.old else []), format_call("python", {"code": deed.code})]
+def _done(file: str, actions: StepActions) -> list[str]:
+    change = format_call("edit_file", {"path": file, "old": actions.old, "new": actions.new})
+    return [*([change] if actions.old else []), format_call("python", {"code": actions.code})]
 
 
 def _submit(answer: str, number: int) -> str:

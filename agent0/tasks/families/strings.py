@@ -1,4 +1,7 @@
-"""One operation on a string of capital letters."""
+"""Strings: reverse or sort capital letters, count one letter, or drop it.
+
+``params``: ``operation``, ``text`` and, for count and drop, ``letter``. The answer is computed.
+"""
 
 import random
 import re
@@ -37,7 +40,7 @@ def _fill(text: str, params: Params) -> str:
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Level + 2 letters."""
+    """Draw an operation and a string of level + 2 capital letters."""
     operation = rng.choice(list(WORDINGS))
     alphabet = LETTERS if operation in ("reverse", "sort") else rng.sample(LETTERS, level + 2)
     params: Params = {"operation": operation, "text": "".join(rng.choice(alphabet) for _ in range(level + 2))}
@@ -47,12 +50,15 @@ def sample(level: int, rng: random.Random) -> Params:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word operation and string as a question, in one of ``WORDINGS``."""
     return _fill(rng.choice(WORDINGS[params["operation"]]), params)
 
 
 def parse(question: str) -> Params | None:
-    """Operation, 2 to 12 letters and, where it needs one, the letter. What would leave nothing is refused."""
+    """Read the operation, 2 to 12 letters and, where it needs one, the letter; None for other text.
+
+    A task whose answer would be empty is refused.
+    """
     for operation, shape in _shapes:
         if found := shape.fullmatch(question):
             params: Params = {"operation": operation, "text": found["s"]} | (
@@ -63,12 +69,12 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By length."""
+    """The level of a task: the length of its string less two, 1 to 4."""
     return max(1, min(4, len(params["text"]) - 2))
 
 
 def solve(params: Params) -> str:
-    """The string or the count."""
+    """Apply the operation; the answer is a string or a count as text."""
     text, letter = params["text"], params.get("letter", "")
     match params["operation"]:
         case "reverse":
@@ -82,12 +88,12 @@ def solve(params: Params) -> str:
 
 
 def canonical(params: Params) -> str:
-    """Operation, letter and string."""
+    """The identity of the task for deduplication and splits: operation, letter and string."""
     return f"strings {params['operation']} {params.get('letter', '')} {params['text']}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python prints it."""
+    """A reference tool call: Python applies the operation and prints the result."""
     return "python", {"code": _fill(CODE[params["operation"]], params)}
 
 

@@ -1,4 +1,8 @@
-"""A program from examples: a chain of operations on lists that makes each output of its input. The check runs it."""
+"""Synthesis: find a chain of list operations that turns each example's input into its output. The check runs the chain.
+
+``params``: ``most`` (operations that may be chained), ``operations`` (those offered) and ``examples`` of [input,
+output].
+"""
 
 import itertools
 import random
@@ -48,8 +52,11 @@ _between = re.compile(r"\s*(?:[,;>|]|->)\s*|\s+")
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """Two examples of a hidden program of level + 1 operations, each of which changes something, and what else is
-    offered beside them."""
+    """Draw two examples of a hidden program of level + 1 operations, each of which changes something, among ``OFFERED``
+    operations.
+
+    Draws with a trivial answer are repeated.
+    """
     while True:
         offered = rng.sample(list(LANGUAGE), OFFERED)
         program = [rng.choice(offered) for _ in range(level + 1)]
@@ -85,12 +92,12 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word operations and examples as a question, in one of ``WORDINGS``."""
     return ask(WORDINGS, _body(params, params["operations"], params["examples"]), rng)
 
 
 def parse(question: str) -> Params | None:
-    """2 to 6 different operations, how many may be chained, and 2 or 3 examples of up to 6 numbers."""
+    """Read 2 to 6 operations, how many may be chained, and 2 or 3 examples of up to 6 numbers; None for other text."""
     for body in bodies(WORDINGS, question):
         if found := _shape.fullmatch(body):
             operations = found[2].split(",")
@@ -102,12 +109,12 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By how many operations may be chained."""
+    """The level of a task: how many operations may be chained, less one."""
     return int(params["most"]) - 1
 
 
 def solve(params: Params) -> str:
-    """A shortest program."""
+    """Search breadth first for a shortest program that fits all examples; empty where there is none."""
     given, made = (tuple(tuple(example[side]) for example in params["examples"]) for side in (0, 1))
     found = _shortest(tuple(params["operations"]), given, made, params["most"])
     return next((";".join(program) for program in found if not _constant(program)), "")
@@ -117,8 +124,8 @@ def solve(params: Params) -> str:
 def _shortest(
     operations: tuple[str, ...], given: tuple[Numbers, ...], made: tuple[Numbers, ...], most: int
 ) -> tuple[tuple[str, ...], ...]:
-    """A shortest program, alone in a tuple, that makes ``made``; none where there is none of at most ``most``
-    operations. What two programs make alike is gone on from once."""
+    """A shortest program, alone in a tuple, that makes ``made`` of ``given``; none where none has at most ``most``
+    operations. Programs with equal results so far are continued once."""
     reached: dict[tuple[Numbers, ...], tuple[str, ...]] = {given: ()}
     edge = dict(reached)
     for _ in range(most):
@@ -135,7 +142,10 @@ def _shortest(
 
 
 def check(params: Params, answer: str) -> str:
-    """Runs the program on every example, and on lists of its own that a constant would not tell apart."""
+    """Check a program by running it on every example; returns why it is wrong, empty where it is right.
+
+    A program that gives the same for every list (``PROBES``) is wrong.
+    """
     program = _between.split(answer.strip()) if len(answer) <= LONGEST_ANSWER else []
     if unknown := [name for name in program if name not in params["operations"]]:
         return f"there is no operation {unknown[0][:20]!r}" if unknown[0] else "no chain of operations"
@@ -157,7 +167,8 @@ def _constant(program: Sequence[str]) -> bool:
 
 
 def trivial(params: Params) -> str:
-    """Whether one operation is enough, or nothing depends on what is given."""
+    """Why the task is trivial: all outputs are equal, or equal their inputs, or one operation is enough. Empty where it
+    is not."""
     if len({tuple(made) for _, made in params["examples"]}) == 1:
         return "every output is the same"
     if all(given == made for given, made in params["examples"]):
@@ -167,7 +178,10 @@ def trivial(params: Params) -> str:
 
 
 def retrace(params: Params, answer: str) -> Retraced | None:
-    """What the program gives on the inputs of the examples, where a task could show it."""
+    """The task that a program solves: the outputs it really makes of the inputs.
+
+    None where it is no program, or these outputs make no task or a trivial one.
+    """
     if check({**params, "examples": []}, answer):
         return None
     program = _between.split(answer.strip())
@@ -180,18 +194,18 @@ def retrace(params: Params, answer: str) -> Retraced | None:
 
 
 def canonical(params: Params) -> str:
-    """Operations and examples in sorted order."""
+    """The identity of the task for deduplication and splits: operations and examples, sorted."""
     return f"synthesis {_body(params, sorted(params['operations']), sorted(params['examples']))}"
 
 
 def operands(params: Params) -> str:
-    """How many of which operations, and the inputs of the examples, whatever they are to become."""
+    """What tasks with other outputs share: operations, how many may be chained, and the inputs."""
     given = "; ".join(_listed(one) for one, _ in sorted(params["examples"]))
     return f"synthesis {params['most']} of {','.join(sorted(params['operations']))}: {given}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python tries every chain, the shortest first."""
+    """A reference tool call: Python tries every chain, the shortest first."""
     names = ",".join(f"{name!r}:lambda s:{LANGUAGE[name][0]}" for name in params["operations"])
     lines = [
         "from itertools import product",

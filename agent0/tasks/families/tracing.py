@@ -1,4 +1,8 @@
-"""What a line of Python prints: sums over a range, with a factor, a condition."""
+"""Tracing: what a line of Python prints, a sum over a range with a factor, a term and a condition.
+
+``params``: ``start`` and ``stop``, from level 2 ``factor``, from 3 ``term``, from 4 ``modulus`` and ``rest``. The sum
+is computed.
+"""
 
 import random
 import re
@@ -16,7 +20,7 @@ PARTS = ("start", "stop", "factor", "term", "modulus", "rest")
 
 
 def sample(level: int, rng: random.Random) -> Params:
-    """A range; with a factor; and a term; and a condition."""
+    """Draw a range; from level 2 a factor, from 3 a term, from 4 a condition."""
     start = rng.randint(0, 60)
     params: Params = {"start": start, "stop": rng.randint(start + 2, 99)}
     if level >= 2:
@@ -38,12 +42,12 @@ def _code(params: Params) -> str:
 
 
 def render(params: Params, rng: random.Random) -> str:
-    """One of ``WORDINGS``."""
+    """Word the line of code as a question, in one of ``WORDINGS``."""
     return ask(WORDINGS, _code(params), rng)
 
 
 def parse(question: str) -> Params | None:
-    """The range, factor, term and condition, as ``sample`` would write them."""
+    """Read range, factor, term and condition from a question, as ``sample`` writes them; None for other text."""
     for body in bodies(WORDINGS, question):
         if found := _shape.fullmatch(body):
             params: Params = {part: int(found[part]) for part in PARTS if found[part] is not None}
@@ -53,24 +57,24 @@ def parse(question: str) -> Params | None:
 
 
 def level(params: Params) -> int:
-    """By how many of factor, term and condition there are."""
+    """The level of a task: 1, and one more for each of factor, term and condition."""
     return 1 + sum(part in params for part in ("factor", "term", "modulus"))
 
 
 def solve(params: Params) -> str:
-    """The sum."""
+    """Compute the sum that the line prints; a whole number as text."""
     factor, term, modulus = params.get("factor", 1), params.get("term", 0), params.get("modulus", 1)
     span = range(params["start"], params["stop"])
     return str(sum(i * factor + term for i in span if i % modulus == params.get("rest", 0)))
 
 
 def canonical(params: Params) -> str:
-    """The line of code."""
+    """The identity of the task for deduplication and splits: the line of code."""
     return f"tracing {_code(params)}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
-    """Python prints it."""
+    """A reference tool call: Python runs the line and prints its value."""
     return "python", {"code": f"print({_code(params)})"}
 
 

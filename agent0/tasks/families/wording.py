@@ -1,4 +1,4 @@
-"""Wordings: several ways to ask one thing, and the way back. ``{}`` stands for the body."""
+"""Wordings: several ways to ask one thing, and parsing them back. ``{}`` stands for the body."""
 
 import random
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ LONGEST = 200
 
 
 def ask(wordings: Sequence[str], body: str, rng: random.Random) -> str:
-    """``body`` in one of ``wordings``."""
+    """Put ``body`` into one of ``wordings``, drawn at random by ``rng``."""
     return rng.choice(wordings).replace("{}", body, 1)
 
 
 def bodies(wordings: Sequence[str], question: str) -> list[str]:
-    """The body under each wording that fits ``question``; empty where none does."""
+    """The bodies under each wording that fits ``question``; empty where none does or it is too long."""
     found = []
     for wording in wordings:
         before, _, after = wording.partition("{}")

@@ -25,7 +25,7 @@ _reference = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]{0,63})\}\}")
 
 
 class PlanStep(BaseModel):
-    """One call of a plan."""
+    """One step of a plan: a tool with its arguments."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -42,7 +42,7 @@ async def shell(work: Workspace, command: Annotated[str, "a bash command line, o
 
 
 def unknown(command: str, executables: tuple[str, ...]) -> list[str]:
-    """Programs that ``command`` names and that are not among ``executables``; none where that cannot be told."""
+    """Programs that ``command`` names and that are not among ``executables``; none where it cannot be parsed."""
     words = command_words(command) or []
     if _DEFINING.intersection(words):
         return []

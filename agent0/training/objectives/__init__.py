@@ -1,6 +1,7 @@
-"""What training optimises. One file an objective: how a group of deeds becomes samples, and their loss on tensors.
+"""Training objectives, one file each: how groups of scored trajectories become weighted samples, and their loss on
+tensors.
 
-Thought reads ``weigh`` and trainers read ``loss``; torch is imported where a loss is computed, never before.
+Selection calls ``weigh`` and trainers call ``loss``; torch is imported where a loss is computed, never before.
 """
 
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agent0.ports.training import Sample
 from agent0.registry import Registry
 from agent0.settings import RecipeConfig
-from agent0.training.scored_trajectory import Deed
+from agent0.training.scored_trajectory import ScoredTrajectory
 from events.values import Role
 
 if TYPE_CHECKING:
@@ -19,21 +20,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """One sample, the deed it is of, and the deed it is preferred to (preference pairs only)."""
+class WeightedSample:
+    """A sample to train on, the scored trajectory it is made of, and the one it is preferred to (preference
+    pairs only)."""
 
-    deed: Deed
+    scored: ScoredTrajectory
     sample: Sample
-    over: Deed | None = None
+    over: ScoredTrajectory | None = None
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Part of a minibatch. ``logprobs`` (of the model in training, at the samples' temperature), ``behaviour``,
-    ``mask`` and ``reference`` (the parent's, at the same temperature) are [rows, T], the others [rows].
+    """Part of a minibatch as tensors.
 
-    ``mask`` is 0 at prompts, tool output, forced prefixes and padding; there, nothing may reach the gradient.
-    ``over``: the same of what each row is preferred to.
+    ``logprobs`` (of the model in training, at the samples' temperature), ``behaviour``, ``mask`` and ``reference`` (the
+    parent's, at the same temperature) are [rows, T], the others [rows]. ``mask`` is 0 at prompts, tool output, forced
+    prefixes and padding; there, nothing may reach the gradient. ``over``: the same tensors of what each row is
+    preferred to.
     """
 
     logprobs: "Tensor"
@@ -48,27 +51,29 @@ class Rows:
 
 @dataclass(frozen=True)
 class Loss:
-    """``loss`` is a sum over tokens, or over rows for an objective that counts these (divide by how many the whole
-    step has); ``told`` are such sums for the metrics, without gradient."""
+    """The summed loss of some rows, and sums for the metrics without gradient.
+
+    Sums are over tokens, or over rows for an objective that counts these; divide by how many the whole step has.
+    """
 
     loss: "Tensor"
-    told: "Mapping[str, Tensor]" = field(default_factory=dict)
+    metrics: "Mapping[str, Tensor]" = field(default_factory=dict)
 
 
-Weigh = Callable[[Sequence[Sequence[Deed]], RecipeConfig, Counter[str]], list[Weighed]]
-"""(groups of usable deeds, recipe, counts of what is left out, by reason) -> samples."""
+Weigh = Callable[[Sequence[Sequence[ScoredTrajectory]], RecipeConfig, Counter[str]], list[WeightedSample]]
+"""(groups of usable trajectories, recipe, counts of what is left out, by reason) -> samples."""
 Compute = Callable[[Rows, Mapping[str, Any]], Loss]
 """(rows, recipe) -> loss."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A registered objective.
+    """A registered training objective.
 
-    ``roles``: whose deeds it can use. ``contrast``: it learns from differences inside a group, so only groups within
-    the curriculum's band teach; else a single success is enough, and only what is solved too often is left out.
-    ``per``: what its sums are divided by. ``tempered``: log-probabilities are taken at the sampling temperature (else
-    at 1). ``reference``: it cannot do without the parent's log-probabilities; ``penalty``: ``kl`` adds to it.
+    ``roles``: whose trajectories it can use. ``contrast``: it learns from differences inside a group, so only groups
+    within the curriculum's band are used; else a single success is enough, and only what is solved too often is left
+    out. ``per``: what its sums are divided by. ``tempered``: log-probabilities are taken at the sampling temperature
+    (else at 1). ``reference``: it needs the parent's log-probabilities; ``penalty``: ``kl`` adds to it.
     """
 
     name: str
@@ -86,10 +91,10 @@ _objectives = Registry[str, Objective]("objectives", __name__)
 
 
 def objective(entry: Objective) -> Objective:
-    """Register an objective."""
+    """Register a training objective under its name; returns it."""
     return _objectives.add(entry.name, entry)
 
 
 def objectives() -> dict[str, Objective]:
-    """Every objective by name."""
+    """Return every registered training objective by its name, sorted."""
     return _objectives.all()

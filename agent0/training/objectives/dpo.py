@@ -6,22 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, Objective, Rows, Weighed, objective
+from agent0.training.objectives import Loss, Objective, Rows, WeightedSample, objective
 from agent0.training.objectives.advantages import trajectory_of
-from agent0.training.scored_trajectory import Deed
+from agent0.training.scored_trajectory import ScoredTrajectory
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Counter[str]) -> list[Weighed]:
-    """The first right attempt with the first wrong one, and so on; what finds no partner is counted."""
+def weigh(
+    groups: Sequence[Sequence[ScoredTrajectory]], recipe: RecipeConfig, skipped: Counter[str]
+) -> list[WeightedSample]:
+    """Pair right with wrong attempts of a task in order; attempts without a partner are counted."""
     chosen = []
     for members in groups:
-        right, wrong = ([deed for deed in members if deed.success is found] for found in (True, False))
+        right, wrong = ([scored for scored in members if scored.success is found] for found in (True, False))
         pairs = list(zip(right, wrong, strict=False))
         chosen += [
-            Weighed(better, Sample(trajectory_of(better), 1.0, recipe.clip_high, over=trajectory_of(worse)), worse)
+            WeightedSample(
+                better, Sample(trajectory_of(better), 1.0, recipe.clip_high, over=trajectory_of(worse)), worse
+            )
             for better, worse in pairs
         ]
         if left := len(members) - 2 * len(pairs):
@@ -30,11 +34,12 @@ def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Count
 
 
 def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
-    """- sum_i weight_i log sigmoid(beta ((log p - log q)(better_i) - (log p - log q)(worse_i))), with q the parent."""
+    """The DPO loss: - sum_i weight_i log sigmoid(beta ((log p - log q)(better_i) - (log p - log q)(worse_i))), q the
+    parent."""
     assert rows.over is not None  # noqa: S101 - every sample of this objective is a pair
     margin = recipe["beta"] * (_above_parent(rows) - _above_parent(rows.over))
-    told = {"margin": margin.detach().sum(), "preferred": (margin.detach() > 0).sum()}
-    return Loss(-(_log_sigmoid(margin) * rows.weight).sum(), told)
+    metrics = {"margin": margin.detach().sum(), "preferred": (margin.detach() > 0).sum()}
+    return Loss(-(_log_sigmoid(margin) * rows.weight).sum(), metrics)
 
 
 def _above_parent(rows: Rows) -> "Tensor":

@@ -1,4 +1,5 @@
-"""Policy gradient on what was sampled, likelihood on what was verified. Pure functions on tensors [rows, T]."""
+"""Losses on tensors [rows, T]: policy gradients on what was sampled, likelihood on what was verified. Pure
+functions."""
 
 from typing import TYPE_CHECKING
 
@@ -85,7 +86,7 @@ def divergence(logprobs: "Tensor", reference: "Tensor", mask: "Tensor", weight: 
 
 
 def likelihood(logprobs: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor":
-    """Negative log-likelihood of the masked tokens: a sum; shapes as above."""
+    """Negative log-likelihood of the masked tokens, summed; shapes as for ``clipped_surrogate``."""
     return -(logprobs.masked_fill(~mask.bool(), 0.0) * weight[:, None]).sum()
 
 

@@ -1,11 +1,11 @@
-"""RLOO: REINFORCE with the mean of the others of its group as each deed's baseline (arXiv 2402.14740).
+"""RLOO: REINFORCE with the mean of the others of its group as each trajectory's baseline (arXiv 2402.14740).
 
 No deviation divides: the advantages are those of TRL's ``RLOOTrainer`` and verl's ``compute_rloo_outcome_advantage``.
-An attempt is one action, so off policy its weight is the ratio of whole attempts, cut off above 1 + ``clip_high``;
-TRL clips the same ratio on both sides, verl clips token by token. Length: a step's sum is divided by its tokens,
-TRL's by its attempts (a constant factor of a step, never one of an attempt). KL: k3 against the parent, in the loss;
-TRL takes k1 off the reward, against the model before training. ``importance = "token"`` is what runs of earlier
-versions did: a weight for each token, an estimator of CISPO's kind (arXiv 2506.13585) on RLOO's advantages.
+An attempt is one action, so off policy its weight is the ratio of whole attempts, cut off above 1 + ``clip_high``; TRL
+clips the same ratio on both sides, verl clips token by token. Length: a step's sum is divided by its tokens, TRL's by
+its attempts (a constant factor of a step, never one of an attempt). KL: k3 against the parent, in the loss; TRL takes
+k1 off the reward, against the model before training. ``importance = "token"`` is what runs of earlier versions did: a
+weight for each token, an estimator of CISPO's kind (arXiv 2506.13585) on RLOO's advantages.
 """
 
 from collections import Counter
@@ -14,19 +14,21 @@ from typing import Any
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, Objective, Rows, Weighed, objective
-from agent0.training.objectives.advantages import relative, trajectory_of, with_contrast
+from agent0.training.objectives import Loss, Objective, Rows, WeightedSample, objective
+from agent0.training.objectives.advantages import group_advantages, trajectory_of, with_contrast
 from agent0.training.objectives.policy_gradient import weighted_likelihood
-from agent0.training.scored_trajectory import Deed
+from agent0.training.scored_trajectory import ScoredTrajectory
 
 
-def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Counter[str]) -> list[Weighed]:
-    """reward - mean of the others = n / (n - 1) (reward - mean)."""
+def weigh(
+    groups: Sequence[Sequence[ScoredTrajectory]], recipe: RecipeConfig, skipped: Counter[str]
+) -> list[WeightedSample]:
+    """Weigh each trajectory by reward - mean of the others = n / (n - 1) (reward - group mean)."""
     chosen = []
     for members in with_contrast(groups, skipped):
         share = len(members) / (len(members) - 1)
-        for deed, above in zip(members, relative(members, divided=False), strict=True):
-            chosen.append(Weighed(deed, Sample(trajectory_of(deed), share * above, recipe.clip_high)))
+        for scored, above in zip(members, group_advantages(members, divided=False), strict=True):
+            chosen.append(WeightedSample(scored, Sample(trajectory_of(scored), share * above, recipe.clip_high)))
     return chosen
 
 

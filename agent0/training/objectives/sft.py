@@ -1,4 +1,4 @@
-"""Expert iteration (rejection sampling): the likelihood of what was verified, and of nothing else (arXiv 1705.08439,
+"""Expert iteration (rejection sampling): likelihood of verified successes, and of nothing else (arXiv 1705.08439,
 2308.08998)."""
 
 from collections import Counter
@@ -7,25 +7,27 @@ from typing import Any
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, Objective, Rows, Weighed, objective
+from agent0.training.objectives import Loss, Objective, Rows, WeightedSample, objective
 from agent0.training.objectives.advantages import trajectory_of
 from agent0.training.objectives.policy_gradient import likelihood
-from agent0.training.scored_trajectory import Deed
+from agent0.training.scored_trajectory import ScoredTrajectory
 
 
-def weigh(groups: Sequence[Sequence[Deed]], recipe: RecipeConfig, skipped: Counter[str]) -> list[Weighed]:
-    """Successes, all alike."""
+def weigh(
+    groups: Sequence[Sequence[ScoredTrajectory]], recipe: RecipeConfig, skipped: Counter[str]
+) -> list[WeightedSample]:
+    """Weigh all successes alike; failures are counted as ``not_verified``."""
     chosen = []
     for members in groups:
-        right = [deed for deed in members if deed.success]
-        chosen += [Weighed(deed, Sample(trajectory_of(deed), 1.0, recipe.clip_high)) for deed in right]
+        right = [scored for scored in members if scored.success]
+        chosen += [WeightedSample(scored, Sample(trajectory_of(scored), 1.0, recipe.clip_high)) for scored in right]
         if len(right) < len(members):
             skipped["not_verified"] += len(members) - len(right)
     return chosen
 
 
 def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
-    """Negative log-likelihood of the policy's own tokens."""
+    """Negative log-likelihood of the policy's own tokens, summed over them."""
     return Loss(likelihood(rows.logprobs, rows.mask, rows.weight))
 
 

@@ -1,7 +1,7 @@
-"""Whether an answer holds that nothing computes: several independent checks, one file each, every one a single vote.
+"""The verification panel, for answers that nothing computes: several independent checks, one file each, one vote each.
 
 Two checks that say yes and none that says no make an answer right; two that say no, and more than say yes, make it
-wrong; everything else is undecided. So no check alone can be talked into a verdict by an answer that praises itself.
+wrong; everything else is undecided. So no single check can be talked into a verdict by an answer that praises itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,16 +16,19 @@ from events.values import Task, Vote
 NEEDED = 2
 """Checks that must say the same."""
 
-Said = tuple[bool | None, str]
+VoteAndReason = tuple[bool | None, str]
 """True, False, or None where it cannot be told; and why."""
-Opinion = Callable[[Task, str], Awaitable[Said]]
+Opinion = Callable[[Task, str], Awaitable[VoteAndReason]]
 """What a judge model says about one answer."""
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What is known beside the answers. ``computed``: a tool printed the answer without having been given it, one an
-    answer, None where that is not known; ``ask`` None: there is no judge model."""
+class VerificationContext:
+    """What a verifier knows beside task and answers.
+
+    ``computed``: for each answer, whether a tool printed it without having been given it (None: unknown). ``rules``:
+    the run's verification settings. ``ask``: the judge model, None where there is none.
+    """
 
     computed: tuple[bool | None, ...] = ()
     rules: VerificationConfig = field(default_factory=VerificationConfig)
@@ -34,7 +37,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Case:
-    """A task's attempts: their answers (None where one gave none), which of these are the same, and what else is known.
+    """A task's attempts as the checks see them: answers (None where there is none), which are equal, and the context.
 
     ``groups`` numbers equal answers alike, None where there is no answer.
     """
@@ -42,34 +45,34 @@ class Case:
     task: Task
     answers: tuple[str | None, ...]
     groups: tuple[int | None, ...]
-    evidence: Evidence
+    context: VerificationContext
 
     @property
     def computed(self) -> tuple[bool | None, ...]:
-        """One an answer."""
-        known = self.evidence.computed
+        """For each answer, whether a tool computed it; False for all where that is not recorded."""
+        known = self.context.computed
         return known if len(known) == len(self.answers) else (False,) * len(self.answers)
 
 
-Check = Callable[[Case], Awaitable[list[Said]]]
+Check = Callable[[Case], Awaitable[list[VoteAndReason]]]
 _checks = Registry[str, Check]("checks", __name__)
 
 
 def check(name: str) -> Callable[[Check], Check]:
-    """Register ``async fn(case) -> (True, False or None; why)``, one an answer. None: it cannot tell."""
+    """Register ``async fn(case) -> [(True, False or None; why)]``, one pair per answer; None: it cannot decide."""
     return _checks.adding(name, lambda fn: fn)
 
 
 def checks() -> dict[str, Check]:
-    """Every check by name."""
+    """Return every registered check of the panel, by name."""
     return _checks.all()
 
 
-def case_of(task: Task, answers: Sequence[str | None], evidence: Evidence) -> Case:
-    """The case of ``answers``, those that say the same put together."""
+def case_of(task: Task, answers: Sequence[str | None], context: VerificationContext) -> Case:
+    """Make the case of ``answers``, grouping those that are equal."""
     known: list[str] = []
     groups = [None if answer is None else _place(known, answer) for answer in answers]
-    return Case(task, tuple(answers), tuple(groups), evidence)
+    return Case(task, tuple(answers), tuple(groups), context)
 
 
 def _place(known: list[str], answer: str) -> int:
@@ -83,21 +86,21 @@ def _place(known: list[str], answer: str) -> int:
 
 
 async def votes_on(case: Case) -> list[tuple[Vote, ...]]:
-    """What each check says, answer by answer."""
+    """Ask every check about a case; returns the votes on each answer."""
     columns = [
         [Vote(check=name, correct=c, reason=why[:200]) for c, why in await fn(case)] for name, fn in checks().items()
     ]
     return [tuple(row) for row in zip(*columns, strict=True)]
 
 
-def combined(votes: Sequence[Vote]) -> bool | None:
-    """The verdict that votes add up to."""
-    yes, no = (sum(vote.correct is wanted for vote in votes) for wanted in (True, False))
+def combine_votes(votes: Sequence[Vote]) -> bool | None:
+    """Combine the checks' votes on one answer into a verdict: True, False or None (undecided)."""
+    yes, no = (sum(vote.correct is verdict for vote in votes) for verdict in (True, False))
     if yes >= NEEDED and not no:
         return True
     return False if no >= NEEDED and no > yes else None
 
 
 def disputed(votes: Sequence[Vote]) -> bool:
-    """Whether one check says yes and another no."""
+    """Whether one check says yes and another says no."""
     return {True, False} <= {vote.correct for vote in votes}

@@ -1,6 +1,6 @@
-"""What a judge model thinks: one vote among others, and none where no model is configured.
+"""Check: the opinion of a judge model, one vote among others; no vote where no model is configured.
 
-Its reply is read strictly. Whatever an answer says to it, it can move this one vote and no other.
+Its reply is parsed strictly. Whatever an answer says to the judge, it can move this one vote and no other.
 """
 
 import json
@@ -9,8 +9,8 @@ import re
 from agent0.ports.models import GenerateRequest, Models, Sampling
 from agent0.rollout.prompts import prompt, render
 from agent0.settings import JudgeConfig
-from agent0.tasks.curriculum.sampler import stream
-from agent0.verification.panel import Case, Opinion, Said, check
+from agent0.tasks.curriculum.sampler import derive_seed
+from agent0.verification.panel import Case, Opinion, VoteAndReason, check
 from events.values import Task
 
 CHECK = "opinion"
@@ -20,36 +20,39 @@ _MEANING = {"right": True, "wrong": False, "unsure": None}
 
 
 @check(CHECK)
-async def opinion(case: Case) -> list[Said]:
-    """Each different answer is judged once."""
-    ask = case.evidence.ask
+async def opinion(case: Case) -> list[VoteAndReason]:
+    """Ask the judge model about each different answer once; no vote without a judge."""
+    ask = case.context.ask
     if ask is None:
         return [(None, "no judge model is configured")] * len(case.answers)
-    known: dict[str, Said] = {}
+    known: dict[str, VoteAndReason] = {}
     for answer in case.answers:
         if answer is not None and answer not in known:
             known[answer] = await ask(case.task, answer)
     return [(None, "no answer") if answer is None else known[answer] for answer in case.answers]
 
 
-def read_verdict(reply: str) -> Said:
-    """The verdict, where the whole reply is one."""
+def read_verdict(reply: str) -> VoteAndReason:
+    """Parse the judge's reply; no vote unless the whole reply is a verdict."""
     found = _VERDICT.fullmatch(reply.strip())
     if found is None:
         return None, f"the judge's reply is no verdict: {reply.strip()[:80]!r}"
     return _MEANING[found[1].lower()], f"the judge says {found[1].lower()}"
 
 
-def asking(models: Models, actor: JudgeConfig, seed: int, group: str) -> Opinion | None:
-    """How to ask the judge that ``actor`` names, None where it names none. The same question draws the same numbers."""
+def judge_opinion(models: Models, actor: JudgeConfig, seed: int, group: str) -> Opinion | None:
+    """Make the function that asks the judge model of ``actor``; None where it names no provider.
+
+    The same question samples with the same seed.
+    """
     if not actor.provider:
         return None
 
-    async def ask(task: Task, answer: str) -> Said:
+    async def ask(task: Task, answer: str) -> VoteAndReason:
         quoted = json.dumps(answer[:LONGEST_ANSWER], ensure_ascii=False)
         words = prompt(actor.prompts, task.domain, "judge")
         turns = render(words, {"question": task.question, "domain": task.domain, "answer": quoted})
-        drawn = stream(seed, "judge", task.canonical, answer)
+        drawn = derive_seed(seed, "judge", task.canonical, answer)
         sampling = Sampling(actor.temperature, actor.top_p, actor.max_tokens, drawn)
         reply = await models.open(actor).generate(GenerateRequest(turns, sampling, group=group))
         return read_verdict(reply.text)

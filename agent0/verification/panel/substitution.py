@@ -1,4 +1,5 @@
-"""Where the question gives one equation and asks for its unknown: does the answer solve it? Exact; nothing is run."""
+"""Check: where the question gives one equation and asks for its unknown, does the answer solve it? Exact;
+nothing is run."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from agent0.grading.math.algebra import Quotient, TooLargeError, UndefinedError
 from agent0.grading.math.cleaning import clean
 from agent0.grading.math.forms import Expression, Form, Group, Relation, form_of
 from agent0.grading.math.parser import UnreadableError, read
-from agent0.verification.panel import Case, Said, check
+from agent0.verification.panel import Case, VoteAndReason, check
 
 _CUTS = re.compile(r"\b(?!sin|cos|tan|log|ln|sqrt|exp)[A-Za-z]{2,}\b|[:;,?!$\n]|\.(?!\d)")
 _ASKED = (
@@ -27,8 +28,8 @@ class _Equation:
 
 
 @check("substitution")
-async def substitution(case: Case) -> list[Said]:
-    """No where a value does not solve it; yes where as many do as it can have solutions."""
+async def substitution(case: Case) -> list[VoteAndReason]:
+    """Vote no where a value does not solve the equation; yes where as many do as it can have solutions."""
     equation = _equation(case.task.question)
     if equation is None:
         return [(None, "the question is no single equation")] * len(case.answers)
@@ -50,7 +51,7 @@ def _equation(question: str) -> _Equation | None:
     return _Equation(left, right, unknown) if asked else None
 
 
-def _tried(equation: _Equation, answer: str) -> Said:
+def _tried(equation: _Equation, answer: str) -> VoteAndReason:
     if guard(equation.unknown, answer):
         return None, "no value to put in"
     try:

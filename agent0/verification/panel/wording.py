@@ -1,11 +1,11 @@
-"""Where the question says what an answer must look like: length, words, letters. Breaking that is a no; keeping one
-such rule is no proof, keeping several is a yes."""
+"""Check: where the question states the form of an answer (length, words, letters), does the answer keep it? Breaking a
+rule is a no; keeping one is no proof, keeping several is a yes."""
 
 import operator
 import re
 from collections.abc import Callable, Iterator
 
-from agent0.verification.panel import Case, Said, check
+from agent0.verification.panel import Case, VoteAndReason, check
 
 SEVERAL = 2
 Rule = tuple[str, Callable[[str], bool]]
@@ -40,23 +40,24 @@ _CASED = re.compile(r"\bin\s+(?:all\s+)?(upper|lower)[ -]?case\b", re.IGNORECASE
 
 
 @check("wording")
-async def wording(case: Case) -> list[Said]:
-    """What the question states, and nothing that it might have meant."""
-    rules = list(rules_of(case.task.question))
+async def wording(case: Case) -> list[VoteAndReason]:
+    """Vote by the rules of form that the question states explicitly."""
+    rules = list(stated_rules(case.task.question))
     if not rules:
         return [(None, "the question states no form")] * len(case.answers)
     return [(None, "no answer") if answer is None else _kept(rules, answer) for answer in case.answers]
 
 
-def _kept(rules: list[Rule], answer: str) -> Said:
+def _kept(rules: list[Rule], answer: str) -> VoteAndReason:
     broken = [name for name, holds in rules if not holds(answer)]
     if broken:
         return False, f"asked for and not kept: {broken[0]}"
     return (True, f"{len(rules)} stated rules are kept") if len(rules) >= SEVERAL else (None, "one stated rule is kept")
 
 
-def rules_of(question: str) -> Iterator[Rule]:
-    """(as stated, whether an answer keeps it)."""
+def stated_rules(question: str) -> Iterator[Rule]:
+    """Yield the rules of form that ``question`` states: (its words, a function that says whether an answer
+    keeps it)."""
     for found in _COUNTED.finditer(question):
         yield found[0], _counted(found[1].lower(), found[2].lower(), found[3].lower().removesuffix("s"))
     for found in _HOLDS.finditer(question):
@@ -68,13 +69,13 @@ def rules_of(question: str) -> Iterator[Rule]:
 
 
 def _counted(bound: str, number: str, what: str) -> Callable[[str], bool]:
-    wanted = int(number) if number.isdigit() else _NUMBERS.index(number) + 1
-    return lambda answer: _BOUNDS[bound](_SIZES[what](answer), wanted)
+    target = int(number) if number.isdigit() else _NUMBERS.index(number) + 1
+    return lambda answer: _BOUNDS[bound](_SIZES[what](answer), target)
 
 
-def _holding(text: str, letter: bool, wanted: bool) -> Callable[[str], bool]:
+def _holding(text: str, letter: bool, present: bool) -> Callable[[str], bool]:
     pattern = re.compile(re.escape(text) if letter else rf"(?<!\w){re.escape(text)}(?!\w)")
-    return lambda answer: bool(pattern.search(answer.casefold())) is wanted
+    return lambda answer: bool(pattern.search(answer.casefold())) is present
 
 
 def _ending(text: str, end: bool) -> Callable[[str], bool]:

@@ -1,7 +1,6 @@
-"""Whether a program does what tests ask. Candidate and tests never share a process: tests run against stand-ins, each
-call is carried out in the candidate's own sandboxed world, and values cross as plain data. So an exit code, a patched
-assertion or an object that equals everything proves nothing, and the candidate never sees what is expected of it.
-"""
+"""Verifies programs by tests. Candidate and tests never share a process: tests run against stand-ins, each call is
+carried out in the candidate's own sandbox, and values cross as plain data. So an exit code, a patched assertion or an
+object that equals everything proves nothing, and the candidate never sees what is expected of it."""
 
 import json
 from collections.abc import Sequence
@@ -23,10 +22,13 @@ _FILES = {f"{name}.py": (_inside / f"{name}.py").read_bytes() for name in ("__in
 
 @dataclass(frozen=True)
 class Problem:
-    """``setup`` is the prompt's code (imports, other functions, perhaps an open ``def``), ``test`` asserts or defines
+    """The tests of a program.
+
+    ``setup`` is the prompt's code (imports, other functions, perhaps an open ``def``), ``test`` asserts or defines
     ``check(candidate)``; ``entry`` is the function that is asked for, empty where tests name it themselves; ``calls``
     are those that tests are known to make, as ``values.pack`` writes them (``foreseen`` otherwise); ``reference`` is a
-    reply that is right, empty where none is known."""
+    reply that is right, empty where none is known.
+    """
 
     test: str
     setup: str = ""
@@ -42,8 +44,11 @@ Opaque = Literal["", "result", "size", "argument"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """``passed`` None: it cannot be told (a value that is no plain data, trouble that is nobody's fault). ``opaque``:
-    what was no plain data, a result of the program, too much of one, or an argument that tests hand over."""
+    """The outcome of testing a program. ``passed`` None: undecided (a value that is no plain data, or a sandbox
+    failure).
+
+    ``opaque`` says what was no plain data: a result of the program, too large a result, or an argument of the tests.
+    """
 
     passed: bool | None
     reason: str
@@ -52,10 +57,10 @@ class Outcome:
 
 
 async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
-    """Run ``problem``'s tests against the program in ``reply``. Both run in fresh worlds of ``sandbox``.
+    """Run ``problem``'s tests against the program in ``reply``. Both run in fresh calls of ``sandbox``.
 
-    A program whose results are no plain data where plain data is wanted is wrong. It is undecided where the reference's
-    are none either; without a reference also where there is too much of a result, or where tests hand it on.
+    A program whose results are no plain data where plain data is needed is wrong. It is undecided where the reference's
+    are none either; without a reference also where a result is too large, or where tests hand it on.
 
     Raises:
         SandboxUnavailableError: there is no sandbox.
@@ -80,10 +85,10 @@ async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
         if any("\n" in call for call in needed):
             needed = [*known, *needed]  # what answers otherwise the second time must be asked from the beginning
         if needed:
-            told = await perform(program, needed, problem, sandbox)
-            if isinstance(told, Outcome):
-                return told
-            known |= told
+            results = await perform(program, needed, problem, sandbox)
+            if isinstance(results, Outcome):
+                return results
+            known |= results
         verdict = await _judge(problem, names, entry, known, sandbox)
         if isinstance(verdict, Outcome):
             return verdict
@@ -94,22 +99,26 @@ async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
 async def perform(
     program: str, calls: Sequence[str], problem: Problem, sandbox: Sandbox
 ) -> dict[str, dict[str, Any]] | Outcome:
-    """What each call comes to (packed ``value``, ``raised`` or ``opaque``), or why the candidate is wrong already.
+    """Carry out ``calls`` of the candidate in its own sandbox call.
+
+    Returns what each call comes to (packed ``value``, ``raised`` or ``opaque``), or the outcome where it fails already.
 
     Raises:
         SandboxUnavailableError: there is no sandbox.
     """
-    result = await _world("candidate", {"source": program, "calls": list(calls)}, problem, sandbox)
+    result = await _run_inside("candidate", {"source": program, "calls": list(calls)}, problem, sandbox)
     if result.state in _NOBODYS_FAULT:
         return Outcome(None, f"the sandbox: {result.state.value} {result.reason}".strip())
     lines = _lines(result)
     if not lines or "broken" in lines[0]:
         why = str(lines[0]["broken"]) if lines else _ending(result)
         return Outcome(False, f"the program does not run: {why}"[:300])
-    told = dict(zip(calls, lines[1:], strict=False))
-    if len(told) < len(calls):
-        return Outcome(False, f"call {len(told) + 1} of {len(calls)} did not return: {_ending(result)}", len(told))
-    return told
+    results = dict(zip(calls, lines[1:], strict=False))
+    if len(results) < len(calls):
+        return Outcome(
+            False, f"call {len(results) + 1} of {len(calls)} did not return: {_ending(result)}", len(results)
+        )
+    return results
 
 
 async def _judge(
@@ -119,7 +128,7 @@ async def _judge(
     imports = "\n".join(f"import {name}" for name in modules(problem.test))
     setup = f"{imports}\n{prefix(problem.setup, problem.entry)}"
     request = {"setup": setup, "test": problem.test, "entry": entry, "names": names, "known": known}
-    result = await _world("judge", request, problem, sandbox)
+    result = await _run_inside("judge", request, problem, sandbox)
     try:
         verdict = json.loads(result.files["verdict.json"])
     except (KeyError, ValueError):
@@ -135,7 +144,7 @@ async def _judge(
     return Outcome(not failure, failure or "all tests pass", len(known))
 
 
-async def _world(name: str, request: dict[str, Any], problem: Problem, sandbox: Sandbox) -> SandboxResult:
+async def _run_inside(name: str, request: dict[str, Any], problem: Problem, sandbox: Sandbox) -> SandboxResult:
     files = {f"{_PACKAGE}/{file}": data for file, data in _FILES.items()}
     files["request.json"] = json.dumps(request).encode()
     code = f"import random\nrandom.seed(0)\nfrom {_PACKAGE} import {name}"
@@ -143,16 +152,16 @@ async def _world(name: str, request: dict[str, Any], problem: Problem, sandbox: 
 
 
 def _lines(result: SandboxResult) -> list[dict[str, Any]]:
-    """What the candidate's world wrote down, as far as it can be read."""
+    """The rows that the candidate's process wrote, as far as they can be read."""
     out: list[dict[str, Any]] = []
     for line in result.files.get("results.jsonl", b"").split(b"\n"):
         try:
-            told = json.loads(line)
+            row = json.loads(line)
         except (ValueError, RecursionError):
             break
-        if not isinstance(told, dict) or not (out or told.keys() & {"broken", "loaded"}):
+        if not isinstance(row, dict) or not (out or row.keys() & {"broken", "loaded"}):
             break
-        out.append(told)
+        out.append(row)
     return out
 
 

@@ -1,4 +1,4 @@
-"""From a reply to a program, and from tests to the names and calls that they make. Read, never run."""
+"""Extracts the program from a reply, and from tests the names and calls that they use. Parsed, never run."""
 
 import ast
 import builtins
@@ -19,10 +19,10 @@ _BUILTINS = set(dir(builtins))
 
 
 def program_of(reply: str, setup: str, entry: str) -> str:
-    """The program that ``reply`` is meant to be, with what the prompt (``setup``) defines before it.
+    """Extract the program from ``reply``, with what the prompt (``setup``) defines before it.
 
     The last fenced block that defines ``entry`` after those that define what it uses, else all Python blocks, else the
-    reply itself; a body without its ``def`` is put behind the prompt that it completes.
+    reply itself; a body without its ``def`` is appended to the prompt that it completes.
     """
     code = _code(reply[:LONGEST].replace("\r\n", "\n"), entry).lstrip("\n")
     if entry and not defines(code, entry) and defines(f"{setup}\n    pass\n", entry):
@@ -45,8 +45,8 @@ def _chosen(blocks: list[str], entry: str) -> str:
     if place < 0:
         return "\n".join(blocks)
     main = blocks[place]
-    wanted = _used(main) - top_level(main) - _BUILTINS
-    helpers = [block for n, block in enumerate(blocks) if n != place and wanted & top_level(block)]
+    needed = _used(main) - top_level(main) - _BUILTINS
+    helpers = [block for n, block in enumerate(blocks) if n != place and needed & top_level(block)]
     return "\n".join([*(block for block in helpers if not defines(block, entry)), main])
 
 
@@ -56,12 +56,12 @@ def _used(code: str) -> set[str]:
 
 
 def defines(code: str, name: str) -> bool:
-    """Whether ``code`` is a program that gives ``name`` a meaning at its top level."""
+    """Whether ``code`` is a program that binds ``name`` at its top level."""
     return name in top_level(code)
 
 
 def top_level(code: str) -> set[str]:
-    """Names that ``code`` binds at its top level; none where it is no program."""
+    """Names that ``code`` binds at its top level; none where it does not parse."""
     tree = _tree(code)
     found: set[str] = set()
     for node in tree.body if tree else ():
@@ -75,7 +75,7 @@ def top_level(code: str) -> set[str]:
 
 
 def prefix(setup: str, entry: str) -> str:
-    """What the prompt says before the function it asks for: imports and other functions."""
+    """The prompt's code before the function it asks for: imports and other functions."""
     tree = _tree(f"{setup}\n    pass\n") or _tree(setup)
     if tree is None:
         return ""
@@ -84,7 +84,7 @@ def prefix(setup: str, entry: str) -> str:
 
 
 def stands(test: str, setup: str, entry: str) -> list[str]:
-    """Names that tests use and that only the candidate can give a meaning."""
+    """Names that tests use and only the candidate can define."""
     tree = _tree(test)
     if tree is None:
         return [entry] if entry else []
@@ -109,7 +109,7 @@ def stands(test: str, setup: str, entry: str) -> list[str]:
 
 
 def modules(test: str) -> list[str]:
-    """Modules of the standard library whose names tests use without importing them: programs usually do."""
+    """Modules of the standard library whose names tests use without importing them, as programs usually do."""
     tree = _tree(test)
     owners = {
         node.value.id

@@ -1,4 +1,4 @@
-"""Who decides what is right. One file a way of deciding; each is bounded and says why.
+"""Verifiers: who decides whether an answer is right. One file per way of deciding; each is bounded and gives a reason.
 
 A verdict is True, False or None: what cannot be decided is undecided, never wrong.
 """
@@ -12,17 +12,17 @@ from agent0.grading.answer_types import left_undone
 from agent0.grading.math.symbolic import decide
 from agent0.ports.sandbox import Sandbox
 from agent0.registry import Registry
-from agent0.verification.panel import Evidence
+from agent0.verification.panel import VerificationContext
 from events.values import Task, Vote
 
 PANEL = "panel"
-NOTHING = Evidence()
+NO_CONTEXT = VerificationContext()
 """No evidence beside the answers, and the rules of a new run."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A decision with its reason and both normal forms; ``votes`` where it was made from several checks."""
+    """A verdict with its reason and both normal forms; ``votes`` where it combines several checks."""
 
     correct: bool | None
     reason: str
@@ -32,36 +32,38 @@ class Verdict:
 
 
 def verdict_of(found: Grade) -> Verdict:
-    """A grade as a verdict, cut to what an event carries."""
+    """Turn a grade into a verdict, texts cut to what an event carries."""
     return Verdict(found.correct, found.reason, found.expected[:200], found.got[:200])
 
 
-async def compared(expected: str, answer: str | None, sandbox: Sandbox, evidence: Evidence, kind: str = "") -> Verdict:
-    """The verdict on one answer where one is ``expected``, both of a ``kind`` (empty: as ``expected`` reads).
+async def compare_answer(
+    expected: str, answer: str | None, sandbox: Sandbox, context: VerificationContext, kind: str = ""
+) -> Verdict:
+    """Verify one answer where ``expected`` is right, both of a ``kind`` (empty: as ``expected`` reads).
 
-    Where a value is expected, an answer must be written as one, not as work left undone; runs of the first edition of
-    verification have no such rule.
+    Where a value is expected, an answer must be written as one, not as an unevaluated expression; version 1 of the
+    verification rules has no such rule.
 
     Raises:
-        SandboxUnavailableError: the symbolic engine would have to be asked, and there is no sandbox.
+        SandboxUnavailableError: symbolic algebra would have to be run, and there is no sandbox.
     """
-    if answer is not None and undone(expected, answer, evidence, kind):
+    if answer is not None and leaves_work_undone(expected, answer, context, kind):
         return Verdict(False, "work left undone where a value is wanted", expected[:200], answer[:200])
     return verdict_of(await decide(expected, answer, sandbox, kind=kind))
 
 
-def undone(expected: str, answer: str, evidence: Evidence, kind: str = "") -> bool:
-    """Whether ``answer`` leaves work undone, by rules that forbid it."""
-    return evidence.rules.edition > 1 and left_undone(kind, expected, answer)
+def leaves_work_undone(expected: str, answer: str, context: VerificationContext, kind: str = "") -> bool:
+    """Whether ``answer`` is an unevaluated expression, under rules that forbid it."""
+    return context.rules.edition > 1 and left_undone(kind, expected, answer)
 
 
 class Judge(Protocol):
-    """How a verifier decides; only collective and informed ones look at the evidence."""
+    """The function of a verifier; only collective and informed verifiers read the context."""
 
     def __call__(
-        self, task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence = NOTHING
+        self, task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext = NO_CONTEXT
     ) -> Awaitable[list[Verdict]]:
-        """One verdict an answer."""
+        """Verify ``answers``; returns one verdict each."""
         ...
 
 
@@ -71,10 +73,10 @@ GradeSteps = Callable[..., Awaitable[Sequence[bool | None]]]
 
 @dataclass(frozen=True)
 class Verifier:
-    """A registered way of deciding. ``applies`` says for which tasks; ``collective`` ones see all attempts at once.
+    """A registered verifier. ``applies`` says for which tasks; ``collective`` ones see all attempts at once.
 
     ``grade`` decides one attempt's subgoals but the last, None where they cannot be decided. ``informed`` ones get the
-    evidence, in which the run's rules are; collective ones always do.
+    context, which holds the run's rules; collective ones always do.
     """
 
     name: str
@@ -98,8 +100,9 @@ def verifier(
     grade: GradeSteps | None = None,
     informed: bool = False,
 ) -> Callable[[Deciding], Deciding]:
-    """Register ``async judge(task, answers, sandbox) -> one verdict an answer``; a collective or informed one also gets
-    the evidence, and so does the ``grade`` of an informed one. Lower ranks are asked first.
+    """Register ``async judge(task, answers, sandbox) -> one verdict an answer``. Lower ranks are asked first.
+
+    A collective or informed one also gets the context, and so does the ``grade`` of an informed one.
 
     Raises:
         ValueError: a collective verifier has a ``grade``, which is for one attempt.
@@ -107,13 +110,13 @@ def verifier(
     if collective and grade:
         raise ValueError(f"verifier {name} sees all attempts at once: it cannot grade one")
 
-    with_evidence = collective or informed
+    with_context = collective or informed
 
     def made(judge: Deciding) -> Verifier:
         async def decide(
-            task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence = NOTHING
+            task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext = NO_CONTEXT
         ) -> list[Verdict]:
-            return await (judge(task, answers, sandbox, evidence) if with_evidence else judge(task, answers, sandbox))
+            return await (judge(task, answers, sandbox, context) if with_context else judge(task, answers, sandbox))
 
         return Verifier(name, decide, applies, rank, collective, grade, informed)
 
@@ -126,39 +129,44 @@ async def graded(
     given: Sequence[str | None],
     answer: Verdict,
     sandbox: Sandbox,
-    evidence: Evidence = NOTHING,
+    context: VerificationContext = NO_CONTEXT,
 ) -> tuple[bool | None, ...]:
-    """A verdict for each subgoal of ``task``, none for a short one. The last is that of the answer itself; what was not
-    ``given`` is wrong where right could be told."""
+    """Verify each subgoal of ``task``; none for a short one. The last verdict is that of the answer itself.
+
+    Subgoals that were not ``given`` an answer are wrong where right could be decided.
+    """
     if not task.subgoals:
         return ()
     earlier = len(task.subgoals) - 1
     answers = [*given[:earlier], *(None for _ in range(earlier - len(given)))]
     if judge.grade is None:
         return (*(None for _ in answers), answer.correct)
-    beside = (evidence,) if judge.informed else ()
+    beside = (context,) if judge.informed else ()
     return (*await judge.grade(task, answers, sandbox, *beside), answer.correct)
 
 
 def credit_of(verdicts: Sequence[bool | None]) -> float | None:
-    """The share that is right among what was decided, None where nothing was."""
+    """The share of right subgoals among those decided; None where none was."""
     decided = [verdict for verdict in verdicts if verdict is not None]
     return sum(decided) / len(decided) if decided else None
 
 
 def verifiers() -> dict[str, Verifier]:
-    """Every verifier by name, best first."""
+    """Return every registered verifier by name, in the order they are asked."""
     return _verifiers.all()
 
 
 def verifier_for(task: Task, unchecked: str = "") -> Verifier:
-    """The best verifier that applies to ``task``. Where nothing computes its answer, ``unchecked`` names the collective
-    one that compares its attempts; the panel where it names none."""
+    """The best verifier that applies to ``task``.
+
+    Where nothing computes its answer, ``unchecked`` names the collective verifier that compares its attempts; the panel
+    where it names none.
+    """
     able = [entry for entry in verifiers().values() if entry.applies(task)]
-    wanted = unchecked if unchecked in {entry.name for entry in able if entry.collective} else PANEL
-    return next(entry for entry in able if not entry.collective or entry.name == wanted)
+    chosen = unchecked if unchecked in {entry.name for entry in able if entry.collective} else PANEL
+    return next(entry for entry in able if not entry.collective or entry.name == chosen)
 
 
 def collective() -> list[str]:
-    """Names of the verifiers for what nothing computes."""
+    """Names of the collective verifiers, for tasks whose answer nothing computes."""
     return [entry.name for entry in verifiers().values() if entry.collective]

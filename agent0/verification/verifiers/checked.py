@@ -1,4 +1,4 @@
-"""A task of a family that can only be checked: many answers are right, none is known, and nothing is compared."""
+"""Verifies tasks of families that only check: many answers are right, none is known, and nothing is compared."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ def _checkable(task: Task) -> bool:
 
 @verifier("checked", applies=_checkable, rank=0)
 async def checked(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
-    """Put each answer to the family's check of the question as written."""
+    """Run the family's check of the parsed question on each answer."""
     family = families(long=None)[task.family]
     params = family.parse(task.question)
     if family.check is None or params is None:

@@ -1,23 +1,23 @@
-"""A task nothing can compute, the paper's way: the majority of the student's own attempts is the label
-(arXiv 2511.16043, section 3.1)."""
+"""Self-consistency: the majority answer of the student's own attempts is taken for right (arXiv 2511.16043,
+section 3.1)."""
 
 from collections.abc import Sequence
 
 from agent0.grading.normal_form import normal_form
 from agent0.ports.sandbox import Sandbox
 from agent0.rollout.confidence.signals import agreement
-from agent0.verification.panel import Evidence
+from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import Verdict, verifier
 from events.values import Task
 
 
 @verifier("self_consistency", applies=lambda task: True, rank=9, collective=True)
 async def self_consistency(
-    task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence
+    task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
 ) -> list[Verdict]:
-    """Agreement with a majority that at least two attempts share; without one, everything is undecided."""
+    """Compare with a majority that at least two attempts share; without one, everything is undecided."""
     found = agreement(answers)
-    rounded = evidence.rules.edition < 2  # as the first edition counted: 49 attempts of which 2 agree have no majority
+    rounded = context.rules.edition < 2  # as the first edition counted: 49 attempts of which 2 agree have no majority
     agreeing = found.share * len(answers) if rounded else found.count
     if found.majority is None or agreeing < 2:
         return [Verdict(None, "no two attempts agree") for _ in answers]

@@ -1,32 +1,36 @@
-"""A task with a checking program: the program's output, run in the verifier's own sandbox, is the answer."""
+"""Verifies tasks with a checking program: its output, run in the verifier's own sandbox, is the expected answer."""
 
 from collections.abc import Sequence
 
 from agent0.grading.answer_types import ANSWER_KIND
 from agent0.ports.sandbox import Sandbox, SandboxCall
-from agent0.verification.panel import Evidence
-from agent0.verification.verifiers import Verdict, compared, verifier
+from agent0.verification.panel import VerificationContext
+from agent0.verification.verifiers import Verdict, compare_answer, verifier
 from events.values import Task, ToolState
 
 
-async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox, evidence: Evidence) -> list[bool | None]:
+async def _grade(
+    task: Task, given: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
+) -> list[bool | None]:
     """Run each step's own program; without programs nothing is decided."""
     if len(task.programs) != len(given) + 1:
         return [None for _ in given]
     outcomes = [await _printed(program, sandbox) for program in task.programs[:-1]]
     return [
-        None if printed is None else (await _compare(task, printed, answer, sandbox, evidence)).correct
+        None if printed is None else (await _compare(task, printed, answer, sandbox, context)).correct
         for (printed, _), answer in zip(outcomes, given, strict=True)
     ]
 
 
 @verifier("execution", applies=lambda task: bool(task.program), rank=2, grade=_grade, informed=True)
-async def execution(task: Task, answers: Sequence[str | None], sandbox: Sandbox, evidence: Evidence) -> list[Verdict]:
-    """Run the program once; compare as the task's kind of answer, or as what was printed reads."""
+async def execution(
+    task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
+) -> list[Verdict]:
+    """Run the program once; compare answers with its output, as the task's kind of answer or as the output reads."""
     printed, why = await _printed(task.program, sandbox)
     if printed is None:
         return [Verdict(None, why) for _ in answers]
-    return [await _compare(task, printed, answer, sandbox, evidence) for answer in answers]
+    return [await _compare(task, printed, answer, sandbox, context) for answer in answers]
 
 
 async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:
@@ -38,5 +42,7 @@ async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:
     return None, f"the checking program ended {result.state} and printed {len(printed)} characters"
 
 
-async def _compare(task: Task, printed: str, answer: str | None, sandbox: Sandbox, evidence: Evidence) -> Verdict:
-    return await compared(printed, answer, sandbox, evidence, str(task.params.get(ANSWER_KIND, "")))
+async def _compare(
+    task: Task, printed: str, answer: str | None, sandbox: Sandbox, context: VerificationContext
+) -> Verdict:
+    return await compare_answer(printed, answer, sandbox, context, str(task.params.get(ANSWER_KIND, "")))

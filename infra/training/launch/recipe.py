@@ -113,7 +113,7 @@ def digest_of(job: TrainJob, parent: bytes) -> str:
         + ([sample.over.model_dump_json()] if sample.over else [])
         for sample in (*job.samples, *job.replay)
     ]
-    examples = [[[turn.model_dump_json() for turn in example.turns], example.weight] for example in job.lessons]
+    examples = [[[turn.model_dump_json() for turn in example.turns], example.weight] for example in job.examples]
     parts_of_digest = [
         parts,
         examples,

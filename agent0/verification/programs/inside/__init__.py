@@ -1,5 +1,4 @@
-"""What runs inside the sandbox while a program is judged: standard library only; its files import one another by name.
+"""The files that run inside the sandbox while a program is tested: standard library only, they import one another.
 
-Nothing here is ever imported by a process that matters; ``agent0.verification.programs`` lays these files into work
-folders.
+No process outside a sandbox imports them; ``agent0.verification.programs`` writes them into work folders.
 """

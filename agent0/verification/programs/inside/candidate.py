@@ -1,7 +1,7 @@
-"""The candidate's side: runs its source, then each call that is asked for, and writes down what came of it.
+"""The candidate's process: runs its source, then each requested call, and writes down the results.
 
-It shares a process with code nobody has read, which may forge whatever is written here. It sees arguments only, so all
-it could forge is a value that is right.
+It shares a process with untrusted code, which may forge whatever is written here. It sees arguments only, so all it
+could forge is a value that is right.
 """
 
 import json
@@ -13,29 +13,30 @@ from . import values
 
 
 def main() -> None:
-    """Read ``request.json``, write ``results.jsonl`` as results come."""
+    """Run ``request.json``'s source and calls; write ``results.jsonl`` line by line as results come."""
     sys.setrecursionlimit(5000)
     request = json.loads(Path("request.json").read_text())
     names: dict[str, Any] = {"__name__": "candidate"}
     with Path("results.jsonl").open("w", encoding="utf-8") as out:
 
-        def tell(answer: dict[str, Any]) -> None:
+        def write(answer: dict[str, Any]) -> None:
             out.write(json.dumps(answer) + "\n")
             out.flush()
 
         try:
             exec(compile(request["source"], "candidate.py", "exec"), names)  # noqa: S102 (the purpose of this room)
         except BaseException as error:
-            tell({"broken": f"{type(error).__name__}: {error}"[:300]})
+            write({"broken": f"{type(error).__name__}: {error}"[:300]})
             return
-        tell({"loaded": True})
+        write({"loaded": True})
         for asked in request["calls"]:
-            tell(answer(names, asked))
+            write(answer(names, asked))
 
 
 def answer(names: dict[str, Any], asked: str) -> dict[str, Any]:
-    """What one call gives: its value and its arguments afterwards, or what it raised, or that it cannot cross."""
-    name, positional, named = values.asked(asked)
+    """Carry out one call: returns its value and its arguments afterwards, what it raised, or that the value
+    is opaque."""
+    name, positional, named = values.call_of(asked)
     try:
         function = names[name]
     except KeyError:

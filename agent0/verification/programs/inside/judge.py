@@ -1,8 +1,8 @@
-"""The tests' side: runs tests against stand-ins whose results were made elsewhere and crossed as plain data.
+"""The tests' process: runs tests against stand-ins whose results were computed elsewhere and crossed as plain data.
 
-A call whose result is not known yet ends the telling. The tests are then told once more, without their assertions and
-with something that agrees with everything in place of unknown results: that decides nothing, it only finds out what has
-to be called.
+A call whose result is not known yet ends the tests. They are then run once more, without their assertions and with
+something that agrees with everything in place of unknown results: that decides nothing, it only finds out which calls
+are needed.
 """
 
 import ast
@@ -20,7 +20,7 @@ _BEGINNING = random.getstate()
 
 
 class Anything:
-    """Agrees with whatever is done to it."""
+    """Stands for an unknown result: agrees with every comparison and supports every operation."""
 
     def __call__(self, *_: Any, **__: Any) -> "Anything":
         return self
@@ -49,16 +49,16 @@ class Anything:
         return 1.0
 
 
-class Unmet(BaseException):
-    """Stops a telling that needs a result first."""
+class ResultNeeded(BaseException):
+    """Raised to stop a run of the tests that needs a result which is not known yet."""
 
 
 class ArgumentError(values.OpaqueError):
-    """Tests hand over an argument that cannot cross: perhaps one of their own."""
+    """Tests pass an argument that is no plain data, perhaps an object of their own."""
 
 
 class Opaque:
-    """A value that stayed where it was made: it is true or false, and nothing else is known of it."""
+    """A result that is no plain data and stayed in the candidate's process: only its truth value is known."""
 
     def __init__(self, kind: str, true: bool) -> None:
         self._kind, self._true = kind, true
@@ -74,8 +74,8 @@ class Opaque:
     __add__ = __radd__ = __sub__ = __rsub__ = __getitem__ = __iter__ = __len__ = __call__ = __float__ = _unknown
 
 
-class Stand:
-    """Stands for one function of the candidate; ``unknown`` None: an unknown result ends the telling."""
+class StandIn:
+    """Stands in for one function of the candidate; with ``unknown`` None an unknown result ends the tests."""
 
     def __init__(
         self, name: str, known: dict[str, Any], unknown: "dict[str, None] | None", times: dict[str, int]
@@ -90,23 +90,23 @@ class Stand:
                 raise ArgumentError(str(error)) from error
             return Anything()  # it is called with a result that is not known yet
         if asked in self._known:
-            return _told(self._known[asked], positional)
+            return _replayed(self._known[asked], positional)
         if self._unknown is None or len(self._unknown) > MOST_CALLS:
-            raise Unmet
+            raise ResultNeeded
         self._unknown[asked] = None
         return Anything()
 
 
-def _told(told: dict[str, Any], positional: tuple[Any, ...]) -> Any:
-    if "raised" in told:
-        kind = getattr(builtins, told["raised"][0], RuntimeError)
+def _replayed(known: dict[str, Any], positional: tuple[Any, ...]) -> Any:
+    if "raised" in known:
+        kind = getattr(builtins, known["raised"][0], RuntimeError)
         usable = isinstance(kind, type) and issubclass(kind, Exception)
-        raise (kind if usable else RuntimeError)(told["raised"][1])
-    if "opaque" in told:
-        return Opaque(told["opaque"], bool(told["true"]))
-    for before, after in zip(positional, values.unpack(told["after"]), strict=False):
+        raise (kind if usable else RuntimeError)(known["raised"][1])
+    if "opaque" in known:
+        return Opaque(known["opaque"], bool(known["true"]))
+    for before, after in zip(positional, values.unpack(known["after"]), strict=False):
         _become(before, after)
-    return values.unpack(told["value"])
+    return values.unpack(known["value"])
 
 
 def _become(before: Any, after: Any) -> None:
@@ -128,13 +128,14 @@ class _Unasserted(ast.NodeTransformer):
 
 
 def main() -> None:
-    """Read ``request.json``, write ``verdict.json``: a failure (empty: none), what is opaque, or calls needed first."""
+    """Run ``request.json``'s tests; write ``verdict.json``: a failure (empty: none), what is opaque, or calls needed
+    first."""
     request = json.loads(Path("request.json").read_text())
     verdict: dict[str, Any]
     try:
-        _tell(request, None)
+        _run_tests(request, None)
         verdict = {"failure": ""}
-    except Unmet:
+    except ResultNeeded:
         verdict = {"needs": _needs(request)}
     except values.OpaqueError as error:
         verdict = {"opaque": str(error), "argument": isinstance(error, ArgumentError)}
@@ -146,17 +147,17 @@ def main() -> None:
 def _needs(request: dict[str, Any]) -> list[str]:
     unknown: dict[str, None] = {}
     with contextlib.suppress(BaseException):  # what was learnt until there is what there is
-        _tell(request, unknown)
+        _run_tests(request, unknown)
     return list(unknown)
 
 
-def _tell(request: dict[str, Any], unknown: "dict[str, None] | None") -> None:
+def _run_tests(request: dict[str, Any], unknown: "dict[str, None] | None") -> None:
     names: dict[str, Any] = {"__name__": "tests"}
     random.setstate(_BEGINNING)  # what is told twice draws the same numbers
     exec(compile(request["setup"], "setup.py", "exec"), names)  # noqa: S102 (the purpose of this room)
     times: dict[str, int] = {}
     for name in request["names"]:
-        names[name] = Stand(name, request["known"], unknown, times)
+        names[name] = StandIn(name, request["known"], unknown, times)
     tests = ast.parse(request["test"])
     if unknown is not None:
         tests = ast.fix_missing_locations(_Unasserted().visit(tests))

@@ -1,4 +1,4 @@
-"""Plain data as JSON that keeps Python's types apart. What is not plain data does not cross."""
+"""Plain data as JSON that keeps Python's types apart. Values that are no plain data do not cross processes."""
 
 import json
 from collections import deque
@@ -17,11 +17,11 @@ LISTS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": 
 
 
 class OpaqueError(Exception):
-    """A value that is no plain data: its type is the message."""
+    """A value is no plain data; the message is its type, or what is too large."""
 
 
 def pack(value: Any) -> str:
-    """Canonical text of ``value``.
+    """Write ``value`` as canonical text that ``unpack`` reads back.
 
     Raises:
         OpaqueError: it holds what is no plain data, or too much.
@@ -36,26 +36,30 @@ def pack(value: Any) -> str:
 
 
 def numbered(call: list[Any], times: dict[str, int]) -> str:
-    """``pack`` of a call; what was asked for in the same words before has its number behind it, since a program may
-    answer otherwise the second time. ``times`` counts."""
+    """``pack`` a call; a repeated call gets its number appended, since a program may answer otherwise the second time.
+
+    ``times`` counts the calls so far.
+    """
     text = pack(call)
     times[text] = times.get(text, 0) + 1
     return text if times[text] == 1 else f"{text}\n{times[text]}"
 
 
-def asked(numbered_call: str) -> Any:
-    """The call that ``numbered`` was given."""
+def call_of(numbered_call: str) -> Any:
+    """The call that ``numbered`` was given, as [name, positional, named]."""
     return unpack(numbered_call.partition("\n")[0])
 
 
 def unpack(text: str) -> Any:
-    """What ``pack`` was given."""
+    """Read back the value that ``pack`` was given."""
     return decode(json.loads(text))
 
 
 def encode(value: Any, depth: int) -> Any:
-    """JSON of ``value``: text, true, false and null stand for themselves, all else is a pair of kind and content.
-    Values of a subclass become those of their plain class."""
+    """Encode ``value`` as JSON data: text, booleans and None stand for themselves, all else is [kind, content].
+
+    Values of a subclass become those of their plain class.
+    """
     if depth > DEEPEST:
         raise OpaqueError(DEEP)
     if value is None or type(value) in (bool, str):
@@ -98,7 +102,7 @@ def _some(items: Any) -> Iterator[Any]:
 
 
 def decode(value: Any) -> Any:
-    """The value; iterators start at their beginning."""
+    """Read back what ``encode`` wrote; iterators start at their beginning."""
     if not isinstance(value, list):
         return value
     kind, content = value

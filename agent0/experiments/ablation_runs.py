@@ -1,11 +1,11 @@
-"""The cells of a grid: which runs there are, how they are named, and what is the same in all of them."""
+"""The runs of an ablation study: which there are, how they are named, and what is equal in all of them."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent0.errors import ConfigError
-from agent0.experiments.ablations import NAME, Arm, Grid
+from agent0.experiments.ablations import NAME, AblationStudy, Variant
 from agent0.settings import RunConfig
 from events.base import TOKEN
 
@@ -13,25 +13,25 @@ MOST_SEEDS = 100
 
 
 @dataclass(frozen=True)
-class Cell:
-    """An arm with a seed: one run, whose id follows from the grid's name, the arm and the seed."""
+class AblationRun:
+    """One variant with one seed: its run id follows from the study's name, the variant and the seed."""
 
-    arm: str
+    variant: str
     seed: int
     run: str
     config: RunConfig
 
     @property
     def name(self) -> str:
-        """Of its folder, and for people."""
-        return f"{self.arm}-{self.seed}"
+        """The name of its folder, also for display."""
+        return f"{self.variant}-{self.seed}"
 
 
-def cells(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int]) -> list[Cell]:
-    """All cells of the grid ``name``, seed by seed: a grid that is stopped half-way has whole pairs.
+def runs_of_study(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int]) -> list[AblationRun]:
+    """List all runs of the study ``name``, seed by seed, so that a study that is stopped half-way has whole pairs.
 
     Raises:
-        ConfigError: no such name, no seed, or arms that cannot be compared.
+        ConfigError: no such name, no seed, or variants that cannot be compared.
     """
     if not NAME.fullmatch(name):
         raise ConfigError(
@@ -42,18 +42,18 @@ def cells(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int]) -> li
     if len(set(seeds)) != len(seeds):
         raise ConfigError("A seed is named twice.", "The same cell again says nothing new.", "Name each seed once.")
     _check(plans)
-    return [_cell(name, arm, seed, plans[arm]) for seed in seeds for arm in plans]
+    return [_run(name, variant, seed, plans[variant]) for seed in seeds for variant in plans]
 
 
-def _cell(name: str, arm: str, seed: int, plan: RunConfig) -> Cell:
-    run = f"{name}-{arm}-{seed}"
+def _run(name: str, variant: str, seed: int, plan: RunConfig) -> AblationRun:
+    run = f"{name}-{variant}-{seed}"
     if not TOKEN.fullmatch(run):
         raise ConfigError(f"{run[:80]!r} is too long for a run.", fix="Choose a shorter --name.")
-    return Cell(arm, seed, run, plan.model_copy(update={"seed": seed}))
+    return AblationRun(variant, seed, run, plan.model_copy(update={"seed": seed}))
 
 
 def seeds_of(text: str) -> tuple[int, ...]:
-    """``0,1,2`` or ``0-4``.
+    """Parse seeds written as ``0,1,2`` or ``0-4``.
 
     Raises:
         ConfigError: anything else, or more than ``MOST_SEEDS``.
@@ -71,22 +71,22 @@ def seeds_of(text: str) -> tuple[int, ...]:
     return tuple(out)
 
 
-def chosen(grid: Grid, only: Sequence[str]) -> tuple[Arm, ...]:
-    """Its arms, or those named, in its own order.
+def chosen_variants(study: AblationStudy, only: Sequence[str]) -> tuple[Variant, ...]:
+    """Select the variants of ``study`` named in ``only``, all where it is empty, in the study's order.
 
     Raises:
         ConfigError: one that it does not have.
     """
-    known = [arm.name for arm in grid.arms]
+    known = [variant.name for variant in study.variants]
     for name in only:
         if name not in known:
-            raise ConfigError(f"{grid.name} has no arm {name[:80]!r}.", f"Its arms: {', '.join(known)}.")
-    return tuple(arm for arm in grid.arms if not only or arm.name in only)
+            raise ConfigError(f"{study.name} has no arm {name[:80]!r}.", f"Its arms: {', '.join(known)}.")
+    return tuple(variant for variant in study.variants if not only or variant.name in only)
 
 
-def with_models(arms: Sequence[Arm], models: Sequence[str]) -> tuple[Arm, ...]:
-    """Each arm with the profile's own model, then with each of ``models`` (``MODEL`` or ``PROVIDER:MODEL``) for both
-    roles.
+def with_models(variants: Sequence[Variant], models: Sequence[str]) -> tuple[Variant, ...]:
+    """Repeat each variant with the profile's own model, then with each of ``models`` (``MODEL`` or ``PROVIDER:MODEL``)
+    in both roles.
 
     Raises:
         ConfigError: models whose short names are the same, or none.
@@ -99,11 +99,11 @@ def with_models(arms: Sequence[Arm], models: Sequence[str]) -> tuple[Arm, ...]:
             raise ConfigError(f"{text[:80]!r} cannot be a model of a grid.", why, "Write MODEL or PROVIDER:MODEL.")
         named[short] = _model(text)
     more = [
-        replace(arm, name=f"{arm.name}-{short}"[:30].rstrip("-"), settings={**arm.settings, **keys})
+        replace(variant, name=f"{variant.name}-{short}"[:30].rstrip("-"), settings={**variant.settings, **keys})
         for short, keys in named.items()
-        for arm in arms
+        for variant in variants
     ]
-    return (*arms, *more)
+    return (*variants, *more)
 
 
 def _model(text: str) -> dict[str, str]:
@@ -127,8 +127,8 @@ def _check(plans: Mapping[str, RunConfig]) -> None:
             )
 
 
-def effort(plan: RunConfig) -> dict[str, int]:
-    """What is asked of a cell."""
+def requested_compute(plan: RunConfig) -> dict[str, int]:
+    """The compute that a run requests: iterations, tasks, attempts, and attempts in all."""
     return {
         "iterations": plan.iterations,
         "tasks": plan.tasks,
@@ -137,26 +137,28 @@ def effort(plan: RunConfig) -> dict[str, int]:
     }
 
 
-def stated(plans: Mapping[str, RunConfig]) -> str:
-    """In words, whether all arms are asked for equal compute, and what that is. Tasks that are refused get no attempt,
-    so what was done may be less."""
-    asked = {name: effort(plan) for name, plan in plans.items()}
+def describe_compute(plans: Mapping[str, RunConfig]) -> str:
+    """State in words whether all variants request equal compute, and how much.
+
+    Rejected tasks get no attempt, so what was done may be less.
+    """
+    asked = {name: requested_compute(plan) for name, plan in plans.items()}
     if len({tuple(one.values()) for one in asked.values()}) == 1:
-        told = f"Asked of every cell alike: {_words(next(iter(asked.values())))}"
+        text = f"Asked of every cell alike: {_words(next(iter(asked.values())))}"
     else:
-        told = "NOT equal compute: " + "; ".join(f"{name} {_words(one)}" for name, one in asked.items())
+        text = "NOT equal compute: " + "; ".join(f"{name} {_words(one)}" for name, one in asked.items())
     if len({(plan.student.provider, plan.student.model) for plan in plans.values()}) > 1:
-        told += "; but models differ, and with them what an attempt costs"
-    return f"{told}. What it took is in the table of cost."
+        text += "; but models differ, and with them what an attempt costs"
+    return f"{text}. What it took is in the table of cost."
 
 
 def _words(asked: Mapping[str, int]) -> str:
-    told = "{iterations} iterations of {tasks} tasks with {attempts} attempts each ({in_all:,} attempts at most)"
-    return told.format(**asked)
+    text = "{iterations} iterations of {tasks} tasks with {attempts} attempts each ({in_all:,} attempts at most)"
+    return text.format(**asked)
 
 
-def same_cell(old: RunConfig, new: RunConfig) -> list[str]:
-    """Settings by dotted key in which a cell that was begun differs from what is asked now."""
+def changed_settings(old: RunConfig, new: RunConfig) -> list[str]:
+    """Settings by dotted key in which a run that was begun differs from what is requested now."""
     return sorted(_differing("", old.model_dump(mode="json"), new.model_dump(mode="json")))
 
 
