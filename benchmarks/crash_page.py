@@ -228,7 +228,7 @@ SHIPPED = """\
 ## With the shipped settings
 
 The rounds above have `handlers.ack_wait_s` 1, `handlers.max_deliver` 1000, `handlers.in_flight` 3,
-`handlers.commit_ms` 10, `sandbox.cgroup` never and one zygote a sandbox: so what was killed is soon at work again,
+`handlers.commit_ms` 10, `sandbox.cgroup` never and one fork server a sandbox: so what was killed is soon at work again,
 and there is always something under way. These leave handlers and sandboxes as they are shipped (30 s, 10, as
 declared, 3, auto and two) and kill the same roles of the same run, of which only sizes and models are set. A
 delivery that ended with its process counts towards nothing but `handlers.max_crashes` (20): a reaction during which

@@ -24,9 +24,9 @@ from benchmarks.measured_page import write
 from events.values import Trajectory, Turn
 from infra.engine.adapter import Adapter, lora_settings
 from infra.engine.inference import Engine, load
-from infra.engine.requests import Wanted
+from infra.engine.requests import TurnRequest
 from infra.models.tiny import BASE
-from infra.training.forward import ADAPTER, through
+from infra.training.forward import ADAPTER, transformers_logprobs
 from infra.training.launch.distributed import Team
 from infra.training.launch.recipe import Recipe
 from infra.training.optimizers import OPTIMIZERS
@@ -64,14 +64,14 @@ def sizes(model: Any) -> tuple[int, int]:
     return linear, 4 * linear
 
 
-def asked(at_once: int) -> list[Wanted]:
+def asked(at_once: int) -> list[TurnRequest]:
     """Short questions, as long as a run's."""
     rng = random.Random("asked")
     texts = [
         f"What is {rng.randrange(10**n)}+{rng.randrange(100)}?" for n in range(1, 9) for _ in range(at_once // 8 + 1)
     ]
     turns = [(Turn(role="user", content=text),) for text in rng.sample(texts, at_once)]
-    return [Wanted(one, Sampling(1.0, 1.0, TOKENS, seed=n)) for n, one in enumerate(turns)]
+    return [TurnRequest(one, Sampling(1.0, 1.0, TOKENS, seed=n)) for n, one in enumerate(turns)]
 
 
 def writing(rounds: int, operations: float, reads: float) -> list[str]:
@@ -85,7 +85,7 @@ def writing(rounds: int, operations: float, reads: float) -> list[str]:
         "| model | at once | tokens of a prompt | as a function | through transformers | ratio | of what is possible |",
         "|---|---|---|---|---|---|---|",
     ]
-    mixed = [Wanted(one, Sampling(1.0, 1.0, TOKENS, seed=n)) for n, one in enumerate(probes(BATCHES[-1]))]
+    mixed = [TurnRequest(one, Sampling(1.0, 1.0, TOKENS, seed=n)) for n, one in enumerate(probes(BATCHES[-1]))]
     batches = [("", asked(count)) for count in BATCHES] + [(TRAINED, asked(count)) for count in BATCHES]
     for name, batch in [*batches, (TRAINED, mixed)]:
         found = taken({way: partial(one.generate, batch, name) for way, one in engines.items()}, rounds)
@@ -132,7 +132,7 @@ def training(rounds: int, operations: float) -> list[str]:
         own = [one for one in model.parameters() if one.requires_grad]
         step = Step(model, Recipe(), team, int(tokenizer.pad_token_id))
         slow = Step(model, Recipe(), team, int(tokenizer.pad_token_id))
-        slow._forward = partial(through, model, team.casting)
+        slow._forward = partial(transformers_logprobs, model, team.casting)
         ways: dict[str, Callable[[], object]] = {
             "function": lambda step=step: step.gradients("policy", batch),
             "transformers": lambda slow=slow: slow.gradients("policy", batch),

@@ -86,14 +86,14 @@ def measure_ours(work: Work) -> Cost:
     from agent0.ports.training import Sample, TrainJob
     from events.values import Trajectory, Turn
     from infra.engine.inference import Engine
-    from infra.engine.requests import Wanted
+    from infra.engine.requests import TurnRequest
     from infra.training.loop import Training
 
     meter, engine = Meter(work.device), Engine(work.folder, os.cpu_count() or 1, work.device, work.quantization)
     batches = []
     for turn in range(work.turns):
         asked = [
-            Wanted(
+            TurnRequest(
                 (Turn(role="user", content=question(row // GROUP)),),
                 Sampling(max_tokens=work.tokens, seed=row + 999 * turn),
             )

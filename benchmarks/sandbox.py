@@ -6,7 +6,7 @@ One table: every kind of call once after the other, over and over, so that each 
 (pass, sympy, numpy, shell, work folders of 1, 20 and 100 files restored, changed and stored), in a bare interpreter, in
 a bubblewrap a call (with the same root file system and no other limit; and as the backend that falls back to it), and
 in a container a call where there is an engine. A second one: calls without a pause by 1, 2 and 8 clients. p50 is the
-median of the rounds' medians. CPU is that of this process and of what ran the code; not that of the zygote.
+median of the rounds' medians. CPU is that of this process and of what ran the code; not that of the fork server.
 
 Exit 3 where an aim is missed: a sympy call within 0.1 of a bubblewrap that imports sympy, a trivial one within 1.0 of a
 bare interpreter. On a busy machine p50 says little: look at min and CPU.

@@ -26,7 +26,7 @@ from agent0.evaluation.serving_parity import probes
 from agent0.ports.models import Sampling
 from benchmarks.measured_page import write
 from infra.engine.inference import Engine
-from infra.engine.requests import Wanted
+from infra.engine.requests import TurnRequest
 from infra.models.llama_server import LlamaServer, spelt
 from infra.models.tiny import BASE
 from infra.weights.gguf import split_name, write_adapter, write_base
@@ -107,7 +107,7 @@ async def speeds(url: str, data: bytes, rounds: int) -> list[str]:
     """Tokens a second: llama.cpp through HTTP, ours one request at a time and all at once."""
     engine, server = Engine(str(BASE)), LlamaServer(url)
     engine.load_adapter(ADAPTER, data)
-    asked = [Wanted(turns, Sampling(0.0, 1.0, 32)) for turns in probes(32)]
+    asked = [TurnRequest(turns, Sampling(0.0, 1.0, 32)) for turns in probes(32)]
     prompts = [engine._chat.prompt(one.turns) for one in asked]
     names = ("llama.cpp, one at a time", "ours, one at a time", "ours, 32 at once")
     taken: dict[str, list[float]] = {name: [] for name in names}

@@ -2,7 +2,7 @@
 
     python -m benchmarks.soak [--calls 5000] [--clients 4] [--seed 0] [--json]
 
-Counted before and after, once nothing runs: processes, descriptors of this process and of the zygotes, mounts,
+Counted before and after, once nothing runs: processes, descriptors of this process and of the fork servers, mounts,
 namespaces of everything below this process, and memory of both as it was after the first fifth and is at the end. Every
 call must come to its documented state; a harmless one to its right answer. Exit 1 where something does not.
 """
@@ -48,7 +48,8 @@ UNSHARE, NEW_MOUNTS = 272, 0x20000
 
 @dataclass(frozen=True)
 class Look:
-    """What is there while nothing runs. ``processes`` below this one; ``zygote_*`` is the largest of any zygote."""
+    """What is there while nothing runs. ``processes`` below this one; ``zygote_*`` is the largest of any fork
+    server."""
 
     processes: int
     descriptors: int
@@ -75,16 +76,16 @@ def look(sandbox: Bubblewrap) -> Look:
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what is free but not given back is no leak
     below = descendants(os.getpid())
-    zygotes = [pid for one in sandbox.stats().zygotes for pid in (one.pid, *descendants(one.pid)[:1])]
+    servers = [pid for one in sandbox.stats().servers for pid in (one.pid, *descendants(one.pid)[:1])]
     return Look(
         processes=len(below),
         descriptors=_count("/proc/self/fd"),
-        zygote_descriptors=max(_count(f"/proc/{pid}/fd") for pid in zygotes),
+        zygote_descriptors=max(_count(f"/proc/{pid}/fd") for pid in servers),
         mounts=len(Path("/proc/self/mounts").read_text().splitlines()),
-        zygote_mounts=max(len(Path(f"/proc/{pid}/mounts").read_text().splitlines()) for pid in zygotes),
+        zygote_mounts=max(len(Path(f"/proc/{pid}/mounts").read_text().splitlines()) for pid in servers),
         namespaces=len({link for pid in below for link in _namespaces(pid)}),
         rss_mib=_rss_mib(os.getpid()),
-        zygote_rss_mib=max(map(_rss_mib, zygotes)),
+        zygote_rss_mib=max(map(_rss_mib, servers)),
     )
 
 
@@ -105,7 +106,7 @@ def _rss_mib(pid: int) -> float:
 
 
 async def settled(sandbox: Bubblewrap) -> Look:
-    """Once every process of a call is gone and each zygote has its worlds in waiting."""
+    """Once every process of a call is gone and each fork server has its sandbox processes in waiting."""
     for _ in range(8):
         await asyncio.gather(*(through_engine(sandbox)(_call(*HARMLESS[0])) for _ in range(8)))
     deadline = time.monotonic() + SETTLE_S
@@ -219,7 +220,7 @@ def show(found: dict[str, Any]) -> None:
     """For people."""
     states = ", ".join(f"{count} {state}" for state, count in sorted(found["states"].items()))
     print(f"{found['calls']} calls, {found['hostile']} of them hostile, in {found['seconds']} s: {states}")
-    print(f"zygotes replaced: {found['recycled'] or 'none'}; dead by themselves: {found['deaths']}")
+    print(f"fork servers replaced: {found['recycled'] or 'none'}; dead by themselves: {found['deaths']}")
     print(f"{'while nothing runs':24}{'before':>10}{'1/5':>10}{'end':>10}")
     for what in found["looks"][0]:
         row = [found["looks"][at][what] for at in (0, 1, -1)]

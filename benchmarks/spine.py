@@ -73,11 +73,11 @@ class Meter:
 class Direct:
     """The same handlers without a log. What was told so far is their history."""
 
-    def __init__(self, world: App, meter: Meter) -> None:
+    def __init__(self, app: App, meter: Meter) -> None:
         self._played, self._meter = Played(), meter
-        self._handlers = world.handlers
-        self._ports = {**world.ports, "history": self._played}
-        self._slots = {name: asyncio.Semaphore(handler.in_flight) for name, handler in world.handlers.items()}
+        self._handlers = app.handlers
+        self._ports = {**app.ports, "history": self._played}
+        self._slots = {name: asyncio.Semaphore(handler.in_flight) for name, handler in app.handlers.items()}
         self._state: RunState | None = None
 
     async def run(self, begin: Recorded) -> list[Recorded]:
@@ -103,11 +103,11 @@ class Direct:
             self._tell(record(event, run=cause.run, time=now(), **ids), group)
 
 
-async def through_log(world: App, meter: Meter, begin: Recorded) -> list[Recorded]:
+async def through_log(app: App, meter: Meter, begin: Recorded) -> list[Recorded]:
     """The run as its reader saw it."""
-    await world.log.append([begin])
+    await app.log.append([begin])
     told = []
-    async for recorded in world.log.tail(0, begin.run):
+    async for recorded in app.log.tail(0, begin.run):
         told.append(recorded)
         meter.see(recorded)
         if recorded.type == "RunFinished":
@@ -116,19 +116,19 @@ async def through_log(world: App, meter: Meter, begin: Recorded) -> list[Recorde
 
 
 @asynccontextmanager
-async def bus(world: App) -> AsyncIterator[App]:
+async def bus(app: App) -> AsyncIterator[App]:
     """``world`` with its handlers at work."""
-    working = asyncio.create_task(run_handlers(world))
+    working = asyncio.create_task(run_handlers(app))
     try:
-        yield world
+        yield app
     finally:
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
 
 
-async def cost(side: str, world: App, begin: Recorded) -> Cost:
+async def cost(side: str, app: App, begin: Recorded) -> Cost:
     """One run; the bus starts before it and stops after it."""
-    fresh, meter = replace(world, ports={**world.ports, "tool_cache": ToolCache()}), Meter()
+    fresh, meter = replace(app, ports={**app.ports, "tool_cache": ToolCache()}), Meter()
     if side == "direct":
         told = await Direct(fresh, meter).run(begin)
         wall, cpu = meter.read()
@@ -164,12 +164,12 @@ def cpu_seconds() -> float:
 async def measure(settings: Settings, warm: Settings, pairs: int) -> list[Cost]:
     """Costs in the order in which they were measured."""
     costs = []
-    async with open_app(settings) as world:
+    async with open_app(settings) as app:
         for side in ("log", "direct"):
-            await cost(side, world, started(warm, f"warm {side}"))
+            await cost(side, app, started(warm, f"warm {side}"))
         for pair in range(pairs):
             for side in ("log", "direct") if pair % 2 == 0 else ("direct", "log"):
-                found = await cost(side, world, started(settings, f"{side} {pair}"))
+                found = await cost(side, app, started(settings, f"{side} {pair}"))
                 told = f"pair {pair} {side:6} {found.wall_ms:7.1f} ms wall {found.cpu_ms:7.1f} ms CPU an attempt"
                 print(f"{told}  ({found.attempts} attempts, load {os.getloadavg()[0]:.1f})", file=sys.stderr)
                 costs.append(found)

@@ -5,7 +5,8 @@
 Maths: every gold of the folder's maths files against itself, against the same number written otherwise where it is one,
 and against a changed gold; ours (exact algebra, the symbolic engine in the sandbox where algebra cannot tell) beside
 plain math-verify in this process. Programs: the reference solutions of HumanEval and MBPP, ours (candidate and tests in
-two worlds of the sandbox) beside one bare ``python -I`` that runs solution and tests together, as many at once.
+two sandbox processes of the sandbox) beside one bare ``python -I`` that runs solution and tests together, as many at
+once.
 
 Both sides take turns, chunk by chunk, so that each meets the same load. Exit 3 where an aim is missed: twice as many
 verdicts a second as math-verify, programs within 1.2 of the bare interpreter's wall time; or where a reference is

@@ -1,1 +1,1 @@
-"""The world: servers, files, models and sandboxes behind the ports that ``agent0`` names."""
+"""Adapters: servers, files, models and sandboxes behind the ports that ``agent0`` names."""

@@ -25,8 +25,9 @@ from agent0.experiments.ablation_results import (
     run_rows,
     variant_rows,
 )
-from agent0.report.charts.ablation_charts import files
-from agent0.report.html.ablation_page import grid_page
+from agent0.report.charts.ablation_charts import chart_files
+from agent0.report.conclusions import conclusion
+from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import command, page, sentences
 from agent0.report.markdown.tables import points, span
 from tests.terminal import agent0 as call
@@ -86,11 +87,11 @@ def answer(found: Mapping[str, Any], other: str = "b") -> str:
 
 def test_a_clear_win_is_a_yes_and_a_clear_loss_a_no() -> None:
     found = told({"a": (50, 51, 52), "b": (20, 20, 21), "c": (15, 15, 15)})
-    assert sentences(found)[0] == "**In short, by test accuracy:** a is the best of these arms."
+    assert sentences(found)[0] == "**In short, by test accuracy:** a is the best of these variants."
     assert answer(found).startswith("**Does a beat b? Yes.** a less b, in points: test accuracy +51.1 (")
     assert "would have been found" not in "".join(sentences(found))
     found = told({"a": (20, 20, 21), "b": (50, 51, 52), "c": (5, 5, 5), "d": (20, 20, 21)})
-    short = "a is not shown to be better than d; worse than b; better than c."
+    short = "a is not significantly better than d; worse than b; better than c."
     assert sentences(found)[0].endswith(short)
     assert answer(found).startswith("**Does a beat b? No, it is worse.** a less b, in points: test accuracy -51.1 (")
 
@@ -99,9 +100,9 @@ def test_where_nothing_is_shown_it_says_what_would_have_been() -> None:
     found = told({"a": (30, 32, 31), "b": (31, 31, 31)})
     least = found["against"][0]["detectable"]
     assert 0 < least < 0.5
-    assert answer(found).startswith("**Does a beat b? Not shown.** a less b, in points: test accuracy +0.0 (")
+    assert answer(found).startswith("**Does a beat b? Not significant.** a less b, in points: test accuracy +0.0 (")
     assert f"With 3 seeds and 60 tasks a true difference of {100 * least:.1f} points would have been" in answer(found)
-    assert sentences(found)[0].endswith("a is not shown to be better than b.")
+    assert sentences(found)[0].endswith("a is not significantly better than b.")
     few = told({"a": (10, 50), "b": (30, 30)})
     assert "With 2 seeds and 60 tasks no difference would have been found" in answer(few)
 
@@ -109,24 +110,24 @@ def test_where_nothing_is_shown_it_says_what_would_have_been() -> None:
 def test_one_seed_claims_nothing() -> None:
     found = told({"a": (60,), "b": (0,)})
     assert answer(found).startswith(
-        "**Does a beat b? Not shown.** a less b, in points: test accuracy +100.0 (no interval"
+        "**Does a beat b? Not significant.** a less b, in points: test accuracy +100.0 (no interval"
     )
     assert ONE_SEED in answer(found) and "would have been found" not in answer(found)
     text = page(found, {}, "docs/try.md")
-    assert "improved |" not in text and "| fell |" not in text
+    assert "improved |" not in text and "decreased |" not in text
 
 
 def test_a_failed_cell_is_named_and_nothing_is_said_of_its_arm() -> None:
     right = {"a": (50, 51, 50), "b": (10, 10, 11)}
     found = found_of(outcomes_of(right), ["a", "b", "c"], ["c-0"])
-    assert answer(found, "c") == "**Does a beat c? That cannot be told:** no seed has finished cells of both."
-    assert sentences(found)[0].endswith("a is not shown to be better than c; better than b.")
+    assert answer(found, "c") == "**Does a beat c? Unknown:** no seed has finished runs of both."
+    assert sentences(found)[0].endswith("a is not significantly better than c; better than b.")
     text = page(found, {}, "docs/try.md")
-    assert "**Not complete:** 6 cells are finished. c-0 failed: No. (exit code 2; c-0/said.txt)" in text
+    assert "**Not complete:** 6 runs are finished. c-0 failed: No. (exit code 2; c-0/said.txt)" in text
     found = found_of(outcomes_of(right), ["first", "a", "b"], ["first-0"])
     assert "? Yes" not in "".join(sentences(found)) and "a less each" not in page(found, {}, "docs/try.md")
     none = found_of([], ["a", "b"], ["a-0", "b-0"])
-    assert "- Nothing was measured: no cell is finished." in page(none, {}, "docs/try.md") and files(none) == {}
+    assert "- Nothing was measured: no run is finished." in page(none, {}, "docs/try.md") and chart_files(none) == {}
 
 
 def test_who_was_never_trained_is_named() -> None:
@@ -139,9 +140,11 @@ def test_who_was_never_trained_is_named() -> None:
 def test_what_it_took_is_told_beside_the_first() -> None:
     outcomes = outcomes_of({"a": (1, 1), "b": (1, 1)})
     dear = [replace(one, cost={**FULL, "tokens": 6000.0}) if one.arm == "b" else one for one in outcomes]
-    assert "Beside a cell of a: b attempts +0 %, tokens +20 %, seconds +0 %." in page(found_of(dear, "ab"), {}, "x.md")
+    assert "Compared with a run of a: b attempts +0 %, tokens +20 %, seconds +0 %." in page(
+        found_of(dear, "ab"), {}, "x.md"
+    )
     free = [replace(one, cost=dict.fromkeys(FULL, 0.0)) for one in outcomes]
-    assert "Beside a cell" not in page(found_of(free, "ab"), {}, "x.md")
+    assert "Compared with" not in page(found_of(free, "ab"), {}, "x.md")
 
 
 seeds = st.lists(st.integers(0, TASKS), min_size=1, max_size=3)
@@ -151,12 +154,12 @@ seeds = st.lists(st.integers(0, TASKS), min_size=1, max_size=3)
 @given(seeds, seeds)
 def test_turning_the_arms_round_turns_the_answer(one: list[int], other: list[int]) -> None:
     there, back = (told(right) for right in ({"a": one, "b": other}, {"a": other, "b": one}))
-    turned = {"Yes": "No, it is worse", "No, it is worse": "Yes", "Not shown": "Not shown"}
+    turned = {"Yes": "No, it is worse", "No, it is worse": "Yes", "Not significant": "Not significant"}
     verdicts = [answer(found).partition("? ")[2].partition(".**")[0] for found in (there, back)]
     assert verdicts[0] == turned[verdicts[1]]
     text = page(there, {}, "docs/try.md")
     for row in there["against"]:
-        assert f"| {points(row['mean'])} | {span(row)} |" in text and text.count(row["word"]) >= 1
+        assert f"| {points(row['mean'])} | {span(row)} |" in text and conclusion(row["word"]) in text
     assert ("? Yes" in text) == (there["against"][0]["word"] == "improved")
     assert "-0.0 " not in text and "nan" not in text
 
@@ -166,8 +169,8 @@ def test_turning_the_arms_round_turns_the_answer(one: list[int], other: list[int
 
 def test_pictures_are_whole_files_for_light_and_dark() -> None:
     found = told({"a": (50, 51, 52), "b": (20, 20, 21)})
-    drawn = files(found)
-    assert set(drawn) == {"arms", "curve"} and drawn == files(json.loads(json.dumps(found)))
+    drawn = chart_files(found)
+    assert set(drawn) == {"arms", "curve"} and drawn == chart_files(json.loads(json.dumps(found)))
     for text in drawn.values():
         root = ET.fromstring(text)
         wide, high = (float(side) for side in root.attrib["viewBox"].split()[2:])
@@ -183,7 +186,7 @@ def test_pictures_are_whole_files_for_light_and_dark() -> None:
 
 def test_the_html_page_says_the_same() -> None:
     found = told({"a": (50, 51, 52), "b": (20, 20, 21)})
-    shown = grid_page(found)
+    shown = ablation_page(found)
     assert all(said.replace("**", "") in shown for said in sentences(found))
 
 
@@ -212,7 +215,7 @@ def test_the_command_on_a_page_writes_it_again(tmp_path: Path, monkeypatch: pyte
         folder.mkdir(parents=True)
         (folder / "result.json").write_text(json.dumps(as_json(one)))
     said = call("experiment", "curriculum", *WORDS, *GIVEN, "--write", "docs/a-page.md", home=tmp_path)
-    assert said.code == 0 and "Does bandit beat frozen? Not shown." in said.out, said.err
+    assert said.code == 0 and "Does bandit beat frozen? Not significant." in said.out, said.err
     pages = sorted((tmp_path / "docs").iterdir())
     assert [one.name for one in pages] == ["a-page-arms.svg", "a-page-curve.svg", "a-page.md"]
     written = [one.read_text() for one in pages]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.ablations.grid import Asked, run_grid
+from agent0.assembly.ablations.study import StudyRequest, run_study
 from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.config.loading import load
 from agent0.errors import ConfigError
@@ -47,7 +47,9 @@ def test_the_experiment_refuses_it_before_anything_is_begun(tmp_path: Path) -> N
     fresh = next(one for one in entry.sets if one.name == "fresh")
     overlapping = replace(entry, sets=(replace(fresh, seed=1, excluded=()),), protocols=(), base_protocols=())
     with pytest.raises(ConfigError, match="were drawn before"):
-        asyncio.run(run_grid(load("search", {"home": str(tmp_path)}, {}), Asked(overlapping, "x", "search", (0,))))
+        asyncio.run(
+            run_study(load("search", {"home": str(tmp_path)}, {}), StudyRequest(overlapping, "x", "search", (0,)))
+        )
     assert not list(tmp_path.iterdir())
 
 

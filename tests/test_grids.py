@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly.ablations.cell import Plan, carry_cell
-from agent0.assembly.ablations.grid import Asked, plans_of, run_grid
+from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run
+from agent0.assembly.ablations.study import StudyRequest, run_study, variant_configs
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.ablation_results import (
@@ -44,7 +44,7 @@ from agent0.experiments.ablation_runs import (
     with_models,
 )
 from agent0.experiments.ablations import NAME, AblationStudy, Variant, ablation_studies
-from agent0.report.html.ablation_page import grid_page
+from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import page
 from agent0.settings import RunConfig
 from agent0.stats import across_seeds
@@ -74,11 +74,11 @@ def test_names_follow_from_grid_arm_and_seed() -> None:
 @pytest.mark.parametrize("entry", ablation_studies().values(), ids=lambda entry: entry.name)
 def test_every_grid_there_is_can_be_carried(entry: AblationStudy) -> None:
     """On the profile that it names and on the scripted one: settings exist, arms differ, names fit."""
-    plans = plans_of(load(entry.profile, env={}).run, entry.variants)
+    plans = variant_configs(load(entry.profile, env={}).run, entry.variants)
     assert len({plan.model_dump_json() for plan in plans.values()}) == len(entry.variants)
     assert describe_compute(plans).startswith("Asked of every cell alike")
     assert all(TOKEN.fullmatch(cell.run) for cell in runs_of_study("x" * 30, plans, (0, 99)))
-    plans_of(load("scripted", env={}).run, entry.variants)
+    variant_configs(load("scripted", env={}).run, entry.variants)
     assert set(entry.measures) <= set(MEASURES) and set(entry.controls) <= set(CONTROLS)
     assert len(entry.seeds) >= 2
 
@@ -136,15 +136,15 @@ def test_cells_that_cannot_be_are_refused(
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"training.schedul": "joint"}, r"arm odd is not possible: There is no setting .*training\.schedul"),
-        ({"training.schedule": "never"}, "arm odd is not possible: run.training.schedule = 'never'"),
-        ({"curriculum.embedder": "none"}, "arm odd is not possible"),
-        ({"home": "/tmp"}, "arm odd is not possible"),
+        ({"training.schedul": "joint"}, r"variant odd is not possible: There is no setting .*training\.schedul"),
+        ({"training.schedule": "never"}, "variant odd is not possible: run.training.schedule = 'never'"),
+        ({"curriculum.embedder": "none"}, "variant odd is not possible"),
+        ({"home": "/tmp"}, "variant odd is not possible"),
     ],
 )
 def test_an_arm_that_cannot_be_is_named(settings: Mapping[str, str], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        plans_of(PLAIN, (Variant("fine"), Variant("odd", settings)))
+        variant_configs(PLAIN, (Variant("fine"), Variant("odd", settings)))
 
 
 def test_grids_and_arms_have_names_that_fit() -> None:
@@ -328,10 +328,10 @@ TWINS = AblationStudy(
     "twins", "Are <equal> arms equal?", (Variant("left"), Variant("right"), Variant("third")), profile="scripted"
 )
 """Equal settings: the cell that was killed must come to what the other came to."""
-ASKED = Asked(TWINS, "twins", "scripted", (0,), SMALL)
+ASKED = StudyRequest(TWINS, "twins", "scripted", (0,), SMALL)
 SCRIPT = """
 import asyncio, sys
-from agent0.assembly.ablations.grid import run_grid
+from agent0.assembly.ablations.study import run_grid
 from tests.test_grids import ASKED, settings_at
 asyncio.run(run_grid(settings_at(sys.argv[1]), ASKED, lambda text: print(text, flush=True)))
 """
@@ -346,10 +346,10 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
     held, folder = settings_at(tmp_path), tmp_path / "grids" / "twins"
     for arm in ("left", "third"):
         (folder / f"{arm}-0").mkdir(parents=True)
-    Plan(AblationRun("left", 0, "twins-left-0", held.run), "scripted", {"sandbox.workers": "1"}).write(
+    RunPlan(AblationRun("left", 0, "twins-left-0", held.run), "scripted", {"sandbox.workers": "1"}).write(
         folder / "left-0"
     )
-    asyncio.run(carry_cell(folder / "left-0", lambda text, left_s: None))
+    asyncio.run(execute_ablation_run(folder / "left-0", lambda text, left_s: None))
     (folder / "third-0" / "nats").write_text("in the way of the log")
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     with subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True) as process:
@@ -359,7 +359,7 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
     kept = (folder / "left-0" / "result.json").read_bytes()
     assert kept and not (folder / "right-0" / "result.json").exists()
     said: list[str] = []
-    found = asyncio.run(run_grid(held, ASKED, said.append))
+    found = asyncio.run(run_study(held, ASKED, said.append))
     assert (folder / "left-0" / "result.json").read_bytes() == kept
     left, right = found["cells"]
     unlike = ("arm", "run", "wall_s")
@@ -369,7 +369,7 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
     assert [one["cell"] for one in found["failed"]] == ["third-0"] and not found["complete"]
     assert "third-0 failed" in "".join(said) and "The rest goes on" in "".join(said)
     assert not any(Server(held.nats, folder / f"{arm}-0" / "nats").pid for arm in ("left", "right"))
-    shown = grid_page(found)
+    shown = ablation_page(found)
     assert "third-0 failed" in shown and "Are &lt;equal&gt; arms equal?" in shown and "http://" not in shown
     text = page(found, {}, str(tmp_path / "twins.md"))
     assert "Does left beat third? That cannot be told" in text and str(tmp_path) not in text
@@ -379,5 +379,5 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
 def refused(held: Any) -> None:
     """Another question under the same name."""
     other = replace(ASKED, given=SMALL | {"run.tasks": "7"})
-    with pytest.raises(OperationError, match=r"left-0 of grid twins is another one.*other settings: tasks"):
-        asyncio.run(run_grid(load("scripted", {**other.given, "home": str(held.home)}, {}), other))
+    with pytest.raises(OperationError, match=r"left-0 of study twins has other settings.*other settings: tasks"):
+        asyncio.run(run_study(load("scripted", {**other.given, "home": str(held.home)}, {}), other))

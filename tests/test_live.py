@@ -9,7 +9,7 @@ from agent0.assembly.runtime.progress import Pace, Progress
 from agent0.cli.runs.live import _refresh, describe, training
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
-from infra.training.lora_trainer import pace_of, told_name
+from infra.training.lora_trainer import pace_of, progress_file_name
 
 
 @dataclass
@@ -31,7 +31,7 @@ async def test_a_training_under_way_is_shown_with_its_steps(tmp_path: Path) -> N
     state = RunState("r1", 9, RunConfig(), "", phase="training", iteration=1)
     progress, shown = Progress(state, trainings={"teacher-1": 3, "student-1": 7}), Shown()
     assert training(progress, tmp_path) is None
-    file = tmp_path / told_name("student-1", 7)
+    file = tmp_path / progress_file_name("student-1", 7)
     file.write_text(json.dumps({"done": 12, "total": 40, "left_s": 20.0, "room": "training needs 1 GiB"}))
     watching = asyncio.create_task(_refresh(progress, shown, tmp_path))
     while len(shown.paces) < 3:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.models.protocol import examine
+from agent0.assembly.models.protocol import evaluate_protocols
 from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load
 from agent0.errors import LogError
@@ -35,7 +35,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     made = agent0("run", "start", "--profile", "scripted", *pairs, home=folder)
     assert made.code == 0, made.err
     exams = [EvaluationProtocol(6, 5, 4, 1.0), EvaluationProtocol(4, 6)]
-    asyncio.run(examine(held(folder), {f"{run_of(folder)}/base": exams}))
+    asyncio.run(evaluate_protocols(held(folder), {f"{run_of(folder)}/base": exams}))
     yield folder
 
 

@@ -257,9 +257,9 @@ def test_report_is_a_command(tmp_path: Path, story: list[Recorded]) -> None:
     for words in (
         "Run r1",
         "●",
-        "What may be said of validation",
+        "Conclusions on validation",
         "Where it fails",
-        "What follows what",
+        "Tool transitions",
         "contaminated",
     ):
         assert words in said.out

@@ -23,7 +23,7 @@ from events.runs import RunStarted
 from events.values import Artifact, Turn
 from infra.engine.adapter import WHOLE, Adapter, pack
 from infra.engine.inference import Engine
-from infra.engine.requests import Wanted, Written
+from infra.engine.requests import TurnRequest, Written
 from infra.log.nats_server import open_server
 from infra.models import transformers as provider
 from infra.models.llama_server import file_digest, spelt
@@ -137,7 +137,7 @@ def told() -> dict[str, Any]:
 def gone_on(engine: Engine, prompt: str, most: int, name: str) -> Written:
     """What the model writes greedily after the text ``prompt``."""
     ids = engine._chat._ids(engine._chat._trusted, prompt)
-    turns = [Wanted((Turn(role="user", content="x"),), Sampling(0.0, 1.0, most))]
+    turns = [TurnRequest((Turn(role="user", content="x"),), Sampling(0.0, 1.0, most))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine._chat, "prompt", lambda *_: ids)
         return engine.generate(turns, name)[0]

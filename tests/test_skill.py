@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.ablations.base_models import make_bases, needed, provenance, with_base
-from agent0.assembly.ablations.cell import Plan, carry_cell, result
-from agent0.assembly.ablations.grid import Asked, run_grid
+from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run, read_result
+from agent0.assembly.ablations.base_models import make_bases, provenance, seeds_without_base, with_base
+from agent0.assembly.ablations.study import StudyRequest, run_study
 from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
@@ -36,8 +36,8 @@ from agent0.experiments.training_gain import (
     student_protocols,
     summarise,
 )
-from agent0.report.charts.ablation_charts import files
-from agent0.report.html.ablation_page import grid_page
+from agent0.report.charts.ablation_charts import chart_files
+from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import page
 from agent0.report.markdown.training_gain import aimed, sentences, word
 from agent0.settings import RunConfig
@@ -92,7 +92,9 @@ def sat(checkpoint: str, tasks: TaskSet, way: ProtocolReading, share: float) -> 
     )
 
 
-def cells(shares: dict[str, float], base: float = 0.2, seeds: int = 3, student: str = "student-1") -> list[Outcome]:
+def runs_of_study(
+    shares: dict[str, float], base: float = 0.2, seeds: int = 3, student: str = "student-1"
+) -> list[Outcome]:
     """Arms that solve so much of each set, on bases that solve ``base`` whatever is tried (and 1 task more a seed)."""
     out = []
     for seed in range(seeds):
@@ -133,7 +135,7 @@ def told(outcomes: list[Outcome]) -> dict[str, Any]:
 
 
 def test_each_measure_is_held_against_every_control_by_hand() -> None:
-    found = summarise(cells({"ours": 0.6, "random": 0.2}), (FRESH, HARDER))
+    found = summarise(runs_of_study({"ours": 0.6, "random": 0.2}), (FRESH, HARDER))
     rows = [row for row in found["against"] if row["set"] == "fresh" and row["measure"] == "within"]
     assert {row["against"] for row in rows} == set(CONTROLS["check"]) and len(CONTROLS["check"]) == 8
     assert all(row["mean"] == pytest.approx(0.4) and row["by_seed"] == pytest.approx([0.45, 0.4, 0.35]) for row in rows)
@@ -148,11 +150,11 @@ def test_each_measure_is_held_against_every_control_by_hand() -> None:
     assert [(row["arm"], row["against"]) for row in arms] == [("ours", "random")]
     alike = {row["arm"]: row for row in found["alike"] if (row["set"], row["measure"]) == ("fresh", "within")}
     assert alike["random"]["mean"] == 0 and word(alike["random"]) == "not significant (adjusted p 1)"
-    assert found["cost"]["exams"] == sum(len(one.exams) for one in cells({"ours": 0.6, "random": 0.2}))
+    assert found["cost"]["exams"] == sum(len(one.exams) for one in runs_of_study({"ours": 0.6, "random": 0.2}))
 
 
 def test_an_exam_of_another_set_or_student_counts_for_nobody() -> None:
-    one = cells({"ours": 0.5}, seeds=1)[0]
+    one = runs_of_study({"ours": 0.5}, seeds=1)[0]
     strangers = [event.model_copy(update=change) for event in one.exams for change in ({"levels": (1,)}, {"seed": 9})]
     strangers += [
         event.model_copy(update={"checkpoint": "student-0", "right": event.right[::-1]}) for event in one.exams
@@ -165,7 +167,7 @@ def test_an_exam_of_another_set_or_student_counts_for_nobody() -> None:
 
 
 def test_a_student_that_is_still_the_base_is_measured_as_the_base() -> None:
-    found = summarise(cells({"ours": 0.2, "random": 0.2}, student=BASE), (FRESH, HARDER))
+    found = summarise(runs_of_study({"ours": 0.2, "random": 0.2}, student=BASE), (FRESH, HARDER))
     assert all(row["mean"] == 0 for row in found["alike"]) and len(found["alike"]) == 16
     assert any("student is still the base: ours (seed 0)" in said for said in sentences(found))
 
@@ -174,34 +176,34 @@ def test_a_student_that_is_still_the_base_is_measured_as_the_base() -> None:
 
 
 def test_sentences_say_what_is_significant_and_what_is_not() -> None:
-    better = sentences(summarise(cells({"ours": 0.6, "random": 0.2}), (FRESH, HARDER)))
+    better = sentences(summarise(runs_of_study({"ours": 0.6, "random": 0.2}), (FRESH, HARDER)))
     assert better[0].startswith("**fresh, solved within 8 checked attempts:** ours 62.5 % (")
     assert "40.0 points more than any control" in better[0] and "The aim was 20 points" in better[0]
     assert "Better than 8 of 8 controls, significant (adjusted p < 0.05)." in better[0]
     assert "The aim" not in next(said for said in better if said.startswith("**harder"))
-    assert any("ours less each other arm" in said and "Better, significant: random." in said for said in better)
+    assert any("ours less each other variant" in said and "Better, significant: random." in said for said in better)
     assert any("random beside its own base" in said and "not significant (adjusted p 1)" in said for said in better)
-    same = sentences(summarise(cells({"ours": 0.2}), (FRESH,)))
+    same = sentences(summarise(runs_of_study({"ours": 0.2}), (FRESH,)))
     assert "as many as the best control" in same[0]
     assert "Better than 0 of 8 controls" in same[0] and "Not significant against: any." in same[0]
-    worse = sentences(summarise(cells({"ours": 0.05}, base=0.6), (FRESH,)))
+    worse = sentences(summarise(runs_of_study({"ours": 0.05}, base=0.6), (FRESH,)))
     assert "55.0 points less than the best control" in worse[0] and "Worse than: any." in worse[0]
     assert "improved" not in "".join(worse) and not any("at once" in said for said in worse + same)
     assert "every one of them at once: significant (p = " in better[0]
     assert "no difference" not in "".join((*better, *same, *worse))
-    alone = sentences(summarise(cells({"ours": 0.9}, seeds=1), (FRESH,)))
+    alone = sentences(summarise(runs_of_study({"ours": 0.9}, seeds=1), (FRESH,)))
     assert f"O{ONE_SEED[1:]}." in alone[0] and "significant (adjusted" not in alone[0]
 
 
 def test_seeds_that_only_the_first_arm_has_count_beside_controls_and_not_beside_other_arms() -> None:
-    five = [one for one in cells({"ours": 0.6, "random": 0.2}, seeds=5) if one.arm == "ours" or one.seed < 3]
+    five = [one for one in runs_of_study({"ours": 0.6, "random": 0.2}, seeds=5) if one.arm == "ours" or one.seed < 3]
     found = summarise(five, (FRESH,))
     assert {row["seeds"] for row in found["against"]} == {5} and {row["seeds"] for row in found["arms"]} == {3}
     assert {(row["arm"], row["seeds"]) for row in found["alike"]} == {("ours", 5), ("random", 3)}
 
 
 def test_a_lead_that_one_control_may_explain_is_not_a_lead_over_every_one() -> None:
-    near = sentences(summarise(cells({"ours": 0.225}, base=0.2), (FRESH,)))
+    near = sentences(summarise(runs_of_study({"ours": 0.225}, base=0.2), (FRESH,)))
     assert "at once: not significant (p = 0.25," in near[0], "one task more, on each of three seeds"
 
 
@@ -215,7 +217,7 @@ def by_chance(share: float, tokens: float | None = 10.0) -> dict[str, Chance]:
 def test_random_derivations_are_controls_with_as_many_tries_and_as_many_tokens() -> None:
     outcomes = [
         replace(one, exams=tuple(exam.model_copy(update={"tokens": 40 * 8 * 25}) for exam in one.exams))
-        for one in cells({"ours": 0.6, "random": 0.2})
+        for one in runs_of_study({"ours": 0.6, "random": 0.2})
     ]
     found = summarise(outcomes, (FRESH, HARDER), by_chance(0.3))
     means = {row["how"]: row for row in found["means"] if row["who"] == CHANCE and row["set"] == "fresh"}
@@ -231,20 +233,24 @@ def test_random_derivations_are_controls_with_as_many_tries_and_as_many_tokens()
 
 def test_an_aim_is_reached_only_over_chance_and_over_the_variants() -> None:
     arms = {"ours": 0.8, "random-tries": 0.2, "permuted-verdicts": 0.2}
-    reached = aimed(summarise(cells(arms), (FRESH,), by_chance(0.1)), "within")
+    reached = aimed(summarise(runs_of_study(arms), (FRESH,), by_chance(0.1)), "within")
     assert reached.endswith(": reached.")
-    assert aimed(summarise(cells(arms), (FRESH,)), "within").count("not measured against random derivations") == 2
-    beaten = aimed(summarise(cells(arms), (FRESH,), by_chance(0.7)), "within")
+    assert (
+        aimed(summarise(runs_of_study(arms), (FRESH,)), "within").count("not measured against random derivations") == 2
+    )
+    beaten = aimed(summarise(runs_of_study(arms), (FRESH,), by_chance(0.7)), "within")
     assert "not reached (the least lead is" in beaten
     for name in ("random-tries", "permuted-verdicts"):
-        same = aimed(summarise(cells({**arms, name: 0.8}), (FRESH,), by_chance(0.1)), "within")
+        same = aimed(summarise(runs_of_study({**arms, name: 0.8}), (FRESH,), by_chance(0.1)), "within")
         assert f"not reached (not significantly better than {name})" in same
-        less = aimed(summarise(cells({k: v for k, v in arms.items() if k != name}), (FRESH,), by_chance(0.1)), "within")
+        less = aimed(
+            summarise(runs_of_study({k: v for k, v in arms.items() if k != name}), (FRESH,), by_chance(0.1)), "within"
+        )
         assert f"not reached (not measured against {name})" in less
 
 
 def test_the_page_begins_with_its_answer_in_at_most_five_lines() -> None:
-    outcomes = cells({"ours": 0.6, "random-tries": 0.6, "permuted-verdicts": 0.6, "right-as-written": 0.3})
+    outcomes = runs_of_study({"ours": 0.6, "random-tries": 0.6, "permuted-verdicts": 0.6, "right-as-written": 0.3})
     made = {"written": 40, "corrected": 50, "placed": 10, "examples": 4, "other_tasks": 1}
     outcomes = [replace(one, learned=made) for one in outcomes]
     found = told(outcomes) | {"skill": summarise(outcomes, (FRESH, replace(HARDER, name="outside")), by_chance(0.3))}
@@ -258,11 +264,11 @@ def test_the_page_begins_with_its_answer_in_at_most_five_lines() -> None:
 
 
 def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:
-    found = json.loads(json.dumps(told(cells({"ours": 0.6, "random": 0.2}))))
-    drawn = files(found)
+    found = json.loads(json.dumps(told(runs_of_study({"ours": 0.6, "random": 0.2}))))
+    drawn = chart_files(found)
     names = {name: f"learning-{name}.svg" for name in drawn}
     text = page(found, names, "docs/results/learning.md")
-    assert (text, drawn) == (page(found, names, "docs/results/learning.md"), files(found))
+    assert (text, drawn) == (page(found, names, "docs/results/learning.md"), chart_files(found))
     assert set(drawn) == {"fresh", "harder", "arms"}  # nobody has a curve here
     for name, picture in drawn.items():
         assert ET.fromstring(picture).tag.endswith("svg") and "prefers-color-scheme: dark" in picture
@@ -272,12 +278,12 @@ def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> N
     told_by = "agent0 experiment skill --arms ours,random --jobs 2 --write docs/results/learning.md"
     assert "/somewhere" not in text and text.count(f"\n```\n{told_by}\n```") == 1
     assert "# Learning\n\nIs <it> so?\n\n- " in text
-    shown = grid_page(found)
+    shown = ablation_page(found)
     assert "Is &lt;it&gt; so?" in shown and "longer &lt;tasks&gt;" in shown and "62.5 %" in shown
 
 
 def test_what_a_cell_sat_is_read_back() -> None:
-    one = cells({"ours": 0.5}, seeds=1)[0]
+    one = runs_of_study({"ours": 0.5}, seeds=1)[0]
     assert from_json(json.loads(json.dumps(as_json(one)))) == one
     older = {key: value for key, value in as_json(one).items() if key != "exams"}
     assert from_json(older) == replace(one, exams=())
@@ -317,9 +323,9 @@ def test_a_base_is_taught_once_and_the_packaged_one_never(tmp_path: Path, monkey
     assert refused.group_contains(OperationError, match="The base of seed 1 is another one")
     own = with_base(AblationRun("ours", 1, "r", load("search", env={}).run), "search", found)
     assert (own.config.student.provider, own.config.student.model) == ("transformers", str(found[1]))
-    assert needed([own, AblationRun("x", 2, "r", RunConfig())], "search") == []
+    assert seeds_without_base([own, AblationRun("x", 2, "r", RunConfig())], "search") == []
     plain = AblationRun("bandit", 0, "r", load("tiny", env={}).run)
-    assert with_base(plain, "", {}) == plain and needed([plain], "") == []  # a grid without a course
+    assert with_base(plain, "", {}) == plain and seeds_without_base([plain], "") == []  # a grid without a course
 
 
 # --- a cell that is killed between exams
@@ -336,17 +342,17 @@ EXAMS, OF_BASE = student_protocols(TINY), base_protocols(TINY)[:3]
 
 def planned(folder: Path) -> None:
     held = load("scripted", {**SIZES, "home": str(folder)}, {})
-    Plan(AblationRun("ours", 0, "skill-ours-0", held.run), "scripted", {"sandbox.workers": "1"}, EXAMS, OF_BASE).write(
-        folder
-    )
+    RunPlan(
+        AblationRun("ours", 0, "skill-ours-0", held.run), "scripted", {"sandbox.workers": "1"}, EXAMS, OF_BASE
+    ).write(folder)
 
 
 def carried_on(folder: Path, already: int) -> None:
     """To the end, without what was sat; and then nothing is left to do."""
-    assert result(folder) is None
+    assert read_result(folder) is None
     heard: list[str] = []
-    asyncio.run(carry_cell(folder, lambda text, _: heard.append(text)))
-    found = result(folder)
+    asyncio.run(execute_ablation_run(folder, lambda text, _: heard.append(text)))
+    found = read_result(folder)
     assert found is not None
     asked = [(one.checkpoint, one.exam) for one in found.exams]
     wanted = {(BASE, exam.name) for exam in OF_BASE} | {(found.student, exam.name) for exam in EXAMS}
@@ -362,16 +368,16 @@ def test_a_cell_that_is_stopped_between_exams_sits_each_once(tmp_path: Path) -> 
             raise OperationError("Stopped.")
 
     with pytest.raises(OperationError, match="Stopped"):
-        asyncio.run(carry_cell(tmp_path, told_first))
+        asyncio.run(execute_ablation_run(tmp_path, told_first))
     carried_on(tmp_path, 1)
-    asked = Plan.read(tmp_path)
+    asked = RunPlan.read(tmp_path)
     assert (asked.exams, asked.base_exams) == (EXAMS, OF_BASE)
 
 
 @pytest.mark.slow  # part of make crash
 def test_a_cell_that_is_killed_between_exams_sits_each_once(tmp_path: Path) -> None:
     planned(tmp_path)
-    command = [sys.executable, "-m", "agent0.cli.experiments.worker_cell", str(tmp_path)]
+    command = [sys.executable, "-m", "agent0.cli.experiments.worker_ablation_run", str(tmp_path)]
     pipe, root = subprocess.PIPE, Path(__file__).parents[1]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=root) as process:
         assert process.stdout is not None
@@ -384,15 +390,13 @@ def test_a_cell_that_is_killed_between_exams_sits_each_once(tmp_path: Path) -> N
 def test_a_finished_grid_sits_exams_that_are_added_and_nothing_else(tmp_path: Path) -> None:
     """Its runs stand: nothing is trained again, and what was sat is not sat again."""
     held = load("scripted", {**SIZES, "home": str(tmp_path)}, {})
-    entry = AblationStudy(
-        "added", "Which?", (Variant("ours", {}),), sets=(TINY,), protocols=EXAMS, base_protocols=OF_BASE
-    )
-    asked = Asked(entry, "added", "scripted", (0,))
-    before = asyncio.run(run_grid(held, asked))
+    entry = AblationStudy("added", "Which?", (Variant("ours", {}),), sets=(TINY,), exams=EXAMS, base_exams=OF_BASE)
+    asked = StudyRequest(entry, "added", "scripted", (0,))
+    before = asyncio.run(run_study(held, asked))
     more = TaskSet("harder", "harder ones", 3, 8)
-    larger = replace(entry, sets=(TINY, more), protocols=(*EXAMS, *student_protocols(more)))
+    larger = replace(entry, sets=(TINY, more), exams=(*EXAMS, *student_protocols(more)))
     said: list[str] = []
-    after = asyncio.run(run_grid(held, replace(asked, grid=larger), said.append))
+    after = asyncio.run(run_study(held, replace(asked, study=larger), said.append))
     sat = [text for text in said if " sat " in text]
     assert len(sat) == len(student_protocols(more)) and all("(3 tasks)" in text for text in sat)
     assert after["cells"] == before["cells"] and after["complete"]

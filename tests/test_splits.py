@@ -12,8 +12,8 @@ from agent0.tasks.splits import RULE, heldout, split_key, split_of, split_of_tas
 from agent0.training.search_traces import SearchAttempt, search_examples, tries
 from events.base import sha256
 from events.values import Task
-from infra.tiny.lessons import Phase
-from infra.tiny.search_lessons import search_lesson
+from infra.tiny.examples import Phase
+from infra.tiny.search_examples import search_example
 from tests.test_searching import retraced, wild
 
 COUNTDOWN = families()["countdown"]
@@ -85,7 +85,7 @@ def drawn(split: str, rule: int = RULE) -> list[Task]:
 def test_the_model_that_searches_is_taught_on_no_numbers_of_a_held_out_set() -> None:
     rng = random.Random(9)
     for _ in range(600):
-        turns = search_lesson(rng.choice((2, 3)), PHASE, rng)
+        turns = search_example(rng.choice((2, 3)), PHASE, rng)
         task = task_of(COUNTDOWN, next(turn.content for turn in turns if turn.role == "user"))
         assert task and split_of_task(task) == "train"
 

@@ -14,10 +14,10 @@ from agent0.tasks.families import families
 from agent0.tasks.splits import heldout, split_of, task_of
 from events.values import Task, Turn
 from infra.engine.inference import Engine
-from infra.engine.requests import Wanted
+from infra.engine.requests import TurnRequest
 from infra.models.tiny import BASE
 from infra.tiny.build import DEFAULT_MIX, Mix, build, read_mix
-from infra.tiny.lessons import TAUGHT, Phase, call_text, lesson, lessons
+from infra.tiny.examples import TAUGHT, Phase, call_text, tool_example, training_examples
 
 MICRO = Mix((Phase(2, 0.01, 0.01, (1, 1, 1, 1), 0.5, 0.2), Phase(1, 0.01, 0.001, (1, 0, 0, 0), 0.5, 0.2)), batch=4)
 
@@ -32,15 +32,15 @@ def tasks() -> list[Task]:
     return heldout("validation", 90, seed=11)
 
 
-def asked(task: Task, heat: float, prefill: str = "", seed: int = 0) -> Wanted:
+def asked(task: Task, heat: float, prefill: str = "", seed: int = 0) -> TurnRequest:
     turns = render(prompt("compact", task.domain, "student"), {"question": task.question})
-    return Wanted(turns, Sampling(heat, 1.0, 64, seed=seed), (), prefill)
+    return TurnRequest(turns, Sampling(heat, 1.0, 64, seed=seed), (), prefill)
 
 
 def test_only_training_tasks_are_taught() -> None:
     phase = Phase(1, 0.1, 0.1, (1, 1, 1, 1), tool=0.5, teacher=0.3)
     kinds = set()
-    for turns in islice(lessons(phase, random.Random(3), lesson), 400):
+    for turns in islice(training_examples(phase, random.Random(3), tool_example), 400):
         questions = [turn.content for turn in turns if turn.role in ("user", "assistant")]
         found = [t for q in questions for entry in families().values() if (t := task_of(entry, q))]
         assert len(found) == 1 and split_of(found[0].canonical) == "train"
@@ -56,7 +56,9 @@ def test_the_same_seed_builds_the_same_model(tmp_path: Path) -> None:
     assert first.sha256 == again.sha256 != other.sha256
     assert seen == [(1, 3), (2, 3), (3, 3)]
     assert first.steps == 3 and 600_000 < first.parameters < 750_000
-    written = Engine(str(first.path)).generate([Wanted((Turn(role="user", content="Hi"),), Sampling(max_tokens=3))])[0]
+    written = Engine(str(first.path)).generate(
+        [TurnRequest((Turn(role="user", content="Hi"),), Sampling(max_tokens=3))]
+    )[0]
     assert len(written.ids) in (1, 2, 3)
 
 
@@ -95,7 +97,7 @@ def test_it_reads_what_its_tool_printed(base: Engine, tasks: list[Task]) -> None
     for task in tasks:
         said = Turn(role="assistant", content=call_text(known[task.family], task.params))
         output = Turn(role="tool", content=known[task.family].solve(task.params))
-        conversations.append(Wanted((*asked(task, 0.0).turns, said, output), Sampling(0.0, max_tokens=64)))
+        conversations.append(TurnRequest((*asked(task, 0.0).turns, said, output), Sampling(0.0, max_tokens=64)))
     answers = [written.text for written in base.generate(conversations)]
     right = [a == f"\\boxed{{{c.turns[-1].content}}}" for a, c in zip(answers, conversations, strict=True)]
     assert sum(right) > 0.75 * len(tasks), sum(right) / len(tasks)
@@ -108,7 +110,7 @@ def test_it_asks_what_its_families_can_read(base: Engine) -> None:
     for seed, (entry, level) in enumerate(cells):
         values = {"domain": entry.domain, "family": entry.name, "level": level}
         turns = render(prompt("compact", entry.domain, "teacher"), values)
-        wanted.append(Wanted(turns, Sampling(1.0, 1.0, 64, seed=seed)))
+        wanted.append(TurnRequest(turns, Sampling(1.0, 1.0, 64, seed=seed)))
     written = base.generate(wanted)
     read = [task_of(entry, w.text) is not None for w, (entry, _) in zip(written, cells, strict=True)]
     assert sum(read) > 0.5 * len(cells), [w.text for w in written]

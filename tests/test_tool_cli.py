@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.tooling.tool_calls import Asked, Bench
+from agent0.assembly.tooling.tool_calls import ToolBench, ToolRequest
 from agent0.assembly.tooling.workspaces import content, find
 from agent0.config.loading import load
 from agent0.settings import Settings
@@ -165,9 +165,9 @@ def test_what_a_profile_denies_is_gone_for_its_calls(home: Path) -> None:
 async def test_a_tool_without_what_it_needs_is_refused_and_says_by_what(home: Path) -> None:
     policy = {"run__policy__modules": '["numpy"]', "run__policy__executables": '["cat"]'}
     args = {"operation": "solve", "expression": "x = 2"}
-    bench = Bench(held(home, **policy), Refusing("nothing is run"), None, FileArtifacts(home), tools())
-    symbolic = await bench.answer(Asked("sympy", args=args))
-    raw = await bench.answer(Asked("shell", "echo 1", files={"a": b"x"}))
+    bench = ToolBench(held(home, **policy), Refusing("nothing is run"), None, FileArtifacts(home), tools())
+    symbolic = await bench.answer(ToolRequest("sympy", args=args))
+    raw = await bench.answer(ToolRequest("shell", "echo 1", files={"a": b"x"}))
     assert (symbolic["state"], symbolic["output"]) == ("refused", f"[refused: {symbolic['reason']}]")
     assert "the policy (run.policy.modules) does not allow the module mpmath" in symbolic["reason"]
     assert (raw["state"], raw["files"]) == ("refused", {"a": 1})

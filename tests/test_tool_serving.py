@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.assembly.tooling.tool_calls import Asked, open_bench
+from agent0.assembly.tooling.tool_calls import ToolRequest, open_bench
 from agent0.assembly.tooling.workspaces import content, find
 from agent0.cli.tools import jsonl_server
 from agent0.cli.tools.jsonl_server import LONGEST, Lines, serve
@@ -111,7 +111,7 @@ async def test_what_waits_to_be_told_is_bounded(
     class Counting:
         room, now, most = 3, 0, 0
 
-        async def answer(self, asked: Asked) -> dict[str, Any]:
+        async def answer(self, asked: ToolRequest) -> dict[str, Any]:
             self.now += 1
             self.most = max(self.most, self.now)
             for _ in range(int(asked.code or 0)):
@@ -164,7 +164,7 @@ async def test_a_defect_is_an_answer_too(
     class Broken:
         room = 2
 
-        async def answer(self, asked: Asked) -> dict[str, Any]:
+        async def answer(self, asked: ToolRequest) -> dict[str, Any]:
             raise KeyError("what nobody thought of")
 
     bench: Any = Broken()
@@ -181,7 +181,7 @@ async def test_a_reader_that_went_away_ends_the_server(home: Path) -> None:
     class Quick:
         room = 2
 
-        async def answer(self, asked: Asked) -> dict[str, Any]:
+        async def answer(self, asked: ToolRequest) -> dict[str, Any]:
             return {}
 
     async def endless() -> AsyncIterator[bytes]:

@@ -18,7 +18,7 @@ from agent0.report.charts.terminal_plot import plot
 from agent0.report.findings import findings
 from agent0.report.html.run_page import page
 from agent0.report.overview import curve_columns, overview, rows_for_people
-from agent0.report.tables import told
+from agent0.report.tables import run_tables
 from agent0.settings import RunConfig
 from agent0.stats.intervals import wilson
 from agent0.tasks.families import families
@@ -163,12 +163,12 @@ def test_both_are_shown_side_by_side_everywhere(db: sqlite3.Connection) -> None:
     rows = rows_for_people(held)
     assert len(rows) == 3 and all(row["solved_within"] is not None and row["attempts"] == 3 for row in rows)
     found = findings(db, WORLD["artifacts"], "r1")
-    tabled = dict(told(found))
-    assert all("within 3" in row for row in tabled["Iteration over iteration, on validation"])
-    assert "◆ solved within 3 checked attempts" in plot(found["iterations"])
-    assert "solved within 3 checked attempts" in curve_svg(db, "r1") and "var(--within)" in curve_svg(db, "r1")
+    tabled = dict(run_tables(found))
+    assert all("pass@3 (verifier-selected)" in row for row in tabled["Iteration over iteration, on validation"])
+    assert "◆ pass@3 (verifier-selected)" in plot(found["iterations"])
+    assert "pass@3 (verifier-selected)" in curve_svg(db, "r1") and "var(--within)" in curve_svg(db, "r1")
     html = page(db, WORLD["artifacts"], "r1")
-    assert "Solved within checked attempts" in html and "tool forced" in html
+    assert "pass@k (verifier-selected)" in html and "tool forced" in html
     (measured,) = db.execute(LATEST.format(column="solved_within")).fetchall()
     assert tuple(measured) == ("r1", last.solved_within)
 

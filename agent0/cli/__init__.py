@@ -66,9 +66,9 @@ def main() -> None:
     except (Exception, BaseExceptionGroup) as error:
         from agent0.cli.console import complain, defect
 
-        told = known(error) or defect(error)
-        complain(told)
-        sys.exit(told.kind.exit_code)
+        reported = known(error) or defect(error)
+        complain(reported)
+        sys.exit(reported.kind.exit_code)
 
 
 def _end_by_signals() -> None:
@@ -99,7 +99,7 @@ def known(error: BaseException) -> Agent0Error | None:
     if isinstance(error, Agent0Error):
         return error
     if isinstance(error, BaseExceptionGroup):
-        return next((told for told in map(known, error.exceptions) if told), None)
+        return next((reported for reported in map(known, error.exceptions) if reported), None)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return DependencyError("disk space", "The device is full.", "Free some space, then go on: nothing is lost.")
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
@@ -116,8 +116,8 @@ def known(error: BaseException) -> Agent0Error | None:
     return None
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         typer.echo(f"agent0 {version('agent0')}")

@@ -91,7 +91,7 @@ def say(text: str = "", style: str = "") -> None:
 
 
 def complain(error: Agent0Error) -> None:
-    """An error: what, why, what to do."""
+    """Print an error to stderr: what happened, why, what to do."""
     say(f"error: {error}", "red")
 
 
@@ -132,7 +132,7 @@ def line(value: Any) -> None:
 
 
 def text(value: object) -> None:
-    """Cleaned text on stdout."""
+    """Print ``value`` on stdout, its control characters as escapes."""
     typer.echo(clean(value))
 
 
@@ -153,15 +153,15 @@ def table(rows: Iterable[Mapping[str, Any]], as_json: bool, columns: Sequence[st
         head = name.replace("_", " ") if columns else name  # a query's own names are kept
         shown.add_column(head, justify="right" if numeric else "left", overflow="fold")
     for row in held:
-        shown.add_row(*(Text(cell(row.get(name))) for name in names))
+        shown.add_row(*(Text(format_value(row.get(name))) for name in names))
     if held:
         console().print(shown)
     else:
         say("Nothing.")
 
 
-def cell(value: Any) -> str:
-    """One value for people: None is a dash, numbers are short, text is one line, cut on a terminal only."""
+def format_value(value: Any) -> str:
+    """Format one value for a table: None is a dash, numbers are short, text is one line, cut on a terminal only."""
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -177,7 +177,7 @@ def record(values: Mapping[str, Any], as_json: bool) -> None:
         return
     width = max((len(name) for name in values), default=0)
     for name, value in values.items():
-        lines = clean(value if isinstance(value, str) else cell(value)).splitlines() or [""]
+        lines = clean(value if isinstance(value, str) else format_value(value)).splitlines() or [""]
         text(f"{name.replace('_', ' '):<{width}}  " + f"\n{'':<{width}}  ".join(lines))
 
 

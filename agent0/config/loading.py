@@ -97,7 +97,7 @@ def amended(run: RunConfig, changes: Mapping[str, str]) -> RunConfig:
 
 
 def profiles() -> list[str]:
-    """Names of the packaged profiles."""
+    """List the names of the packaged profiles, sorted."""
     return sorted(file.stem for file in PROFILES.glob("*.toml"))
 
 

@@ -1,1 +1,1 @@
-"""Part of the rim: what a run or a benchmark run came to, in words, pictures and one HTML file that opens from disk."""
+"""Part of the rim: reports on a run or a benchmark run as text, charts, and one HTML file that opens from disk."""

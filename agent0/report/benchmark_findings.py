@@ -48,15 +48,15 @@ def bench_findings(db: sqlite3.Connection, artifacts: Artifacts, run: str, asked
         "domains": _domains(items),
         "tools_against_plain": _compared(items),
         "failures": [_failures(mode, part) for mode, part in _by_mode(items)],
-        "calibration": [told for mode, part in _by_mode(items) for told in _calibration(mode, part)],
+        "calibration": [rows for mode, part in _by_mode(items) for rows in _calibration(mode, part)],
         "wrong": _wrong(db, artifacts, rows, asked),
     }
 
 
 def _item(row: Row) -> ItemScored:
-    told = {name: row[name] for name in ItemScored.model_fields if name in row}
+    known = {name: row[name] for name in ItemScored.model_fields if name in row}
     tokens = Usage(prompt_tokens=row["prompt_tokens"] or 0, completion_tokens=row["completion_tokens"] or 0)
-    return ItemScored(**{**told, "correct": _truth(row["correct"]), "usage": tokens})
+    return ItemScored(**{**known, "correct": _truth(row["correct"]), "usage": tokens})
 
 
 def _truth(stored: int | None) -> bool | None:
@@ -65,20 +65,20 @@ def _truth(stored: int | None) -> bool | None:
 
 def _score(scored: BenchmarkScored, price: Sequence[float]) -> Row:
     """``cost`` is None where the student has no price."""
-    told = scored.model_dump()
-    tokens = (told["metrics"].get("prompt_tokens", 0.0), told["metrics"].get("completion_tokens", 0.0))
+    row = scored.model_dump()
+    tokens = (row["metrics"].get("prompt_tokens", 0.0), row["metrics"].get("completion_tokens", 0.0))
     cost = sum(t * p for t, p in zip(tokens, price, strict=False)) / 1e6
-    return {**told, "cost": cost if any(price) else None, "domain": _domain(scored.benchmark)}
+    return {**row, "cost": cost if any(price) else None, "domain": _domain(scored.benchmark)}
 
 
 def _domains(items: Sequence[ItemScored]) -> list[Row]:
     """Scores over all items of a domain, of whichever benchmark."""
-    told = [
+    items = [
         item.model_copy(update={"benchmark": _domain(item.benchmark), "item": f"{item.benchmark} {item.item}"})
         for item in items
     ]
     names = ("mode", "n", "accuracy", "lower95", "upper95", "undecided")
-    found = [tally(part) for part in grouped(told).values()]
+    found = [tally(part) for part in grouped(items).values()]
     return [{"domain": one.benchmark, **{name: getattr(one, name) for name in names}} for one in found]
 
 
@@ -160,7 +160,7 @@ def _wrong(db: sqlite3.Connection, artifacts: Artifacts, rows: Sequence[Row], as
         if row["correct"] != 1:
             groups[row["benchmark"], row["mode"]].append(row)
     return [
-        {**_told(row, asked), "reply": _reply(db, artifacts, row["scored_seq"])}
+        {**_answered_row(row, asked), "reply": _reply(db, artifacts, row["scored_seq"])}
         for held in groups.values()
         for row in _various(held)
     ]
@@ -176,7 +176,7 @@ def _various(rows: Sequence[Row]) -> list[Row]:
     return [row for *_, row in sorted(ordered, key=lambda held: held[:2])[:SAMPLES]]
 
 
-def _told(row: Row, asked: Asked) -> Row:
+def _answered_row(row: Row, asked: Asked) -> Row:
     names = ("benchmark", "mode", "item", "sample", "answer", "reason", "error", "end", "tool_calls", "tool_ok")
     item = asked.get(row["benchmark"], {}).get(row["item"])
     known = {"reason": row["reason"] or "", "end": row["end"] or "", "right": item.gold if item else ""}

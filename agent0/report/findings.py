@@ -46,10 +46,10 @@ def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
 
 def _iterations(held: Sequence[Row]) -> list[Row]:
     """One row a score on validation, in the order in which they were made."""
-    told = step_by_step([_scored(e) for e in held])
+    differences = step_by_step([_scored(e) for e in held])
     return [
         {**_score(e), "against_before": _claim(before), "against_base": _claim(base)}
-        for e, (before, base) in zip(held, told, strict=True)
+        for e, (before, base) in zip(held, differences, strict=True)
     ]
 
 
@@ -57,8 +57,8 @@ def _tests(tests: Sequence[Row]) -> list[Row]:
     """The first, the control and the last, the last against either of the others."""
     last = tests[-1] if tests and tests[-1]["iteration"] >= 0 and not tests[-1]["forced_tool"] else None
     earlier = [e for e in tests if e is not last]
-    told = claims([(_scored(e), _scored(last)) for e in earlier]) if last else [None] * len(earlier)
-    rows = [{**_score(e), "last_against_this": _claim(claim)} for e, claim in zip(earlier, told, strict=True)]
+    differences = claims([(_scored(e), _scored(last)) for e in earlier]) if last else [None] * len(earlier)
+    rows = [{**_score(e), "last_against_this": _claim(claim)} for e, claim in zip(earlier, differences, strict=True)]
     return [*rows, {**_score(last), "last_against_this": None}] if last else rows
 
 
@@ -172,7 +172,7 @@ def _frequent(solved: Mapping[str, tuple[int, str, Row]]) -> list[Row]:
 
 
 def decontamination(index: Row | None) -> str:
-    """What tasks were compared with, in words."""
+    """Describe in a sentence what the run's tasks were compared with for contamination."""
     if index is None:
         return "not compared: no benchmark folder named"
     return f"against {index['items']:,} items of {len(index['benchmarks'])} benchmarks"

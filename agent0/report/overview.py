@@ -13,8 +13,8 @@ distinct canonical forms per 1,000 accepted tasks."""
 
 
 def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
-    """Everything ``run show --json`` tells. ``validation`` is one entry an iteration, ``base`` being -1. ``test``
-    begins with what a fork shares with its parents.
+    """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
+    -1. ``test`` begins with what a fork shares with its parents.
 
     Raises:
         NotFoundError: there is no such run.
@@ -135,6 +135,6 @@ def _within(test: dict[str, Any]) -> dict[str, Any]:
 
 
 def curve_columns(points: list[dict[str, Any]]) -> tuple[str, ...]:
-    """What people see of the learning curve."""
+    """Make the columns of the learning curve that a terminal shows."""
     within = ("solved_at_once", "solved_within") if any(point["checked"] for point in points) else ()
     return ("iteration", "validation", *within, "tool_use", "frontier", "reward", "accepted", "attempts")

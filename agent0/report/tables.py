@@ -1,31 +1,32 @@
-"""What a run's findings say, as tables for a terminal: (title, rows) in reading order."""
+"""The findings of a run as tables for a terminal: (title, rows) in reading order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agent0.report.conclusions import conclusion
 from agent0.report.html.rendering import p_value, points, share
 
 Row = dict[str, Any]
-Told = tuple[str, list[Row]]
+TitledTable = tuple[str, list[Row]]
 
 
-def told(found: Mapping[str, Any]) -> Iterator[Told]:
-    """Every table that has a row."""
+def run_tables(found: Mapping[str, Any]) -> Iterator[TitledTable]:
+    """Yield the tables of a run's findings as (title, rows); empty ones are left out."""
     yield from ((title, rows) for title, rows in _tables(found) if rows)
 
 
-def _tables(found: Mapping[str, Any]) -> Iterator[Told]:
+def _tables(found: Mapping[str, Any]) -> Iterator[TitledTable]:
     yield "Iteration over iteration, on validation", [_score(score) for score in found["iterations"]]
-    yield "What may be said of validation", list(_claims(found["iterations"]))
+    yield "Conclusions on validation", list(_claims(found["iterations"]))
     yield "Held-out test", [_score(score) for score in found["test"]]
-    yield "What may be said of the last test", [_claim("last", c) for c in _held(found["test"], "last_against_this")]
+    yield "Conclusions on the last test", [_claim("last", c) for c in _held(found["test"], "last_against_this")]
     for one in found["failures"]:
-        yield f"Where it fails: {one['of']}, {one['wrong']} of {one['items']} wrong", told_modes(one["modes"])
+        yield f"Where it fails: {one['of']}, {one['wrong']} of {one['items']} wrong", failure_mode_rows(one["modes"])
     tools = found["tools"]
-    yield "Attempts by the tools that went well", [_fared(row) for row in tools["with_and_without"]]
-    yield "What follows what", [_shares(row, "correct") for row in tools["transitions"]]
+    yield "Attempts by successful tools", [_fared(row) for row in tools["with_and_without"]]
+    yield "Tool transitions", [_shares(row, "correct") for row in tools["transitions"]]
     yield "Tools", [_shares(row, "success", "share_of_attempts") for row in tools["used"]]
-    yield "How varied tasks and solutions are", _varied(found["diversity"])
+    yield "Diversity of tasks and solutions", _varied(found["diversity"])
     yield "Rejected tasks", _rejected(found["rejected"], found["decontamination"])
 
 
@@ -36,19 +37,20 @@ def _score(score: Row) -> Row:
         "accuracy": share(score["accuracy"]),
         "95 %": f"{share(score['lower95'])} to {share(score['upper95'])}",
         "n": score["n"],
-        **(told_within(score) if score["checked"] else {}),
+        **(pass_at_k_columns(score) if score["checked"] else {}),
         "tool use": share(score["tool_use"]),
     }
 
 
-def told_within(score: Row) -> Row:
-    """Of the items that can be checked, side by side: solved at the first go, and within so many checked attempts."""
+def pass_at_k_columns(score: Row) -> Row:
+    """Make the columns of a score's checkable items: pass@1, and pass@k with its 95 % interval, where a verifier
+    selects among k attempts."""
     low, high = score["lower95_within"], score["upper95_within"]
     return {
         "checkable": score["checkable"],
-        "solved at once": share(score["solved_at_once"]),
-        f"within {score['checked']}": share(score["solved_within"]),
-        "its 95 %": f"{share(low)} to {share(high)}" if low is not None else "",
+        "pass@1": share(score["solved_at_once"]),
+        f"pass@{score['checked']} (verifier-selected)": share(score["solved_within"]),
+        f"95 % of pass@{score['checked']}": f"{share(low)} to {share(high)}" if low is not None else "",
     }
 
 
@@ -71,12 +73,12 @@ def _claim(iteration: str, claim: Row) -> Row:
         "95 %": f"{points(claim['lower95'])} to {points(claim['upper95'])}",
         "p (Holm)": p_value(claim["adjusted_p"]).removeprefix("p ").removeprefix("= "),
         "detectable": f"{100 * claim['detectable']:.1f}",
-        "so it": {"improved": "improved", "fell": "fell"}.get(claim["word"], "shows no difference"),
+        "conclusion": conclusion(claim["word"]),
     }
 
 
-def told_modes(modes: Sequence[Row]) -> list[Row]:
-    """Failure modes, the most to gain first."""
+def failure_mode_rows(modes: Sequence[Row]) -> list[Row]:
+    """Make the rows of a table of failure modes, the most accuracy to gain first."""
     return [
         {
             "by": mode["by"],
@@ -121,8 +123,8 @@ def _rejected(rows: Sequence[Row], compared: str) -> list[Row]:
     return [{"reason": r, "tasks": n, "measured": compared if r == "contaminated" else ""} for r, n in held.items()]
 
 
-def told_scores(scores: Sequence[Row]) -> list[Row]:
-    """Scores of benchmarks, a row a mode, with what they took."""
+def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
+    """Make the rows of a table of benchmark scores, one per benchmark and mode, with their cost."""
     return [
         {
             "benchmark": score["benchmark"],
@@ -139,8 +141,8 @@ def told_scores(scores: Sequence[Row]) -> list[Row]:
     ]
 
 
-def told_tools(compared: Sequence[Row]) -> list[Row]:
-    """With tools against without, each with the paired test that allows its last word."""
+def tool_effect_rows(compared: Sequence[Row]) -> list[Row]:
+    """Make the rows that compare a benchmark with and without tools, with the paired test behind the conclusion."""
     return [
         {
             "benchmark": one["benchmark"],

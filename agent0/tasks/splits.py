@@ -2,7 +2,7 @@
 
 The split is a property of what a task is about, so it is the same for every run: a form in validation or test is in no
 training set, that of the built-in model that calls tools included. The one that searches knows all kinds of two-number
-tasks (``infra.tiny.search_lessons``).
+tasks (``infra.tiny.search_examples``).
 """
 
 import hashlib

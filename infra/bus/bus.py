@@ -176,9 +176,9 @@ class Bus:
         return take
 
     async def _given_up(self, message: NatsMessage) -> None:
-        told = Advisory.read(message.body)
+        advisory = Advisory.read(message.body)
         try:
-            await self._reactions.give_up(told)
+            await self._reactions.give_up(advisory)
             await message.ack()
         except Agent0Error:
             await message.nack(LOOK_S)

@@ -17,7 +17,7 @@ SUSPECT = 3
 
 
 class Reaction(Reactor, Protocol):
-    """A handler as the bus sees it."""
+    """A handler as the bus calls it: cause, run state and ports in, effects out."""
 
     def __call__(self, cause: Recorded, run: Any, ports: Mapping[str, Any]) -> Awaitable[list[Event]]:
         """React to ``cause``, given the state of its run right after it; effects in order."""
@@ -25,7 +25,7 @@ class Reaction(Reactor, Protocol):
 
 
 class Delivery(Protocol):
-    """One delivery of one message."""
+    """One delivery of one message from the log, to be acknowledged or returned."""
 
     recorded: Recorded
     deliveries: int
@@ -60,7 +60,7 @@ class Advisory:
 
 
 class RetryError(Exception):
-    """Deliver again later."""
+    """Raised to have the message delivered again after a delay."""
 
 
 @dataclass
@@ -85,8 +85,9 @@ class Work:
         return self.cause.id, self.handler.name
 
     @property
-    def wanted(self) -> bool:
-        """Work of a run that is paused or over is not done; who reacts to just that event wants it all the same."""
+    def should_run(self) -> bool:
+        """Whether this reaction is to run now: not while its run is paused or over, unless it reacts to that very
+        event."""
         return self.view.status == "running" or self.of_the_end
 
     @property

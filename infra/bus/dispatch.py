@@ -157,7 +157,7 @@ class Reactions:
 
     async def _react(self, work: Work) -> None:
         view, delivery = work.view, work.delivery
-        if not work.wanted or work.key in view.done:
+        if not work.should_run or work.key in view.done:
             return
         old = self._clock() - delivery.stored_at > timedelta(seconds=self._half_window)
         if (old or delivery.deliveries > 1) and await self._stored(work):
@@ -200,7 +200,7 @@ class Reactions:
         probe = Probe(self._outages, work.handler.name, view, work.cause)
         view.tasks.add(task)
         try:
-            while work.wanted:
+            while work.should_run:
                 try:
                     effects = await self._attempt(work)
                     await probe.came_through()

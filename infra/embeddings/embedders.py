@@ -1,4 +1,4 @@
-"""Embedders: MiniLM in a process of its own, and hashed character n-grams where no model is wanted."""
+"""Embedders: MiniLM in a process of its own, or hashed character n-grams where no model is to be loaded."""
 
 import zlib
 from collections.abc import Sequence
@@ -43,8 +43,8 @@ class MiniLM:
         self, archive: str, size: int, fresh: Sequence[Sequence[float]], queries: Sequence[Sequence[float]]
     ) -> list[float] | None:
         """As ``Embedder.search``: exact while there are few, by FAISS beyond (``infra.embeddings.vector_index``)."""
-        told = [np.asarray(part, np.float32) for part in (fresh, queries)]
-        best: list[float] | None = await self._call("search", archive, size, *told)
+        arrays = [np.asarray(part, np.float32) for part in (fresh, queries)]
+        best: list[float] | None = await self._call("search", archive, size, *arrays)
         return best
 
     async def close(self) -> None:

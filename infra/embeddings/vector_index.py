@@ -48,9 +48,9 @@ class Index:
         (self._lists or self._held).add(np.ascontiguousarray(vectors, np.float32))
         size, dimensions = self._held.ntotal, self._held.d
         self._vectors = faiss.rev_swig_ptr(self._held.get_xb(), size * dimensions).reshape(size, dimensions)
-        wanted = EXACT << max(0, (size // EXACT).bit_length() - 1)
-        if size >= EXACT and wanted != self._made_at:
-            self._make(wanted)
+        size_of_index = EXACT << max(0, (size // EXACT).bit_length() - 1)
+        if size >= EXACT and size_of_index != self._made_at:
+            self._make(size_of_index)
 
     def nearest(self, queries: Vectors) -> list[float]:
         """The highest inner product of each, 0.0 where nothing is held."""
@@ -66,15 +66,15 @@ class Index:
         """Lists around means of the first ``count``, then everything into them."""
         self._lists = None
         gc.collect()  # the old lists go before the new ones come
-        first, dimensions, wanted = self._vectors[:count], self._held.d, count // A_LIST
+        first, dimensions, lists_count = self._vectors[:count], self._held.d, count // A_LIST
         ranges = np.ascontiguousarray(first[:: max(1, count // _RANGES)])
         means = faiss.IndexHNSWSQ(dimensions, _EIGHT_BITS, _NEIGHBOURS, _INNER)
         means.hnsw.efConstruction, means.hnsw.efSearch = _CONSTRUCTION, CANDIDATES
         means.train(ranges)
-        clustering = faiss.Clustering(dimensions, wanted)
+        clustering = faiss.Clustering(dimensions, lists_count)
         clustering.niter, clustering.spherical, clustering.min_points_per_centroid = _ROUNDS, True, 1
         clustering.train(np.ascontiguousarray(first[:: A_LIST // _TO_A_MEAN]), means)
-        lists = faiss.IndexIVFScalarQuantizer(means, dimensions, wanted, _EIGHT_BITS, _INNER, _RESIDUAL)
+        lists = faiss.IndexIVFScalarQuantizer(means, dimensions, lists_count, _EIGHT_BITS, _INNER, _RESIDUAL)
         lists.nprobe = PROBES
         lists.train(ranges)
         lists.add(self._vectors)

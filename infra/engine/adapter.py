@@ -93,8 +93,8 @@ def unpack(data: bytes) -> Adapter:
 
     try:
         found = files(data)
-        told = {key: value for key, value in json.loads(found.get(NOTE, b"{}")).items() if key != DIGEST}
-        return _checked(Adapter(_settings(json.loads(found[CONFIG])), load(found[WEIGHTS]), told))
+        note = {key: value for key, value in json.loads(found.get(NOTE, b"{}")).items() if key != DIGEST}
+        return _checked(Adapter(_settings(json.loads(found[CONFIG])), load(found[WEIGHTS]), note))
     except (KeyError, ValueError, TypeError, AttributeError, SafetensorError) as error:
         raise OperationError("This artifact is no adapter.", f"{type(error).__name__}: {error}"[:200]) from error
 
@@ -106,16 +106,16 @@ def same_weights(data: bytes) -> bool | None:
         OperationError: it is no tar of these files.
     """
     found = files(data)
-    told = json.loads(found.get(NOTE, b"{}")).get(DIGEST)
-    return sha256(found[WEIGHTS]) == told if told else None
+    recorded = json.loads(found.get(NOTE, b"{}")).get(DIGEST)
+    return sha256(found[WEIGHTS]) == recorded if recorded else None
 
 
 def check_base(data: bytes, digest: str) -> None:
     """Raises OperationError where an adapter notes another base than the one with this ``digest``: shapes alone do not
     tell bases apart."""
-    told = json.loads(files(data).get(NOTE, b"{}")).get(BASE, digest)
-    if told != digest:
-        why = f"It was trained on weights with sha256 {str(told)[:12]}…, these have {digest[:12]}…."
+    recorded = json.loads(files(data).get(NOTE, b"{}")).get(BASE, digest)
+    if recorded != digest:
+        why = f"It was trained on weights with sha256 {str(recorded)[:12]}…, these have {digest[:12]}…."
         raise OperationError("The adapter is of another base.", why, "Name the model that it was trained on.")
 
 

@@ -50,8 +50,9 @@ class Chat:
         """What an assistant writes, without the end of its turn."""
         return self._ids(self._markup, text)
 
-    def lesson(self, turns: Sequence[Turn]) -> tuple[list[int], list[int]]:
-        """A finished conversation and its mask: 1 where the assistant writes, its end of turn included."""
+    def training_example(self, turns: Sequence[Turn]) -> tuple[list[int], list[int]]:
+        """Encode a finished conversation as token ids and their loss mask: 1 on what the assistant wrote and on the
+        token that ends its turn, else 0."""
         pieces = self._pieces(tuple(turn.role for turn in turns), "", False)
         ids, mask = list(pieces[0]), [0] * len(pieces[0])
         for place, (turn, after) in enumerate(zip(turns, pieces[1:], strict=True)):

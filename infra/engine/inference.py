@@ -21,7 +21,7 @@ from infra.engine.chat_template import Chat
 from infra.engine.decoding import write
 from infra.engine.likelihood import Score, likelihoods
 from infra.engine.qwen2_functional import Weights, logprobs, parts_of, shape_of, weights_of
-from infra.engine.requests import Wanted, Written
+from infra.engine.requests import TurnRequest, Written
 from infra.engine.sampling import Batch, Row
 from infra.training.full_finetune import check_names, check_small
 
@@ -162,25 +162,25 @@ class Engine:
         """Whether peft holds an adapter in the model."""
         return any(self._adapters.values())
 
-    def generate(self, batch: Sequence[Wanted], adapter: str = "") -> list[Written]:
+    def generate(self, batch: Sequence[TurnRequest], adapter: str = "") -> list[Written]:
         """One turn for each of ``batch``, all under ``adapter`` (already loaded; "" is the base)."""
         start = time.monotonic()
-        written = [self._encoded(wanted) for wanted in batch]
+        written = [self._encoded(request) for request in batch]
         rooms = [
             min(one.sampling.max_tokens, self._context - len(w.prompt)) for w, one in zip(written, batch, strict=True)
         ]
         rows = [
-            Row(w, wanted.sampling, room)
-            for w, wanted, room in zip(written, batch, rooms, strict=True)
+            Row(w, request.sampling, room)
+            for w, request, room in zip(written, batch, rooms, strict=True)
             if room > 0 and not w.error
         ]
         with torch.inference_mode():
             if rows:
                 self._decode(rows, adapter)
         seconds = time.monotonic() - start
-        for found, wanted in zip(written, batch, strict=True):
-            found.text, found.wall_s = wanted.prefill + self._chat.decode(found.ids), seconds
-            found.ends = self._chat.ends(found.ids, len(wanted.prefill))
+        for found, request in zip(written, batch, strict=True):
+            found.text, found.wall_s = request.prefill + self._chat.decode(found.ids), seconds
+            found.ends = self._chat.ends(found.ids, len(request.prefill))
         return written
 
     def likelihood(self, turns: Sequence[Turn], texts: Sequence[str], adapter: str = "") -> list[Likely]:
@@ -188,9 +188,9 @@ class Engine:
         with torch.inference_mode():
             return likelihoods(self._score(adapter), self._chat, self._context, self._device, turns, texts)
 
-    def _encoded(self, wanted: Wanted) -> Written:
+    def _encoded(self, request: TurnRequest) -> Written:
         try:
-            return Written(self._chat.prompt(wanted.turns, wanted.tools, wanted.prefill))
+            return Written(self._chat.prompt(request.turns, request.tools, request.prefill))
         except OperationError as error:
             return Written(error=str(error))
 

@@ -8,8 +8,8 @@ from events.values import Turn
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """One assistant turn to be written (a GenerateRequest without what only the parent needs)."""
+class TurnRequest:
+    """One assistant turn to generate: a ``GenerateRequest`` without the fields that only the parent process needs."""
 
     turns: tuple[Turn, ...]
     sampling: Sampling

@@ -28,7 +28,7 @@ class Worker:
     """``target`` ("module:Class") built with ``options`` in a child that starts at the first call.
 
     A child that dies fails the call in flight with TransientError; the next call starts another. ``hear`` gets what
-    the object tells (by its attribute ``tell``, if it has one) while a call is in flight, in another thread.
+    the object reports (by its attribute ``report``, if it has one) while a call is in flight, in another thread.
     """
 
     def __init__(
@@ -153,8 +153,8 @@ def serve(connection: Connection) -> None:
         try:
             if built is None:
                 built = _built(target, options)
-                if hasattr(built, "tell"):
-                    built.tell = lambda told: connection.send(("news", told))
+                if hasattr(built, "report"):
+                    built.report = lambda news: connection.send(("news", news))
             answer = ("ok", getattr(built, method)(*arguments))
         except Exception as error:  # told to the parent, which raises it
             answer = ("error", _told(error))

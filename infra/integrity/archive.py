@@ -116,16 +116,20 @@ def manifest_of(place: Place) -> Manifest:
         raise DamagedError(place.path, [f"manifest.json cannot be read: {str(error)[:300]}"]) from error
 
 
-def _possible(told: Manifest) -> Manifest:
+def _possible(manifest: Manifest) -> Manifest:
     """Raises ValueError where its numbers are those of no archive."""
-    if not 1 <= told.first <= told.last + 1 <= min(_LAST, told.first + MOST * len(told.segments)):
-        raise ValueError(f"it cannot hold events {told.first} to {told.last}")
-    _require_segments(told)
-    _require_artifacts(told.artifacts)
-    for seqs in (told.redacted, told.elsewhere):
-        if len(seqs) % 2 or list(seqs) != sorted(seqs) or (seqs and not told.first <= seqs[0] <= seqs[-1] <= told.last):
+    if not 1 <= manifest.first <= manifest.last + 1 <= min(_LAST, manifest.first + MOST * len(manifest.segments)):
+        raise ValueError(f"it cannot hold events {manifest.first} to {manifest.last}")
+    _require_segments(manifest)
+    _require_artifacts(manifest.artifacts)
+    for seqs in (manifest.redacted, manifest.elsewhere):
+        if (
+            len(seqs) % 2
+            or list(seqs) != sorted(seqs)
+            or (seqs and not manifest.first <= seqs[0] <= seqs[-1] <= manifest.last)
+        ):
             raise ValueError("what was left out are no stretches of events")
-    return told
+    return manifest
 
 
 def _require_segments(held: Manifest) -> None:
@@ -228,7 +232,7 @@ def events_of(place: Place, manifest: Manifest, after: int = 0, until: int = 0) 
 
 
 def artifact_name(artifact: Artifact) -> str:
-    """Where its content lies in an archive."""
+    """Return the path of an artifact's content inside an archive."""
     return f"artifacts/{artifact.sha256[:2]}/{artifact.sha256[2:]}"
 
 

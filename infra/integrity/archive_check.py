@@ -106,5 +106,5 @@ def _artifact(found: _Found, place: Place, artifact: Artifact) -> None:
 def _unaccounted(named: set[str], manifest: Manifest) -> list[str]:
     """Artifacts that are named, and neither carried nor said to be absent, beyond those withheld to be forgotten."""
     left = sorted(named - {artifact.sha256 for artifact in manifest.artifacts} - set(manifest.absent))
-    told = "is named by its events, and neither in it nor said to be absent"
-    return [f"artifact {digest[:12]} {told}" for digest in left] if len(left) > manifest.withheld else []
+    why = "is named by its events, and neither in it nor said to be absent"
+    return [f"artifact {digest[:12]} {why}" for digest in left] if len(left) > manifest.withheld else []

@@ -1,6 +1,6 @@
 """Where an archive lies, a folder or a tar: each file of it is bounded before it is read, and nothing is unpacked.
 
-An archive may come from a stranger. What none that Agent0 wrote has (links, devices, pipes, holes, other names, a name
+An archive may be untrusted. What none that Agent0 wrote has (links, devices, pipes, holes, other names, a name
 twice) is refused by name.
 """
 
@@ -44,7 +44,7 @@ class DamagedError(LogError):
 
 
 class Place(Protocol):
-    """Where an archive lies."""
+    """Where an archive is stored and read from: a folder or a tar file."""
 
     path: Path
 

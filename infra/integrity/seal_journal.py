@@ -192,7 +192,7 @@ def write_facts(path: Path, facts: Sequence[Stream | Seal | Archived]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Names in ``folder`` survive a power loss."""
+    """Fsync ``folder``, so that the names in it survive a power loss."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

@@ -102,8 +102,8 @@ def extent(info: LogInfo, known: Known, reached: int) -> list[Difference]:
         return []
     first, last = max(1, info.first_seq), info.last_seq
     if info.created != stream.created:
-        told = f"it is another stream: made at {info.created}, not at {stream.created}"
-        return [Difference("replaced", first, last, told)]
+        why = f"it is another stream: made at {info.created}, not at {stream.created}"
+        return [Difference("replaced", first, last, why)]
     found = []
     if first > stream.first:
         found.append(Difference("missing", stream.first, first - 1, "the log begins behind them"))
@@ -123,7 +123,11 @@ async def _newest_differs(log: Log, known: Known) -> AsyncIterator[Difference]:
 
 
 def require(found: Sequence[Difference]) -> None:
-    """Raises BrokenLogError where there is a difference."""
+    """Require that verification found no difference.
+
+    Raises:
+        BrokenLogError: there is one.
+    """
     if found:
         raise BrokenLogError(found)
 
@@ -193,9 +197,9 @@ async def verify(
     async for one in through(log, chain, info.last_seq):
         found += await _localised(log, one, copy) if one.problem == "changed" else [one]
     if known.stream is not None:
-        told = "it was taken out, and no archive that was imported here says so"
+        why = "it was taken out, and no archive that was imported here says so"
         found += [
-            Difference("hidden", s, s, told)
+            Difference("hidden", s, s, why)
             for s in chain.redacted
             if not known.stream.admits(s) and s not in log.asides
         ]
@@ -271,7 +275,8 @@ class Sealer:
         await self.finish()
 
     async def step(self, all: bool = False) -> None:
-        """Read what is new and seal what is due; with ``all`` also what is not."""
+        """Read the new events and append a ``LogSealed`` (hash-chain checkpoint) where a segment is full; with
+        ``all`` also for a part of one."""
         if not self._leads():
             return
         try:
@@ -316,12 +321,14 @@ class Sealer:
                 await asyncio.sleep(0)
 
     async def _seal(self, chain: Chain, most: int = 0) -> None:
-        told = chain.proposal(most).model_copy(update={"created": self._created})
-        stamped = self._stamp(told).model_copy(update={"id": seal_id(told.previous, told.first, told.created)})
+        proposed = chain.proposal(most).model_copy(update={"created": self._created})
+        stamped = self._stamp(proposed).model_copy(
+            update={"id": seal_id(proposed.previous, proposed.first, proposed.created)}
+        )
         seq = await self._log.append_next(stamped, self._newest)
         if not seq:
             raise _ForestalledError
-        seal = Seal(seq, told.first, told.last, told.sha256, told.previous, told.created)
+        seal = Seal(seq, proposed.first, proposed.last, proposed.sha256, proposed.previous, proposed.created)
         chain.adopt(seal)
         self._newest = seq
         await asyncio.to_thread(self._file.note, seal)

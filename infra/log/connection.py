@@ -20,7 +20,7 @@ ANSWER_S = 5.0
 T = TypeVar("T")
 
 
-class _StrangerError(Error):
+class _ForeignServerError(Error):
     """Something else than the log's server answers."""
 
 
@@ -31,7 +31,7 @@ class TrustingClient(Client):
     def __init__(self, server: Server) -> None:
         super().__init__()
         self._log_server = server
-        self.stranger = ""
+        self.foreign_server = ""
         """What answered instead, at the newest try."""
 
     def _connect_command(self) -> bytes:
@@ -39,10 +39,10 @@ class TrustingClient(Client):
         transport: Any = self._transport
         writer = transport._io_writer
         ours, theirs = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
-        self.stranger = self._log_server.stranger(ours, theirs)
-        if self.stranger:
+        self.foreign_server = self._log_server.foreign_listener(ours, theirs)
+        if self.foreign_server:
             transport.close()
-            raise _StrangerError(f"{self.stranger} answers on port {theirs[1]}")
+            raise _ForeignServerError(f"{self.foreign_server} answers on port {theirs[1]}")
         return super()._connect_command()
 
 
@@ -109,19 +109,19 @@ class Link:
             await asyncio.sleep(0.02)
 
     def away(self, what: str) -> DependencyError | AuthError:
-        """The error to raise when a request got no answer: a refusal where the server told of one."""
+        """Make the error for a request that got no answer; a refusal where the server sent one."""
         if self.denied:
             fix = "Use a role that may do this; only `agent0 log init` works as administrator."
             denied, self.denied = self.denied, ""
             return AuthError(f"The log refused to {what}.", denied, fix)
-        if self.client.stranger:
+        if self.client.foreign_server:
             return self.usurped()
         why = f"No answer while trying to {what}."
         return DependencyError("log", why, "Check that nats-server runs (`agent0 doctor`); nothing is lost.")
 
     def usurped(self) -> DependencyError:
         """The error to raise where another program has the port."""
-        why = f"Another program answers at {self._url}: {self.client.stranger}. Nothing was sent to it."
+        why = f"Another program answers at {self._url}: {self.client.foreign_server}. Nothing was sent to it."
         return DependencyError("log", why, "End that program; the log's server is then started again by itself.")
 
     async def on_error(self, error: Exception) -> None:
@@ -174,7 +174,7 @@ async def connect(server: Server, role: Role, name: str = "agent0") -> Link:
     if link.refused.is_set():
         fix = "Check user and password (AGENT0_NATS__USER, AGENT0_NATS__PASSWORD) or the files in the data folder."
         raise AuthError(f"The log refused the credentials of {role}.", "", fix)
-    if link.client.stranger:
+    if link.client.foreign_server:
         raise link.usurped()
     raise DependencyError("log", f"{server.url} does not answer.", "Start the server, or correct AGENT0_NATS_URL.")
 

@@ -58,7 +58,7 @@ class LogInfo:
 
 
 class NoLogError(LogError):
-    """The log was never made."""
+    """The streams of the log do not exist yet; ``agent0 log init`` makes them."""
 
 
 class _DuplicateError(Exception):

@@ -26,7 +26,7 @@ from pydantic import SecretStr
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.settings import NatsSettings
 from infra.log.server_folder import life, lives, locked, note_start, note_stop, prepare, write
-from infra.log.server_proof import Address, alive, asked_name, running_pid, stranger
+from infra.log.server_proof import Address, alive, asked_name, foreign_listener, running_pid
 
 Role = Literal["admin", "app", "reader"]
 ROLES: tuple[Role, ...] = ("admin", "app", "reader")
@@ -117,10 +117,10 @@ class Server:
             what = f"The log's password for {role} cannot be read."
             raise AuthError(what, f"{path}: {error.strerror}.", fix) from error
 
-    def stranger(self, ours: Address, theirs: Address) -> str:
-        """What answers on that connection, where it is not the embedded server; see ``server_proof``. Empty where it
-        is, and for an external server, which proves itself by TLS."""
-        return stranger(self.folder, ours, theirs) if self.folder else ""
+    def foreign_listener(self, ours: Address, theirs: Address) -> str:
+        """Name the program that answers on that connection where it is not the embedded server (see
+        ``server_proof``). Empty where it is, and for an external server, which proves itself by TLS."""
+        return foreign_listener(self.folder, ours, theirs) if self.folder else ""
 
     def _external_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"servers": [url.strip() for url in self._nats.url.split(",")]}

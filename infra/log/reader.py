@@ -122,9 +122,9 @@ class _Consumer:
                 if for_us:
                     position = for_us[-1].seq
                     done = self._done(for_us[-1])
-                    wanted = [s for s in for_us if not self._query.until or s.seq <= self._query.until]
-                    if wanted:
-                        yield wanted
+                    selected = [s for s in for_us if not self._query.until or s.seq <= self._query.until]
+                    if selected:
+                        yield selected
                     if done:
                         return
                     continue
@@ -194,20 +194,20 @@ class _Consumer:
         return int(answer["message"]["seq"])
 
     async def _extent(self) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(await self._link.request(f"$JS.API.STREAM.INFO.{self._query.stream}"))
-        if "state" not in told:
+        info: dict[str, Any] = json.loads(await self._link.request(f"$JS.API.STREAM.INFO.{self._query.stream}"))
+        if "state" not in info:
             raise _LostConsumerError("the server is not ready")
-        return told
+        return info
 
     async def _check_extent(self, position: int) -> None:
         """Raises LogError where there is less than was already read. A new leader of a replicated log gets time to take
         in what the old one had given out."""
         for _ in range(CATCH_UP_TRIES):
-            told = await self._extent()
-            last = told["state"]["last_seq"]
+            info = await self._extent()
+            last = info["state"]["last_seq"]
             if last >= position:
                 return
-            if not told.get("cluster", {}).get("replicas"):
+            if not info.get("cluster", {}).get("replicas"):
                 break
             await asyncio.sleep(0.2)
         why = f"It ends at {last}, but {position} had been read: the store was truncated or replaced."

@@ -72,7 +72,7 @@ def _touched(folder: Path) -> bool:
 def _store(folder: Path) -> dict[str, list[int]]:
     """Size and time of change of every file that holds events."""
     files = {str(path.relative_to(folder)): path.stat() for path in folder.glob("data/jetstream/*/streams/*/msgs/*")}
-    return {name: [told.st_size, told.st_mtime_ns] for name, told in sorted(files.items())}
+    return {name: [status.st_size, status.st_mtime_ns] for name, status in sorted(files.items())}
 
 
 def life(folder: Path) -> IO[bytes] | None:
@@ -86,7 +86,7 @@ def life(folder: Path) -> IO[bytes] | None:
 
 
 def lives(folder: Path) -> bool:
-    """Whether a server holds it now."""
+    """Whether a running server holds the lock of ``folder`` now."""
     lock = life(folder)
     if lock:
         lock.close()

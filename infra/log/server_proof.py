@@ -35,16 +35,16 @@ def asked_name(folder: Path, port: int) -> str:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=2) as link, link.makefile("rb") as lines:
             greeting = lines.readline(65536)
-            if stranger(folder, link.getsockname(), link.getpeername()):
+            if foreign_listener(folder, link.getsockname(), link.getpeername()):
                 return ""
         return str(json.loads(greeting.removeprefix(b"INFO "))["server_name"])
     except (OSError, ValueError, LookupError, TypeError):
         return ""
 
 
-def stranger(folder: Path, ours: Address, theirs: Address) -> str:
-    """Who holds the other end of the connection from ``ours`` to ``theirs``; empty where it is the server of
-    ``folder``. That end must have been accepted: ask after its greeting has come."""
+def foreign_listener(folder: Path, ours: Address, theirs: Address) -> str:
+    """Name the program at the other end of the connection from ``ours`` to ``theirs``; empty where it is the server
+    of ``folder``. That end must have been accepted: call this after its greeting has come."""
     pid, found = running_pid(folder), None
     for one in _sockets():
         if (one.local, one.remote) == (_coded(theirs), _coded(ours)) and one.inode:

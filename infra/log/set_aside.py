@@ -57,7 +57,7 @@ def decoded(stored: Stored, asides: Asides) -> Recorded:
 
 
 def decoded_body(body: bytes, seq: int, asides: Asides) -> Recorded:
-    """The same of a ``body`` at ``seq``."""
+    """Decode the event in ``body`` at ``seq``, with what was set aside left out."""
     try:
         return decode(seen(asides, seq, body), seq)
     except ValueError as error:

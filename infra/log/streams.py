@@ -60,7 +60,7 @@ class Reactor(Protocol):
 
 @dataclass(frozen=True)
 class Topology:
-    """The wanted configuration."""
+    """The expected configuration of streams and durable consumers."""
 
     nats: NatsSettings
     handlers: HandlerSettings
@@ -215,7 +215,7 @@ async def check(client: Client, topology: Topology, handlers: Iterable[Reactor])
 
 
 async def check_durables(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> None:
-    """The same for the durables alone."""
+    """Require that the durable consumers are configured as expected (see ``Topology``)."""
     with _answered():
         for on, durable in topology.durables(handlers):
             _require(f"consumer {durable.name}", await _durable_drift(client, on, durable))
@@ -238,30 +238,30 @@ def _fixed(drift: Drift) -> Drift:
     return {field: pair for field, pair in drift.items() if field not in _MUTABLE}
 
 
-async def _stream_drift(client: Client, wanted: StreamConfig) -> Drift | None:
+async def _stream_drift(client: Client, expected: StreamConfig) -> Drift | None:
     """Field -> (wanted, found); None where there is no such stream."""
     try:
-        found = (await apart(client.jsm().stream_info(wanted.name or ""))).config
+        found = (await apart(client.jsm().stream_info(expected.name or ""))).config
     except NotFoundError:
         return None
-    return _difference(wanted, found)
+    return _difference(expected, found)
 
 
-async def _durable_drift(client: Client, stream: str, wanted: ConsumerConfig) -> Drift | None:
+async def _durable_drift(client: Client, stream: str, expected: ConsumerConfig) -> Drift | None:
     try:
-        found = (await apart(client.jsm().consumer_info(stream, wanted.name or ""))).config
+        found = (await apart(client.jsm().consumer_info(stream, expected.name or ""))).config
     except NotFoundError:
         return None
     if found is None:
         return None
     if not found.filter_subjects and found.filter_subject:
         found.filter_subjects = [found.filter_subject]
-    return _difference(wanted, found)
+    return _difference(expected, found)
 
 
-def _difference(wanted: StreamConfig | ConsumerConfig, found: StreamConfig | ConsumerConfig) -> Drift:
+def _difference(expected: StreamConfig | ConsumerConfig, found: StreamConfig | ConsumerConfig) -> Drift:
     """Fields left unset here are the server's own business, except those that would let history be lost."""
-    pairs = {name: (_plain(value), _plain(getattr(found, name))) for name, value in wanted.__dict__.items()}
+    pairs = {name: (_plain(value), _plain(getattr(found, name))) for name, value in expected.__dict__.items()}
     watched = {"allow_msg_ttl", "allow_rollup_hdrs", "sealed", "no_ack", "mirror", "sources", "subject_transform"}
     watched |= {"deliver_subject", "headers_only", "backoff", "opt_start_seq", "opt_start_time"}
     return {k: (w, f) for k, (w, f) in pairs.items() if (w or f) and w != f and (w is not None or k in watched)}
@@ -281,7 +281,7 @@ def _require(what: str, drift: Drift | None) -> None:
 def _refuse(what: str, drift: Drift) -> None:
     if not drift:
         return
-    field, (wanted, found) = next(iter(drift.items()))
+    field, (expected, found) = next(iter(drift.items()))
     fixable = field in _MUTABLE
     fix = "Run `agent0 log init` to apply your settings." if fixable else "Restore that field as the administrator."
-    raise LogError(f"The log's {what} has drifted in {field}.", f"It is {found!r} where {wanted!r} is required.", fix)
+    raise LogError(f"The log's {what} has drifted in {field}.", f"It is {found!r} where {expected!r} is required.", fix)

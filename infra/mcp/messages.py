@@ -100,5 +100,5 @@ def _validated(kind: Any, raw: Any) -> Any:
         return raw if isinstance(raw, kind) else kind.model_validate(raw)
     except (ValidationError, RecursionError) as error:
         found = error.errors(include_url=False, include_input=False)[:1] if isinstance(error, ValidationError) else []
-        told = [f"{'.'.join(map(str, one['loc']))[:100]} {one['msg']}" for one in found]
-        raise WireError(visible(f"its {kind.__name__} is none: {'; '.join(told)}")) from None
+        problems = [f"{'.'.join(map(str, one['loc']))[:100]} {one['msg']}" for one in found]
+        raise WireError(visible(f"its {kind.__name__} is none: {'; '.join(problems)}")) from None

@@ -1,6 +1,6 @@
-"""JSON schemas of strangers, made harmless: no references, no regular expressions, bounded in size and depth, texts cut
-and cleaned. Values and names that a call must repeat (enum, const, required) cannot be cleaned: a schema with some that
-nobody could see and write is refused. What is left out here the server checks itself."""
+"""Make untrusted JSON schemas harmless: no references, no regular expressions, bounded in size and depth, texts cut
+and cleaned. Values and names that a call must repeat (enum, const, required) cannot be cleaned: a schema with some
+that nobody could see and write is refused. What is left out here the server checks itself."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ _ONE, _MANY = ("items", "additionalProperties", "not"), ("anyOf", "oneOf", "allO
 
 
 class SchemaRefused(Exception):  # noqa: N818 - says what happened
-    """A schema nobody should be shown."""
+    """Raised for a schema that must not be shown to a model."""
 
 
 def harmless(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Arguments(BaseModel):
 
 
 class Source(Protocol):
-    """One server."""
+    """One MCP server: list its tools, call one of them."""
 
     async def list(self) -> Listing:
         """Its tools now.
@@ -64,9 +64,9 @@ class Stdio:
     async def list(self) -> Listing:
         """Its tools, asked for in a conversation of its own."""
         program = self._program("", {})
-        told = _told(await self._sandbox.call(SandboxCall("python", program, self._files, WALL_S, root=self._root)))
-        messages.introduced(told.get("initialize"))
-        return messages.listing(told.get("pages") or [None])
+        answer = _told(await self._sandbox.call(SandboxCall("python", program, self._files, WALL_S, root=self._root)))
+        messages.introduced(answer.get("initialize"))
+        return messages.listing(answer.get("pages") or [None])
 
     async def call(self, work: Workspace, tool: str, arguments: Mapping[str, Any], trust: str) -> ToolResult:
         """The student's work folder is neither seen nor changed."""
@@ -88,19 +88,19 @@ class Stdio:
 def _told(result: SandboxResult) -> dict[str, Any]:
     """What the driver printed."""
     try:
-        told = json.loads(result.stdout)
+        answer = json.loads(result.stdout)
     except (ValueError, RecursionError):
-        told = None
-    if result.state is not ToolState.OK or not isinstance(told, dict):
+        answer = None
+    if result.state is not ToolState.OK or not isinstance(answer, dict):
         why = result.reason or result.stderr.strip()[-300:] or "it said nothing that can be read"
         raise WireError(f"{result.state.value}: {visible(why)}")
-    if "problem" in told:
-        raise WireError(f"{visible(str(told['problem']))[:600]} {visible(result.stderr.strip())[-300:]}".strip())
-    return told
+    if "problem" in answer:
+        raise WireError(f"{visible(str(answer['problem']))[:600]} {visible(result.stderr.strip())[-300:]}".strip())
+    return answer
 
 
 class Http:
-    """A server elsewhere."""
+    """An MCP server reached over HTTP; ``name`` is its key in the settings."""
 
     def __init__(self, name: str, server: McpServer) -> None:
         self._name, self._url = name, server.url

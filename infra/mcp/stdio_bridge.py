@@ -13,7 +13,7 @@ LONGEST_LINE, MOST_MESSAGES, MOST_PAGES, LONGEST_ANSWER = 1 << 20, 10_000, 20, 2
 
 
 class ServerError(Exception):
-    """What the server did wrong."""
+    """The MCP server broke the protocol or returned an error."""
 
 
 class Server:
@@ -43,7 +43,8 @@ class Server:
         return found
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Its result; what it asks meanwhile is refused, what it tells is passed over."""
+        """Send a request and return its result. Requests of the server meanwhile are refused, its notifications
+        skipped."""
         self._number += 1
         self._send({"id": self._number, "method": method, "params": params})
         while True:
@@ -106,7 +107,7 @@ def converse(command: list[str], tool: str, arguments: dict[str, Any]) -> dict[s
 
 
 def main(request: str) -> None:
-    """Converse as asked, tell, and end without waiting for the server."""
+    """Run the conversation in ``request`` (JSON), print its outcome and exit without waiting for the server."""
     sys.stdout.write(json.dumps(converse(**json.loads(request))) + "\n")
     sys.stdout.flush()
     os._exit(0)

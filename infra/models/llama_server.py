@@ -23,7 +23,7 @@ FORCED = 1000.0
 
 @dataclass(frozen=True)
 class Said:
-    """What a served model wrote. ``steps`` is empty where the server tells no log-probabilities."""
+    """What a served model wrote. ``steps`` is empty where the server gives no log-probabilities."""
 
     text: str
     steps: tuple[Step, ...] = ()
@@ -35,11 +35,12 @@ class Served(Protocol):
     kind: str
 
     async def digest(self) -> tuple[str, str]:
-        """The sha256 of the adapter file that it has, empty where it does not tell; and a line on that."""
+        """The sha256 of the adapter file that the server has, empty where it does not say; and a line that explains
+        it."""
         ...
 
     async def rendered(self, turns: Sequence[Turn]) -> str | None:
-        """The text that its chat template makes of ``turns``, up to where the assistant writes; None: not told."""
+        """The prompt that the server's chat template makes of ``turns``; None where the server cannot show it."""
         ...
 
     async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> Said | None:
@@ -128,8 +129,8 @@ class LlamaServer:
         except (httpx.HTTPError, ValueError) as error:
             raise refused(error, self._url) from error
         if reply.status_code != 200:
-            told = found.get("error", found) if isinstance(found, dict) else found
-            raise OperationError(f"The server at {self._url} refused {path}.", f"It said: {told}"[:300])
+            message = found.get("error", found) if isinstance(found, dict) else found
+            raise OperationError(f"The server at {self._url} refused {path}.", f"It said: {message}"[:300])
         return found
 
 
@@ -169,7 +170,7 @@ def refused(error: Exception, url: str) -> Agent0Error:
 
 
 def file_digest(path: Path) -> str:
-    """sha256 of a file."""
+    """Return the sha256 of the file at ``path`` in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

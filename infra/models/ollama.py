@@ -31,7 +31,7 @@ _call = re.compile(r"<tool_call>.*?(?:</tool_call>|\Z)", re.S)
 
 
 class Ollama:
-    """One model of the server at ``url``."""
+    """The ``Model`` port on one model of the Ollama server at ``url``."""
 
     def __init__(self, actor: ActorConfig, url: str) -> None:
         self._actor = actor
@@ -126,7 +126,7 @@ async def probe(url: str, model: str, timeout_s: float = 5) -> str:
 
 
 def refusal(error: Exception, url: str, model: str) -> Agent0Error:
-    """The client's error as one of ours."""
+    """Convert an error of the Ollama client into one of ours."""
     if isinstance(error, ResponseError):
         return _response(error, model)
     if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
@@ -139,14 +139,14 @@ def refusal(error: Exception, url: str, model: str) -> Agent0Error:
 
 
 def _response(error: ResponseError, model: str) -> Agent0Error:
-    told = f"It said: {error.error}"[:300]
+    why = f"It said: {error.error}"[:300]
     if error.status_code == 404:
-        return DependencyError(f"The model {model} of Ollama", told, f"Run `ollama pull {model}`.")
+        return DependencyError(f"The model {model} of Ollama", why, f"Run `ollama pull {model}`.")
     if error.status_code in (401, 403):
-        return AuthError("Ollama refused this client.", told, "Set OLLAMA_API_KEY.")
+        return AuthError("Ollama refused this client.", why, "Set OLLAMA_API_KEY.")
     if error.status_code == 400:
-        return OperationError(f"Ollama refused a request to {model}.", told, "Take a model that supports tools.")
-    return TransientError(f"Ollama failed with status {error.status_code}.", told)
+        return OperationError(f"Ollama refused a request to {model}.", why, "Take a model that supports tools.")
+    return TransientError(f"Ollama failed with status {error.status_code}.", why)
 
 
 def harmless(text: str) -> str:

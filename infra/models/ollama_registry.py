@@ -20,7 +20,7 @@ _number = re.compile(r"\d+")
 
 
 class OllamaModels:
-    """The server at ``url``."""
+    """The models of the Ollama server at ``url``: create, list, delete, run."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -44,12 +44,12 @@ class OllamaModels:
         Raises:
             DependencyError: it is too old to be given either.
         """
-        told = await self.version()
-        found = tuple(int(n) for n in _number.findall(told)[:3])
+        found_version = await self.version()
+        found = tuple(int(n) for n in _number.findall(found_version)[:3])
         if (0, 0, 0) < found < OLDEST:
             fix = "Update Ollama, or serve the exported files with llama-server."
             raise DependencyError(
-                "An Ollama that serves such models", f"{self._url} is {told}, not 0.30 or newer.", fix
+                "An Ollama that serves such models", f"{self._url} is {found_version}, not 0.30 or newer.", fix
             )
         return OLDEST <= found < ADAPTERS_GONE
 
@@ -71,13 +71,13 @@ class OllamaModels:
             raise _refusal(reply, f"the file {path.name}")
         return digest
 
-    async def create(self, name: str, **told: Any) -> None:
+    async def create(self, name: str, **fields: Any) -> None:
         """Make model ``name`` from ``files`` or ``from``, with ``adapters``, ``parameters``, ``template`` …
 
         Raises:
             OperationError: the server says no; nothing is made then.
         """
-        body = {"model": name, "stream": False, **{key: value for key, value in told.items() if value}}
+        body = {"model": name, "stream": False, **{key: value for key, value in fields.items() if value}}
         reply = await self.asked("POST", "/api/create", body, timeout=None)
         if reply.get("status") != "success":
             raise OperationError(f"Ollama did not make {name}.", f"It said: {reply.get('error', reply)}"[:300])
@@ -127,12 +127,13 @@ class OllamaServed:
         )
 
     async def rendered(self, turns: Sequence[Turn]) -> str | None:
-        """What its template makes of ``turns``; None where the server does not tell, as where llama.cpp renders."""
+        """The prompt that the server's template makes of ``turns``; None where the server cannot show it, as where
+        llama.cpp renders."""
         messages = [{"role": turn.role, "content": turn.content} for turn in turns]
         body = {"model": self._name, "messages": messages, "stream": False, "_debug_render_only": True}
         reply = await self._server.asked("POST", "/api/chat", body | {"options": {"num_predict": 1}})
-        told = (reply.get("_debug_info") or {}).get("rendered_template")
-        return str(told) if told else None
+        rendered_text = (reply.get("_debug_info") or {}).get("rendered_template")
+        return str(rendered_text) if rendered_text else None
 
     async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> Said | None:
         """Greedily after ``text``, which no template touches; without the adapter where its base has a name."""
@@ -170,15 +171,15 @@ async def _chunks(path: Path) -> AsyncIterator[bytes]:
 
 def _logprob(one: Mapping[str, Any]) -> float:
     """Some versions put a probability where the logarithm is zero."""
-    told = float(one["logprob"])
-    return told if told <= 0 else min(0.0, log(told))
+    logprob = float(one["logprob"])
+    return logprob if logprob <= 0 else min(0.0, log(logprob))
 
 
 def _refusal(reply: httpx.Response, what: str) -> Agent0Error:
     try:
-        told = reply.json().get("error", "")
+        message = reply.json().get("error", "")
     except (ValueError, AttributeError):
-        told = reply.text
-    why = f"Status {reply.status_code}: {told}"[:300]
+        message = reply.text
+    why = f"Status {reply.status_code}: {message}"[:300]
     fix = "See what it has: ollama list" if reply.status_code == 404 else ""
     return OperationError(f"Ollama refused {what}.", why, fix)

@@ -35,7 +35,7 @@ _option = re.compile(r"latency=(\d{1,3}(?:\.\d{1,6})?)")
 
 
 def encode(text: str) -> tuple[int, ...]:
-    """Token ids of ``text``: four UTF-8 bytes each (with a leading 1, so that each id tells its length)."""
+    """Encode ``text`` as token ids: four UTF-8 bytes each, with a leading 1 that marks the length of each id."""
     data = text.encode(errors="replace")
     return tuple(int.from_bytes(b"\x01" + data[n : n + 4], "big") for n in range(0, len(data), 4))
 
@@ -93,12 +93,12 @@ class ScriptedTrainer:
         if self._latency:
             await asyncio.sleep(self._latency)
         before = skill_of(job.parent, self._artifacts)
-        lesson = _lesson(job.samples)
-        skill = max(0, before + lesson)
+        gain = _gain(job.samples)
+        skill = max(0, before + gain)
         body = {"skill": skill, "seed": job.seed, "parent": job.parent.sha256 if job.parent else ""}
         adapter = self._artifacts.put(json.dumps(body, sort_keys=True).encode(), "application/json")
         tokens = sum(sum(s.trajectory.mask) for s in (*job.samples, *job.replay))
-        metrics = {"skill": float(skill), "lesson": float(lesson), "steps": 1.0, "tokens": float(tokens)}
+        metrics = {"skill": float(skill), "lesson": float(gain), "steps": 1.0, "tokens": float(tokens)}
         return TrainingResult(adapter, metrics)
 
 
@@ -124,7 +124,7 @@ def skill_of(adapter: Artifact | None, artifacts: Artifacts) -> int:
         raise OperationError("This adapter is not the scripted model's.", f"Artifact {adapter.sha256[:12]}.") from error
 
 
-def _lesson(samples: Sequence[Sample]) -> int:
+def _gain(samples: Sequence[Sample]) -> int:
     """1 where turns with a tool call have the higher mean advantage, -1 where the lower, 0 where none can be told;
     without both kinds (a teacher's samples) 1 where anything was rewarded."""
     with_tool: list[float] = []
@@ -264,15 +264,15 @@ def _slipped(entry: Family, params: Params, said: str, rng: random.Random) -> st
     calls = parse_turn(said).calls
     if not calls:
         return f"\\boxed{{{_near(entry.solve(params), rng)}}}"
-    left_out, told = rng.random() < 0.5, []
+    left_out, formatted = rng.random() < 0.5, []
     for call in calls:
         arguments = dict(call.arguments)
         if call.name == "submit_answer":
             if left_out:
                 continue
             arguments["answer"] = _near(arguments["answer"], rng)
-        told.append(format_call(call.name, arguments))
-    return "\n".join(told)
+        formatted.append(format_call(call.name, arguments))
+    return "\n".join(formatted)
 
 
 def effort(skill: int) -> float:

@@ -12,7 +12,7 @@ from agent0.ports.storage import Artifacts
 from events.values import Artifact, Turn, Usage
 from infra.engine.adapter import check_base
 from infra.engine.batching import Batcher
-from infra.engine.requests import Wanted, Written
+from infra.engine.requests import TurnRequest, Written
 from infra.engine.worker_process import Worker
 from infra.weights.safetensors_io import digest
 
@@ -70,8 +70,8 @@ class Transformers(Model):
 
     async def _run(self, key: Hashable, batch: Sequence[GenerateRequest]) -> Sequence[Generation | Exception]:
         adapter = await self._loaded(key if isinstance(key, Artifact) else None)
-        wanted = [Wanted(r.turns, r.sampling, r.tools, r.prefill) for r in batch]
-        written = await self._worker.call("generate", wanted, adapter)
+        requests = [TurnRequest(r.turns, r.sampling, r.tools, r.prefill) for r in batch]
+        written = await self._worker.call("generate", requests, adapter)
         return [self._generation(found) for found in written]
 
     async def _loaded(self, adapter: Artifact | None) -> str:

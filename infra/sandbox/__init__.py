@@ -1,4 +1,5 @@
-"""Where code nobody has read runs: a port to fresh, confined worlds that refuses rather than runs with less."""
+"""Where code nobody has read runs: a port to fresh, confined sandbox processes that refuses rather than runs with
+less."""
 
 from infra.sandbox.backends.bubblewrap import Bubblewrap, Refusing
 from infra.sandbox.selection import Candidate, open_sandbox, survey

@@ -1,8 +1,8 @@
 """Slots: control groups in which the kernel bounds memory and processes of one call at a time, as a sum over its tree.
 
-A slot is made and joined once, before any call, by the process that will clone the calls' worlds: moving a process for
-every call would hold up every fork of the machine. Where no such group can be made there is none, and a watchdog
-bounds memory instead.
+A slot is made and joined once, before any call, by the process that will clone the calls' sandbox processes: moving a
+process for every call would hold up every fork of the machine. Where no such group can be made there is none, and a
+watchdog bounds memory instead.
 """
 
 import asyncio
@@ -134,7 +134,7 @@ def slots(count: int) -> list[Slot]:
 
 
 def discard(made: list[Slot]) -> None:
-    """Remove slots that nothing ever joined."""
+    """Remove the control groups of slots that no process ever joined."""
     for slot in made:
         _live.discard(slot.folders[0].name)
         for folder in slot.folders:

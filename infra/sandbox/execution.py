@@ -1,4 +1,5 @@
-"""From a call to what a world wants, and from how that ended to a result: the same for every backend."""
+"""Convert a ``SandboxCall`` into the request a sandbox process reads, and its ending into a ``SandboxResult``: one
+conversion for every backend."""
 
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.tools.snapshots import is_inside
@@ -33,12 +34,12 @@ def refusal(call: SandboxCall) -> str:
 
 
 def request(call: SandboxCall) -> Request:
-    """What a world is sent."""
+    """Convert a call into the request that a sandbox process reads."""
     return Request(call.kind, call.code.encode(errors="replace"), call.files, call.wall_s, call.mem_mib)
 
 
 def result(ended: Ended, backend: str, tier: str) -> SandboxResult:
-    """What the caller is told."""
+    """Convert how a call ended into the ``SandboxResult`` that its caller receives."""
     out, err = (kept.decode(errors="backslashreplace") for kept in (ended.stdout, ended.stderr))
     return SandboxResult(
         state=_ENDED.get(ended.ended, ToolState.OK if ended.rc == 0 else ToolState.ERROR),
@@ -67,6 +68,6 @@ def _reasons(ended: Ended) -> list[str]:
     return [*out, f"output cut to {OUTPUT_CAP >> 10} KiB"] if max(ended.seen) > OUTPUT_CAP else out
 
 
-def without_world(state: ToolState, reason: str, backend: str, tier: str) -> SandboxResult:
-    """A call that did not run: zeros are what it used. ``tier`` is what it would have had."""
+def not_run(state: ToolState, reason: str, backend: str, tier: str) -> SandboxResult:
+    """Make the result of a call that did not run: it used nothing. ``tier`` is the memory bound it would have had."""
     return SandboxResult(state, None, "", "", 0.0, 0.0, 0.0, tier, backend, reason=reason)

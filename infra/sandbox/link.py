@@ -10,7 +10,7 @@ from typing import Any
 from agent0.ports.sandbox import Root
 from infra.sandbox import roots
 from infra.sandbox.inside import asking, calling, frames
-from infra.sandbox.inside.calling import GRACE_S, SLACK_S, Ended, Request, WorldError
+from infra.sandbox.inside.calling import GRACE_S, SLACK_S, Ended, Request, SandboxProcessError
 from infra.sandbox.process import Process
 
 START_S = 60.0
@@ -27,7 +27,8 @@ def _named(root: Root) -> dict[str, list[str]]:
 
 
 class Link:
-    """One such process. Use ``await Link.open(...)``."""
+    """The host's connection to one sandbox process that talks on standard input and output. Use ``await
+    Link.open(...)``."""
 
     def __init__(
         self, process: Process, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader, stderr: asyncio.StreamReader
@@ -61,7 +62,7 @@ class Link:
                 link.greeting = await link._greeting
         except TimeoutError:
             await link.close()
-            raise WorldError(f"it did not greet within {START_S:.0f} s") from None
+            raise SandboxProcessError(f"it did not greet within {START_S:.0f} s") from None
         except BaseException:
             await link.close()
             raise
@@ -78,14 +79,14 @@ class Link:
         self._waiting[number] = answer
         try:
             if self.dead:
-                raise WorldError(self._why("it is gone"))
+                raise SandboxProcessError(self._why("it is gone"))
             async with asyncio.timeout(request.wall_s + GRACE_S + SLACK_S + ANSWER_S):
                 await self._send(frames.pack(*asking.asked(number, request, _named(root))))
                 return await answer
         except TimeoutError as error:
-            raise WorldError("no answer came in time") from error
+            raise SandboxProcessError("no answer came in time") from error
         except (ConnectionError, OSError) as error:
-            raise WorldError(self._why(f"it is gone: {error}")) from error
+            raise SandboxProcessError(self._why(f"it is gone: {error}")) from error
         finally:
             self._waiting.pop(number, None)
             if not answer.cancelled() and answer.done():
@@ -116,7 +117,7 @@ class Link:
         if waiting is None or waiting.done():
             return  # nobody waits any more
         if "error" in header:
-            waiting.set_exception(WorldError(str(header["error"])))
+            waiting.set_exception(SandboxProcessError(str(header["error"])))
         else:
             waiting.set_result(asking.ended(header, blobs))
 
@@ -128,7 +129,7 @@ class Link:
         futures: list[asyncio.Future[Any]] = [self._greeting, *self._waiting.values()]
         for future in futures:
             if not future.done():
-                future.set_exception(WorldError(self._why(why)))
+                future.set_exception(SandboxProcessError(self._why(why)))
         if not self._greeting.cancelled():
             self._greeting.exception()
 

@@ -1,5 +1,5 @@
-"""A process that makes worlds. Not one of asyncio's, which kills where a start is cancelled or a loop ends: whoever
-kills bubblewrap while it prepares its child leaves that child waiting for ever."""
+"""A process that makes sandbox processes. Not one of asyncio's, which kills where a start is cancelled or a loop ends:
+whoever kills bubblewrap while it prepares its child leaves that child waiting for ever."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,5 @@
-"""Calls in line before a backend that serves so many at once; one that is too many is told so at once."""
+"""A bounded queue before a backend that serves a fixed number of calls at once. A call beyond the bound returns
+``busy`` at once."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -9,15 +10,16 @@ from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import selftest
-from infra.sandbox.execution import refusal, without_world
-from infra.sandbox.inside.calling import WorldError
+from infra.sandbox.execution import not_run, refusal
+from infra.sandbox.inside.calling import SandboxProcessError
 from infra.sandbox.roots import EVERYTHING
 
 TIER = "watchdog"
 
 
 class Queued(ABC):
-    """The ``Sandbox`` port on an ``execute`` of its children. It is tested with ``root``; calls name their own."""
+    """The ``Sandbox`` port with a bounded queue before the ``execute`` of a subclass. The self-test runs with
+    ``root``; each call names its own root."""
 
     name: ClassVar[str]
 
@@ -46,10 +48,10 @@ class Queued(ABC):
     async def call(self, call: SandboxCall) -> SandboxResult:
         """See ``agent0.ports.sandbox.Sandbox``. More than ``queue`` calls in line: state ``busy`` at once."""
         if reason := refusal(call):
-            return without_world(ToolState.REFUSED, reason, self.name, TIER)
+            return not_run(ToolState.REFUSED, reason, self.name, TIER)
         if self._waiting >= self.settings.queue:
             reason = f"{self._waiting} calls are waiting already (sandbox.queue); try again later"
-            return without_world(ToolState.BUSY, reason, self.name, TIER)
+            return not_run(ToolState.BUSY, reason, self.name, TIER)
         self._waiting += 1
         try:
             await self._room.acquire()
@@ -68,9 +70,9 @@ class Queued(ABC):
                 raise SandboxUnavailableError(f"The sandbox ({self.label})", "it was closed.")
             try:
                 return await self.execute(call)
-            except WorldError as trouble:
+            except SandboxProcessError as trouble:
                 error = str(trouble)
-        return without_world(ToolState.SANDBOX_ERROR, error, self.name, TIER)
+        return not_run(ToolState.SANDBOX_ERROR, error, self.name, TIER)
 
     async def close(self) -> None:
         """Serve nobody any more."""

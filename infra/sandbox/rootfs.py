@@ -19,9 +19,9 @@ UID = 64999
 """What root becomes before anything runs: no account has this number, and limits on processes do not bind root."""
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-_START = "import sys; sys.path.insert(0, '/opt'); from inside.zygote import main; main({}, {}, {!r})"
+_START = "import sys; sys.path.insert(0, '/opt'); from inside.fork_server import main; main({}, {}, {!r})"
 _loads: dict[tuple[str, int], frozenset[str]] = {}
-"""Libraries by (file, time of its last change): the loader takes longer to ask than a zygote to start."""
+"""Libraries by (file, time of its last change): the loader takes longer to ask than a fork server to start."""
 
 
 async def command(root: Root = EVERYTHING, more: Sequence[str] = ()) -> list[str]:
@@ -55,12 +55,12 @@ async def contents(root: Root = EVERYTHING) -> list[Bind]:
 
 
 def interpreter(control_fd: int, root: Root = EVERYTHING) -> list[str]:
-    """What runs inside: a zygote of ``root`` that talks on ``control_fd``."""
+    """What runs inside: a fork server of ``root`` that talks on ``control_fd``."""
     return python(_START.format(control_fd, UID, roots.preloaded(root)))
 
 
 def python(program: str) -> list[str]:
-    """The interpreter inside, with ``program``."""
+    """Return the command line that runs ``program`` with the interpreter inside the sandbox."""
     return [f"/opt/python/bin/{_PYTHON}", "-sBPc", program]
 
 

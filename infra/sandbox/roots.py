@@ -1,4 +1,5 @@
-"""What a root names, found on this machine: executables, packages, and what a zygote imports of them beforehand."""
+"""Find what a root names on this machine: executables, packages, and the modules that a fork server imports
+beforehand."""
 
 import shutil
 import sys
@@ -25,7 +26,7 @@ class RootError(Exception):
 
 
 def preloaded(root: Root) -> str:
-    """Modules that a zygote of ``root`` imports before its first call, with commas between."""
+    """Modules that a fork server of ``root`` imports before its first call, with commas between."""
     return ",".join([LIBRARY, *(_PRELOADED[name] for name in root.modules if name in _PRELOADED)])
 
 

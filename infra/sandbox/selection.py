@@ -1,6 +1,5 @@
-"""Which sandbox: the candidates in their order, each put to the whole self-test. The first that passes is used; where
-none does there is none, and nothing that a person can set changes that.
-"""
+"""Choose the sandbox backend: each candidate, in order, is put to the whole self-test and the first that passes is
+used. Where none passes there is no sandbox, and no setting changes that."""
 
 import resource
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,7 +13,7 @@ from infra.sandbox import selftest
 from infra.sandbox.backends.bubblewrap import Bubblewrap
 from infra.sandbox.backends.cold import ColdBubblewrap
 from infra.sandbox.backends.containers import COLD, WARM, ColdContainer, WarmContainer, open_broker
-from infra.sandbox.backends.zygote import Zygote
+from infra.sandbox.backends.fork_server import ForkServer
 from infra.sandbox.roots import RootError
 from infra.sandbox.selftest import Executes, Probe
 
@@ -34,7 +33,7 @@ class Candidate:
 
 
 class Trial(Executes, Protocol):
-    """Something started to be probed."""
+    """A started backend that the self-test can probe and that can be closed."""
 
     async def close(self) -> None:
         """End it."""
@@ -71,7 +70,7 @@ def _cold(kind: Callable[[SandboxSettings], Trial]) -> Callable[[SandboxSettings
 DEFAULTS = SandboxSettings()
 BACKENDS: Mapping[str, Backend] = {
     "zygote-bwrap": Backend(
-        lambda settings: Zygote.start(calls=settings.calls, groups=settings.cgroup == "auto"),
+        lambda settings: ForkServer.start(calls=settings.calls, groups=settings.cgroup == "auto"),
         lambda settings, label, workers: Bubblewrap(settings.model_copy(update={"workers": workers}), label),
     ),
     WARM: Backend(lambda settings: open_broker(settings, settings.calls), WarmContainer),

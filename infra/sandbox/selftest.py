@@ -1,4 +1,5 @@
-"""Live probes: what the sandbox promises is tried from the inside before anything relies on it. A miss is a refusal."""
+"""Live probes: each promise of the sandbox is tried from the inside before a call runs in it. A failed probe refuses
+the sandbox."""
 
 import asyncio
 import json
@@ -8,7 +9,7 @@ from typing import Protocol
 from agent0.errors import SandboxUnavailableError
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from events.values import ToolState
-from infra.sandbox.inside.calling import WorldError
+from infra.sandbox.inside.calling import SandboxProcessError
 from infra.sandbox.inside.payload import ENVIRONMENT, PYTHON_ENVIRONMENT
 from infra.sandbox.roots import EVERYTHING
 
@@ -23,13 +24,13 @@ class Probe:
 
 
 class Executes(Protocol):
-    """Whatever runs calls: one zygote, one container, or one start a call."""
+    """Anything that runs calls: one fork server, one container, or one start per call."""
 
     async def execute(self, call: SandboxCall) -> SandboxResult:
-        """Run ``call`` in a fresh world.
+        """Run ``call`` in a fresh sandbox process.
 
         Raises:
-            WorldError: no world, or one that ended without a word.
+            WorldError: no sandbox process, or one that ended without a word.
         """
         ...
 
@@ -103,7 +104,7 @@ _COMPUTES = {
 
 
 def _within(root: Root) -> str:
-    """The probing program: what every world must refuse, and what the packages of ``root`` must do."""
+    """The probing program: what every sandbox process must refuse, and what the packages of ``root`` must do."""
     works = [("6 * 7", 42), *(_COMPUTES[name] for name in root.modules if name in _COMPUTES)]
     seen = ", ".join(code for code, _ in works)
     return f"{_INSIDE}out['computes'] = value([{seen}], {[value for _, value in works]!r})\nprint(json.dumps(out))\n"
@@ -113,7 +114,7 @@ _INTERPRETERS = "for n in {11..19}; do : < /opt/python/bin/python3.$n && echo re
 
 
 async def inspect(within: Executes, root: Root = EVERYTHING) -> list[Probe]:
-    """Eleven probes from inside one world (a few milliseconds). Run on every new backend."""
+    """Eleven probes from inside one sandbox process (a few milliseconds). Run on every new backend."""
     result = await _run(within, SandboxCall("python", _within(root), wall_s=10.0, root=root))
     if result.state is not ToolState.OK:
         return [Probe("computes", False, _seen(result))]
@@ -137,7 +138,11 @@ async def limits(within: Executes, root: Root = EVERYTHING) -> list[Probe]:
 
 
 def require(probes: list[Probe]) -> None:
-    """Raises SandboxUnavailableError naming every miss."""
+    """Require that every probe passed.
+
+    Raises:
+        SandboxUnavailableError: a probe failed; the message names each.
+    """
     missed = [f"{p.name} ({p.detail})" for p in probes if not p.ok]
     if missed:
         raise SandboxUnavailableError(
@@ -150,7 +155,7 @@ def require(probes: list[Probe]) -> None:
 async def _run(within: Executes, call: SandboxCall) -> SandboxResult:
     try:
         return await within.execute(call)
-    except WorldError as error:
+    except SandboxProcessError as error:
         raise SandboxUnavailableError("The sandbox", f"{error}.", "See `agent0 doctor`.") from error
 
 

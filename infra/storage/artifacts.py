@@ -67,8 +67,8 @@ class FileArtifacts(Artifacts):
         for path in sorted(self._root.glob("??/*")):
             digest = path.parent.name + path.name
             if _DIGEST.fullmatch(digest):
-                told = path.stat()
-                yield Artifact(sha256=digest, size=told.st_size), told.st_mtime
+                status = path.stat()
+                yield Artifact(sha256=digest, size=status.st_size), status.st_mtime
 
     def remove(self, artifact: Artifact, older_than: float) -> bool:
         """Take ``artifact`` away unless somebody put it again since ``older_than``; whether it is gone."""

@@ -32,7 +32,7 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 def size_of(file: IO[bytes]) -> int:
-    """Bytes of an open file."""
+    """Return the size in bytes of an open file."""
     return os.fstat(file.fileno()).st_size
 
 

@@ -1,4 +1,4 @@
-"""SQLite: how databases are opened, and how a stranger's query is let in without a way to write, wait or flood."""
+"""SQLite: open databases, and run an untrusted query without letting it write, wait or flood."""
 
 import base64
 import json
@@ -72,7 +72,7 @@ def explained(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A read-only connection for query functions."""
+    """Open the database at ``path`` read-only, for query functions."""
     with explained(path), closing(connect(path, read_only=True)) as db:
         yield db
 

@@ -14,20 +14,21 @@ from typing import Any
 from agent0.tasks.families import families
 from agent0.tasks.splits import RULE
 from infra.engine.chat_template import Chat
-from infra.tiny.lessons import TAUGHT, Phase, lesson, lessons, weights
-from infra.tiny.search_lessons import SEARCH_MARKUP, SEARCHED, search_lesson
+from infra.tiny.examples import TAUGHT, Phase, tool_example, training_examples, weights
+from infra.tiny.search_examples import SEARCH_MARKUP, SEARCHED, search_example
 from infra.tiny.tokenizer import MARKUP, make_tokenizer
 
 Batch = tuple[Any, Any, Any]
 """Token ids, labels (-100 where nothing is taught) and attention mask, each [rows, T]."""
 WARMUP = 40
 POOL = 8
-"""Batches are cut from this many batches' lessons sorted by length, so that little is padded."""
+"""Batches are cut from this many batches' examples sorted by length, so that little is padded."""
 
 
 @dataclass(frozen=True)
 class Mix:
-    """What is taught, in which order. ``course`` names what lessons are of (``COURSES``)."""
+    """The training mix of the built-in model: phases, batch size, and the course its training examples come from (a
+    key of ``COURSES``)."""
 
     phases: tuple[Phase, ...]
     batch: int = 48
@@ -47,8 +48,8 @@ DEFAULT_MIX = Mix(
 SEARCH_MIX = Mix((Phase(960, 0.02, 0.0005, (0.4, 0.35, 0.25, 0.0), tool=0.3, teacher=0.0),), batch=80, course="search")
 """Arithmetic, and how to try again: two numbers with any sign, three with + and -, four with + alone."""
 MIXES = {"tools": DEFAULT_MIX, "search": SEARCH_MIX}
-COURSES = {"tools": (lesson, TAUGHT, MARKUP), "search": (search_lesson, SEARCHED, SEARCH_MARKUP)}
-"""Course -> how a lesson is made, the families it is about, what is a single token."""
+COURSES = {"tools": (tool_example, TAUGHT, MARKUP), "search": (search_example, SEARCHED, SEARCH_MARKUP)}
+"""Course -> how a training example is made, the families it is about, what is a single token."""
 
 
 @dataclass(frozen=True)
@@ -153,11 +154,11 @@ def _steps(model: Any, phase: Phase, batches: Iterator[Batch]) -> Iterator[float
 
 
 def _batches(phase: Phase, mix: Mix, chat: Chat, rng: random.Random) -> Iterator[Batch]:
-    source, size = lessons(phase, rng, COURSES[mix.course][0]), mix.batch
+    source, size = training_examples(phase, rng, COURSES[mix.course][0]), mix.batch
     left = phase.steps
     while left > 0:
-        pool = [chat.lesson(turns) for turns in islice(source, size * POOL)]
-        pool.sort(key=lambda lesson: len(lesson[0]))
+        pool = [chat.training_example(turns) for turns in islice(source, size * POOL)]
+        pool.sort(key=lambda tool_example: len(tool_example[0]))
         batches = [pool[at : at + size] for at in range(0, len(pool), size)]
         rng.shuffle(batches)
         for batch in batches[:left]:
@@ -196,7 +197,7 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     made = {"seed": seed, "mix": asdict(mix), "split_rule": split_rule(mix.course), "torch": torch.__version__}
     provenance = {**asdict(card), "path": None, **made}
     del provenance["path"]
-    told = (Path(__file__).parent / f"{mix.course}_card.md").read_text(encoding="utf-8")
-    (out / "README.md").write_text(told.format(**provenance), encoding="utf-8")
+    template = (Path(__file__).parent / f"{mix.course}_card.md").read_text(encoding="utf-8")
+    (out / "README.md").write_text(template.format(**provenance), encoding="utf-8")
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n", encoding="utf-8")
     return card

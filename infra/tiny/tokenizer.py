@@ -9,7 +9,7 @@ from typing import Any
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from agent0.tasks.families import families
-from infra.tiny.lessons import TAUGHT
+from infra.tiny.examples import TAUGHT
 
 END, PAD = "<|im_end|>", "<|endoftext|>"
 CONTROL = (

@@ -30,12 +30,12 @@ def paths_of(part: Sequence[Sample]) -> list[Trajectory]:
 
 
 def longest_of(batch: Sequence[Sample]) -> int:
-    """Tokens of the longest trajectory."""
+    """Return the number of tokens of the longest trajectory in ``batch``."""
     return max(len(path.token_ids) for path in paths_of(batch))
 
 
 def rows_of(longest: int, vocabulary: int, micro_batch: int) -> int:
-    """Trajectories a forward pass."""
+    """Return how many trajectories fit in one forward pass; ``micro_batch`` where it is set."""
     return micro_batch or max(1, LOGITS // (longest * vocabulary))
 
 
@@ -50,7 +50,7 @@ def parts_of(batch: Sequence[Sample], vocabulary: int, micro_batch: int) -> Iter
 
 
 def padded(paths: Sequence[Trajectory], pad: int, device: str) -> Padded:
-    """As tensors on ``device``."""
+    """Pad trajectories to the longest and return them as tensors of shape [rows, T] on ``device``."""
     longest = max(len(path.token_ids) for path in paths)
 
     def rows(values: Iterator[Sequence[float]], filler: float) -> list[list[float]]:
@@ -65,8 +65,8 @@ def padded(paths: Sequence[Trajectory], pad: int, device: str) -> Padded:
 
 def filled(values: Sequence[Sequence[float]], longest: int, device: str) -> Tensor:
     """Numbers side by side, zeros at the end: [rows, ``longest``]."""
-    told = [[*one, *[0.0] * (longest - len(one))] for one in values]
-    return torch.tensor(told, dtype=torch.float32, device=device)
+    rows = [[*one, *[0.0] * (longest - len(one))] for one in values]
+    return torch.tensor(rows, dtype=torch.float32, device=device)
 
 
 def check_words(samples: Sequence[Sample], vocabulary: int) -> None:

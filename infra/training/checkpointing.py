@@ -29,8 +29,8 @@ class HalfDone:
     every_s: float
     _last: float = 0.0
 
-    def due(self) -> bool:
-        """Whether it is time to save."""
+    def save_now(self) -> bool:
+        """Whether ``every_s`` seconds have passed since the last save."""
         return self.path is not None and monotonic() - self._last >= self.every_s
 
     def save(self, model: Any, optimizers: Sequence[Optimizer], done: int, counts: Mapping[str, float]) -> None:

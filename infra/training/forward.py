@@ -27,7 +27,7 @@ def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]]) -
     if shape and parts:
         twice = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
         return partial(_function, shape, *parts, twice)
-    return partial(through, model, casting)
+    return partial(transformers_logprobs, model, casting)
 
 
 def _function(
@@ -37,8 +37,10 @@ def _function(
     return logprobs(weights, seen.ids, seen.seen, seen.mask, heat, twice=twice)
 
 
-def through(model: Any, casting: Callable[[], AbstractContextManager[Any]], seen: Padded, heat: float) -> Tensor:
-    """Through transformers."""
+def transformers_logprobs(
+    model: Any, casting: Callable[[], AbstractContextManager[Any]], seen: Padded, heat: float
+) -> Tensor:
+    """Compute token log-probabilities [rows, T] with the transformers model at temperature ``heat``."""
     with casting():
         logits = model(input_ids=seen.ids, attention_mask=seen.seen, use_cache=False).logits
     return token_logprobs(logits, seen.ids, heat)

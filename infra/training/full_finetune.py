@@ -34,7 +34,7 @@ class Whole:
         return found
 
     def train(self) -> None:
-        """As a module is told that it learns."""
+        """Put the base into training mode, as ``torch.nn.Module.train`` does."""
         self._base.train()
 
     def get_base_model(self) -> Any:
@@ -55,10 +55,10 @@ class Whole:
     def unload(self) -> Any:
         """The base with the weights that it came with, bit for bit."""
         with no_grad():
-            for one, was, wanted in self._was:
+            for one, was, trainable in self._was:
                 one.copy_(was)
                 one.grad = None
-                one.requires_grad_(wanted)
+                one.requires_grad_(trainable)
         return self._base.eval()
 
 

@@ -20,9 +20,9 @@ from infra.training.full_finetune import Whole, check_kind, check_small
 from infra.training.launch.distributed import Team
 from infra.training.launch.memory_estimate import check_room
 from infra.training.launch.recipe import Recipe, digest_of, schedule
-from infra.training.metrics import Tally
+from infra.training.metrics import MetricTally
 from infra.training.optimizers import Movers
-from infra.training.progress import Pace, Told
+from infra.training.progress import Pace, StepProgress
 from infra.training.search_traces import samples_of
 from infra.training.step import Step
 
@@ -32,7 +32,7 @@ GRADIENT_NORM = 1.0
 class Training:
     """The frozen base model, loaded for the first job; each puts its own adapter on it and takes it off again."""
 
-    tell: Callable[[Told], None] = staticmethod(lambda _: None)
+    report: Callable[[StepProgress], None] = staticmethod(lambda _: None)
     """Whoever calls may put something here that hears how far a job is."""
 
     def __init__(
@@ -46,21 +46,21 @@ class Training:
 
     def environment(self) -> dict[str, str]:
         """What bit-equality depends on."""
-        told = {
+        description = {
             "threads": str(torch.get_num_threads()),
             "torch": torch.__version__,
             "cpu": torch.backends.cpu.get_cpu_capability(),
             "device": self._team.device,
         }
         if self._loaded and shape_of(self._loaded[0]):
-            told["forward"] = "function"
-        return told | ({"processes": str(self._team.size)} if self._team.size > 1 else {})
+            description["forward"] = "function"
+        return description | ({"processes": str(self._team.size)} if self._team.size > 1 else {})
 
     def train(
         self, job: TrainJob, parent: bytes, kept: str = "", every_s: float = 10.0
     ) -> tuple[bytes, dict[str, float]]:
-        """The adapter's tar and the numbers of its making. What is half done is kept in the file ``kept`` every
-        ``every_s`` seconds, and gone on with from there.
+        """Train one adapter; return its tar and the training metrics. Unfinished work is saved to the file ``kept``
+        every ``every_s`` seconds and resumed from there.
 
         Raises:
             OperationError: the parent does not fit, no sample has a token of the policy's own, samples are of another
@@ -81,25 +81,25 @@ class Training:
             if parent:
                 _inherit(model, start)
             half = HalfDone(Path(kept) if kept else None, digest_of(job, parent), every_s)
-            examples, told = _lessons(job, base, tokenizer)
+            examples, left_out = _examples(job, base, tokenizer)
             step = Step(model, recipe, self._team, _filler(tokenizer))
             tally = self._run(step, model, replace(job, replay=(*job.replay, *examples)), recipe, half, room)
             weights = _weights(model)
         finally:
             self._loaded = (model.unload(), tokenizer)
-            told_of_memory = self._team.end()
-        metrics = tally.metrics(recipe.optimised.per) | told | told_of_memory
+            memory_metrics = self._team.end()
+        metrics = tally.metrics(recipe.optimised.per) | left_out | memory_metrics
         return pack(Adapter(start.settings, weights, dict(job.metadata))), metrics
 
     def _checkpointing(self, base: Any, recipe: Recipe) -> None:
         asked = recipe.gradient_checkpointing
-        wanted = asked == "on" or (asked == "auto" and self._team.device != "cpu")
+        enabled = asked == "on" or (asked == "auto" and self._team.device != "cpu")
         name = "activation" if hasattr(base, "activation_checkpointing_enable") else "gradient"  # as transformers says
-        if wanted:
+        if enabled:
             getattr(base, f"{name}_checkpointing_enable")({"use_reentrant": False})
         elif self._recomputing:
             getattr(base, f"{name}_checkpointing_disable")()
-        self._recomputing = wanted
+        self._recomputing = enabled
 
     def _room(self, job: TrainJob, recipe: Recipe) -> str:
         """What memory the job is thought to need; said before anything is loaded."""
@@ -107,34 +107,34 @@ class Training:
             return ""
         check_small(recipe.rank > 0)
         room = check_room(Path(self._path), job, recipe, self._team.device, self._quantization, self._precision)
-        self.tell(Told(room=room))
+        self.report(StepProgress(room=room))
         return room
 
-    def _run(self, step: Step, model: Any, job: TrainJob, recipe: Recipe, half: HalfDone, room: str) -> Tally:
+    def _run(self, step: Step, model: Any, job: TrainJob, recipe: Recipe, half: HalfDone, room: str) -> MetricTally:
         model.train()
         movers = Movers(model, recipe, self._team)
         if recipe.recomputes:
             step.remember(job.samples)
-        tally, steps = Tally(), schedule(job, recipe)
+        tally, steps = MetricTally(), schedule(job, recipe)
         done, counts = half.restore(model, movers.plain)
         tally.take_up(counts)
-        pace = Pace(len(steps), done, self.tell, room)
+        pace = Pace(len(steps), done, self.report, room)
         for place, (kind, batch) in enumerate(steps[done:], done):
             movers.begin()
-            told = step.gradients(kind, batch)
-            loss, norm = told.pop("loss"), float(self._team.clip(movers.own, GRADIENT_NORM))
+            metrics = step.gradients(kind, batch)
+            loss, norm = metrics.pop("loss"), float(self._team.clip(movers.own, GRADIENT_NORM))
             sound = math.isfinite(loss) and math.isfinite(norm)
             if sound or self._team.scaled:  # a scale that was too large is lowered by the step that is not taken
                 movers.step()
-            tally.add(told if sound else {})
+            tally.add(metrics if sound else {})
             tally.step(kind, loss) if sound else tally.skip()
             pace.step()
-            if self._team.first and half.due():
+            if self._team.first and half.save_now():
                 half.save(model, movers.plain, place + 1, tally.counts())
         return tally
 
 
-def _lessons(job: TrainJob, base: Any, tokenizer: Any) -> Any:
+def _examples(job: TrainJob, base: Any, tokenizer: Any) -> Any:
     if not job.examples:
         return (), {}
     return samples_of(job.examples, Chat(tokenizer), int(base.config.max_position_embeddings))

@@ -13,7 +13,7 @@ from infra.engine.adapter import BASE, MEDIA, check_base
 from infra.engine.worker_process import Worker
 from infra.models.transformers import check_folder
 from infra.training.launch.process_group import Crew
-from infra.training.progress import Told
+from infra.training.progress import StepProgress
 from infra.weights.safetensors_io import digest
 
 IDLE_S = 120.0
@@ -51,7 +51,7 @@ class LoraTrainer(Trainer):
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
         self._options = {**options, "quantization": quantization, "precision": precision}
         self._processes, self._worker = 1, self._open(1)
-        self._told: Path | None = None
+        self._progress_file: Path | None = None
         self._idle: asyncio.Task[None] | None = None
 
     @property
@@ -74,13 +74,15 @@ class LoraTrainer(Trainer):
             check_base(parent, base)
         job = replace(job, metadata={**job.metadata, BASE: base})
         kept = self._file(job)
-        self._told = self._kept / told_name(job.metadata.get("checkpoint", ""), job.seed) if self._kept else None
+        self._progress_file = (
+            self._kept / progress_file_name(job.metadata.get("checkpoint", ""), job.seed) if self._kept else None
+        )
         try:
             data, metrics = await self._worker.call("train", job, parent, str(kept or ""), self._every_s)
             environment = await self._worker.call("environment")
         finally:
-            if self._told:
-                self._told.unlink(missing_ok=True)
+            if self._progress_file:
+                self._progress_file.unlink(missing_ok=True)
             self._stop_clock()
             self._idle = asyncio.create_task(self._rest())
         environment["base"] = base
@@ -92,8 +94,8 @@ class LoraTrainer(Trainer):
     def _open(self, processes: int) -> Worker:
         target, threads = "infra.training.loop:Training", int(self._options["threads"])
         if processes == 1:
-            return Worker(target, self._options, threads=threads, hear=self._hear)
-        return Crew(target, self._options, processes=processes, threads=threads, hear=self._hear)
+            return Worker(target, self._options, threads=threads, hear=self._write_progress)
+        return Crew(target, self._options, processes=processes, threads=threads, hear=self._write_progress)
 
     async def _gather(self, processes: int) -> None:
         """As many processes as the job wants."""
@@ -101,14 +103,14 @@ class LoraTrainer(Trainer):
             await self._worker.close()
             self._processes, self._worker = processes, self._open(processes)
 
-    def _hear(self, told: Told) -> None:
+    def _write_progress(self, progress: StepProgress) -> None:
         """Write down how far it is; the file is whole or as it was."""
-        if self._told is None:
+        if self._progress_file is None:
             return
-        self._told.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        partial = self._told.with_suffix(".part")
-        partial.write_text(json.dumps(asdict(told)))
-        partial.replace(self._told)
+        self._progress_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial = self._progress_file.with_suffix(".part")
+        partial.write_text(json.dumps(asdict(progress)))
+        partial.replace(self._progress_file)
 
     def _file(self, job: TrainJob) -> Path | None:
         """Where a training of this name and seed is kept while it is half done; its content says of which job."""
@@ -132,14 +134,14 @@ class LoraTrainer(Trainer):
         await self._worker.rest()
 
 
-def told_name(checkpoint: str, seed: int) -> str:
-    """Of the file that says how far the training of ``checkpoint`` is."""
+def progress_file_name(checkpoint: str, seed: int) -> str:
+    """Name the file that holds the training progress of ``checkpoint``."""
     return f"{checkpoint or 'training'}-{seed}.json"
 
 
-def pace_of(folder: Path, checkpoint: str, seed: int) -> Told | None:
+def pace_of(folder: Path, checkpoint: str, seed: int) -> StepProgress | None:
     """How far a training is that keeps its files in ``folder``, in whatever process; None where none is under way."""
     try:
-        return Told(**json.loads((folder / told_name(checkpoint, seed)).read_bytes()))
+        return StepProgress(**json.loads((folder / progress_file_name(checkpoint, seed)).read_bytes()))
     except (OSError, ValueError, TypeError):
         return None

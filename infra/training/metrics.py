@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from infra.training.launch.recipe import Kind
 
 OF = "of."
-"""Before the names of what an objective tells of its rows."""
+"""Prefix of the metrics that an objective reports."""
 
 
-class Tally:
-    """Counts and sums by name."""
+class MetricTally:
+    """Counts and sums of training metrics by name, and the time since the start."""
 
     def __init__(self) -> None:
         self._held: dict[str, float] = {}
@@ -25,9 +25,9 @@ class Tally:
         """A step was left out: its loss or gradient was no finite number."""
         self.add({"skipped": 1.0})
 
-    def add(self, told: Mapping[str, float]) -> None:
+    def add(self, metrics: Mapping[str, float]) -> None:
         """Add these to what is held."""
-        for name, value in told.items():
+        for name, value in metrics.items():
             self._held[name] = self._held.get(name, 0.0) + value
 
     def counts(self) -> dict[str, float]:

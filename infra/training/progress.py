@@ -1,4 +1,4 @@
-"""How far a training is, as its process tells it. Nothing heavy is imported here: the parent reads these."""
+"""Progress of a training as its process reports it. Nothing heavy is imported here: the parent reads these."""
 
 import time
 from collections.abc import Callable
@@ -8,9 +8,9 @@ EVERY_S = 0.5
 
 
 @dataclass(frozen=True)
-class Told:
-    """``done`` of ``total`` steps, and how long the rest will take (None: cannot be told yet). ``room`` says what
-    memory the training is thought to need, before its model is loaded."""
+class StepProgress:
+    """``done`` of ``total`` steps, and the seconds left (None: not known yet). ``room`` is the estimated memory
+    need, known before the model is loaded."""
 
     done: int = 0
     total: int = 0
@@ -19,12 +19,12 @@ class Told:
 
 
 class Pace:
-    """Counts steps and tells of them now and then; the last one always."""
+    """Counts training steps and reports progress every half second; the last step is always reported."""
 
-    def __init__(self, total: int, done: int, tell: Callable[[Told], None], room: str = "") -> None:
-        self._total, self._done, self._begun, self._tell, self._room = total, done, done, tell, room
+    def __init__(self, total: int, done: int, report: Callable[[StepProgress], None], room: str = "") -> None:
+        self._total, self._done, self._begun, self._report, self._room = total, done, done, report, room
         self._start = self._last = time.monotonic()
-        tell(Told(done, total, None, room))
+        report(StepProgress(done, total, None, room))
 
     def step(self) -> None:
         """One more was taken, or left out."""
@@ -34,4 +34,4 @@ class Pace:
             return
         self._last = now
         each = (now - self._start) / (self._done - self._begun)
-        self._tell(Told(self._done, self._total, each * (self._total - self._done), self._room))
+        self._report(StepProgress(self._done, self._total, each * (self._total - self._done), self._room))

@@ -34,21 +34,21 @@ class Step:
                     self._parent[id(sample)] = rows[place :: len(part)]
 
     def gradients(self, kind: Kind, batch: Sequence[Sample]) -> dict[str, float]:
-        """Add them up. What is told: the ``loss`` of the whole minibatch, and of the policy's ``tokens`` and ``rows``
-        what the objective says."""
+        """Accumulate the gradients of a minibatch. Returns the ``loss`` of the whole minibatch, and for the policy
+        its ``tokens`` and ``rows`` and the objective's own metrics."""
         own = sum(sum(path.mask) for path in paths_of(batch))
         per = self._objective.per if kind == "policy" else "token"
         total = max(1, own if per == "token" else len(batch))
-        loss, told = torch.zeros((), device=self._team.device), dict[str, float]()
+        loss, metrics = torch.zeros((), device=self._team.device), dict[str, float]()
         for part in self._parts(self._team.share(batch)):
             found = self._policy(part) if kind == "policy" else self._replay(part)
             share = found.loss / total
             self._team.backward(share)
             loss = loss + share.detach()
             for name, value in found.metrics.items():
-                told[f"{OF}{name}"] = told.get(f"{OF}{name}", 0.0) + float(value)
+                metrics[f"{OF}{name}"] = metrics.get(f"{OF}{name}", 0.0) + float(value)
         counts = {"tokens": float(own), "rows": float(len(batch))} if kind == "policy" else {}
-        return self._team.merged({"loss": float(loss), **told}) | counts
+        return self._team.merged({"loss": float(loss), **metrics}) | counts
 
     def _policy(self, part: Sequence[Sample]) -> Loss:
         found, seen = self._logprobs(part, self._recipe.heat)

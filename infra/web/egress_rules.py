@@ -159,28 +159,28 @@ def _ipv6(host: str) -> str:
         raise RefusedError("the host is not an IP address") from None
 
 
-def check_host(wanted: Target, hosts: Sequence[str]) -> None:
+def check_host(target: Target, hosts: Sequence[str]) -> None:
     """Raises RefusedError unless ``hosts`` allows it: ``name``, ``*.suffix`` for all below it, either with ``:port``
     (without one only the scheme's own port)."""
     if not hosts:
         raise RefusedError("no host is allowed; a person allows one with: agent0 sandbox allow host NAME")
-    if not any(_matches(wanted, pattern) for pattern in hosts):
+    if not any(_matches(target, pattern) for pattern in hosts):
         raise RefusedError(
-            f"{wanted.authority} is not among the allowed hosts ({', '.join(hosts[:10])}); "
-            f"a person allows it with: agent0 sandbox allow host {wanted.authority}"
+            f"{target.authority} is not among the allowed hosts ({', '.join(hosts[:10])}); "
+            f"a person allows it with: agent0 sandbox allow host {target.authority}"
         )
 
 
-def _matches(wanted: Target, pattern: str) -> bool:
+def _matches(target: Target, pattern: str) -> bool:
     name, port = _pattern(pattern)
-    if port is None and wanted.port != _PORTS[wanted.scheme]:
+    if port is None and target.port != _PORTS[target.scheme]:
         return False
-    if port is not None and port != wanted.port:
+    if port is not None and port != target.port:
         return False
     try:
         if name.startswith("*."):
-            return wanted.host.endswith(f".{hostname(name[2:])}") and not _is_address(wanted.host)
-        return wanted.host == hostname(name)
+            return target.host.endswith(f".{hostname(name[2:])}") and not _is_address(target.host)
+        return target.host == hostname(name)
     except RefusedError:
         return False
 

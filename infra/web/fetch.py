@@ -34,8 +34,8 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What somebody wants to be made, and what is allowed to them."""
+class FetchRequest:
+    """An HTTP request that somebody asks for, and the hosts and methods allowed to them."""
 
     url: str
     method: str = "GET"
@@ -58,7 +58,7 @@ class Answer:
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Every address of ``host``."""
+    """Resolve ``host`` to all of its IP addresses, without duplicates."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
@@ -88,8 +88,8 @@ class Guard:
 
 
 @dataclass(frozen=True)
-class Call:
-    """One request as it goes out."""
+class OutgoingRequest:
+    """One HTTP request as it is sent: checked target, method, headers, body."""
 
     target: Target
     method: str
@@ -97,13 +97,13 @@ class Call:
     body: bytes = b""
 
 
-async def fetch(wanted: Wanted, limits: Limits, guard: Guard) -> Answer:
-    """Make a stranger's request within all rules. Never raises for what the stranger or the server does."""
-    return await within(limits, lambda: _fetch(wanted, limits, guard))
+async def fetch(request: FetchRequest, limits: Limits, guard: Guard) -> Answer:
+    """Make an untrusted request within all rules. Never raises for what the requester or the server does."""
+    return await answer_within(limits, lambda: _fetch(request, limits, guard))
 
 
-async def within(limits: Limits, make: Callable[[], Awaitable[Answer]]) -> Answer:
-    """What ``make`` gives, its failures as answers."""
+async def answer_within(limits: Limits, make: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Run ``make`` within ``limits.timeout_s`` and return its failures as answers."""
     try:
         async with asyncio.timeout(limits.timeout_s):
             return await make()
@@ -125,22 +125,24 @@ def _told(error: Exception) -> str:
     return f"the server did not answer as one should ({type(error).__name__})"
 
 
-async def _fetch(wanted: Wanted, limits: Limits, guard: Guard) -> Answer:
-    if len(wanted.body) > limits.max_bytes:
+async def _fetch(request: FetchRequest, limits: Limits, guard: Guard) -> Answer:
+    if len(request.body) > limits.max_bytes:
         raise RefusedError(f"the body is longer than {limits.max_bytes} bytes")
-    target = rules.target(wanted.url)
-    call = Call(target, rules.method(wanted.method, wanted.methods), rules.headers(wanted.headers), wanted.body)
+    target = rules.target(request.url)
+    call = OutgoingRequest(
+        target, rules.method(request.method, request.methods), rules.headers(request.headers), request.body
+    )
     for _ in range(limits.redirects + 1):
-        rules.check_host(call.target, wanted.hosts)
+        rules.check_host(call.target, request.hosts)
         answer = await send(call, limits, guard)
         if answer.status not in _REDIRECTS or "location" not in answer.headers:
             return answer
         call = _redirected(call, answer)
-        rules.method(call.method, wanted.methods)
+        rules.method(call.method, request.methods)
     raise RefusedError(f"more than {limits.redirects} redirects")
 
 
-def _redirected(call: Call, answer: Answer) -> Call:
+def _redirected(call: OutgoingRequest, answer: Answer) -> OutgoingRequest:
     """The next request, as browsers make it; it is checked like the first one."""
     location = answer.headers["location"]
     rules.plain(location)
@@ -150,10 +152,10 @@ def _redirected(call: Call, answer: Answer) -> Call:
     if answer.status in (307, 308) or call.method in ("GET", "HEAD"):
         return replace(call, target=target)
     kept = {name: value for name, value in call.headers.items() if name != "content-type"}
-    return Call(target, "GET", kept)
+    return OutgoingRequest(target, "GET", kept)
 
 
-async def send(call: Call, limits: Limits, guard: Guard) -> Answer:
+async def send(call: OutgoingRequest, limits: Limits, guard: Guard) -> Answer:
     """One request and its answer, without rules on host, method and headers.
 
     Raises:
@@ -177,7 +179,7 @@ async def _addresses(target: Target, guard: Guard) -> list[str]:
     return found[:MOST_ADDRESSES]
 
 
-async def _send_to(address: str, call: Call, limits: Limits, guard: Guard) -> Answer:
+async def _send_to(address: str, call: OutgoingRequest, limits: Limits, guard: Guard) -> Answer:
     """A connection of its own to ``address``; server name, certificate and Host header are those of the name."""
     url = httpx.URL(scheme=call.target.scheme, host=address, port=call.target.port, raw_path=call.target.path.encode())
     headers = {"user-agent": AGENT, "accept": "*/*", **call.headers}
@@ -193,7 +195,7 @@ async def _send_to(address: str, call: Call, limits: Limits, guard: Guard) -> An
             await response.aclose()
 
 
-async def _read(response: httpx.Response, call: Call, limit: int) -> Answer:
+async def _read(response: httpx.Response, call: OutgoingRequest, limit: int) -> Answer:
     shown = {name: response.headers[name] for name in SHOWN_HEADERS if name in response.headers}
     answer = Answer("ok", response.status_code, shown, url=call.target.url)
     if response.status_code in _REDIRECTS and "location" in shown:

@@ -12,7 +12,7 @@ Frame = tuple[dict[str, Any], bytes]
 
 
 def pack(header: dict[str, Any], body: bytes = b"") -> bytes:
-    """One frame as bytes."""
+    """Encode one frame as bytes: lengths, JSON header, body."""
     text = json.dumps(header).encode()
     return b"".join((_lengths.pack(len(text), len(body)), text, body))
 

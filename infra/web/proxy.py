@@ -53,21 +53,21 @@ class WebProxy:
         asked = {"what": "fetch", "url": request.url, "method": request.method, "headers": dict(request.headers)}
         asked |= {"hosts": list(request.hosts), "methods": list(request.methods)}
         start = time.monotonic()
-        told, body = await self._ask(asked, request.body, again=request.method.upper() in SAFE)
+        answer, body = await self._ask(asked, request.body, again=request.method.upper() in SAFE)
         names = ("status", "headers", "reason", "url")
         return WebResponse(
-            ToolState(told["state"]),
+            ToolState(answer["state"]),
             body=body,
             wall_s=time.monotonic() - start,
-            **{name: told[name] for name in names if name in told},
+            **{name: answer[name] for name in names if name in answer},
         )
 
     async def search(self, query: str, limit: int) -> tuple[ToolState, str, list[Hit]]:
         """Ask the configured provider."""
         if not self._settings.search:
             return ToolState.REFUSED, SEARCH_OFF, []
-        told, _ = await self._ask({"what": "search", "query": query, "limit": limit}, b"", again=True)
-        return ToolState(told["state"]), told["reason"], [Hit(**hit) for hit in told.get("hits", ())]
+        answer, _ = await self._ask({"what": "search", "query": query, "limit": limit}, b"", again=True)
+        return ToolState(answer["state"]), answer["reason"], [Hit(**hit) for hit in answer.get("hits", ())]
 
     async def close(self) -> None:
         """End the process; requests in flight get an error."""

@@ -1,4 +1,4 @@
-"""The proxy process: the one place that talks to strangers' servers. It is given its settings as a first frame, answers
+"""The proxy process: the one place that talks to untrusted servers. It reads its settings as a first frame, answers
 requests as they come, and ends with its parent."""
 
 import asyncio
@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import Any, NoReturn
 
 from infra.web import framing as frames
-from infra.web.fetch import Answer, Guard, Limits, Wanted, fetch
+from infra.web.fetch import Answer, FetchRequest, Guard, Limits, fetch
 from infra.web.search import MOST_HITS, Engine
 
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
@@ -90,8 +90,8 @@ class _Desk:
             answer, hits = await self._made(header, body)
         except Exception as error:  # one request must not end the others
             answer, hits = Answer("error", reason=f"the proxy could not make it ({type(error).__name__})"), []
-        told = {name: value for name, value in _shallow(answer).items() if name != "body"}
-        self._writer.write(frames.pack({"number": number, "hits": hits, **told}, answer.body))
+        fields = {name: value for name, value in _shallow(answer).items() if name != "body"}
+        self._writer.write(frames.pack({"number": number, "hits": hits, **fields}, answer.body))
         await self._writer.drain()
 
     async def _made(self, header: Mapping[str, Any], body: bytes) -> tuple[Answer, list[dict[str, str]]]:
@@ -99,8 +99,8 @@ class _Desk:
             limit = min(max(int(header["limit"]), 1), MOST_HITS)
             return await self._engine.search(header["query"], limit, self.limits, self._guard)
         given = {name: header[name] for name in ("url", "method", "headers")}
-        wanted = Wanted(**given, body=body, hosts=tuple(header["hosts"]), methods=tuple(header["methods"]))
-        return await fetch(wanted, self.limits, self._guard), []
+        request = FetchRequest(**given, body=body, hosts=tuple(header["hosts"]), methods=tuple(header["methods"]))
+        return await fetch(request, self.limits, self._guard), []
 
 
 def _shallow(answer: Answer) -> dict[str, Any]:

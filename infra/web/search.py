@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from infra.web import egress_rules as rules
-from infra.web.fetch import Answer, Call, Guard, Limits, send, within
+from infra.web.fetch import Answer, Guard, Limits, OutgoingRequest, answer_within, send
 
 LONGEST_QUERY, MOST_HITS = 400, 20
 LONGEST_TITLE, LONGEST_URL, LONGEST_TEXT = 200, 1000, 1000
@@ -71,7 +71,7 @@ class Engine:
             return answer
 
         try:
-            answer = await within(limits, ask)
+            answer = await answer_within(limits, ask)
         except RecursionError:
             answer = Answer("error")
         if answer.state == "error":
@@ -91,7 +91,7 @@ class Engine:
             headers[provider.key_header] = _key(self.key, target)
         if self.url:  # a person named this server, most often one of their own network
             guard = replace(guard, allowed=lambda _: True)
-        return _judged(await send(Call(target, "GET", headers), limits, guard), provider)
+        return _judged(await send(OutgoingRequest(target, "GET", headers), limits, guard), provider)
 
 
 def _key(key: str, target: rules.Target) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import DependencyError, OperationError
-from infra.weights.merge import Lora, Whole, check_fit, not_apart
+from infra.weights.merge import Lora, Whole, check_fit, not_separable
 from infra.weights.safetensors_io import Array, Weights, names
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = No
     writer = _writer(out)
     writer.add_name(folder.name)
     writer.add_file_type(0)
-    for key, value in shape(config).items():
+    for key, value in model_metadata(config).items():
         if isinstance(value, float):
             writer.add_float32(f"{ARCHITECTURE}.{key}", value)
         else:
@@ -52,9 +52,7 @@ def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = No
     _add_tokenizer(writer, folder, config)
     named = _names(config)
     held = {_gguf_name(named, n): n for n in weights if not (n == "lm_head.weight" and config["tie_word_embeddings"])}
-    _write(
-        writer, {told: weights.shape(name) for told, name in held.items()}, lambda n: (read or weights.read)(held[n])
-    )
+    _write(writer, {new: weights.shape(name) for new, name in held.items()}, lambda n: (read or weights.read)(held[n]))
 
 
 def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
@@ -64,7 +62,7 @@ def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
         OperationError: it does not fit, is no LoRA, or the base is of another family.
     """
     if isinstance(lora, Whole):
-        raise not_apart()
+        raise not_separable()
     config = _json(folder / "config.json")
     check_config(config)
     check_fit(lora, Weights.of_folder(folder))
@@ -75,8 +73,8 @@ def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
     named = _names(config)
     held: dict[str, Array] = {}
     for name, (a, b) in lora.pairs.items():
-        told = _gguf_name(named, name)
-        held |= {f"{told}.lora_a": a, f"{told}.lora_b": b}
+        gguf_name = _gguf_name(named, name)
+        held |= {f"{gguf_name}.lora_a": a, f"{gguf_name}.lora_b": b}
     _write(writer, {name: found.shape for name, found in held.items()}, held.__getitem__)
 
 
@@ -98,13 +96,13 @@ def check_config(config: Mapping[str, Any]) -> None:
         "activation": config.get("hidden_act", "silu") != "silu" and config.get("hidden_act"),
         "rope": rope.get("rope_type", rope.get("type", "default")) != "default" and rope.get("rope_type", "scaled"),
     }
-    if told := [f"{key} {value}" for key, value in odd.items() if value]:
+    if unsupported := [f"{key} {value}" for key, value in odd.items() if value]:
         fix = "Export it with --format merged: that form keeps whatever the base has."
-        raise OperationError("This base cannot be written as GGUF here.", f"It has {', '.join(told)}.", fix)
+        raise OperationError("This base cannot be written as GGUF here.", f"It has {', '.join(unsupported)}.", fix)
 
 
-def shape(config: Mapping[str, Any]) -> dict[str, int | float]:
-    """What llama.cpp is told of a model with ``config``: key without the architecture -> value."""
+def model_metadata(config: Mapping[str, Any]) -> dict[str, int | float]:
+    """Convert a model's ``config`` to llama.cpp's metadata: key without the architecture -> value."""
     heads = int(config["num_attention_heads"])
     return {
         "context_length": int(config["max_position_embeddings"]),
@@ -158,7 +156,7 @@ def _patterns(found: Any) -> Iterator[str]:
 
 
 def _add_tokenizer(writer: "GGUFWriter", folder: Path, config: Mapping[str, Any]) -> None:
-    tokenizer, told = _json(folder / "tokenizer.json"), _json(folder / "tokenizer_config.json")
+    tokenizer, tokenizer_config = _json(folder / "tokenizer.json"), _json(folder / "tokenizer_config.json")
     texts, kinds, merges = tokens(tokenizer, int(config["vocab_size"]))
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(split_name(tokenizer)[0])
@@ -166,7 +164,7 @@ def _add_tokenizer(writer: "GGUFWriter", folder: Path, config: Mapping[str, Any]
     writer.add_token_types(kinds)
     writer.add_token_merges(merges)
     for name, add in (("eos_token", writer.add_eos_token_id), ("pad_token", writer.add_pad_token_id)):
-        text = told.get(name)
+        text = tokenizer_config.get(name)
         text = text.get("content") if isinstance(text, Mapping) else text
         if text in texts:
             add(texts.index(str(text)))
@@ -207,10 +205,10 @@ def _names(config: Mapping[str, Any]) -> "TensorNameMap":
 
 
 def _gguf_name(known: "TensorNameMap", name: str) -> str:
-    told = known.get_name(name, try_suffixes=(".weight", ".bias"))
-    if told is None:
+    gguf_name = known.get_name(name, try_suffixes=(".weight", ".bias"))
+    if gguf_name is None:
         raise OperationError("This cannot be written as GGUF here.", f"llama.cpp has no {names([name])}.")
-    return told
+    return gguf_name
 
 
 def _write(writer: "GGUFWriter", shapes: Mapping[str, tuple[int, ...]], read: Callable[[str], Array]) -> None:

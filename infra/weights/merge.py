@@ -95,12 +95,12 @@ def read_lora(data: bytes) -> Lora:
     """The adapter in the tar ``data``, which is of LoRA; errors as for ``read_adapter``."""
     found = read_adapter(data)
     if isinstance(found, Whole):
-        raise not_apart()
+        raise not_separable()
     return found
 
 
-def not_apart() -> OperationError:
-    """What is said where pairs are wanted of a full adapter."""
+def not_separable() -> OperationError:
+    """Make the error for a full adapter where low-rank pairs are required."""
     why = "It is a full adapter: all weights of the model, not pairs to add to a base."
     fix = "Take the merged form: --format gguf-merged or merged, or push with --as merged."
     return OperationError("This checkpoint cannot be served beside its base.", why, fix)
@@ -139,9 +139,9 @@ def check_fit(adapter: Lora | Whole, base: Weights) -> None:
     whole = isinstance(adapter, Whole)
     if whole and (gone := [name for name in base if name not in shapes and name != HEAD]):
         raise OperationError("The adapter does not fit this base.", f"The adapter has no {names(gone)}.", fix)
-    for name, wanted in shapes.items():
-        if base.shape(name) != wanted:
-            why = f"{name} is {base.shape(name)} in the base, {wanted} in the adapter."
+    for name, shape in shapes.items():
+        if base.shape(name) != shape:
+            why = f"{name} is {base.shape(name)} in the base, {shape} in the adapter."
             raise OperationError("The adapter does not fit this base.", why, fix)
 
 

@@ -94,15 +94,15 @@ def _places(file: str, buffer: Any) -> dict[str, _Place]:
         if len(buffer) < 8 or not 0 < size <= min(LONGEST_HEADER, len(buffer) - 8):
             raise ValueError("no header")
         header = json.loads(bytes(buffer[8 : 8 + size]))
-        return {n: _place(file, told, 8 + size, len(buffer)) for n, told in header.items() if n != "__metadata__"}
+        return {n: _place(file, entry, 8 + size, len(buffer)) for n, entry in header.items() if n != "__metadata__"}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"{type(error).__name__}: {error}"[:200]
         raise OperationError(f"{file} is no whole safetensors file.", why, "Save or download it again.") from error
 
 
-def _place(file: str, told: Mapping[str, Any], after: int, length: int) -> _Place:
-    kind, shape = str(told["dtype"]), tuple(int(n) for n in told["shape"])
-    start, end = (after + int(n) for n in told["data_offsets"])
+def _place(file: str, entry: Mapping[str, Any], after: int, length: int) -> _Place:
+    kind, shape = str(entry["dtype"]), tuple(int(n) for n in entry["shape"])
+    start, end = (after + int(n) for n in entry["data_offsets"])
     if not after <= start <= end <= length:
         raise ValueError(f"data ends at byte {end}, the file at {length}")
     if kind in BYTES and prod(shape) * BYTES[kind] != end - start:
@@ -111,12 +111,12 @@ def _place(file: str, told: Mapping[str, Any], after: int, length: int) -> _Plac
 
 
 def digest(folder: Path) -> str:
-    """What tells one base from another: the sha256 of its weights; of several files, that of their names' and sha256s'
-    list."""
+    """Identify a base model: the sha256 of its weights; of several files, that of the list of their names and
+    sha256s."""
     found = []
     for path in sorted(folder.glob("*.safetensors")):
-        told = path.stat()
-        found.append((path.name, _digest(path.absolute(), told.st_size, told.st_mtime_ns)))
+        status = path.stat()
+        found.append((path.name, _digest(path.absolute(), status.st_size, status.st_mtime_ns)))
     if len(found) == 1:
         return found[0][1]
     return hashlib.sha256("".join(f"{sha}  {name}\n" for name, sha in found).encode()).hexdigest()
@@ -138,10 +138,10 @@ def write(path: Path, shapes: Mapping[str, tuple[int, ...]], read: Callable[[str
         size = prod(shape) * width
         header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [place, place + size]}
         place += size
-    told = json.dumps(header, separators=(",", ":")).encode()
-    told += b" " * (-len(told) % 8)
+    encoded = json.dumps(header, separators=(",", ":")).encode()
+    encoded += b" " * (-len(encoded) % 8)
     with path.open("wb") as file:
-        file.write(len(told).to_bytes(8, "little") + told)
+        file.write(len(encoded).to_bytes(8, "little") + encoded)
         for name in shapes:
             file.write(_encoded(read(name), kind))
 
@@ -155,6 +155,6 @@ def _encoded(values: Array, kind: str) -> bytes:
 
 
 def names(found: Iterable[str], most: int = 3) -> str:
-    """A few of ``found``, for an error."""
+    """Join up to ``most`` of ``found`` for an error message."""
     listed = sorted(found)
     return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")

@@ -4,7 +4,7 @@ from typing import Any
 
 from agent0.ports.models import Sampling
 from events.values import Turn
-from infra.engine.requests import Wanted
+from infra.engine.requests import TurnRequest
 
 QWEN = (
     "{%- if tools %}{{- '<|im_start|>system\\n' }}"
@@ -29,5 +29,5 @@ def user(text: str) -> Turn:
     return Turn(role="user", content=text)
 
 
-def wanted(text: str, seed: int = 0, **sampling: Any) -> Wanted:
-    return Wanted((user(text),), Sampling(**({"max_tokens": 12, "seed": seed} | sampling)))
+def wanted(text: str, seed: int = 0, **sampling: Any) -> TurnRequest:
+    return TurnRequest((user(text),), Sampling(**({"max_tokens": 12, "seed": seed} | sampling)))

@@ -20,7 +20,7 @@ from infra.engine import decoding
 from infra.engine.adapter import Adapter, lora_settings
 from infra.engine.inference import Engine, load
 from infra.engine.qwen2_functional import Shape, logits, logprobs, parts_of, shape_of, weights_of
-from infra.engine.requests import Wanted, Written
+from infra.engine.requests import TurnRequest, Written
 from infra.engine.sampling import Row
 from infra.models.tiny import BASE
 from infra.training.batches import Padded
@@ -41,9 +41,9 @@ def engines() -> tuple[Engine, Engine]:
     return both
 
 
-def asked(texts: Sequence[str], **sampling: Any) -> list[Wanted]:
+def asked(texts: Sequence[str], **sampling: Any) -> list[TurnRequest]:
     return [
-        Wanted((user(text),), Sampling(**{"max_tokens": 20 + 9 * n, "seed": n} | sampling))
+        TurnRequest((user(text),), Sampling(**{"max_tokens": 20 + 9 * n, "seed": n} | sampling))
         for n, text in enumerate(texts)
     ]
 
@@ -92,7 +92,7 @@ def test_every_token_is_that_of_transformers(
 ) -> None:
     """Equal prompts, later turns, forced beginnings, rows that end early, and prompts read in parts."""
     monkeypatch.setattr(decoding, "TOKENS", 60)
-    batch = [*asked(TEXTS, **sampling), Wanted(CALLED, Sampling(**{"max_tokens": 90, "seed": 7} | sampling))]
+    batch = [*asked(TEXTS, **sampling), TurnRequest(CALLED, Sampling(**{"max_tokens": 90, "seed": 7} | sampling))]
     batch.append(replace(batch[2], prefill="\\boxed{"))
     fast, through = (engine.generate(batch, name) for engine in engines)
     same(fast, through)

@@ -6,20 +6,20 @@ from agent0.errors import OperationError
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
 from agent0.ports.models import Likely, Sampling
 from infra.engine.inference import Engine
-from infra.engine.requests import Wanted
+from infra.engine.requests import TurnRequest
 from tests.engine.asking import user
 
 TURNS = (user("What is 7*8?"),)
 
 
 def test_a_text_is_as_likely_as_when_the_model_wrote_it(engine: Engine) -> None:
-    (written,) = engine.generate([Wanted(TURNS, Sampling(0.0, 1.0, 12))])
+    (written,) = engine.generate([TurnRequest(TURNS, Sampling(0.0, 1.0, 12))])
     stopped = written.finish == "stop"
     own = sum(written.logprobs[:-1] if stopped else written.logprobs)
     (found,) = engine.likelihood(TURNS, [written.text])
     if found.tokens == len(written.ids) - stopped:  # the text is cut into the tokens it was written in
         assert found.logprob == pytest.approx(own, abs=1e-3)
-    prefilled = engine.generate([Wanted(TURNS, Sampling(0.0, 1.0, 1), (), "5")])[0]
+    prefilled = engine.generate([TurnRequest(TURNS, Sampling(0.0, 1.0, 1), (), "5")])[0]
     one, two = engine.likelihood(TURNS, ["5", "5" + prefilled.text[1:]])
     if two.tokens == one.tokens + 1:
         assert two.logprob - one.logprob == pytest.approx(prefilled.logprobs[0], abs=1e-3)

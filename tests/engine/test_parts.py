@@ -106,7 +106,7 @@ def _tokenizer() -> PreTrainedTokenizerFast:
 
 
 def test_a_lesson_marks_what_the_assistant_writes(chat: Chat) -> None:
-    ids, mask = chat.lesson(CONVERSATION)
+    ids, mask = chat.training_example(CONVERSATION)
     own = chat.decode([token for token, kept in zip(ids, mask, strict=True) if kept])
     assert own == CONVERSATION[1].content + "<|im_end|>" + CONVERSATION[4].content
     assert ids[-1] == chat.stop and mask[-1] == 1

@@ -20,10 +20,10 @@ from infra.engine.adapter import Adapter, lora_settings, unpack
 from infra.engine.inference import load
 from infra.training.checkpointing import HalfDone
 from infra.training.launch.distributed import Team
-from infra.training.launch.memory_estimate import Need, check_room, need, need_of, refused_or_told, shape_of
+from infra.training.launch.memory_estimate import MemoryNeed, check_room, fit_or_refuse, memory_need_of, need, shape_of
 from infra.training.launch.recipe import Recipe
 from infra.training.loop import Training
-from infra.training.progress import Told
+from infra.training.progress import StepProgress
 from infra.training.step import Step
 from tests.engine.test_saving import Killed, job_of
 
@@ -206,16 +206,16 @@ def test_half_precision_trains(folder: Path, tokenizer: PreTrainedTokenizerFast)
 
 
 def test_it_tells_how_far_it_is(training: Training, tokenizer: PreTrainedTokenizerFast) -> None:
-    heard: list[Told] = []
-    training.tell = heard.append  # type: ignore[method-assign]
+    heard: list[StepProgress] = []
+    training.report = heard.append  # type: ignore[method-assign]
     try:
         training.train(job_of(tokenizer), b"")
     finally:
-        del training.tell
+        del training.report
     assert (heard[0].done, heard[-1].done) == (0, 8) and {told.total for told in heard} == {8}
     assert heard[0].left_s is None and heard[-1].left_s == 0.0
-    assert steps("student-3", Told(12, 40, 75.2)) == "student-3 step 12/40, about 1 min 15 s left"
-    assert steps("student-3", Told()) == "student-3: loading the model"
+    assert steps("student-3", StepProgress(12, 40, 75.2)) == "student-3 step 12/40, about 1 min 15 s left"
+    assert steps("student-3", StepProgress()) == "student-3: loading the model"
 
 
 # --- memory
@@ -270,21 +270,21 @@ def test_settings_that_save_memory_lower_the_estimate(folder: Path, tokenizer: P
     assert need(shape, **plain | {"precision": "fp32"}).total > full.total  # type: ignore[arg-type]
     job = job_of(tokenizer)
     longest = max(len(sample.trajectory.token_ids) for sample in job.samples)
-    told = need_of(folder, job, Recipe.of(job), "cuda", "", "bf16")
+    told = memory_need_of(folder, job, Recipe.of(job), "cuda", "", "bf16")
     assert told == need(shape, **plain | {"rank": 4, "rows": 2, "tokens": longest, "checkpointing": True})  # type: ignore[arg-type]
 
 
 def test_no_room_is_said_with_the_setting_to_change() -> None:
     gib = 2.0**30
-    small = Need(2 * gib, 0.1 * gib, 0.1 * gib, gib, gib)
-    assert refused_or_told(small, 8 * gib, "cuda", "").startswith("training needs about 4.62 GiB (weights 2.00")
+    small = MemoryNeed(2 * gib, 0.1 * gib, 0.1 * gib, gib, gib)
+    assert fit_or_refuse(small, 8 * gib, "cuda", "").startswith("training needs about 4.62 GiB (weights 2.00")
     for found, quantization, words in (
         (replace(small, logits=9 * gib), "", "micro_batch = 1"),
         (replace(small, weights=9 * gib), "", "quantization = 4bit"),
         (replace(small, weights=9 * gib), "4bit", "smaller model"),
     ):
         with pytest.raises(OperationError, match=words):
-            refused_or_told(found, 8 * gib, "cuda", quantization)
+            fit_or_refuse(found, 8 * gib, "cuda", quantization)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

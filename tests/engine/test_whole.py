@@ -18,7 +18,7 @@ from events.values import Turn
 from infra.engine.adapter import WHOLE, Adapter, pack, unpack
 from infra.engine.inference import ADAPTERS_KEPT, Engine
 from infra.engine.qwen2_functional import logprobs, parts_of, shape_of, weights_of
-from infra.engine.requests import Wanted
+from infra.engine.requests import TurnRequest
 from infra.models.tiny import BASE
 from infra.training.checkpointing import HalfDone
 from infra.training.full_finetune import Whole
@@ -151,11 +151,11 @@ def test_killed_it_ends_in_the_same_adapter(
         with pytest.raises(Killed):
             training.train(job, full, str(kept), 0.0)
     heard: list[Any] = []
-    training.tell = heard.append  # type: ignore[method-assign]
+    training.report = heard.append  # type: ignore[method-assign]
     try:
         assert Training.train(training, job, full, str(kept), 1e9)[0] == whole
     finally:
-        del training.tell
+        del training.report
     assert heard[0].done == 5
 
 
@@ -318,6 +318,6 @@ def test_the_packaged_model_is_one_of_them(tmp_path: Path) -> None:
     engine = Engine(str(BASE))
     parts = {name: one.detach() * 1.1 for name, one in engine._model.named_parameters()}
     engine.load_adapter("x", pack(Adapter(WHOLE, parts, {})))
-    asked = Wanted((Turn(role="user", content="What is 12+34?"),), Sampling(max_tokens=5, seed=1))
+    asked = TurnRequest((Turn(role="user", content="What is 12+34?"),), Sampling(max_tokens=5, seed=1))
     one, base = engine.generate([asked], "x")[0], engine.generate([asked])[0]
     assert one.logprobs != base.logprobs

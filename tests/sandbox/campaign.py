@@ -162,26 +162,26 @@ def digests() -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-async def _left(others: frozenset[int], worlds: int) -> list[int]:
-    """Survivors below this process, without ``others``. At most ``worlds`` worlds may wait for a call, each with its
-    two processes."""
+async def _left(others: frozenset[int], children: int) -> list[int]:
+    """Survivors below this process, without ``others``. At most ``sandbox processes`` sandbox processes may wait for a
+    call, each with its two processes."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + 10
-    while (found := _crowded(others, worlds)) and loop.time() < deadline:
+    while (found := _crowded(others, children)) and loop.time() < deadline:
         await asyncio.sleep(0.05)
     return found
 
 
-def _crowded(others: frozenset[int], worlds: int) -> list[int]:
+def _crowded(others: frozenset[int], children: int) -> list[int]:
     ours = len(_namespaces(os.getpid()))
     groups: dict[str, list[int]] = {}
     for pid in descendants(os.getpid(), others):
         with contextlib.suppress(OSError):
-            if len(_namespaces(pid)) >= ours + 2:  # bubblewrap has one of its own, each world one in that
+            if len(_namespaces(pid)) >= ours + 2:  # bubblewrap has one of its own, each sandbox process one in that
                 groups.setdefault(str(Path(f"/proc/{pid}/ns/pid").readlink()), []).append(pid)
     sizes = sorted(groups.values(), key=len)
     return [pid for group in sizes if len(group) > 2 for pid in group] + [
-        pid for group in sizes[worlds:] for pid in group
+        pid for group in sizes[children:] for pid in group
     ]
 
 

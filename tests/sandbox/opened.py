@@ -5,18 +5,18 @@ from agent0.settings import SandboxSettings
 from infra.sandbox import Bubblewrap, open_sandbox
 
 LEAN = Root(("bash", "cat", "ls", "sleep"), ())
-"""A root whose zygote starts in a fraction of a second: no package, four executables."""
+"""A root whose fork server starts in a fraction of a second: no package, four executables."""
 
 
 async def open_bubblewrap(workers: int = 1, label: str = "tests") -> Bubblewrap:
-    """Warm zygotes inside bubblewrap."""
+    """Warm fork servers inside bubblewrap."""
     opened = await open_sandbox(SandboxSettings(backend="zygote-bwrap"), workers=workers, label=label)
     assert isinstance(opened, Bubblewrap)
     return opened
 
 
 async def open_lean(root: Root = LEAN, **settings: object) -> Bubblewrap:
-    """One warm zygote of ``root``, self-tested; calls must name the root."""
+    """One warm fork server of ``root``, self-tested; calls must name the root."""
     opened = Bubblewrap(SandboxSettings(workers=1).model_copy(update=settings), "tests", root)
     try:
         await opened.start()

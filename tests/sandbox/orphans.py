@@ -21,7 +21,7 @@ from agent0.ports.sandbox import SandboxCall
 from agent0.settings import SandboxSettings
 from infra.sandbox import rootfs
 from infra.sandbox.backends.cold import ColdBubblewrap
-from infra.sandbox.backends.zygote import Zygote
+from infra.sandbox.backends.fork_server import ForkServer
 from tests.sandbox.opened import LEAN
 from tests.sandbox.processes import descendants
 
@@ -32,9 +32,9 @@ LATEST_S = 0.06
 CALL = SandboxCall("python", "print(1)", root=LEAN)
 
 
-async def _zygote() -> None:
-    zygote = await Zygote.start(LEAN, 1)
-    await zygote.close()
+async def _server() -> None:
+    server = await ForkServer.start(LEAN, 1)
+    await server.close()
 
 
 async def _cold() -> None:
@@ -51,15 +51,15 @@ async def _start(said: int) -> None:
 
     async def client(kind: object) -> None:
         while True:
-            await (_zygote() if kind is _zygote else _cold())
+            await (_server() if kind is _server else _cold())
 
     os.write(said, b"x")
-    await asyncio.gather(*(client(kind) for kind in (_zygote, _zygote, _cold, _cold)))
+    await asyncio.gather(*(client(kind) for kind in (_server, _server, _cold, _cold)))
 
 
 async def _cancel(draw: random.Random) -> None:
     """Start several, and stop wanting each at another moment."""
-    starting = [asyncio.create_task(kind()) for kind in (_zygote, _cold) * 4]
+    starting = [asyncio.create_task(kind()) for kind in (_server, _cold) * 4]
     for task in draw.sample(starting, len(starting)):
         await asyncio.sleep(draw.uniform(0, LATEST_S / 4))
         task.cancel()

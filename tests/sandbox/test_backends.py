@@ -22,7 +22,7 @@ from infra.sandbox.backends import docker
 from infra.sandbox.backends.cold import ColdBubblewrap
 from infra.sandbox.backends.containers import ColdContainer, WarmContainer
 from infra.sandbox.inside import asking, frames, seccomp
-from infra.sandbox.inside.calling import Request, WorldError
+from infra.sandbox.inside.calling import Request, SandboxProcessError
 from infra.sandbox.link import Link
 from tests.sandbox import campaign as campaigns
 from tests.sandbox.attacks import ATTACKS, Attack
@@ -100,7 +100,7 @@ CHOSEN = {
     "zygote-docker": "R03 R09 S03 S05 P01 P05 N01 F01 F05 F06 K01 K02 X01 X02 C01 C02 C05 C07",
 }
 """Each layer more than once: limits, watch, survivors, /proc, network, files, system calls, results, the shell. In the
-container worlds are made by the very code that all attacks go through elsewhere."""
+container sandbox processes are made by the very code that all attacks go through elsewhere."""
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +246,7 @@ async def test_calls_that_kill_their_container_are_not_tried_for_ever(monkeypatc
 
         async def execute(self, call: SandboxCall) -> SandboxResult:
             self.tried += 1
-            raise WorldError("it ended")
+            raise SandboxProcessError("it ended")
 
     dying = Dying(SETTINGS)
     result = await dying.call(SandboxCall("python", "1"))
@@ -302,7 +302,7 @@ async def test_a_malformed_answer_says_nothing_about_the_code(tmp_path: Path, an
     said.write_bytes(frames.pack(HELLO) + answer)
     link = await Link.open(["/bin/sh", "-c", f"cat {said}; read -r line"], {})
     try:
-        with pytest.raises(WorldError):
+        with pytest.raises(SandboxProcessError):
             await link.ask(Request("python", b"1\n", {}, 5.0, 64), Root())
     finally:
         await link.close()

@@ -43,7 +43,8 @@ async def _python(sandbox: Bubblewrap, code: str, mem_mib: int = 512, wall_s: fl
 
 def _spared(sandbox: Bubblewrap) -> bool:
     """Whether who watches was hit once at most. It is where the process that the kernel chose is gone and its pages are
-    not yet back (2 of 456 kills with four sandboxes on two cores); such a call is made again, on another zygote."""
+    not yet back (2 of 456 kills with four sandboxes on two cores); such a call is made again, on another fork
+    server."""
     return sum(sandbox.stats().recycled.values()) <= 1
 
 
@@ -59,7 +60,7 @@ async def test_memory_is_what_the_kernel_counts(sandbox: Bubblewrap) -> None:
     assert (result.state, result.rc, result.tier) == (ToolState.MEMORY, None, "cgroup")
     assert 140 < result.peak_mem_mib <= 150, "not a page above the limit"
     assert (await _python(sandbox, "x = bytearray(120 << 20)", mem_mib=150)).state is ToolState.OK
-    assert len({zygote.pid for zygote in sandbox.stats().zygotes}) == 1
+    assert len({server.pid for server in sandbox.stats().servers}) == 1
     assert _spared(sandbox), "or the call would have ended without a report, twice"
 
 
@@ -127,7 +128,7 @@ async def test_no_group_is_left_behind() -> None:
     opened = await open_lean(calls=3)
     assert len(set(_ours()) - before) >= 3
     running = asyncio.create_task(_python(opened, "x = bytearray(50 << 20)\nwhile True: pass", wall_s=60.0))
-    while not opened.stats().zygotes[0].in_flight:
+    while not opened.stats().servers[0].in_flight:
         await asyncio.sleep(0.01)
     await opened.close()
     await asyncio.gather(running, return_exceptions=True)
@@ -158,7 +159,7 @@ async def test_groups_of_a_killed_owner_go_at_the_next_start() -> None:
         assert all(folder.exists() for folder in left), "an owner that lives keeps its own"
         process.send_signal(signal.SIGKILL)
     async with asyncio.timeout(20):
-        while any(folder.exists() for folder in left):  # its zygote takes a moment to end
+        while any(folder.exists() for folder in left):  # its fork server takes a moment to end
             cgroup.discard(cgroup.slots(1))
             await asyncio.sleep(0.05)
 

@@ -53,9 +53,9 @@ async def test_every_result_says_what_was_used_and_which_tier_it_had(kind: str) 
 async def test_a_busy_sandbox_names_the_tier_that_the_call_would_have_had() -> None:
     sandbox = await open_lean(calls=1, queue=0)
     try:
-        lane = await sandbox._lease(LEAN)
+        slot = await sandbox._lease(LEAN)
         told = await _python(sandbox, "1")
-        sandbox._release(lane)
+        sandbox._release(slot)
         ran = await _python(sandbox, "1")
     finally:
         await sandbox.close()
@@ -65,7 +65,7 @@ async def test_a_busy_sandbox_names_the_tier_that_the_call_would_have_had() -> N
 async def test_a_flood_that_cannot_be_stopped_from_inside_says_that_nothing_was_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(calling.World, "stop", lambda self: None)
+    monkeypatch.setattr(calling.SandboxProcess, "stop", lambda self: None)
     monkeypatch.setattr(calling, "SLACK_S", 0.3)
     sandbox = await open_lean()
     try:

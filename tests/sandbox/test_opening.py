@@ -12,14 +12,14 @@ from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import selection, survey
-from infra.sandbox.inside.calling import WorldError
+from infra.sandbox.inside.calling import SandboxProcessError
 from infra.sandbox.selection import BACKENDS, Backend, open_sandbox
 
 ORDER = ("zygote-bwrap", "zygote-docker", "bwrap-cold", "docker-cold")
 Fault = Callable[[], BaseException]
 FAULTS: dict[str, Fault] = {
     "absent": lambda: SandboxUnavailableError("The sandbox", "it is absent.", "Install it."),
-    "ended": lambda: WorldError("it ended"),
+    "ended": lambda: SandboxProcessError("it ended"),
     "lacking": lambda: OSError("no such file"),
     "": lambda: AssertionError("never raised"),
 }

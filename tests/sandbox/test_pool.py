@@ -25,7 +25,7 @@ async def _python(sandbox: Bubblewrap, code: str, root: Root = LEAN, wall_s: flo
 
 
 def _roots(sandbox: Bubblewrap) -> list[Root]:
-    return [zygote.root for zygote in sandbox.stats().zygotes]
+    return [server.root for server in sandbox.stats().servers]
 
 
 async def _gone(pid: int) -> None:
@@ -34,17 +34,17 @@ async def _gone(pid: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_killed_zygote_costs_one_start() -> None:
+async def test_a_killed_fork_server_costs_one_start() -> None:
     opened = await open_lean()
     try:
-        zygote = await opened._lanes[0].zygote()
+        server = await opened._slots[0].server()
         slow = asyncio.create_task(_python(opened, "import time; time.sleep(0.5); print('again')"))
-        while zygote.idle.is_set():
+        while server.idle.is_set():
             await asyncio.sleep(0.01)
-        os.kill(descendants(zygote.pid)[0], signal.SIGKILL)
-        assert (await slow).stdout == "again\n", "run again from the start, in a fresh world"
+        os.kill(descendants(server.pid)[0], signal.SIGKILL)
+        assert (await slow).stdout == "again\n", "run again from the start, in a fresh sandbox process"
         assert (await _python(opened, "print(6 * 7)")).stdout == "42\n"
-        assert opened._lanes[0].current is not zygote
+        assert opened._slots[0].current is not server
         assert opened.stats().recycled == {"error": 1}
         async with asyncio.timeout(20):
             while not opened.stats().deaths:
@@ -58,28 +58,28 @@ async def test_a_killed_zygote_costs_one_start() -> None:
 async def test_a_world_that_ends_without_a_word_costs_its_neighbours_nothing() -> None:
     opened = await open_lean()
     try:
-        zygote = await opened._lanes[0].zygote()
-        served, nurseries = zygote.served, _below(descendants(zygote.pid)[0])
+        server = await opened._slots[0].server()
+        served, spawners = server.served, _below(descendants(server.pid)[0])
         code = "import time; time.sleep(1.5); print(open('/box/a').read())"
         neighbour = asyncio.create_task(opened.call(SandboxCall("python", code, {"a": b"kept"}, root=LEAN)))
-        (first,) = await _worlds(nurseries, 1)
+        (first,) = await _children(spawners, 1)
         unlucky = asyncio.create_task(_python(opened, "import time; time.sleep(0.2); print('again')"))
-        (second,) = set(await _worlds(nurseries, 2)) - {first}
+        (second,) = set(await _children(spawners, 2)) - {first}
         os.kill(second, signal.SIGKILL)
         assert (await unlucky).stdout == "again\n"
-        assert ((await neighbour).stdout, zygote.served - served) == ("kept\n", 2), "neither asked twice of the old one"
+        assert ((await neighbour).stdout, server.served - served) == ("kept\n", 2), "neither asked twice of the old one"
         assert (opened.stats().recycled, opened.stats().deaths) == ({"error": 1}, 0)
     finally:
         await opened.close()
 
 
 @pytest.mark.parametrize(("limits", "why"), [({"recycle_calls": 5}, "calls"), ({"recycle_s": 0.001}, "age")])
-async def test_zygotes_are_replaced_on_schedule(limits: dict[str, float], why: str) -> None:
+async def test_fork_servers_are_replaced_on_schedule(limits: dict[str, float], why: str) -> None:
     opened = await open_lean(**limits)
     try:
-        first = await opened._lanes[0].zygote()
+        first = await opened._slots[0].server()
         async with asyncio.timeout(60):
-            while opened._lanes[0].current is first:
+            while opened._slots[0].current is first:
                 assert (await _python(opened, "print(6 * 7)")).stdout == "42\n", "nobody waits for the new one"
             await first._process.wait()
         assert opened.stats().recycled[why] >= 1
@@ -87,38 +87,38 @@ async def test_zygotes_are_replaced_on_schedule(limits: dict[str, float], why: s
         await opened.close()
 
 
-async def test_who_crashes_again_and_again_is_not_served_by_the_same_zygote() -> None:
+async def test_who_crashes_again_and_again_is_not_served_by_the_same_fork_server() -> None:
     opened = await open_lean()
     try:
-        first = opened._lanes[0].current
+        first = opened._slots[0].current
         crashed = [(await _python(opened, SEGFAULT)).rc for _ in range(4)]
-        assert (crashed, opened._lanes[0].current is first) == ([-11] * 4, True)
+        assert (crashed, opened._slots[0].current is first) == ([-11] * 4, True)
         shell = SandboxCall("shell", "(kill -SEGV $BASHPID); exit $?", root=LEAN)
         assert (await opened.call(shell)).rc == 128 + 11
         assert (await _python(opened, "print(6 * 7)")).stdout == "42\n"
-        assert opened._lanes[0].current is not first
+        assert opened._slots[0].current is not first
         assert opened.stats().recycled == {"crashes": 1}
     finally:
         await opened.close()
 
 
-async def test_an_idle_zygote_that_misses_a_probe_serves_no_more() -> None:
+async def test_an_idle_fork_server_that_misses_a_probe_serves_no_more() -> None:
     opened = await open_lean()
     try:
-        lane = opened._lanes[0]
-        first = lane.current
+        slot = opened._slots[0]
+        first = slot.current
         await opened.tend()
-        assert (await lane.zygote()) is first, "not due yet"
-        lane.tested -= bubblewrap.PROBE_S
+        assert (await slot.server()) is first, "not due yet"
+        slot.tested -= bubblewrap.PROBE_S
         await opened.tend()
-        assert (await lane.zygote()) is first, "probed, and well"
-        zygote = descendants(first.pid)[0]
-        for nursery in _below(zygote):
-            os.kill(nursery, signal.SIGKILL)
-        lane.tested -= bubblewrap.PROBE_S
+        assert (await slot.server()) is first, "probed, and well"
+        server = descendants(first.pid)[0]
+        for spawner in _below(server):
+            os.kill(spawner, signal.SIGKILL)
+        slot.tested -= bubblewrap.PROBE_S
         await opened.tend()
         assert (await _python(opened, "print(6 * 7)")).stdout == "42\n"
-        assert (lane.current is first, opened.stats().recycled) == (False, {"probe": 1})
+        assert (slot.current is first, opened.stats().recycled) == (False, {"probe": 1})
     finally:
         await opened.close()
 
@@ -129,10 +129,10 @@ def _below(parent: int) -> list[int]:
     return [pid for pid in found if not any(pid in descendants(other) for other in found)]
 
 
-async def _worlds(nurseries: list[int], count: int) -> list[int]:
-    """Pids 1 of that many worlds, as soon as they are there."""
+async def _children(spawners: list[int], count: int) -> list[int]:
+    """Pids 1 of that many sandbox processes, as soon as they are there."""
     async with asyncio.timeout(20):
-        while len(found := [pid for nursery in nurseries for pid in _below(nursery)]) != count:
+        while len(found := [pid for spawner in spawners for pid in _below(spawner)]) != count:
             await asyncio.sleep(0.01)
     return found
 
@@ -141,7 +141,7 @@ async def test_a_full_line_says_busy_and_a_cancelled_call_leaves_it() -> None:
     opened = await open_lean(calls=1, queue=2)
     try:
         first = asyncio.create_task(_python(opened, "input() if 0 else __import__('time').sleep(60)", wall_s=60))
-        while not opened.stats().zygotes[0].in_flight:
+        while not opened.stats().servers[0].in_flight:
             await asyncio.sleep(0.01)
         line = [asyncio.create_task(_python(opened, f"print({n})")) for n in range(2)]
         await asyncio.sleep(0)
@@ -151,7 +151,7 @@ async def test_a_full_line_says_busy_and_a_cancelled_call_leaves_it() -> None:
         line[0].cancel()
         first.cancel()
         assert (await line[1]).stdout == "1\n"
-        assert (opened.stats().waiting, opened._lanes[0].busy) == (0, 0)
+        assert (opened.stats().waiting, opened._slots[0].busy) == (0, 0)
     finally:
         await asyncio.gather(first, *line, return_exceptions=True)
         await opened.close()
@@ -163,10 +163,10 @@ async def test_calls_at_once_are_as_many_as_was_said() -> None:
         slow = [asyncio.create_task(_python(opened, "import time; time.sleep(0.3)")) for _ in range(7)]
         most = 0
         while not all(task.done() for task in slow):
-            most = max(most, opened.stats().zygotes[0].in_flight)
+            most = max(most, opened.stats().servers[0].in_flight)
             await asyncio.sleep(0.01)
         assert (most, {task.result().state for task in slow}) == (3, {ToolState.OK})
-        assert len(descendants(opened.stats().zygotes[0].pid)) + 1 <= opened.stats().processes
+        assert len(descendants(opened.stats().servers[0].pid)) + 1 <= opened.stats().processes
     finally:
         await opened.close()
 
@@ -233,7 +233,7 @@ async def test_a_root_that_cannot_be_had_is_refused_by_name() -> None:
         await open_lean(Root(("no-such-program",), ()))
 
 
-async def test_zygotes_of_other_roots_are_few_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_fork_servers_of_other_roots_are_few_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "VISITORS", 2)
     others = [Root((*LEAN.executables, name), ()) for name in ("cut", "head", "tail", "wc")]
     opened = await open_lean()
@@ -243,16 +243,16 @@ async def test_zygotes_of_other_roots_are_few_and_leave(monkeypatch: pytest.Monk
             assert len(_roots(opened)) <= 3
             await asyncio.sleep(0.01)
         assert [call.result().stdout for call in calls] == [f"{n}\n" for n in range(16)]
-        kept, oldest = set(_roots(opened)) - {LEAN}, min(opened._lanes[1:], key=lambda lane: lane.used)
+        kept, oldest = set(_roots(opened)) - {LEAN}, min(opened._slots[1:], key=lambda slot: slot.used)
         assert len(kept) == 2
         new = next(root for root in others if root not in kept)
         await _python(opened, "1", new)
         assert set(_roots(opened)) == {LEAN, new, *kept} - {oldest.root}, "the least recently used one made room"
-        pids = [zygote.pid for zygote in opened.stats().zygotes if zygote.root != LEAN]
+        pids = [server.pid for server in opened.stats().servers if server.root != LEAN]
         await opened.tend()
         assert len(_roots(opened)) == 3
-        for lane in opened._lanes:
-            lane.used -= bubblewrap.VISIT_S
+        for slot in opened._slots:
+            slot.used -= bubblewrap.VISIT_S
         await opened.tend()
         assert _roots(opened) == [LEAN]
         for pid in pids:
@@ -261,7 +261,7 @@ async def test_zygotes_of_other_roots_are_few_and_leave(monkeypatch: pytest.Monk
         await opened.close()
 
 
-async def test_a_root_that_is_busy_gets_more_zygotes_but_not_more_than_workers() -> None:
+async def test_a_root_that_is_busy_gets_more_fork_servers_but_not_more_than_workers() -> None:
     other = Root(("bash", "cat"), ())
     opened = await open_lean(workers=2, calls=1)
     try:
@@ -273,10 +273,10 @@ async def test_a_root_that_is_busy_gets_more_zygotes_but_not_more_than_workers()
 
 
 @pytest.mark.parametrize("steps", [0, 2, 10, 40])
-async def test_closing_while_a_zygote_starts_leaves_none(steps: int) -> None:
+async def test_closing_while_a_fork_server_starts_leaves_none(steps: int) -> None:
     opened = await open_lean()
-    before = set(descendants(os.getpid())) - set(descendants(opened.stats().zygotes[0].pid))
-    before.discard(opened.stats().zygotes[0].pid)
+    before = set(descendants(os.getpid())) - set(descendants(opened.stats().servers[0].pid))
+    before.discard(opened.stats().servers[0].pid)
     starting = asyncio.create_task(_python(opened, "print(1)", Root(("bash", "cat"), ())))
     for _ in range(steps):
         await asyncio.sleep(0.005)

@@ -15,7 +15,7 @@ import uvicorn
 
 from agent0.assembly.runtime.app import open_app
 from agent0.assembly.runtime.mcp_tools import inspect_mcp, mcp_tools
-from agent0.assembly.tooling.tool_calls import Asked, open_bench
+from agent0.assembly.tooling.tool_calls import ToolRequest, open_bench
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.settings import SandboxSettings, Settings
@@ -347,7 +347,7 @@ async def test_worlds_that_are_open_at_once_have_their_own_tools(sandbox: Bubble
     def settings(name: str, given: Settings) -> Settings:
         return given.model_copy(update={"home": tmp_path / name, "sandbox": SandboxSettings(workers=1)})
 
-    asked = Asked(NAME, args={"text": "a b"})
+    asked = ToolRequest(NAME, args={"text": "a b"})
     async with AsyncExitStack() as stack:
         one = await stack.enter_async_context(open_bench(settings("one", plain())))
         two = await stack.enter_async_context(open_bench(settings("two", plain())))
@@ -355,7 +355,7 @@ async def test_worlds_that_are_open_at_once_have_their_own_tools(sandbox: Bubble
         assert [(await bench.answer(asked))["state"] for bench in (one, two)] == ["ok", "ok"]
         with pytest.raises(ConfigError, match="There is no tool"):
             await bare.answer(asked)
-        plan = Asked("plan", args={"steps": [{"tool": NAME, "args": {"text": "a b c"}}]})
+        plan = ToolRequest("plan", args={"steps": [{"tool": NAME, "args": {"text": "a b c"}}]})
         assert ["3 words" in (await bench.answer(plan))["output"] for bench in (one, bare)] == [True, False]
     assert NAME not in tools()
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from infra.web import egress_rules as rules
 from infra.web.egress_rules import RefusedError, target
-from infra.web.fetch import Guard, Limits, Wanted, fetch
+from infra.web.fetch import FetchRequest, Guard, Limits, fetch
 from tests.web.open_worker import guard, resolve
 
 LIMITS = Limits(5.0, 10_000, 3)
@@ -93,7 +93,7 @@ def listed(url: str) -> tuple[str, ...]:
 async def test_what_is_not_on_the_open_internet_is_refused_though_its_host_is_listed(url: str) -> None:
     """The product's own guard but for names that end in .test."""
     chosen = Guard(resolve if ".test" in url else Guard().resolve)
-    answer = await fetch(Wanted(url, hosts=listed(url)), LIMITS, chosen)
+    answer = await fetch(FetchRequest(url, hosts=listed(url)), LIMITS, chosen)
     assert answer.state == "refused", answer
     assert "not among" not in answer.reason, "the allowlist stopped it"
 
@@ -141,7 +141,7 @@ async def test_what_is_no_allowed_address_is_refused_with_the_reason(url: str, s
     async def nobody(host: str, port: int) -> list[str]:
         raise AssertionError(f"{host} was resolved")
 
-    answer = await fetch(Wanted(url, hosts=("example.org",)), LIMITS, Guard(nobody))
+    answer = await fetch(FetchRequest(url, hosts=("example.org",)), LIMITS, Guard(nobody))
     assert (answer.state, said in answer.reason) == ("refused", True), answer
 
 
@@ -204,7 +204,7 @@ async def test_a_name_that_resolves_to_nothing_has_no_answer() -> None:
     async def empty(host: str, port: int) -> list[str]:
         return []
 
-    answer = await fetch(Wanted("http://example.org/", hosts=("example.org",)), LIMITS, Guard(empty))
+    answer = await fetch(FetchRequest("http://example.org/", hosts=("example.org",)), LIMITS, Guard(empty))
     assert (answer.state, answer.reason) == ("error", "there is no such host")
 
 
@@ -231,12 +231,12 @@ async def test_a_name_that_resolves_to_nothing_has_no_answer() -> None:
     ],
 )
 async def test_headers_that_are_not_ours_to_send_are_refused(headers: dict[str, str], said: str) -> None:
-    answer = await fetch(Wanted("http://x.127-0-0-1.test/", headers=headers, hosts=("*.test",)), LIMITS, guard())
+    answer = await fetch(FetchRequest("http://x.127-0-0-1.test/", headers=headers, hosts=("*.test",)), LIMITS, guard())
     assert (answer.state, said in answer.reason) == ("refused", True), answer
 
 
 @pytest.mark.parametrize("method", ["POST", "CONNECT", "TRACE", "", "GET\r\nX: y", "get post", "\uff27ET"])
 async def test_methods_that_are_not_allowed_are_refused(method: str) -> None:
-    wanted = Wanted("http://example.org/", method, hosts=("example.org",), methods=("GET", "CONNECT", "TRACE"))
+    wanted = FetchRequest("http://example.org/", method, hosts=("example.org",), methods=("GET", "CONNECT", "TRACE"))
     answer = await fetch(wanted, LIMITS, guard())
     assert (answer.state, "method" in answer.reason) == ("refused", True)

@@ -1,40 +1,45 @@
-"""Part of the rim: bases of a grid, a built-in model taught from nothing for each seed, each in a process of its own.
-One is there whole or not at all, and is not taught twice."""
+"""Part of the rim: base models of an ablation study, a built-in model trained from scratch for each seed, each in a
+process of its own. A base is there whole or not at all, and is trained once."""
 
 import asyncio
 import json
+import os
 import re
 import shutil
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from agent0.assembly.ablations.cell import heard
+from agent0.assembly.ablations.ablation_run import decode_progress, encode_progress
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.ablation_runs import AblationRun
 
 PROVENANCE = "provenance.json"
 MODULE = "agent0.cli.experiments.worker_base"
-Tell = Callable[[str], None]
+EVERY = 20
+"""Training steps between two lines of progress."""
+Report = Callable[[str], None]
 _facts = re.compile(r"\*\*What (it was taught|was left out):\*\* (.+?)(?:\n\n|\Z)", re.DOTALL)
 
 
-async def make_bases(folder: Path, course: str, seeds: Sequence[int], jobs: int, tell: Tell) -> dict[int, Path]:
-    """The base of ``course`` for each seed, below ``folder``, or the packaged one where that is the same. At most
-    ``jobs`` are taught at once.
+async def make_bases(folder: Path, course: str, seeds: Sequence[int], jobs: int, report: Report) -> dict[int, Path]:
+    """Train the base of ``course`` for each seed below ``folder``, or take the packaged one where that is the same.
+    At most ``jobs`` are trained at once.
 
     Raises:
         ConfigError: no such course.
         OperationError: one could not be made, or the one that is there was taught otherwise.
     """
-    wanted = _mix(course)
+    expected = _mix(course)
     limit = asyncio.Semaphore(jobs)
 
     async def one(seed: int) -> Path:
         async with limit:
-            return await _base(folder, course, seed, wanted, tell)
+            return await _base(folder, course, seed, expected, report)
 
     async with asyncio.TaskGroup() as group:
         tasks = {seed: group.create_task(one(seed)) for seed in seeds}
@@ -50,7 +55,7 @@ def _mix(course: str) -> dict[str, Any]:
     return plain
 
 
-async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], tell: Tell) -> Path:
+async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], report: Report) -> Path:
     from infra.models.tiny import packaged
 
     if _same(packaged(course), seed, mix):
@@ -59,22 +64,22 @@ async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], tell:
     if out.exists():
         if _same(out, seed, mix):
             return out
-        why = f"What is in {out} was taught otherwise."
+        why = f"The model in {out} was trained otherwise."
         raise OperationError(f"The base of seed {seed} is another one.", why, "Choose another --name.")
-    await _teach(out, seed, mix, tell)
+    await _teach(out, seed, mix, report)
     return out
 
 
 def _same(base: Path, seed: int, mix: dict[str, Any]) -> bool:
     from infra.tiny.build import split_rule
 
-    told = provenance(base)
-    known = (told.get("seed"), told.get("mix"), told.get("split_rule", 1))
+    recorded = provenance(base)
+    known = (recorded.get("seed"), recorded.get("mix"), recorded.get("split_rule", 1))
     return known == (seed, mix, split_rule(mix["course"]))
 
 
 def provenance(base: Path) -> dict[str, Any]:
-    """What a base says of how it was made; nothing where it cannot be read."""
+    """Read how a base model was made from its folder; empty where it cannot be read."""
     try:
         held: dict[str, Any] = json.loads((base / PROVENANCE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -82,48 +87,72 @@ def provenance(base: Path) -> dict[str, Any]:
     return held
 
 
-async def _teach(out: Path, seed: int, mix: dict[str, Any], tell: Tell) -> None:
+async def _teach(out: Path, seed: int, mix: dict[str, Any], report: Report) -> None:
     from infra.log.server_folder import write
 
     part, plan, said = (out.with_name(out.name + end) for end in (".part", ".mix.json", ".said.txt"))
     shutil.rmtree(part, ignore_errors=True)
     write(plan, json.dumps(mix))
     before = size(said)
-    tell(f"{out.name} is taught from nothing.")
+    report(f"{out.name} is trained from scratch.")
     async with child(MODULE, str(part), str(seed), str(plan), said=said) as process:
         assert process.stdout is not None  # noqa: S101 - a pipe
-        async for told in process.stdout:
-            if text := heard(told)[0]:
-                tell(f"{out.name}  {text}")
+        async for line in process.stdout:
+            if text := decode_progress(line)[0]:
+                report(f"{out.name}  {text}")
         code = await process.wait()
     if code:
         fix = "The same command tries again."
         raise OperationError(f"The base of seed {seed} was not made.", last_words(said, before, code), fix)
     part.rename(out)
-    tell(f"{out.name} is there.")
+    report(f"{out.name} is trained.")
 
 
-def with_base(cell: AblationRun, course: str, bases: dict[int, Path]) -> AblationRun:
-    """``cell`` with the base of its seed, where its student is the packaged model of ``course``."""
-    if not _packaged(cell, course):
-        return cell
-    student = cell.config.student
-    own = student.model_copy(update={"provider": "transformers", "model": str(bases[cell.seed])})
-    return replace(cell, config=cell.config.model_copy(update={"student": own}))
+def train_base(folder: Path, seed: int, mix: Path, output: IO[str]) -> None:
+    """Train a base model from scratch into ``folder``, in a process of its own: progress goes to ``output`` line by
+    line, and the process exits where standard input ends, since its parent has died. ``mix`` is the file of the mix."""
+    from infra.tiny.build import build, read_mix
+
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    began = time.monotonic()
+
+    def report(done: int, total: int, _loss: float) -> None:
+        if done % EVERY == 0:
+            left = (time.monotonic() - began) / done * (total - done)
+            output.write(f"{encode_progress(f'step {done} of {total}, about {left:.0f} s left', left)}\n")
+            output.flush()
+
+    build(folder, seed=seed, mix=read_mix(mix), progress=report)
 
 
-def needed(cells: Sequence[AblationRun], course: str) -> list[int]:
-    """Seeds of cells whose student is the packaged model of ``course``, which is to be a base of their own."""
-    return list(dict.fromkeys(cell.seed for cell in cells if _packaged(cell, course)))
+def _exit_with_parent() -> None:
+    while os.read(0, 1024):  # not sys.stdin, whose lock would be held when this process ends by itself
+        pass
+    os._exit(1)
 
 
-def _packaged(cell: AblationRun, course: str) -> bool:
+def with_base(ablation: AblationRun, course: str, bases: dict[int, Path]) -> AblationRun:
+    """Return the ablation run with the base model of its seed, where its student is the packaged model of
+    ``course``."""
+    if not _packaged(ablation, course):
+        return ablation
+    student = ablation.config.student
+    own = student.model_copy(update={"provider": "transformers", "model": str(bases[ablation.seed])})
+    return replace(ablation, config=ablation.config.model_copy(update={"student": own}))
+
+
+def seeds_without_base(ablations: Sequence[AblationRun], course: str) -> list[int]:
+    """List the seeds of the runs whose student is the packaged model of ``course``: each needs a base of its own."""
+    return list(dict.fromkeys(ablation.seed for ablation in ablations if _packaged(ablation, course)))
+
+
+def _packaged(ablation: AblationRun, course: str) -> bool:
     """Never so of a grid without a course, whatever its student is."""
-    return bool(course) and (cell.config.student.provider, cell.config.student.model) == ("tiny", course)
+    return bool(course) and (ablation.config.student.provider, ablation.config.student.model) == ("tiny", course)
 
 
-def told_bases(course: str, bases: dict[int, Path]) -> dict[str, Any]:
-    """Of what was taught: the course's own words, and how each base was made."""
+def describe_bases(course: str, bases: dict[int, Path]) -> dict[str, Any]:
+    """Describe the base models: what their course taught, and how each was made."""
     from infra.models.tiny import FOLDER
 
     card = FOLDER / f"{course}_card.md"
@@ -131,7 +160,7 @@ def told_bases(course: str, bases: dict[int, Path]) -> dict[str, Any]:
     seen = ("sha256", "parameters", "steps", "seconds", "loss")
     rows = [
         {"seed": seed, "made": "packaged" if base.parent == FOLDER else "here"}
-        | {name: told.get(name) for told in [provenance(base)] for name in seen}
+        | {name: made.get(name) for made in [provenance(base)] for name in seen}
         for seed, base in bases.items()
     ]
     return {

@@ -1,4 +1,5 @@
-"""Part of the rim: what uniformly random derivations of the tasks of a set come to, counted in a base's tokens."""
+"""Part of the rim: the success rate of uniformly random derivations on the tasks of a set, and their length in
+tokens."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -16,8 +17,8 @@ DRAWS = 20
 
 
 def chances_of(sets: Sequence[TaskSet], plan: RunConfig, bases: Mapping[int, Path]) -> dict[str, Chance]:
-    """By the name of a set; sets with a task whose family has no such derivations are left out. Tokens are those of the
-    first of ``bases`` (all have the tokenizer of their course)."""
+    """Compute the chance level of each set by name; sets with a task whose family has no derivations are left out.
+    Tokens are counted by the first of ``bases`` (all have the tokenizer of their course)."""
     found = {}
     for one in sets:
         asked = [_of(task.family, task.question) for task in tasks_of(one.protocol(), plan)]

@@ -1,4 +1,4 @@
-"""Part of the rim: a search for a recipe over the log, trial by trial; each is a training experiment under a name that
+"""Part of the rim: hyperparameter search on the log, trial by trial. Each trial is a training experiment whose name
 follows from its settings, so the same command goes on with what is not finished."""
 
 from collections.abc import Callable, Sequence
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from events.base import Recorded
     from infra.log.event_log import Log
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is asked: trials of ``space`` on the stored trajectories of ``run``; ``number`` of them drawn by ``seed``
-    (0: all)."""
+    """A hyperparameter search: trials of ``space`` on the stored trajectories of ``run``; ``number`` of them drawn
+    by ``seed`` (0: all)."""
 
     run: str
     name: str
@@ -40,34 +40,35 @@ class Search:
     seed: int = 0
 
 
-async def search(settings: Settings, asked: Search, tell: Tell = lambda _: None) -> dict[str, Any]:
-    """Train and score what is not finished; the outcome of all. A trial that fails is named, and the others go on.
+async def search(settings: Settings, request: Search, report: Report = lambda _: None) -> dict[str, Any]:
+    """Train and score the trials that are not finished; return the results of all. A trial that fails is named, and
+    the others go on.
 
     Raises:
         NotFoundError: no such run.
         ConfigError: a value that does not fit, found before anything is trained.
         OperationError: the run trained no student that was scored.
     """
-    wanted = trials(asked.name, asked.space, asked.number, asked.seed)
+    planned = trials(request.name, request.space, request.number, request.seed)
     async with open_log(settings, "reader") as log:
-        own_config = await run_config(log, asked.run)
-        for trial in wanted:
+        own_config = await run_config(log, request.run)
+        for trial in planned:
             check_names(amended(own_config, trial.settings))
-        own = await _own(log, asked, own_config)
-        done = {trial.name for trial in wanted if await _finished(log, trial)}
-    tell(f"Search {asked.name}: {len(wanted)} trials on {asked.run}, {len(done)} are finished.")
-    failed = await _try(settings, asked.run, [trial for trial in wanted if trial.name not in done], tell)
+        own = await _own(log, request, own_config)
+        done = {trial.name for trial in planned if await _finished(log, trial)}
+    report(f"Search {request.name}: {len(planned)} trials on {request.run}, {len(done)} are finished.")
+    failed = await _try(settings, request.run, [trial for trial in planned if trial.name not in done], report)
     async with open_log(settings, "reader") as log:
         named = {one["trial"] for one in failed}
-        tried = [await _tried(log, trial) for trial in wanted if trial.name not in named]
-        first = await _beginning(log, asked.run)
+        tried = [await _tried(log, trial) for trial in planned if trial.name not in named]
+        first = await _beginning(log, request.run)
     return {
-        "run": asked.run,
-        "search": asked.name,
+        "run": request.run,
+        "search": request.name,
         "profile": first[0].profile,
         "seed": first[0].seed,
         "effort": describe_compute({"run": own_config}).removeprefix("Asked of every cell alike: ").partition(". ")[0],
-        "searched": list(asked.space),
+        "searched": list(request.space),
         "untrained": first[1].accuracy,
         "n": first[1].n,
         "trials": outcome(own, tried),
@@ -77,7 +78,7 @@ async def search(settings: Settings, asked: Search, tell: Tell = lambda _: None)
     }
 
 
-async def _try(settings: Settings, run: str, left: Sequence[Trial], tell: Tell) -> list[dict[str, str]]:
+async def _try(settings: Settings, run: str, left: Sequence[Trial], report: Report) -> list[dict[str, str]]:
     """One after the other: two trainings of one checkpoint at once would share what is half done."""
     from agent0.assembly.runtime.progress import duration
 
@@ -85,12 +86,12 @@ async def _try(settings: Settings, run: str, left: Sequence[Trial], tell: Tell) 
     for place, trial in enumerate(left):
         rate = (monotonic() - began) / place if place else None
         time = f", about {duration(rate * (len(left) - place))} left" if rate else ""
-        tell(f"trial {place + 1}/{len(left)}: {trial.words}{time}")
+        report(f"trial {place + 1}/{len(left)}: {trial.words}{time}")
         try:
             await retrain(settings, Retrain(run, trial.name, trial.settings))
         except Agent0Error as error:
             failed.append({"trial": trial.name, "words": trial.words, "why": str(error)})
-            tell(f"{trial.name} failed: {error} The rest goes on.")
+            report(f"{trial.name} failed: {error} The rest goes on.")
     return failed
 
 
@@ -100,14 +101,14 @@ async def _finished(log: "Log", trial: Trial) -> bool:
     return False
 
 
-async def _own(log: "Log", asked: Search, config: RunConfig) -> Tried:
+async def _own(log: "Log", request: Search, config: RunConfig) -> Tried:
     """What the run itself came to under its own recipe."""
     plain = dict(leaves(config.model_dump(mode="json")))
-    found = _gathered(asked.run, [one async for one in read_branch(log, asked.run)])
+    found = _gathered(request.run, [one async for one in read_branch(log, request.run)])
     if not found.scored:
         why = "There is nothing to compare trials with."
-        raise OperationError(f"Run {asked.run} scored no student that it trained.", why, "Choose another run.")
-    return Tried(asked.run, {key: f"{plain[key]}" for key in asked.space}, found.trained, found.scored)
+        raise OperationError(f"Run {request.run} scored no student that it trained.", why, "Choose another run.")
+    return Tried(request.run, {key: f"{plain[key]}" for key in request.space}, found.trained, found.scored)
 
 
 async def _tried(log: "Log", trial: Trial) -> Tried:

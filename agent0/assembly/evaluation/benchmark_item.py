@@ -50,8 +50,8 @@ class Plan:
 
 
 @dataclass
-class Bench:
-    """Everything a run needs."""
+class BenchmarkContext:
+    """What the evaluation of a benchmark's items needs: plan, models, log, stores and sandboxes."""
 
     run: str
     plan: Plan
@@ -69,13 +69,13 @@ class Bench:
     """Items a second of wall time, by benchmark and mode, of what this process has scored."""
 
 
-async def ask(bench: Bench, entry: Benchmark, item: Item, mode: Mode, sample: int) -> ItemScored:
-    """One sample of one item."""
+async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mode: Mode, sample: int) -> ItemScored:
+    """Generate and judge one sample of one item; return its ``ItemScored``."""
     limits: dict[str, Any] = {} if mode == "tools" else {"tools": (), "max_calls": 0, "max_turns": 1}
     config = bench.actor.model_copy(update=limits)
-    told = prompt(config.prompts, entry.domain, "student")
+    prompt_parts = prompt(config.prompts, entry.domain, "student")
     task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
-    solved = await solve(task, told, await _conditions(bench, entry, item, config, sample))
+    solved = await solve(task, prompt_parts, await _conditions(bench, entry, item, config, sample))
     reply = next((turn.content for turn in reversed(solved.transcript) if turn.role == "assistant"), "")
     verdict = await entry.judge(item, reply, solved.answer, bench.verifier)
     long = len(reply) > INLINE
@@ -84,18 +84,18 @@ async def ask(bench: Bench, entry: Benchmark, item: Item, mode: Mode, sample: in
         item=item.id,
         mode=mode,
         sample=sample,
-        **answered(solved, verdict),
+        **answer_fields(solved, verdict),
         reply="" if long else reply,
         reply_artifact=bench.artifacts.put(reply.encode(errors="replace"), "text/plain") if long else None,
         facts=dict(item.facts),
-        metrics=await _likely(bench, entry, item, told) if (mode, sample) == ("plain", 0) else {},
+        metrics=await _likely(bench, entry, item, prompt_parts) if (mode, sample) == ("plain", 0) else {},
         signals=solved.signals,
         error=error_type(verdict.correct, verdict.reason, solved.end, solved.answer),
     )
 
 
-def answered(solved: AttemptResult, verdict: Grade | Verdict) -> dict[str, Any]:
-    """What an ``ItemScored`` tells of any attempt and of what was found of it."""
+def answer_fields(solved: AttemptResult, verdict: Grade | Verdict) -> dict[str, Any]:
+    """Make the fields of an ``ItemScored`` that every attempt and its verdict have."""
     return {
         "answer": solved.answer,
         "correct": verdict.correct,
@@ -109,7 +109,9 @@ def answered(solved: AttemptResult, verdict: Grade | Verdict) -> dict[str, Any]:
     }
 
 
-async def _conditions(bench: Bench, entry: Benchmark, item: Item, config: StudentConfig, sample: int) -> Conditions:
+async def _conditions(
+    bench: BenchmarkContext, entry: Benchmark, item: Item, config: StudentConfig, sample: int
+) -> Conditions:
     assert bench.model is not None  # noqa: S101 (opened before anything is asked)
     files = item.files if config.max_calls else {}
     return Conditions(
@@ -127,12 +129,12 @@ async def _conditions(bench: Bench, entry: Benchmark, item: Item, config: Studen
     )
 
 
-async def _likely(bench: Bench, entry: Benchmark, item: Item, told: Prompt) -> Mapping[str, float]:
+async def _likely(bench: BenchmarkContext, entry: Benchmark, item: Item, prompt_parts: Prompt) -> Mapping[str, float]:
     """``acc`` and ``acc_norm`` of an item with choices, where the model tells how likely each is as a reply to the
     question alone; nothing where it does not, or where they do not fit."""
     if not item.stem or not isinstance(bench.model, Likelihood):
         return {}
-    turns = render(told, {"question": item.stem, "domain": entry.domain})
+    turns = render(prompt_parts, {"question": item.stem, "domain": entry.domain})
     try:
         likely = await bench.model.likelihood(turns, item.choices, adapter=bench.plan.adapter)
     except OperationError:

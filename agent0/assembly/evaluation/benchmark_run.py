@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.evaluation.benchmark_item import Bench, Plan, ask
+from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, score_sample
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored
 from agent0.assembly.runtime.port_openers import open_port
@@ -57,7 +57,7 @@ class Progress:
         return quantile([one.wall_s for one in self.scored], share) if self.scored else 0.0
 
 
-Tell = Callable[[Progress], None]
+Report = Callable[[Progress], None]
 Held = tuple[Benchmark, list[Item]]
 RUNS = "agent0 bench runs"
 """What tells the ids of benchmark runs."""
@@ -92,7 +92,7 @@ def _drawn(items: list[Item], plan: Plan, entry: Benchmark) -> list[Item]:
 
 
 async def run_benchmarks(
-    settings: Settings, plan: Plan, run: str, tell: Tell = lambda _: None, *, begun: bool = False
+    settings: Settings, plan: Plan, run: str, report: Report = lambda _: None, *, begun: bool = False
 ) -> dict[str, Any]:
     """Score everything that ``run`` has not scored yet; the results file, which is also stored. ``begun``: it must be
     there already.
@@ -111,7 +111,7 @@ async def run_benchmarks(
         bench.scored = scored
         for mode in plan.modes:
             for entry, items in found.values():
-                await _score(bench, entry, items, mode, tell)
+                await _score(bench, entry, items, mode, report)
         return await _finish(bench, began)
 
 
@@ -135,7 +135,7 @@ def _began(settings: Settings, plan: Plan, found: Mapping[str, Held], files: dic
     )
 
 
-async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: AsyncExitStack) -> Bench:
+async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: AsyncExitStack) -> BenchmarkContext:
     from infra.storage.artifacts import FileArtifacts
 
     artifacts = FileArtifacts(settings.home)
@@ -144,7 +144,7 @@ async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: Asy
         ports[name] = await open_port(name, settings, artifacts)
         if close := getattr(ports[name], "close", None):
             stack.push_async_callback(close)
-    return Bench(
+    return BenchmarkContext(
         run=run,
         plan=plan,
         actor=settings.run.student,
@@ -192,7 +192,7 @@ async def taken_up(log: "Log", run: str, began: BenchmarkStarted, begun: bool = 
     return [event for event in held if isinstance(event, ItemScored)]
 
 
-async def _score(bench: Bench, entry: Benchmark, items: Sequence[Item], mode: Mode, tell: Tell) -> None:
+async def _score(bench: BenchmarkContext, entry: Benchmark, items: Sequence[Item], mode: Mode, report: Report) -> None:
     """Every sample of every item that is not scored yet, some at once."""
     held = [one for one in bench.scored if (one.benchmark, one.mode) == (entry.name, mode)]
     known = {(one.item, one.sample) for one in held}
@@ -201,11 +201,11 @@ async def _score(bench: Bench, entry: Benchmark, items: Sequence[Item], mode: Mo
 
     def say() -> None:
         right = sum(one.correct is True for one in held)
-        tell(Progress(entry.name, mode, len(held), whole, right, held, bench.actor.price, bench.plan.at_once))
+        report(Progress(entry.name, mode, len(held), whole, right, held, bench.actor.price, bench.plan.at_once))
 
     async def one(item: Item, sample: int) -> None:
         async with room:
-            scored = await ask(bench, entry, item, mode, sample)
+            scored = await score_sample(bench, entry, item, mode, sample)
             await bench.log.append([_named(bench.run, scored)])
         bench.scored.append(scored)
         held.append(scored)
@@ -226,7 +226,7 @@ def _named(run: str, scored: ItemScored) -> Recorded:
     return recorded(run, scored).model_copy(update={"id": name})
 
 
-async def _finish(bench: Bench, began: BenchmarkStarted) -> dict[str, Any]:
+async def _finish(bench: BenchmarkContext, began: BenchmarkStarted) -> dict[str, Any]:
     """Scores and the results file; stored once."""
     from agent0.assembly.runtime.stamping import now
 
@@ -236,13 +236,13 @@ async def _finish(bench: Bench, began: BenchmarkStarted) -> dict[str, Any]:
     if finished is not None:
         stored: dict[str, Any] = json.loads(bench.artifacts.get(finished.results))
         return stored
-    told = results(began, scores, bench.run, now().isoformat())
-    kept = bench.artifacts.put(json.dumps(told, sort_keys=True).encode(), "application/json")
+    summary = results(began, scores, bench.run, now().isoformat())
+    kept = bench.artifacts.put(json.dumps(summary, sort_keys=True).encode(), "application/json")
     await bench.log.append([recorded(bench.run, event) for event in (*scores, BenchmarkFinished(results=kept))])
-    return told
+    return summary
 
 
-def _paced(score: BenchmarkScored, bench: Bench) -> BenchmarkScored:
+def _paced(score: BenchmarkScored, bench: BenchmarkContext) -> BenchmarkScored:
     """With how many items a second came, where some came in this process."""
     pace = bench.paces.get((score.benchmark, score.mode))
     return score if pace is None else score.model_copy(update={"metrics": {**score.metrics, "items_per_s": pace}})

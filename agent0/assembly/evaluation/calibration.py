@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.evaluation.benchmark_item import answered
+from agent0.assembly.evaluation.benchmark_item import answer_fields
 from agent0.assembly.evaluation.benchmark_run import taken_up
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.port_openers import open_port
@@ -47,7 +47,7 @@ class Plan:
     at_once: int = 256
 
 
-Tell = Callable[[int, int], None]
+Report = Callable[[int, int], None]
 """Is told how many tasks of how many are done."""
 
 
@@ -65,7 +65,7 @@ class _Ask:
     web: Web
 
 
-async def calibrate(settings: Settings, plan: Plan, run: str, tell: Tell = lambda done, all_: None) -> Found:
+async def calibrate(settings: Settings, plan: Plan, run: str, report: Report = lambda done, all_: None) -> Found:
     """Ask what ``run`` has not asked yet, fit, score, and store the calibrators as the next revisions of theirs.
 
     Raises:
@@ -77,7 +77,7 @@ async def calibrate(settings: Settings, plan: Plan, run: str, tell: Tell = lambd
         log = await stack.enter_async_context(open_log(settings, make=True))
         scored = await taken_up(log, run, _began(settings, plan))
         ask = await _open(settings, plan, run, stack)
-        scored += await _asked(ask, log, tasks, scored, tell)
+        scored += await _asked(ask, log, tasks, scored, report)
         try:
             found = judged(run, plan.name or ask.model.name, plan.checkpoint, plan.seed, scored)
         except ValueError as error:
@@ -127,7 +127,7 @@ async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack)
 
 
 async def _asked(
-    ask: _Ask, log: "Log", tasks: Sequence[tuple[Split, Task]], scored: Sequence[ItemScored], tell: Tell
+    ask: _Ask, log: "Log", tasks: Sequence[tuple[Split, Task]], scored: Sequence[ItemScored], report: Report
 ) -> list[ItemScored]:
     """Every task of which a sample is missing, some at once; what came of them."""
     held = {(one.benchmark, one.item, one.sample) for one in scored}
@@ -135,7 +135,7 @@ async def _asked(
     room = asyncio.Semaphore(max(1, ask.plan.at_once // (ask.plan.samples + 1)))
     out: list[ItemScored] = []
     done = len(tasks) - len(todo)
-    tell(done, len(tasks))
+    report(done, len(tasks))
 
     async def one(split: Split, task: Task) -> None:
         nonlocal done
@@ -144,7 +144,7 @@ async def _asked(
             await log.append([_named(ask.run, each) for each in answers])
         out.extend(answers)
         done += 1
-        tell(done, len(tasks))
+        report(done, len(tasks))
 
     async with asyncio.TaskGroup() as group:
         for split, task in todo:
@@ -196,7 +196,7 @@ def _item(
         item=task.canonical,
         mode="tools",
         sample=sample,
-        **answered(solved, verdict),
+        **answer_fields(solved, verdict),
         facts={"domain": task.domain, "family": task.family, "level": str(task.level), "question": task.question},
         signals=signals,
     )

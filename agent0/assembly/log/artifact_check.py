@@ -35,9 +35,9 @@ async def verify(settings: Settings) -> dict[str, Any]:
     store = _store(settings)
     async with reading_log(settings) as log:
         found = await _named(settings, log, store)
-    told = {digest: store.verify(one) for digest, one in sorted(found.named.items())}
+    states = {digest: store.verify(one) for digest, one in sorted(found.named.items())}
     wrong = {
-        digest: word for digest, word in told.items() if word and not (word == "missing" and digest in found.pruned)
+        digest: word for digest, word in states.items() if word and not (word == "missing" and digest in found.pruned)
     }
     return {
         "state": "broken" if wrong else "whole",

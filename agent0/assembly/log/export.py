@@ -44,8 +44,8 @@ class _Taken:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What an export is asked for: of ``runs`` only, where some are named; without what ``redaction`` takes."""
+class ExportRequest:
+    """What to export: only the events of ``runs`` where some are named, without what ``redaction`` takes out."""
 
     runs: frozenset[str] = frozenset()
     redaction: Redaction = field(default_factory=lambda: Redaction.of(()))
@@ -61,12 +61,12 @@ async def export(settings: Settings, path: Path, run: str = "", redact: Sequence
     redaction = Redaction.of(redact)
     async with open_log(settings, "reader") as log:
         runs = await _ancestry(log, run) if run else frozenset[str]()
-        manifest, _ = await write(settings, log, path, Wanted(runs, redaction))
-    return told(path, manifest)
+        manifest, _ = await write(settings, log, path, ExportRequest(runs, redaction))
+    return describe_archive(path, manifest)
 
 
-def told(path: Path, manifest: "Manifest") -> dict[str, Any]:
-    """An archive in few words."""
+def describe_archive(path: Path, manifest: "Manifest") -> dict[str, Any]:
+    """Describe an archive: its extent, and counts of what it holds."""
     return {
         "path": str(path),
         "first": manifest.first,
@@ -100,18 +100,18 @@ async def _ancestry(log: "Log", run: str) -> frozenset[str]:
     return frozenset(found)
 
 
-async def write(settings: Settings, log: "Log", path: Path, wanted: Wanted) -> tuple["Manifest", bytes]:
+async def write(settings: Settings, log: "Log", path: Path, request: ExportRequest) -> tuple["Manifest", bytes]:
     """Write what is ``wanted`` of the log to ``path``; its manifest, and that as it was written."""
     from infra.integrity.archive import Manifest, Writer, stretches
     from infra.storage.artifacts import FileArtifacts
 
-    begin, until = await _extent(settings, log, wanted.runs)
+    begin, until = await _extent(settings, log, request.runs)
     with Writer(path) as writer:
-        taken = await _take(log, begin, until, wanted, writer.add)
+        taken = await _take(log, begin, until, request, writer.add)
         segments = writer.close()
         store = FileArtifacts(settings.home)
-        artifacts, absent, withheld = _carried(store, taken, wanted.redaction, writer.add_artifact)
-        wanted.redaction.require_found(taken.spent)
+        artifacts, absent, withheld = _carried(store, taken, request.redaction, writer.add_artifact)
+        request.redaction.require_found(taken.spent)
         manifest = Manifest(
             created=(await log.info()).created,
             made=now().isoformat(),
@@ -154,7 +154,9 @@ async def _extent(settings: Settings, log: "Log", runs: frozenset[str]) -> tuple
     return whole, end
 
 
-async def _take(log: "Log", begin: Chain, until: int, wanted: Wanted, add: Callable[[int, bytes], None]) -> _Taken:
+async def _take(
+    log: "Log", begin: Chain, until: int, request: ExportRequest, add: Callable[[int, bytes], None]
+) -> _Taken:
     from infra.integrity.sealer import require
 
     taken = _Taken(Chain(last=begin.last, digest=begin.digest), begin)
@@ -162,7 +164,7 @@ async def _take(log: "Log", begin: Chain, until: int, wanted: Wanted, add: Calla
         async for chunk in chunks if until > begin.last else _none():
             for seq, body in chunk:
                 require(taken.chain.feed(seq, body))
-                add(seq, _kept(taken, wanted, seq, body))
+                add(seq, _kept(taken, request, seq, body))
     return taken
 
 
@@ -171,7 +173,7 @@ async def _none() -> AsyncIterator[Bodies]:
     yield
 
 
-def _kept(taken: _Taken, wanted: Wanted, seq: int, body: bytes) -> bytes:
+def _kept(taken: _Taken, request: ExportRequest, seq: int, body: bytes) -> bytes:
     """``body``, or what stands for it."""
     from infra.log.restore import place_of
 
@@ -181,11 +183,11 @@ def _kept(taken: _Taken, wanted: Wanted, seq: int, body: bytes) -> bytes:
     if kind == "EventRedacted":  # left out of the archive that this log was imported from
         (taken.redacted if run != LOG else taken.elsewhere).append(seq)
         return body
-    if wanted.runs and run not in wanted.runs and run != LOG:
+    if request.runs and run not in request.runs and run != LOG:
         taken.elsewhere.append(seq)
         return tombstone(raw, body, seq, "elsewhere")
     found = {artifact.sha256: artifact for artifact in named(raw["data"])}
-    if by := wanted.redaction.takes(raw, body):
+    if by := request.redaction.takes(raw, body):
         taken.spent |= by
         taken.redacted.append(seq)
         taken.left_out |= found
@@ -231,4 +233,4 @@ def look_into(path: Path) -> dict[str, Any]:
     place = open_archive(path)
     manifest = manifest_of(place)
     wrong = examine(place, manifest)
-    return {"state": "broken" if wrong else "whole", **told(path, manifest), "differences": wrong}
+    return {"state": "broken" if wrong else "whole", **describe_archive(path, manifest), "differences": wrong}

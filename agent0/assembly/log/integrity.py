@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def seal_file(settings: Settings) -> "SealFile":
-    """The file of the data folder."""
+    """Open the file in the data folder that records the hash-chain checkpoints (``seals.jsonl``)."""
     from infra.integrity.seal_journal import SealFile
 
     return SealFile(settings.home)
 
 
 def topology(settings: Settings, known: "Known | None" = None) -> "Topology":
-    """What the log must look like."""
+    """Make the expected configuration of the log's streams."""
     from infra.log.streams import Topology
 
     known = known or seal_file(settings).read()
@@ -63,12 +63,12 @@ async def verify(settings: Settings, log: "Log") -> "Verified":
     found = await seals.verify(log, known, kept, copy.reached(known), copy)
     if noted or not kept:
         return found
-    told = f"what was noted of them in the data folder (seals.jsonl) is gone; the tables know {len(kept):,} seals"
-    return replace(found, differences=(*found.differences, Difference("gone", found.first, found.last, told)))
+    why = f"what was noted of them in the data folder (seals.jsonl) is gone; the tables know {len(kept):,} seals"
+    return replace(found, differences=(*found.differences, Difference("gone", found.first, found.last, why)))
 
 
-async def compare(settings: Settings, log: "Log") -> dict[str, Any]:
-    """The same, plainly told."""
+async def check_log(settings: Settings, log: "Log") -> dict[str, Any]:
+    """Verify the log; return state, extent, counts and differences as JSON values."""
     found = await verify(settings, log)
     found = replace(found, differences=(*found.differences, *await _foreign(log, found)))
     known = seal_file(settings).read()
@@ -102,7 +102,7 @@ async def _foreign(log: "Log", found: "Verified") -> list[Difference]:
 
 
 def sealer(settings: Settings, log: "Log") -> "Sealer":
-    """Seals ``log`` while a process works."""
+    """Make the task that appends hash-chain checkpoints to ``log`` while a process works."""
     from agent0.assembly.runtime.stamping import recorded
     from events.alarms import LOG
     from infra.integrity.sealer import Sealer

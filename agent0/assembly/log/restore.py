@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.log.export import told
+from agent0.assembly.log.export import describe_archive
 from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.errors import DependencyError, LogError, OperationError
@@ -53,10 +53,15 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
         (made / "nats").rename(settings.home / "nats")  # from here on it is done; what follows is done by any reader
         seal_file(settings).read()
         shutil.rmtree(made)
-    return told(path, manifest)
+    return describe_archive(path, manifest)
 
 
 def require_whole(place: "Place", manifest: "Manifest") -> None:
+    """Require that the archive at ``place`` holds all that its ``manifest`` says.
+
+    Raises:
+        DamagedError: something is missing or was changed.
+    """
     from infra.integrity.archive_check import examine
     from infra.integrity.archive_place import DamagedError
 
@@ -128,8 +133,8 @@ async def _restore(settings: Settings, made: Path, place: "Place", manifest: "Ma
 
     server = await open_server(made, settings.nats)
     try:
-        wanted = Topology(settings.nats, settings.handlers, manifest.first)
-        await init(server, wanted, known_handlers().values())
+        expected = Topology(settings.nats, settings.handlers, manifest.first)
+        await init(server, expected, known_handlers().values())
         await restore(server, events_of(place, manifest))
         async with await Log.connect(server, "reader") as log:
             info = await log.info()

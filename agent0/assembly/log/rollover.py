@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.log.export import Wanted, told, write
+from agent0.assembly.log.export import ExportRequest, describe_archive, write
 from agent0.assembly.log.integrity import seal_file, sealer, verify
 from agent0.assembly.log.restore import require_whole
 from agent0.assembly.log.rollover_recovery import MANIFEST, finish
@@ -39,7 +39,7 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
             raise BrokenLogError(found)
         manifest = await _put_away(settings, log, path)
         await finish(settings, log.server)
-    return {**told(path, manifest), "continues_at": manifest.last + 1}
+    return {**describe_archive(path, manifest), "continues_at": manifest.last + 1}
 
 
 async def _require_over(settings: Settings, log: "Log") -> None:
@@ -61,7 +61,7 @@ async def _put_away(settings: Settings, log: "Log", path: Path) -> "Manifest":
     from infra.integrity.seal_journal import Archived
     from infra.storage.artifacts import FileArtifacts
 
-    manifest, written = await write(settings, log, path, Wanted())
+    manifest, written = await write(settings, log, path, ExportRequest())
     if manifest.last < manifest.first:
         raise OperationError("There is nothing to archive.")
     require_whole(open_archive(path), manifest)

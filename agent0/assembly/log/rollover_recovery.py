@@ -29,8 +29,8 @@ async def finish(settings: Settings, server: "Server") -> None:
         left = file.read().left
         if left is None:
             return
-        wanted = topology(settings, file.read())
-        fresh = type(wanted)(wanted.nats, wanted.handlers, left.before + 1)
+        expected = topology(settings, file.read())
+        fresh = type(expected)(expected.nats, expected.handlers, left.before + 1)
         try:
             async with await Log.connect(server, "reader") as log:
                 renewed = (await log.info()).first_seq == left.before + 1

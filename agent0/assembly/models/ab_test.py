@@ -34,7 +34,7 @@ from events.values import Artifact, Split
 SPLIT: Split = "validation"
 """Where new tasks are drawn from: never from test."""
 BATCH = 50
-Tell = Callable[[Mapping[str, Any]], None]
+Report = Callable[[Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class _Scratch:
 
 
 async def compare_models(
-    settings: Settings, first: str, second: str, limit: int, seed: int, tell: Tell = lambda _: None
+    settings: Settings, first: str, second: str, limit: int, seed: int, report: Report = lambda _: None
 ) -> ModelsCompared:
     """``first`` and ``second`` (RUN/CHECKPOINT, RUN/base or a digest) answer the same tasks, ``BATCH`` at a time, until
     a test that one may look at any time tells them apart, or ``limit`` tasks are answered. The outcome is an event of
@@ -108,7 +108,7 @@ async def compare_models(
                 ]:
                     found.first[task], found.second[task] = left[task], right[task]
                 gained, lost = found.counts()
-                tell({"tasks": len(found.first), "gained": gained, "lost": lost, "e_value": e_value(gained, lost)})
+                report({"tasks": len(found.first), "gained": gained, "lost": lost, "e_value": e_value(gained, lost)})
                 if winner(gained, lost) or len(found.first) >= limit:
                     break
         event = _compared(one, other, found, seed, limit, time.monotonic() - began)
@@ -123,7 +123,7 @@ def _asked(who: Player) -> tuple[tuple[str, ...], ...]:
 
 
 async def repeat(
-    settings: Settings, wanted: str, repeats: int, n: int, seed: int, tell: Tell = lambda _: None
+    settings: Settings, name: str, repeats: int, n: int, seed: int, report: Report = lambda _: None
 ) -> CheckpointRepeated:
     """``wanted`` answers ``repeats`` draws of ``n`` held-out tasks: how far its accuracy varies. An event of its run.
 
@@ -135,13 +135,13 @@ async def repeat(
 
     began = time.monotonic()
     async with open_log(settings) as log:
-        who, shares = await player(log, wanted), []
+        who, shares = await player(log, name), []
         await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
         async with _answering(settings) as answer:
             for number in range(repeats):
                 right = await answer(who, derive_seed("repeat", seed, number), n)
                 shares.append(sum(right.values()) / len(right))
-                tell({"draw": number + 1, "accuracy": shares[-1]})
+                report({"draw": number + 1, "accuracy": shares[-1]})
         event = CheckpointRepeated(
             checkpoint=who.held.id,
             split=SPLIT,
@@ -154,22 +154,22 @@ async def repeat(
     return event
 
 
-async def player(log: Any, wanted: str) -> Player:
+async def player(log: Any, checkpoint_name: str) -> Player:
     """A student by RUN/CHECKPOINT, RUN/base or digest.
 
     Raises:
         NotFoundError: no such checkpoint.
         OperationError: a teacher's.
     """
-    run, _, name = wanted.partition("/")
+    run, _, name = checkpoint_name.partition("/")
     if name == BASE:
-        return Player(wanted, run, Checkpoint(), await state_at(log, run))
-    told = await checkpoint(log, wanted)
-    trained = told.event
+        return Player(checkpoint_name, run, Checkpoint(), await state_at(log, run))
+    stored = await checkpoint(log, checkpoint_name)
+    trained = stored.event
     if not isinstance(trained, CheckpointTrained) or trained.role != "student":
-        raise OperationError(f"{wanted} is no student's.", fix="See: agent0 model list --role student")
+        raise OperationError(f"{checkpoint_name} is no student's.", fix="See: agent0 model list --role student")
     held = Checkpoint(trained.checkpoint, trained.adapter)
-    return Player(f"{told.run}/{held.id}", told.run, held, await state_at(log, told.run))
+    return Player(f"{stored.run}/{held.id}", stored.run, held, await state_at(log, stored.run))
 
 
 Answer = Callable[[Player, int, int], Any]
@@ -191,7 +191,7 @@ async def _answering(settings: Settings) -> AsyncIterator[Answer]:
                     stack.push_async_callback(close)
 
         async def answer(player: Player, seed: int, n: int) -> dict[str, bool]:
-            asked = EvaluationRequested(
+            request = EvaluationRequested(
                 evaluation=f"{player.held.id}-{seed}",
                 checkpoint=player.held.id,
                 adapter=player.held.adapter,
@@ -201,7 +201,7 @@ async def _answering(settings: Settings) -> AsyncIterator[Answer]:
                 seed=seed,
                 state_sha="",
             )
-            (scored,) = await reaction(_cause(player, asked), _single(player.state), ports)
+            (scored,) = await reaction(_cause(player, request), _single(player.state), ports)
             assert isinstance(scored, CheckpointEvaluated) and scored.items  # noqa: S101 - that is what it answers
             rows = [json.loads(line) for line in scratch.get(scored.items).splitlines()]
             return {row["task"]: row["correct"] is True for row in rows}
@@ -215,8 +215,8 @@ def _single(state: RunState) -> RunState:
     return replace(state, config=plan)
 
 
-def _cause(player: Player, asked: EvaluationRequested) -> Recorded:
-    return recorded(player.run, asked)
+def _cause(player: Player, request: EvaluationRequested) -> Recorded:
+    return recorded(player.run, request)
 
 
 def _compared(one: Player, other: Player, found: Outcomes, seed: int, limit: int, wall_s: float) -> ModelsCompared:
@@ -241,8 +241,8 @@ def _compared(one: Player, other: Player, found: Outcomes, seed: int, limit: int
     )
 
 
-def told(event: ModelsCompared) -> dict[str, Any]:
-    """For people: accuracies with intervals, and the verdict."""
+def comparison_rows(event: ModelsCompared) -> dict[str, Any]:
+    """Describe a comparison of two models: accuracies with 95 % intervals, counts, e-value and verdict."""
     first, second = wilson(event.first_correct, event.n), wilson(event.second_correct, event.n)
     words = {"": "not told apart", "first": f"{event.first} is better", "second": f"{event.second} is better"}
     return {

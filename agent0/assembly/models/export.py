@@ -58,7 +58,7 @@ class Source:
         return isinstance(self.weights, Whole)
 
 
-async def open_source(log: "Log", artifacts: "FileArtifacts", wanted: str, base: Path | None = None) -> Source:
+async def open_source(log: "Log", artifacts: "FileArtifacts", name: str, base: Path | None = None) -> Source:
     """The checkpoint ``wanted`` (RUN/CHECKPOINT, or the beginning of its adapter's digest) over the base that its run
     names, or the one in the folder ``base``.
 
@@ -70,18 +70,18 @@ async def open_source(log: "Log", artifacts: "FileArtifacts", wanted: str, base:
     from infra.weights.merge import check_fit, read_adapter
     from infra.weights.safetensors_io import Weights, digest
 
-    told = await checkpoint(log, wanted)
-    trained = told.event
+    stored = await checkpoint(log, name)
+    trained = stored.event
     assert isinstance(trained, CheckpointTrained)  # noqa: S101 - chosen so
     if trained.adapter is None:
         why = "There was nothing to learn from, so its parent was kept."
-        raise OperationError(f"{wanted} has no weights of its own.", why, f"Name {told.run}/{trained.parent}.")
-    actor = await _actor(log, told.run, trained.role)
+        raise OperationError(f"{name} has no weights of its own.", why, f"Name {stored.run}/{trained.parent}.")
+    actor = await _actor(log, stored.run, trained.role)
     folder = base or _base(actor)
     if not folder.is_dir():
         why = f"There is no folder {folder.absolute()}."
         raise NotFoundError(f"The base {folder} is not here.", why, "Name the folder of the base with --base.")
-    await check_stored(log, artifacts, f"{told.run}/{trained.checkpoint}", trained.adapter)
+    await check_stored(log, artifacts, f"{stored.run}/{trained.checkpoint}", trained.adapter)
     data = artifacts.get(trained.adapter)
     weights = read_adapter(data)
     known, found = trained.environment.get("base", ""), digest(folder)
@@ -89,13 +89,13 @@ async def open_source(log: "Log", artifacts: "FileArtifacts", wanted: str, base:
         why = f"It was trained on weights with sha256 {known[:12]}…, those in {folder} have {found[:12]}…."
         raise OperationError("The adapter does not fit this base.", why, "Name the base it was trained on with --base.")
     check_fit(weights, Weights.of_folder(folder))
-    return Source(told.run, trained, trained.adapter, actor, folder, data, weights)
+    return Source(stored.run, trained, trained.adapter, actor, folder, data, weights)
 
 
 async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
     """Who played ``role`` in ``run``, or in the run that an experiment looked at."""
-    async for told in log.read(run, ["RunStarted", "ExperimentStarted"]):
-        match told.event:
+    async for stored in log.read(run, ["RunStarted", "ExperimentStarted"]):
+        match stored.event:
             case RunStarted(config=config):
                 held = RunConfig.recorded(config)
                 return held.student if role == "student" else held.teacher
@@ -132,10 +132,10 @@ def export(source: Source, form: Format, out: Path, kind: str = "float32") -> di
         raise OperationError(f"{out} is there already.", "It is no empty folder.", "Name another with --out.")
     with _staged(out, _size(source, form)) as folder:
         _WRITERS[form](source, folder, kind)
-        told = {**describe(source), "format": form, "numbers": kind if form == "merged" else "float32"}
-        told["files"] = {path.name: file_digest(path) for path in sorted(folder.iterdir())}
-        (folder / NOTE).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    return {**told, "out": str(out)}
+        note = {**describe(source), "format": form, "numbers": kind if form == "merged" else "float32"}
+        note["files"] = {path.name: file_digest(path) for path in sorted(folder.iterdir())}
+        (folder / NOTE).write_text(json.dumps(note, indent=1) + "\n", encoding="utf-8")
+    return {**note, "out": str(out)}
 
 
 def describe(source: Source) -> dict[str, Any]:
@@ -227,12 +227,12 @@ def check_files(folder: Path, source: Source) -> dict[str, Any]:
     from infra.models.llama_server import file_digest
 
     try:
-        told = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-        listed, adapter = dict(told["files"]), str(told["adapter"])
+        note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+        listed, adapter = dict(note["files"]), str(note["adapter"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         fix = "Name a folder that `agent0 model export` wrote."
         raise NotFoundError(f"There is no note of an export in {folder}.", f"{error}"[:200], fix) from error
-    again = f"Export it again: agent0 model export {source.name} --format {told.get('format', 'gguf')} --out FOLDER"
+    again = f"Export it again: agent0 model export {source.name} --format {note.get('format', 'gguf')} --out FOLDER"
     for name, sha in listed.items():
         path = folder / Path(name).name
         if not path.is_file() or file_digest(path) != sha:
@@ -256,10 +256,10 @@ async def push(
         OperationError: it refuses, its ``base`` has another shape, or a full adapter is to be sent apart.
     """
     from infra.models.ollama_registry import OllamaModels
-    from infra.weights.merge import not_apart
+    from infra.weights.merge import not_separable
 
     if way == "adapter" and source.whole:
-        raise not_apart()
+        raise not_separable()
     server = OllamaModels(url)
     try:
         takes = await server.takes_adapters()
@@ -294,14 +294,14 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
 
 async def _check_base(server: "OllamaModels", source: Source, base: str) -> None:
     """Raises OperationError where the server's model ``base`` has another shape than the one that was trained on."""
-    from infra.weights.gguf import ARCHITECTURE, shape
+    from infra.weights.gguf import ARCHITECTURE, model_metadata
 
-    told = (await server.show(base)).get("model_info") or {}
+    info = (await server.show(base)).get("model_info") or {}
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
-    ours = {f"{ARCHITECTURE}.{key}": value for key, value in shape(config).items() if isinstance(value, int)}
+    ours = {f"{ARCHITECTURE}.{key}": value for key, value in model_metadata(config).items() if isinstance(value, int)}
     ours.pop(f"{ARCHITECTURE}.context_length")  # a matter of how it is served
-    other = [f"{key} {told[key]}, not {value}" for key, value in ours.items() if key in told and told[key] != value]
-    family = told.get("general.architecture", ARCHITECTURE)
+    other = [f"{key} {info[key]}, not {value}" for key, value in ours.items() if key in info and info[key] != value]
+    family = info.get("general.architecture", ARCHITECTURE)
     if family != ARCHITECTURE or other:
         why = f"It is {family}: {'; '.join(other[:3]) or 'another family'}."
         raise OperationError(f"The adapter does not fit {base}.", why, "Name its base, or leave --from out.")
@@ -310,8 +310,8 @@ async def _check_base(server: "OllamaModels", source: Source, base: str) -> None
 def _parameters(source: Source) -> dict[str, Any]:
     """What keeps the server from its own defaults: context, and where a turn ends."""
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
-    told = json.loads((source.base / "tokenizer_config.json").read_text(encoding="utf-8"))
-    end = told.get("eos_token")
+    tokenizer_config = json.loads((source.base / "tokenizer_config.json").read_text(encoding="utf-8"))
+    end = tokenizer_config.get("eos_token")
     end = end.get("content") if isinstance(end, dict) else end
     window = {"num_ctx": min(int(config["max_position_embeddings"]), source.actor.num_ctx)}
     return window | ({"stop": [end]} if end else {})

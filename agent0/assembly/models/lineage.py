@@ -29,12 +29,12 @@ _PAST = ("RunStarted", "TaskRequested", "TaskProposed", "TaskAttempted", "Result
 class _Made:
     """One checkpoint with what it says of itself."""
 
-    told: Recorded
+    stored: Recorded
     trained: CheckpointTrained
     manifest: dict[str, Any] = field(default_factory=dict)
 
 
-async def lineage(log: "Log", artifacts: Artifacts, wanted: str) -> list[dict[str, Any]]:
+async def lineage(log: "Log", artifacts: Artifacts, name: str) -> list[dict[str, Any]]:
     """The checkpoint ``wanted`` (RUN/CHECKPOINT, or the beginning of its adapter's digest), then its parent, and so on
     to the base; each with everything it was made of, down to event ids.
 
@@ -43,7 +43,7 @@ async def lineage(log: "Log", artifacts: Artifacts, wanted: str) -> list[dict[st
         OperationError: more than one adapter begins so.
     """
     known = [r async for r in log.read("", ["CheckpointTrained"])]
-    made: _Made | None = _one(known, wanted)
+    made: _Made | None = _one(known, name)
     chain = []
     while made is not None:
         chain.append(await _described(log, artifacts, made))
@@ -51,9 +51,9 @@ async def lineage(log: "Log", artifacts: Artifacts, wanted: str) -> list[dict[st
     return chain
 
 
-async def checkpoint(log: "Log", wanted: str) -> Recorded:
+async def checkpoint(log: "Log", name: str) -> Recorded:
     """The ``CheckpointTrained`` of ``wanted``, named as for ``lineage``; errors likewise."""
-    return _one([r async for r in log.read("", ["CheckpointTrained"])], wanted).told
+    return _one([r async for r in log.read("", ["CheckpointTrained"])], name).stored
 
 
 async def check_stored(log: "Log", artifacts: "FileArtifacts", name: str, adapter: Artifact | None) -> None:
@@ -70,42 +70,42 @@ async def check_stored(log: "Log", artifacts: "FileArtifacts", name: str, adapte
     if problem == "damaged":
         why = f"The file of artifact {adapter.sha256[:12]} was changed after it was written."
         raise LogError(f"The adapter of {name} is damaged.", why, f"Restore it from a backup. {again}")
-    async for told in log.read("", ["CheckpointPruned"]):
-        if isinstance(told.event, CheckpointPruned) and told.event.adapter == adapter.sha256:
-            raise NotFoundError(f"{name} was pruned: its adapter was thrown away.", f"{told.event.reason}.", again)
+    async for stored in log.read("", ["CheckpointPruned"]):
+        if isinstance(stored.event, CheckpointPruned) and stored.event.adapter == adapter.sha256:
+            raise NotFoundError(f"{name} was pruned: its adapter was thrown away.", f"{stored.event.reason}.", again)
     fix = f"Copy the folder artifacts/ of the machine that wrote it. {again}"
     raise NotFoundError(f"The adapter of {name} is not in the store.", f"Artifact {adapter.sha256[:12]}.", fix)
 
 
-def _one(known: Iterable[Recorded], wanted: str) -> _Made:
-    run, slash, checkpoint = wanted.partition("/")
+def _one(known: Iterable[Recorded], name: str) -> _Made:
+    run, slash, checkpoint = name.partition("/")
     found = []
-    for told in known:
-        event = told.event
+    for stored in known:
+        event = stored.event
         assert isinstance(event, CheckpointTrained)  # noqa: S101 - chosen so
         sha = event.adapter.sha256 if event.adapter else ""
-        named = slash and (told.run, event.checkpoint) == (run, checkpoint)
-        if named or (not slash and len(wanted) >= 6 and sha.startswith(wanted.lower())):
-            found.append(_Made(told, event))
+        named = slash and (stored.run, event.checkpoint) == (run, checkpoint)
+        if named or (not slash and len(name) >= 6 and sha.startswith(name.lower())):
+            found.append(_Made(stored, event))
     if not found:
         fix = "Name RUN/CHECKPOINT, as in `agent0 run show`, or at least 6 letters of an adapter's digest."
-        raise NotFoundError(f"There is no checkpoint {wanted[:80]!r}.", fix=fix)
+        raise NotFoundError(f"There is no checkpoint {name[:80]!r}.", fix=fix)
     if len({one.trained.adapter for one in found}) > 1:
-        raise OperationError(f"Several adapters begin with {wanted}.", fix="Give more of the digest.")
+        raise OperationError(f"Several adapters begin with {name}.", fix="Give more of the digest.")
     return found[0]
 
 
 def _parent(known: Iterable[Recorded], artifacts: Artifacts, made: _Made) -> _Made | None:
     sha = made.manifest.get("parent_adapter", "")
-    for told in known:
-        event = told.event
+    for stored in known:
+        event = stored.event
         if isinstance(event, CheckpointTrained) and event.adapter and event.adapter.sha256 == sha:
-            return _Made(told, event)
+            return _Made(stored, event)
     return None
 
 
 async def _described(log: "Log", artifacts: Artifacts, made: _Made) -> dict[str, Any]:
-    trained, run = made.trained, made.told.run
+    trained, run = made.trained, made.stored.run
     if trained.manifest:
         made.manifest = _manifest(artifacts, trained.manifest)
     source = await _source(log, run)
@@ -121,8 +121,8 @@ async def _described(log: "Log", artifacts: Artifacts, made: _Made) -> dict[str,
         "role": trained.role,
         "parent": trained.parent,
         "adapter": trained.adapter.sha256 if trained.adapter else None,
-        "event": made.told.id,
-        "code_rev": made.told.code_rev,
+        "event": made.stored.id,
+        "code_rev": made.stored.code_rev,
         "environment": trained.environment,
         "recipe": trained.recipe,
         "dataset": next((_dataset(r, trained) for r in selected if _dataset(r, trained)), ""),
@@ -139,23 +139,23 @@ def _manifest(artifacts: Artifacts, manifest: Artifact) -> dict[str, Any]:
     return found
 
 
-def _dataset(told: Recorded, trained: CheckpointTrained) -> str:
-    event = told.event
+def _dataset(stored: Recorded, trained: CheckpointTrained) -> str:
+    event = stored.event
     same = isinstance(event, DatasetSelected) and event.checkpoint == trained.checkpoint
     return event.dataset if same and isinstance(event, DatasetSelected) else ""
 
 
 def _agrees(selected: Iterable[Recorded], trained: CheckpointTrained, manifest: dict[str, Any]) -> bool | None:
     """Whether the manifest is what the event says it is; None where no event says anything."""
-    said = [_dataset(told, trained) for told in selected if _dataset(told, trained)]
+    said = [_dataset(stored, trained) for stored in selected if _dataset(stored, trained)]
     return dataset_sha(manifest) == said[0] if said and manifest else None
 
 
 async def _source(log: "Log", run: str) -> str:
     """The run whose tasks an experiment trained on; a run is its own."""
-    async for told in log.read(run, ["ExperimentStarted"]):
-        if isinstance(told.event, ExperimentStarted):
-            return told.event.run
+    async for stored in log.read(run, ["ExperimentStarted"]):
+        if isinstance(stored.event, ExperimentStarted):
+            return stored.event.run
     return run
 
 
@@ -165,13 +165,13 @@ def _versions(past: Iterable[Recorded], tasks: set[str]) -> dict[str, Any]:
         name: Counter() for name in ("teachers", "students", "verifiers", "rewards", "code")
     }
     config = ""
-    for told in past:
-        event = told.event
+    for stored in past:
+        event = stored.event
         if isinstance(event, RunStarted):
             config = event.config_sha
-        if told.task not in tasks:
+        if stored.task not in tasks:
             continue
-        who["code"][told.code_rev] += 1
+        who["code"][stored.code_rev] += 1
         match event:
             case TaskRequested() | TaskProposed():
                 who["teachers"][event.teacher] += isinstance(event, TaskProposed)
@@ -195,8 +195,8 @@ async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list
         raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"See: agent0 task list {run}")
     out: list[dict[str, Any]] = []
     through: set[str] = set()
-    async for told in log.read("", ["CheckpointTrained"]):
-        event = told.event
+    async for stored in log.read("", ["CheckpointTrained"]):
+        event = stored.event
         if not isinstance(event, CheckpointTrained) or event.manifest is None or event.adapter is None:
             continue
         manifest = _manifest(artifacts, event.manifest)
@@ -204,7 +204,12 @@ async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list
         inherited = manifest.get("parent_adapter", "") in through
         if own or inherited:
             through.add(event.adapter.sha256)
-            row = {"run": told.run, "checkpoint": event.checkpoint, "role": event.role, "adapter": event.adapter.sha256}
+            row = {
+                "run": stored.run,
+                "checkpoint": event.checkpoint,
+                "role": event.role,
+                "adapter": event.adapter.sha256,
+            }
             out.append({**row, "events": own, "through": event.parent if inherited else ""})
     return out
 
@@ -218,7 +223,7 @@ def check_adapter(data: bytes) -> dict[str, Any]:
     """
     from infra.engine.adapter import same_weights, unpack
 
-    told = unpack(data).metadata
-    if "lineage" not in told:
+    metadata = unpack(data).metadata
+    if "lineage" not in metadata:
         raise OperationError("This adapter says nothing of its lineage.", "An older Agent0 made it.")
-    return {**told, "agrees": lineage_of(told) == told["lineage"], "weights_agree": same_weights(data)}
+    return {**metadata, "agrees": lineage_of(metadata) == metadata["lineage"], "weights_agree": same_weights(data)}

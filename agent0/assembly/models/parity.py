@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tolerance: float) -> dict[str, Any]:
-    """Everything that tells a served model from the trained one. ``agrees`` is the verdict: the probes within
-    ``tolerance``, or equal texts where the server tells no log-probabilities; and no digest or template that differs.
+    """Compare a served model with the trained checkpoint. ``agrees`` is the verdict: probes within ``tolerance``, or
+    equal texts where the server gives no log-probabilities; and no digest or template that differs.
 
     Raises:
         DependencyError, OperationError: no server, or no such model.
     """
-    asked = probes(PROBES)
-    trained, plain = await reference(source, artifacts, asked)
+    turns_of_probes = probes(PROBES)
+    trained, plain = await reference(source, artifacts, turns_of_probes)
     server = await _open(url, name)
     try:
         served = [await _written(server, source, one, True) for one in trained]
@@ -35,7 +35,7 @@ async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tole
             "checkpoint": source.name,
             "server": f"{server.kind} at {bare_url(url)}",
             "adapter": await _digest(source, server),
-            "template": await _template(source, server, asked, trained),
+            "template": await _template(source, server, turns_of_probes, trained),
             "probes": _compared(server, trained, served, tolerance),
             "base": _compared(server, plain, base, tolerance) if all(base) else "told by no such server",
             "untrained": _compared(server, plain, served, tolerance),
@@ -47,12 +47,12 @@ async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tole
 
 def _verdict(found: dict[str, Any]) -> bool:
     """A template or digest that is not told is no disagreement; the probes decide."""
-    told = [found["adapter"], found["template"], found["probes"], found["base"]]
-    return all(one["agree"] is not False for one in told if isinstance(one, dict))
+    checks = [found["adapter"], found["template"], found["probes"], found["base"]]
+    return all(one["agree"] is not False for one in checks if isinstance(one, dict))
 
 
 async def reference(
-    source: Source, artifacts: Artifacts, asked: Sequence[tuple[Turn, ...]]
+    source: Source, artifacts: Artifacts, turns_of_probes: Sequence[tuple[Turn, ...]]
 ) -> tuple[list[Generation], list[Generation]]:
     """What the trained model writes greedily after each probe, and what its base does."""
     from infra.models.transformers import Transformers
@@ -61,7 +61,9 @@ async def reference(
     sampling = Sampling(temperature=0.0, max_tokens=TOKENS)
     try:
         both = [
-            await asyncio.gather(*(model.generate(GenerateRequest(t, sampling, adapter=adapter)) for t in asked))
+            await asyncio.gather(
+                *(model.generate(GenerateRequest(t, sampling, adapter=adapter)) for t in turns_of_probes)
+            )
             for adapter in (source.adapter, None)
         ]
     finally:
@@ -82,8 +84,8 @@ def _compared(
     said = [one for one in served if one is not None]
     texts = sum(one.text.strip() == other.text.strip() for one, other in zip(expected, said, strict=True))
     if not any(one.steps for one in said):
-        told = "the server tells no log-probabilities; greedy texts were compared"
-        return {"probes": len(said), "same_text": texts, "told": told, "agree": texts == len(said)}
+        note = "the server tells no log-probabilities; greedy texts were compared"
+        return {"probes": len(said), "same_text": texts, "told": note, "agree": texts == len(said)}
     by_id = server.kind != "ollama"
     found: Parity = parity([_steps(one, by_id) for one in expected], [one.steps for one in said])
     numbers = {"largest": found.largest, "mean": found.mean, "tokens": found.compared, "parted": found.parted}
@@ -105,22 +107,22 @@ async def _digest(source: Source, server: "Served") -> dict[str, Any]:
     from infra.models.llama_server import file_digest
     from infra.weights.gguf import write_adapter
 
-    found, told = await server.digest()
+    found, note = await server.digest()
     if source.whole:
         return {"sha256": "", "served": found, "told": "a full adapter is served merged", "agree": None}
     with tempfile.TemporaryDirectory(prefix="agent0-verify-") as folder:
         path = Path(folder) / "adapter.gguf"
         write_adapter(source.weights, source.base, path)
         ours = file_digest(path)
-    return {"sha256": ours, "served": found, "told": told, "agree": ours == found if found else None}
+    return {"sha256": ours, "served": found, "told": note, "agree": ours == found if found else None}
 
 
 async def _template(
-    source: Source, server: "Served", asked: Sequence[tuple[Turn, ...]], ours: Sequence[Generation]
+    source: Source, server: "Served", turns_of_probes: Sequence[tuple[Turn, ...]], ours: Sequence[Generation]
 ) -> dict[str, Any]:
     from infra.models.llama_server import spelt
 
-    theirs = [await server.rendered(turns) for turns in asked]
+    theirs = [await server.rendered(turns) for turns in turns_of_probes]
     if None in theirs:
         return {"agree": None, "told": "the server does not tell what its template makes"}
     same = [text == spelt(source.base, one.prompt_ids) for text, one in zip(theirs, ours, strict=True)]

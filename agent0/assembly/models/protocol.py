@@ -1,4 +1,5 @@
-"""Part of the rim: a checkpoint sits exams; what they come to is told as events of its run, once each where asked."""
+"""Part of the rim: evaluates checkpoints by evaluation protocols. Each result is an event of the checkpoint's run,
+recorded once where asked."""
 
 import asyncio
 import time
@@ -28,14 +29,15 @@ from handlers.evaluate_checkpoint import FORCED
 if TYPE_CHECKING:
     from infra.log.event_log import Log
 
-Tell = Callable[[StudentExamined], None]
+Report = Callable[[StudentExamined], None]
 _TOOLS = ("tools", "max_turns", "max_calls")
 """What a student without tools is lent where one is forced on it."""
 
 
 @dataclass(frozen=True)
-class Sitting:
-    """Everything that exams of one student need: its conditions, the sandbox of its verifiers, where answers go."""
+class ProtocolSession:
+    """What the evaluation of one student needs: its conditions, the sandbox of its verifiers, the store of its
+    answers."""
 
     player: Player
     given: Conditions
@@ -43,15 +45,15 @@ class Sitting:
     artifacts: Artifacts
 
 
-async def examine(
+async def evaluate_protocols(
     settings: Settings,
-    asked: Mapping[str, Sequence[EvaluationProtocol]],
-    tell: Tell = lambda _: None,
+    protocols: Mapping[str, Sequence[EvaluationProtocol]],
+    report: Report = lambda _: None,
     *,
     once: bool = False,
 ) -> list[StudentExamined]:
-    """Each of ``asked`` (RUN/CHECKPOINT, RUN/base or a digest) sits its exams, one after the other; each is an event
-    when it is over. ``once``: those that it has sat are only read, and told of no more.
+    """Evaluate each checkpoint (RUN/CHECKPOINT, RUN/base or a digest) by its protocols, one after the other; each
+    result is an event. ``once``: results that exist are read, not made again, and not reported.
 
     Raises:
         NotFoundError: no such checkpoint.
@@ -62,10 +64,10 @@ async def examine(
 
     out, ports, store = [], None, FileArtifacts(settings.home)
     async with open_log(settings) as log, AsyncExitStack() as stack:
-        for wanted, exams in asked.items():
-            who = await player(log, wanted)
-            sat = await _sat_before(log, who) if once else []
-            known = {exam: one for exam in exams for one in sat if exam.matches(one)}
+        for name, exams in protocols.items():
+            who = await player(log, name)
+            earlier_results = await _earlier_results(log, who) if once else []
+            known = {exam: one for exam in exams for one in earlier_results if exam.matches(one)}
             left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
             if left:
                 await check_stored(log, store, who.name, who.held.adapter)
@@ -74,43 +76,43 @@ async def examine(
                 if ports is None or exam not in left:
                     out.append(known[exam])
                     continue
-                out.append(await _sat(log, _seated(who, ports, store), exam, left[exam]))
-                tell(out[-1])
+                out.append(await _evaluate(log, _session(who, ports, store), exam, left[exam]))
+                report(out[-1])
     return out
 
 
-async def _sat_before(log: "Log", who: Player) -> list[StudentExamined]:
-    told = [one.event async for one in log.read(who.run, ("StudentExamined",))]
-    return [one for one in told if isinstance(one, StudentExamined) and one.checkpoint == who.held.id]
+async def _earlier_results(log: "Log", who: Player) -> list[StudentExamined]:
+    events = [one.event async for one in log.read(who.run, ("StudentExamined",))]
+    return [one for one in events if isinstance(one, StudentExamined) and one.checkpoint == who.held.id]
 
 
 def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
-    """Of the families that ``plan`` asks for.
+    """Draw the tasks of an evaluation protocol, of the families that ``plan`` asks for.
 
     Raises:
         ConfigError: levels that none has, or too few tasks.
     """
-    asked = plan.curriculum
-    check_levels("The exam's levels", exam.levels, asked)
+    curriculum = plan.curriculum
+    check_levels("The protocol's levels", exam.levels, curriculum)
     try:
         return heldout(
             exam.split,
             exam.n,
             exam.seed,
-            domains=asked.domains,
-            names=asked.families,
+            domains=curriculum.domains,
+            names=curriculum.families,
             levels=exam.levels,
             beyond=exam.beyond,
-            rule=asked.split_rule,
+            rule=curriculum.split_rule,
             without=canonical_forms_of(exam.excluded),
         )
     except ValueError as error:
-        raise ConfigError("The exam's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
+        raise ConfigError("The protocol's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
 
 
 def check_fresh(sets: Iterable[TaskSet], plan: RunConfig) -> None:
-    """No task of ``sets`` may stand in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``), in whatever
-    wording.
+    """Require that no task of ``sets`` stands in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``),
+    in any wording.
 
     Raises:
         ConfigError: one does.
@@ -137,7 +139,7 @@ async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
     return ports
 
 
-def _seated(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> Sitting:
+def _session(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> ProtocolSession:
     plan = who.state.config
     given = Conditions(
         ports["models"].open(plan.student),
@@ -151,15 +153,17 @@ def _seated(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> Sitt
         policy=plan.policy,
         web=ports["web"],
     )
-    return Sitting(who, given, ports["verifier_sandbox"], artifacts)
+    return ProtocolSession(who, given, ports["verifier_sandbox"], artifacts)
 
 
-async def _sat(log: "Log", sitting: Sitting, exam: EvaluationProtocol, tasks: Sequence[Task]) -> StudentExamined:
-    began, who = time.monotonic(), sitting.player
-    given = sitting.given
+async def _evaluate(
+    log: "Log", session: ProtocolSession, exam: EvaluationProtocol, tasks: Sequence[Task]
+) -> StudentExamined:
+    began, who = time.monotonic(), session.player
+    given = session.given
     if exam.forced_tool:
         given = replace(given, prefill=FORCED, config=_lent(given.config))
-    found = await run_protocol(tasks, exam, given, sitting.verifier)
+    found = await run_protocol(tasks, exam, given, session.verifier)
     event = StudentExamined(
         exam=exam.name,
         checkpoint=who.held.id,
@@ -175,7 +179,7 @@ async def _sat(log: "Log", sitting: Sitting, exam: EvaluationProtocol, tasks: Se
         levels=exam.levels,
         beyond=exam.beyond,
         excluded=exam.excluded,
-        answers=await asyncio.to_thread(sitting.artifacts.put, as_json_lines(found.answers), "application/jsonl"),
+        answers=await asyncio.to_thread(session.artifacts.put, as_json_lines(found.answers), "application/jsonl"),
     )
     await log.append([recorded(who.run, event)])
     return event

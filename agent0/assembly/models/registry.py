@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from infra.log.event_log import Log
 
 
-async def promote(settings: Settings, wanted: str, reason: str) -> Recorded:
+async def promote(settings: Settings, name: str, reason: str) -> Recorded:
     """Make ``wanted`` (RUN/CHECKPOINT or digest) its run's student.
 
     Raises:
@@ -28,14 +28,14 @@ async def promote(settings: Settings, wanted: str, reason: str) -> Recorded:
     from infra.storage.artifacts import FileArtifacts
 
     async with open_log(settings) as log:
-        told = await checkpoint(log, wanted)
-        trained = told.event
+        stored = await checkpoint(log, name)
+        trained = stored.event
         assert isinstance(trained, CheckpointTrained)  # noqa: S101 - that is what ``checkpoint`` finds
-        state = await state_at(log, told.run)
+        state = await state_at(log, stored.run)
         check_promotion(state, trained)
-        await check_stored(log, FileArtifacts(settings.home), f"{told.run}/{trained.checkpoint}", trained.adapter)
-        event = promotion(state, trained, await _accuracy(log, told.run, trained.checkpoint), reason)
-        begun = recorded(told.run, event)
+        await check_stored(log, FileArtifacts(settings.home), f"{stored.run}/{trained.checkpoint}", trained.adapter)
+        event = promotion(state, trained, await _accuracy(log, stored.run, trained.checkpoint), reason)
+        begun = recorded(stored.run, event)
         await log.append([begun])
     return begun
 
@@ -93,8 +93,8 @@ async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict
 
 
 async def _trained(log: "Log", run: str) -> list[CheckpointTrained]:
-    told = [r.event async for r in log.read(run, ["CheckpointTrained"])]
-    return [event for event in told if isinstance(event, CheckpointTrained) and event.role == "student"]
+    events = [r.event async for r in log.read(run, ["CheckpointTrained"])]
+    return [event for event in events if isinstance(event, CheckpointTrained) and event.role == "student"]
 
 
 async def _parents(log: "Log", run: str) -> set[str]:
@@ -102,13 +102,13 @@ async def _parents(log: "Log", run: str) -> set[str]:
     from events.checkpoints import EvaluationRequested, TrainingRequested
 
     found: set[str] = set()
-    async for told in log.read("", ["TrainingRequested", "EvaluationRequested", "CheckpointTrained"]):
-        match told.event:
+    async for stored in log.read("", ["TrainingRequested", "EvaluationRequested", "CheckpointTrained"]):
+        match stored.event:
             case TrainingRequested(parent_adapter=artifact) if artifact:
                 found.add(artifact.sha256)
-            case EvaluationRequested(adapter=artifact) if artifact and told.run != run:
+            case EvaluationRequested(adapter=artifact) if artifact and stored.run != run:
                 found.add(artifact.sha256)
-            case CheckpointTrained(adapter=artifact) if artifact and told.run != run:
+            case CheckpointTrained(adapter=artifact) if artifact and stored.run != run:
                 found.add(artifact.sha256)
     return found
 

@@ -36,8 +36,8 @@ async def state_at(log: "Log", run: str, seq: int = 0) -> RunState:
         raise NotFoundError(f"The log has no event {seq}.", f"It ends at {last}.", "See: agent0 events stats")
     state: RunState | None = None
     async with aclosing(read_whole(log, run, seq)) as events:  # type: ignore[type-var]
-        async for told in events:
-            state = evolve(state, told)
+        async for stored in events:
+            state = evolve(state, stored)
     if state is None or state.run != run:
         began = await _start(log, run)
         fix = "See: agent0 run list" if began is None else f"It begins at event {began.seq}."
@@ -46,8 +46,8 @@ async def state_at(log: "Log", run: str, seq: int = 0) -> RunState:
 
 
 async def _start(log: "Log", run: str) -> Recorded | None:
-    async for told in log.read(run, ["RunStarted"]):
-        return told
+    async for stored in log.read(run, ["RunStarted"]):
+        return stored
     return None
 
 
@@ -123,27 +123,27 @@ class _Check:
     """Handlers that told anything: one that is younger than the run said nothing in it."""
     decisions: int = 0
 
-    async def take(self, told: Recorded) -> Mismatch | None:
+    async def take(self, stored: Recorded) -> Mismatch | None:
         """The first event that differs."""
-        found = self._compare(told) if told.handler in self.handlers and told.type != "ReactionFailed" else None
-        self.state = evolve(self.state, told)
+        found = self._compare(stored) if stored.handler in self.handlers and stored.type != "ReactionFailed" else None
+        self.state = evolve(self.state, stored)
         if found is None and self.state is not None:
-            await self._decide(told, self.state)
+            await self._decide(stored, self.state)
         return found
 
-    def _compare(self, told: Recorded) -> Mismatch | None:
+    def _compare(self, stored: Recorded) -> Mismatch | None:
         self.decisions += 1
-        self.spoke.add(told.handler)
-        event, _, _ = self.expected.pop(told.id, (None, None, None))
-        if type(event) is type(told.event) and event.model_dump_json() == told.event.model_dump_json():
+        self.spoke.add(stored.handler)
+        event, _, _ = self.expected.pop(stored.id, (None, None, None))
+        if type(event) is type(stored.event) and event.model_dump_json() == stored.event.model_dump_json():
             return None
-        return Mismatch(told.seq, told.id, told.type, told.handler, *_differing(told.event, event))
+        return Mismatch(stored.seq, stored.id, stored.type, stored.handler, *_differing(stored.event, event))
 
-    async def _decide(self, told: Recorded, state: RunState) -> None:
+    async def _decide(self, stored: Recorded, state: RunState) -> None:
         for name, handler in self.handlers.items():
-            if told.type in handler.events:
-                for number, event in enumerate(await handler(told, state, {})):
-                    self.expected[effect_id(told.id, name, number)] = (event, told, name)
+            if stored.type in handler.events:
+                for number, event in enumerate(await handler(stored, state, {})):
+                    self.expected[effect_id(stored.id, name, number)] = (event, stored, name)
 
 
 def _differing(recorded: Event, today: Event | None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -173,10 +173,10 @@ async def check_run(log: "Log", run: str) -> Checked:
     pure = {name: handler for name, handler in known_handlers().items() if not handler.ports}
     check = _Check(pure)
     async with aclosing(read_whole(log, run)) as events:  # type: ignore[type-var]
-        async for told in events:
-            if isinstance(told.event, EventRedacted) and told.event.why != "aside":
-                return Checked(check.decisions, redacted=told.seq)
-            if found := await check.take(told):
+        async for stored in events:
+            if isinstance(stored.event, EventRedacted) and stored.event.why != "aside":
+                return Checked(check.decisions, redacted=stored.seq)
+            if found := await check.take(stored):
                 return Checked(check.decisions, found)
     if check.state is None or check.state.run != run:
         raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
@@ -194,8 +194,8 @@ def _left_out(check: _Check) -> Mismatch | None:
     return None
 
 
-def told_state(state: RunState) -> dict[str, Any]:
-    """A state for people: where it stands, who plays, what curriculum remembers."""
+def describe_state(state: RunState) -> dict[str, Any]:
+    """Describe a run state: phase, checkpoints, counts, and the curriculum's statistics."""
     return {
         "run": state.run,
         "seq": state.seq,
@@ -235,7 +235,7 @@ async def compare_states(log: "Log", left: str, right: str) -> dict[str, Any]:
     paths = [await ancestry(log, run) for run in (left, right)]
     both = {s.run for s in paths[0]} & {s.run for s in paths[1]}
     parts = [s.until for path in paths for s in path if s.run in both and s.until]
-    before, after = told_state(one), told_state(other)
+    before, after = describe_state(one), describe_state(other)
     skipped = ("run", "seq", "arms")
     return {
         "left": left,

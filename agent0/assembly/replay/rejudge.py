@@ -27,7 +27,7 @@ class _Told:
     answers: Artifact | None
 
 
-async def rejudge(settings: Settings, wanted: str) -> dict[str, Any]:
+async def rejudge(settings: Settings, name: str) -> dict[str, Any]:
     """Every evaluation of ``wanted`` (RUN or RUN/CHECKPOINT): how many answers were judged again, and which verdicts
     differ. Nothing is written.
 
@@ -37,13 +37,13 @@ async def rejudge(settings: Settings, wanted: str) -> dict[str, Any]:
     """
     from infra.storage.artifacts import FileArtifacts
 
-    run, _, checkpoint = wanted.partition("/")
+    run, _, checkpoint = name.partition("/")
     store = FileArtifacts(settings.home)
     rows, differing = [], []
     async with open_log(settings) as log, AsyncExitStack() as stack:
         found = [one for one in await _told(log, run) if checkpoint in ("", one.checkpoint)]
         if not found:
-            raise NotFoundError(f"Nothing of {wanted} was evaluated.", fix=f"See: agent0 run show {run}")
+            raise NotFoundError(f"Nothing of {name} was evaluated.", fix=f"See: agent0 run show {run}")
         sandbox = await open_port("verifier_sandbox", settings, store)
         if close := getattr(sandbox, "close", None):
             stack.push_async_callback(close)

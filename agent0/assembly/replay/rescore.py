@@ -57,7 +57,7 @@ class Progress:
         return self.wall_s / self.done * (self.all - self.done) if self.done else 0.0
 
 
-Tell = Callable[[Progress], None]
+Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
@@ -109,24 +109,24 @@ class _Found:
         self.before[id] = computed.receipt if computed and computed.receipt == stored else stored
 
 
-async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _: None) -> dict[str, Any]:
-    """Recompute, compare and, where asked to, write down what ``asked.run`` would have been paid.
+async def rescore_run(settings: Settings, request: Rescore, report: Report = lambda _: None) -> dict[str, Any]:
+    """Recompute the rewards of ``request.run``, compare them with its own, and store them where ``commit`` is set.
 
     Raises:
         NotFoundError: no such run, or no such experiment's verdicts.
         OperationError: an experiment of this name asked something else.
     """
-    name = experiment_id(asked.name)
-    async with open_log(settings) if asked.commit else sound_log(settings) as log:
+    name = experiment_id(request.name)
+    async with open_log(settings) if request.commit else sound_log(settings) as log:
         begun = await begun_as(log, name)
-        start = _start(asked, await run_config(log, asked.run), await extent(log, asked.run, begun))
-        if asked.commit:
+        start = _start(request, await run_config(log, request.run), await extent(log, request.run, begun))
+        if request.commit:
             check_same(name, begun, start)
-        verdicts = await verdicts_of_source(log, asked.run, asked.verdicts)
-        found = await _recompute(log, asked, verdicts, start.until, tell)
-        told = {
+        verdicts = await verdicts_of_source(log, request.run, request.verdicts)
+        found = await _recompute(log, request, verdicts, start.until, report)
+        outcome = {
             "experiment": name,
-            "run": asked.run,
+            "run": request.run,
             "until": found.until,
             "events": found.read,
             **summary(found.pairs()),
@@ -134,14 +134,14 @@ async def rescore_run(settings: Settings, asked: Rescore, tell: Tell = lambda _:
             "redacted": found.redacted,
             "committed": False,
         }
-        if asked.commit:
-            await _commit(log, name, start, found, told)
-    return told
+        if request.commit:
+            await _commit(log, name, start, found, outcome)
+    return outcome
 
 
-def _start(asked: Rescore, plan: RunConfig, until: int) -> ExperimentStarted:
-    policy = {**effective_rules(asked.policy, plan.rewards).model_dump(mode="json"), "verdicts": asked.verdicts}
-    return start_of("rescore", asked.name, asked.run, until, policy)
+def _start(request: Rescore, plan: RunConfig, until: int) -> ExperimentStarted:
+    policy = {**effective_rules(request.policy, plan.rewards).model_dump(mode="json"), "verdicts": request.verdicts}
+    return start_of("rescore", request.name, request.run, until, policy)
 
 
 async def run_config(log: "Log", run: str) -> RunConfig:
@@ -150,9 +150,9 @@ async def run_config(log: "Log", run: str) -> RunConfig:
     Raises:
         NotFoundError: no such run.
     """
-    async for told in log.read(run, ["RunStarted"]):
-        if isinstance(told.event, RunStarted):
-            return RunConfig.recorded(told.event.config)
+    async for stored in log.read(run, ["RunStarted"]):
+        if isinstance(stored.event, RunStarted):
+            return RunConfig.recorded(stored.event.config)
     raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
 
 
@@ -169,35 +169,35 @@ def check_same(name: str, begun: ExperimentStarted | None, start: ExperimentStar
 
 
 async def _recompute(
-    log: "Log", asked: Rescore, verdicts: Mapping[str, ResultVerified], until: int, tell: Tell
+    log: "Log", request: Rescore, verdicts: Mapping[str, ResultVerified], until: int, report: Report
 ) -> _Found:
     found, began, first = _Found(until), monotonic(), 0
-    fold = Rescoring(asked.policy, verdicts)
-    async with aclosing(read_whole(log, asked.run, found.until)) as events:  # type: ignore[type-var]
-        async for told in events:
-            _take(found, fold, told, asked.run)
+    fold = Rescoring(request.policy, verdicts)
+    async with aclosing(read_whole(log, request.run, found.until)) as events:  # type: ignore[type-var]
+        async for stored in events:
+            _take(found, fold, stored, request.run)
             found.read += 1
-            first = first or told.seq
+            first = first or stored.seq
             if found.read % 2000 == 0:
-                tell(Progress(told.seq - first + 1, until - first + 1, monotonic() - began))
+                report(Progress(stored.seq - first + 1, until - first + 1, monotonic() - began))
     found.finished = fold.state is not None and fold.state.status == "finished"
-    tell(Progress(until - first + 1, until - first + 1, monotonic() - began))
+    report(Progress(until - first + 1, until - first + 1, monotonic() - began))
     return found
 
 
-def _take(found: _Found, fold: Rescoring, told: Recorded, run: str) -> None:
+def _take(found: _Found, fold: Rescoring, stored: Recorded, run: str) -> None:
     """A fork's past was paid in its parent: it is folded, and not told again."""
-    paid = fold.take(told)
-    if isinstance(told.event, EventRedacted) and told.event.why != "aside":
+    assigned = fold.take(stored)
+    if isinstance(stored.event, EventRedacted) and stored.event.why != "aside":
         found.redacted += 1
-        found.after.pop(told.id, None)  # a receipt that was forgotten is not told again
-    if told.run != run:
+        found.after.pop(stored.id, None)  # a receipt that was forgotten is not told again
+    if stored.run != run:
         return
-    if isinstance(told.event, RewardAssigned):
-        found.stands(told.id, told.event)
-    elif isinstance(told.event, _FAILED) and told.event.failed_handler == HANDLER:
-        found.given_up.add(told.event.cause_id)
-    for each in paid:
+    if isinstance(stored.event, RewardAssigned):
+        found.stands(stored.id, stored.event)
+    elif isinstance(stored.event, _FAILED) and stored.event.failed_handler == HANDLER:
+        found.given_up.add(stored.event.cause_id)
+    for each in assigned:
         if isinstance(each, RescoreFailure):
             found.troubles.append(each)
         else:
@@ -215,8 +215,8 @@ async def verdicts_of_source(log: "Log", run: str, source: str) -> dict[str, Res
     if not source:
         return {}
     if source == REVIEWS:
-        told = [r.event async for r in log.read(run, ["TaskReviewed"])]
-        return verdicts_of(event for event in told if isinstance(event, TaskReviewed))
+        reviews = [r.event async for r in log.read(run, ["TaskReviewed"])]
+        return verdicts_of(event for event in reviews if isinstance(event, TaskReviewed))
     events = [r.event async for r in log.read(experiment_id(source))]
     begun = next((event for event in events if isinstance(event, ExperimentStarted)), None)
     finished = any(isinstance(event, ExperimentFinished) for event in events)
@@ -230,13 +230,13 @@ async def verdicts_of_source(log: "Log", run: str, source: str) -> dict[str, Res
 
 async def begun_as(log: "Log", experiment: str) -> ExperimentStarted | None:
     """What the experiment asked when it began, None where it has not."""
-    async for told in log.read(experiment, ["ExperimentStarted"]):
-        if isinstance(told.event, ExperimentStarted):
-            return told.event
+    async for stored in log.read(experiment, ["ExperimentStarted"]):
+        if isinstance(stored.event, ExperimentStarted):
+            return stored.event
     return None
 
 
-async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found, told: dict[str, Any]) -> None:
+async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found, summary: dict[str, Any]) -> None:
     """Write what is not written yet; the closing event comes last, and everything before it is nobody's truth."""
     rewards = [each for id, each in found.after.items() if id in found.before or found.due(each)]
     end = ExperimentFinished(
@@ -244,20 +244,20 @@ async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found
         events=len(rewards),
         failed=len(found.troubles),
         sha256=events_digest(each.receipt.reward for each in rewards),
-        summary=numbers(told),
+        summary=numbers(summary),
     )
     first, last = (
         named(name, start, experiment_event_id(name, "start", 0)),
         named(name, end, experiment_event_id(name, "end", 0)),
     )
-    paid = (named(name, e.receipt.reward, experiment_event_id(name, e.cause, e.number), e.cause) for e in rewards)
+    assigned = (named(name, e.receipt.reward, experiment_event_id(name, e.cause, e.number), e.cause) for e in rewards)
     failed = (
         named(name, _failed(e), experiment_event_id(name, e.cause.id, 99 + e.number), e.cause.id)
         for e in found.troubles
     )
     known = {r.id async for r in log.read(name)}
-    await append_new(log, chain([first], paid, failed, [last]), known)
-    told["committed"] = True
+    await append_new(log, chain([first], assigned, failed, [last]), known)
+    summary["committed"] = True
 
 
 async def append_new(log: "Log", events: Iterable[Recorded], known: set[str]) -> None:
@@ -285,10 +285,10 @@ def _failed(trouble: RescoreFailure) -> RecomputeFailed:
     )
 
 
-def numbers(told: Mapping[str, Any]) -> dict[str, float]:
+def numbers(summary: Mapping[str, Any]) -> dict[str, float]:
     """Of a summary, what is a number, by dotted name."""
     out: dict[str, float] = {}
-    for key, value in told.items():
+    for key, value in summary.items():
         if isinstance(value, Mapping):
             out |= {f"{key}.{name}": number for name, number in numbers(value).items()}
         elif isinstance(value, int | float):
@@ -297,7 +297,8 @@ def numbers(told: Mapping[str, Any]) -> dict[str, float]:
 
 
 async def gather(settings: Settings, names: Sequence[str]) -> list[Side]:
-    """What stands side by side, in this order. An experiment that only paid shares its run's scores and cost.
+    """Read the runs and experiments to compare, in this order. An experiment that only assigned rewards shares its
+    run's scores and cost.
 
     Raises:
         NotFoundError: no such run or experiment.
@@ -326,13 +327,13 @@ async def _behind(log: "Log", started: ExperimentStarted) -> list[Recorded]:
     if started.kind != "retrain":
         own = RewardAssigned if started.kind == "rescore" else ResultVerified
         return [r async for r in read_branch(log, started.run) if not isinstance(r.event, own)]
-    _, paid = await behind_training(log, started)
-    return [r async for r in read_branch(log, paid, ["RewardAssigned"])]
+    _, token = await behind_training(log, started)
+    return [r async for r in read_branch(log, token, ["RewardAssigned"])]
 
 
 async def behind_training(log: "Log", started: ExperimentStarted) -> tuple[ExperimentStarted | None, str]:
-    """Whose receipts a training goes by: the experiment that paid them (None: the run itself), and its token. A
-    training from another training goes by what that one went by."""
+    """Find the receipts a training used: the experiment that assigned them (None: the run itself), and its token. A
+    training that starts from another training uses the receipts of that one."""
     while (begun := await experiment_of(log, started.source)) and begun.kind == "retrain":
         started = begun
     return (begun, experiment_id(started.source)) if begun else (None, started.run)

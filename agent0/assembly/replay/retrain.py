@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 BASE = "base"
 _WRITTEN: Mapping[Role, str] = {"student": "TaskAttempted", "teacher": "TaskProposed"}
 """What a role is trained on."""
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class _Work:
                 if close := getattr(self.ports[name], "close", None):
                     self.stack.push_async_callback(close)
 
-    async def tell(self, events: Sequence[tuple[Event, str]]) -> None:
+    async def append(self, events: Sequence[tuple[Event, str]]) -> None:
         """Write down (event, id) that are not written yet, all or none."""
         await append_new(self.log, [named(self.name, event, id) for event, id in events], {r.id for r in self.held})
 
 
-async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: None) -> dict[str, Any]:
+async def retrain(settings: Settings, options: Retrain, report: Report = lambda _: None) -> dict[str, Any]:
     """Train and write down, checkpoint by checkpoint; killed, the same command goes on with the next.
 
     Raises:
@@ -113,23 +113,23 @@ async def retrain(settings: Settings, asked: Retrain, tell: Tell = lambda _: Non
     """
     from infra.storage.artifacts import FileArtifacts
 
-    name = experiment_id(asked.name)
+    name = experiment_id(options.name)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
-        past = await _past(log, asked)
-        plan = amended(past.state.config, asked.changes)
+        past = await _past(log, options)
+        plan = amended(past.state.config, options.changes)
         check_names(plan)
         if _models(plan) == _models(past.state.config):
-            await check_trained_on(log, past.run, asked.roles, plan)
-        start = _start(name, asked, past, plan)
+            await check_trained_on(log, past.run, options.roles, plan)
+        start = _start(name, options, past, plan)
         check_same(name, await begun_as(log, name), start)
         work = _Work(log, name, past, plan, [r async for r in log.read(name)], settings, stack)
         work.ports["artifacts"] = FileArtifacts(settings.home)
-        await _check_artifacts(work, asked.roles)
+        await _check_artifacts(work, options.roles)
         await work.open("trainers")
-        await work.tell([(start, experiment_event_id(name, "start", 0))])
-        trained = await _train(work, asked.evaluate, tell)
-        await work.tell([(_end(trained), experiment_event_id(name, "end", 0))])
+        await work.append([(start, experiment_event_id(name, "start", 0))])
+        trained = await _train(work, options.evaluate, report)
+        await work.append([(_end(trained), experiment_event_id(name, "end", 0))])
     return {
         "experiment": name,
         "run": past.run,
@@ -150,8 +150,8 @@ def _end(trained: Sequence[CheckpointTrained]) -> ExperimentFinished:
     return ExperimentFinished(kind="retrain", events=len(trained), sha256=sha256(canonical(made)), summary=samples)
 
 
-async def _past(log: "Log", asked: Retrain) -> _Past:
-    run, rewards, verdicts, purged = await _source(log, asked)
+async def _past(log: "Log", options: Retrain) -> _Past:
+    run, rewards, verdicts, purged = await _source(log, options)
     state = await state_at(log, run)
     history = Branches(log)
     types = ["TrainingRequested", "TaskRequested"]
@@ -160,20 +160,22 @@ async def _past(log: "Log", asked: Retrain) -> _Past:
     for task in purged:
         if task not in known:
             raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"See: agent0 task list {run}")
-    requests = [r for r in events if isinstance(r.event, TrainingRequested) and r.event.role in asked.roles]
+    requests = [r for r in events if isinstance(r.event, TrainingRequested) and r.event.role in options.roles]
     if not requests:
-        raise OperationError(f"Run {run} never trained a {' or a '.join(asked.roles)}.", "There is nothing to repeat.")
+        raise OperationError(
+            f"Run {run} never trained a {' or a '.join(options.roles)}.", "There is nothing to repeat."
+        )
     return _Past(run, state, requests, rewards, verdicts, purged)
 
 
 async def _source(
-    log: "Log", asked: Retrain
+    log: "Log", options: Retrain
 ) -> tuple[str, dict[ReceiptKey, RewardAssigned], dict[str, ResultVerified], tuple[str, ...]]:
     """The run, what stands for its receipts and verdicts, and the tasks left out: by a training gone on from, too."""
-    begun = await experiment_of(log, asked.source)
+    begun = await experiment_of(log, options.source)
     if begun is None:
-        return asked.source, {}, {}, asked.purged
-    purged = tuple(dict.fromkeys((*begun.purged, *asked.purged)))
+        return options.source, {}, {}, options.purged
+    purged = tuple(dict.fromkeys((*begun.purged, *options.purged)))
     payer, token = await behind_training(log, begun) if begun.kind == "retrain" else (begun, experiment_id(begun.name))
     for one in (begun, payer):
         await _check_finished(log, one)
@@ -185,9 +187,9 @@ async def _source(
             f"First: agent0 experiment rescore {payer.run} --verdicts {payer.name}",
         )
         raise OperationError(f"Experiment {payer.name} has no rewards.", why, f"{fix} --name NAME --commit")
-    told = [r.event async for r in log.read(token, ["RewardAssigned"])]
+    rewards_logged = [r.event async for r in log.read(token, ["RewardAssigned"])]
     rewards: dict[ReceiptKey, RewardAssigned] = {
-        (e.task, e.attempt, e.role): e for e in told if isinstance(e, RewardAssigned)
+        (e.task, e.attempt, e.role): e for e in rewards_logged if isinstance(e, RewardAssigned)
     }
     return begun.run, rewards, await verdicts_of_source(log, begun.run, payer.policy.get("verdicts", "")), purged
 
@@ -201,16 +203,16 @@ async def _check_finished(log: "Log", begun: ExperimentStarted | None) -> None:
     raise OperationError(f"Experiment {begun.name} is unfinished.", "It counts from its closing event.", fix)
 
 
-def _start(name: str, asked: Retrain, past: _Past, plan: RunConfig) -> ExperimentStarted:
-    plain, digest = config_of(plan)
+def _start(name: str, options: Retrain, past: _Past, plan: RunConfig) -> ExperimentStarted:
+    plain, events_digest = config_of(plan)
     return ExperimentStarted(
-        name=asked.name,
+        name=options.name,
         kind="retrain",
-        source=asked.source,
+        source=options.source,
         run=past.run,
         until=max(request.seq for request in past.requests),
-        policy={"training": plain["training"], "roles": list(asked.roles), "evaluate": asked.evaluate},
-        policy_sha=digest,
+        policy={"training": plain["training"], "roles": list(options.roles), "evaluate": options.evaluate},
+        policy_sha=events_digest,
         purged=past.purged,
     )
 
@@ -218,33 +220,35 @@ def _start(name: str, asked: Retrain, past: _Past, plan: RunConfig) -> Experimen
 async def _check_artifacts(work: _Work, roles: Sequence[Role]) -> None:
     """Whatever will be trained on or from is there and whole, before anything is written."""
     past, store = work.past, work.ports["artifacts"]
-    wanted: dict[Artifact, str] = {}
-    asked = [r.event for r in past.requests if isinstance(r.event, TrainingRequested)]
-    known = {f"{request.role}/{request.checkpoint}" for request in asked}
-    for request in asked:
+    needed: dict[Artifact, str] = {}
+    requests = [r.event for r in past.requests if isinstance(r.event, TrainingRequested)]
+    known = {f"{request.role}/{request.checkpoint}" for request in requests}
+    for request in requests:
         if request.parent_adapter and f"{request.role}/{request.parent}" not in known and request.parent != BASE:
-            wanted[request.parent_adapter] = f"the adapter of {request.parent}"
-    first = min(min(request.after, request.replay_after) for request in asked)
+            needed[request.parent_adapter] = f"the adapter of {request.parent}"
+    first = min(min(request.after, request.replay_after) for request in requests)
     types = [_WRITTEN[role] for role in roles]
-    async for told in work.history.read(past.run, types, after=first, until=max(request.until for request in asked)):
-        if artifact := getattr(told.event, "trajectory_artifact", None):
-            wanted[artifact] = f"the trajectory of {told.task if told.attempt == '-' else told.attempt}"
-    for artifact, what in wanted.items():
+    async for stored in work.history.read(
+        past.run, types, after=first, until=max(request.until for request in requests)
+    ):
+        if artifact := getattr(stored.event, "trajectory_artifact", None):
+            needed[artifact] = f"the trajectory of {stored.task if stored.attempt == '-' else stored.attempt}"
+    for artifact, what in needed.items():
         if problem := await asyncio.to_thread(store.verify, artifact):
             why = f"Artifact {artifact.sha256} is {problem}; it is {what}."
             fix = "Copy artifacts/ of the machine that wrote it, or leave that task out: --purge TASK."
             raise NotFoundError(f"Run {past.run} cannot be trained again.", why, fix)
 
 
-async def _train(work: _Work, evaluate: bool, tell: Tell) -> list[CheckpointTrained]:
+async def _train(work: _Work, evaluate: bool, report: Report) -> list[CheckpointTrained]:
     """One request after the other: each goes on from what was made of its parent's."""
     out: list[CheckpointTrained] = []
-    for told in work.past.requests:
-        request = told.event
+    for stored in work.past.requests:
+        request = stored.event
         assert isinstance(request, TrainingRequested)  # noqa: S101 - chosen so
-        tell(f"{request.checkpoint} from {request.parent}")
+        report(f"{request.checkpoint} from {request.parent}")
         parent = _parent_adapter(work.made, request)
-        done = _done(work.held, request.checkpoint) or await _checkpoint(work, told.id, request, parent)
+        done = _done(work.held, request.checkpoint) or await _checkpoint(work, stored.id, request, parent)
         work.made[f"{request.role}/{request.checkpoint}"] = done.adapter or parent
         out.append(done)
         if evaluate and request.role == "student":
@@ -258,7 +262,7 @@ async def _checkpoint(
     again = request.model_copy(update={"parent_adapter": parent})
     trainers, artifacts = work.ports["trainers"], work.ports["artifacts"]
     events = await make_checkpoint(again, work.past.run, work.plan, trainers, work.history, artifacts)
-    await work.tell([(event, experiment_event_id(work.name, cause, number)) for number, event in enumerate(events)])
+    await work.append([(event, experiment_event_id(work.name, cause, number)) for number, event in enumerate(events)])
     return next(event for event in events if isinstance(event, CheckpointTrained))
 
 
@@ -269,9 +273,9 @@ def _parent_adapter(made: Mapping[str, Artifact | None], request: TrainingReques
 
 
 def _done(held: list[Recorded], checkpoint: str) -> CheckpointTrained | None:
-    for told in held:
-        if isinstance(told.event, CheckpointTrained) and told.event.checkpoint == checkpoint:
-            return told.event
+    for stored in held:
+        if isinstance(stored.event, CheckpointTrained) and stored.event.checkpoint == checkpoint:
+            return stored.event
     return None
 
 
@@ -294,7 +298,7 @@ async def _evaluate(work: _Work, trained: CheckpointTrained) -> None:
     key = str({"checkpoint": trained.checkpoint, "split": "validation"})
     cause = named(work.name, request, experiment_event_id(work.name, key, 0))
     events = await handler(cause, replace(work.past.state, config=work.plan), work.ports)
-    await work.tell([(event, experiment_event_id(work.name, key, number + 1)) for number, event in enumerate(events)])
+    await work.append([(event, experiment_event_id(work.name, key, number + 1)) for number, event in enumerate(events)])
 
 
 def roles_of(text: str) -> tuple[Role, ...]:

@@ -13,7 +13,7 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.rescore import (
     PART,
     Progress,
-    Tell,
+    Report,
     begun_as,
     check_same,
     extent,
@@ -90,7 +90,7 @@ class _Work:
     stored: _Stored
     held: Mapping[str, Sequence[Event]]
 
-    def wanted(self, case: _Case) -> bool:
+    def to_decide(self, case: _Case) -> bool:
         """Whether something is decided there: in the run something was, or should have been."""
         attempts = attempts_to_verify(case.cause.event, case.state, self.rules)
         due = self.stored.finished and case.cause.id not in self.stored.given_up
@@ -116,11 +116,11 @@ class _Work:
     def _failed(self, case: _Case, error: Exception) -> list[Event]:
         attempts = attempts_to_verify(case.cause.event, case.state, self.rules)
         facts = {"task": task_of(case.cause.event), "cause_id": case.cause.id, "cause_seq": case.cause.seq}
-        told = {"what": "verdict", "error": type(error).__name__, "message": str(error)[:500]}
+        failure = {"what": "verdict", "error": type(error).__name__, "message": str(error)[:500]}
         open_ones = [name for name, attempt in attempts.items() if not attempt.resolved]
-        return [RecomputeFailed.model_validate({**facts, **told, "attempt": name}) for name in open_ones]
+        return [RecomputeFailed.model_validate({**facts, **failure, "attempt": name}) for name in open_ones]
 
-    def told(self, case: _Case, events: Sequence[Event]) -> list[Recorded]:
+    def events_of(self, case: _Case, events: Sequence[Event]) -> list[Recorded]:
         """As they are written down, each under an id that follows from its cause."""
         cause = case.cause.id
         ids = (experiment_event_id(self.name, cause, number) for number in range(len(events)))
@@ -147,7 +147,7 @@ class _Found:
         return [*found, *(VerdictPair(old, None, self.families.get(old.task, "")) for old in lost)]
 
 
-async def reverify(settings: Settings, asked: Reverify, tell: Tell = lambda _: None) -> dict[str, Any]:
+async def reverify(settings: Settings, request: Reverify, report: Report = lambda _: None) -> dict[str, Any]:
     """Decide again, compare and, where asked to, write down verdict by verdict; killed, the same command goes on.
 
     Raises:
@@ -158,30 +158,30 @@ async def reverify(settings: Settings, asked: Reverify, tell: Tell = lambda _: N
     """
     from infra.storage.artifacts import FileArtifacts
 
-    name = experiment_id(asked.name)
+    name = experiment_id(request.name)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
-        own = await run_config(log, asked.run)
-        plan = planned(own, asked.changes)
-        begun = await begun_as(log, name) if asked.commit else None
-        start = _start(asked, plan, await extent(log, asked.run, begun))
+        own = await run_config(log, request.run)
+        plan = planned(own, request.changes)
+        begun = await begun_as(log, name) if request.commit else None
+        start = _start(request, plan, await extent(log, request.run, begun))
         check_same(name, begun, start)
         sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
         stack.push_async_callback(sandbox.close)
-        stored = await _stored(log, asked.run, start.until)
-        held = [r async for r in log.read(name)] if asked.commit else []
+        stored = await _stored(log, request.run, start.until)
+        held = [r async for r in log.read(name)] if request.commit else []
         work = _Work(name, plan.verification, sandbox, stored, _by_cause(held))
         bound = settings.handlers.in_flight or known_handlers([HANDLER])[HANDLER].in_flight
-        writer = _Writer(log, {r.id for r in held}) if asked.commit else None
+        writer = _Writer(log, {r.id for r in held}) if request.commit else None
         if writer:
             await writer.add([named(name, start, experiment_event_id(name, "start", 0))])
-        found = await _decide_all(log, asked, start.until, work, bound, writer, tell)
-        told = _told(asked, start, found, stored, own.verification == plan.verification)
+        found = await _decide_all(log, request, start.until, work, bound, writer, report)
+        summary = _summary(request, start, found, stored, own.verification == plan.verification)
         if writer:
-            await writer.add([named(name, _end(found, told), experiment_event_id(name, "end", 0))])
+            await writer.add([named(name, _end(found, summary), experiment_event_id(name, "end", 0))])
             await writer.flush()
-            told["committed"] = True
-    return told
+            summary["committed"] = True
+    return summary
 
 
 def planned(own: RunConfig, changes: Mapping[str, str]) -> RunConfig:
@@ -206,26 +206,26 @@ def planned(own: RunConfig, changes: Mapping[str, str]) -> RunConfig:
     return plan
 
 
-def _start(asked: Reverify, plan: RunConfig, until: int) -> ExperimentStarted:
+def _start(request: Reverify, plan: RunConfig, until: int) -> ExperimentStarted:
     policy = config_of(plan)[0]["verification"]
-    return start_of("reverify", asked.name, asked.run, until, policy)
+    return start_of("reverify", request.name, request.run, until, policy)
 
 
 def _by_cause(held: Iterable[Recorded]) -> dict[str, list[Event]]:
     """What the experiment has told already."""
     found: dict[str, list[Event]] = {}
-    for told in held:
-        if isinstance(told.event, ResultVerified | RecomputeFailed):
-            found.setdefault(told.cause, []).append(told.event)
+    for recorded_event in held:
+        if isinstance(recorded_event.event, ResultVerified | RecomputeFailed):
+            found.setdefault(recorded_event.cause, []).append(recorded_event.event)
     return found
 
 
 async def _stored(log: "Log", run: str, until: int) -> _Stored:
     types = ("ResultVerified", "ReactionFailed", "ReactionDropped", "RunFinished")
     stored = _Stored()
-    async for told in log.read(run, types, until=until):
-        event = told.event
-        if isinstance(event, ResultVerified) and told.handler == HANDLER:
+    async for recorded_event in log.read(run, types, until=until):
+        event = recorded_event.event
+        if isinstance(event, ResultVerified) and recorded_event.handler == HANDLER:
             stored.verdicts.setdefault(event.attempt, event)
         elif isinstance(event, RunFinished):
             stored.finished = True
@@ -254,11 +254,11 @@ class _Writer:
 
 
 async def _decide_all(
-    log: "Log", asked: Reverify, until: int, work: _Work, bound: int, writer: _Writer | None, tell: Tell
+    log: "Log", request: Reverify, until: int, work: _Work, bound: int, writer: _Writer | None, report: Report
 ) -> _Found:
     """Decide at every event of the run that wants it, at most ``bound`` at once, and tell in the order of the log."""
     found, under_way = _Found(), deque[tuple[_Case, asyncio.Task[Sequence[Event]]]]()
-    clock = _Clock(tell, until)
+    clock = _Clock(report, until)
 
     async def next_one() -> None:
         case, deciding = under_way[0]
@@ -266,14 +266,14 @@ async def _decide_all(
         under_way.popleft()
         found.events += events
         if writer:
-            await writer.add(work.told(case, events))
+            await writer.add(work.events_of(case, events))
         clock.at(case.cause.seq)
 
     try:
-        async with aclosing(_cases(log, asked.run, until, found)) as cases:
+        async with aclosing(_cases(log, request.run, until, found)) as cases:
             async for case in cases:
                 clock.begin(case.cause.seq)
-                if work.wanted(case):
+                if work.to_decide(case):
                     found.families[task_of(case.cause.event)] = case.family
                     under_way.append((case, asyncio.ensure_future(work.decide(case))))
                 if len(under_way) >= bound:
@@ -292,18 +292,18 @@ async def _cases(log: "Log", run: str, until: int, found: _Found) -> AsyncGenera
     """Events of the run at which something may be decided; a fork's past was decided in its parent."""
     state: RunState | None = None
     async with aclosing(read_whole(log, run, until)) as events:  # type: ignore[type-var]
-        async for told in events:
-            state = evolve(state, told)
+        async for recorded_event in events:
+            state = evolve(state, recorded_event)
             found.read += 1
-            if told.run == run and isinstance(told.event, DECIDING) and state is not None:
-                yield _Case(told, state)
+            if recorded_event.run == run and isinstance(recorded_event.event, DECIDING) and state is not None:
+                yield _Case(recorded_event, state)
 
 
 class _Clock:
     """Says now and then how far it is: by the place in the log of what was last decided."""
 
-    def __init__(self, tell: Tell, until: int) -> None:
-        self._tell, self._until, self._first = tell, until, 0
+    def __init__(self, report: Report, until: int) -> None:
+        self._tell, self._until, self._first = report, until, 0
         self._began = self._last = monotonic()
 
     def begin(self, seq: int) -> None:
@@ -325,10 +325,10 @@ class _Clock:
         self._tell(Progress(seq - first + 1, self._until - first + 1, monotonic() - self._began))
 
 
-def _told(asked: Reverify, start: ExperimentStarted, found: _Found, stored: _Stored, own: bool) -> dict[str, Any]:
+def _summary(request: Reverify, start: ExperimentStarted, found: _Found, stored: _Stored, own: bool) -> dict[str, Any]:
     return {
-        "experiment": experiment_id(asked.name),
-        "run": asked.run,
+        "experiment": experiment_id(request.name),
+        "run": request.run,
         "until": start.until,
         "events": found.read,
         **difference(found.pairs(stored.verdicts)),
@@ -343,11 +343,11 @@ def _told(asked: Reverify, start: ExperimentStarted, found: _Found, stored: _Sto
     }
 
 
-def _end(found: _Found, told: Mapping[str, Any]) -> ExperimentFinished:
+def _end(found: _Found, summary: Mapping[str, Any]) -> ExperimentFinished:
     return ExperimentFinished(
         kind="reverify",
         events=len(found.verdicts),
-        failed=told["failed"],
+        failed=summary["failed"],
         sha256=events_digest(found.events),
-        summary=numbers(told),
+        summary=numbers(summary),
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.full_history import Bodies, history
 from agent0.assembly.log.integrity import seal_file
-from agent0.assembly.replay.rescore import Progress, Tell
+from agent0.assembly.replay.rescore import Progress, Report
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.read_models import reading_log
 from agent0.errors import ConfigError, NotFoundError
@@ -45,7 +45,7 @@ class _Past:
     read: Callable[[int, int], AsyncIterator[Bodies]]
 
 
-async def build(settings: Settings, asked: Build, tell: Tell = lambda _: None) -> dict[str, Any]:
+async def build(settings: Settings, request: Build, report: Report = lambda _: None) -> dict[str, Any]:
     """Make ``asked.into``: all of it or nothing.
 
     Raises:
@@ -58,17 +58,19 @@ async def build(settings: Settings, asked: Build, tell: Tell = lambda _: None) -
     from projections import Position
     from projections import build as build_file
 
-    tables = known_tables(asked.names)
-    _require_free(settings, asked.into)
-    async with _past(settings, asked.archive) as past:
-        begin, until = Position(past.name, past.first - 1), _until(past, asked.seq)
-        if asked.time:
-            await _require_before(past, asked.time)
-        with explained(asked.into):
-            built = await build_file(asked.into, connect, tables, begin, lambda _: _told(past, until, asked.time, tell))
-    sync_folder(asked.into.absolute().parent)
+    tables = known_tables(request.names)
+    _require_free(settings, request.into)
+    async with _past(settings, request.archive) as past:
+        begin, until = Position(past.name, past.first - 1), _until(past, request.seq)
+        if request.time:
+            await _require_before(past, request.time)
+        with explained(request.into):
+            built = await build_file(
+                request.into, connect, tables, begin, lambda _: _events(past, until, request.time, report)
+            )
+    sync_folder(request.into.absolute().parent)
     events = built.seq - begin.seq
-    return {"path": str(asked.into), "seq": built.seq, "events": events, "sha256": built.digests}
+    return {"path": str(request.into), "seq": built.seq, "events": events, "sha256": built.digests}
 
 
 def known_tables(names: tuple[str, ...] = ()) -> dict[str, "Table"]:
@@ -151,7 +153,7 @@ async def _require_before(past: _Past, time: datetime) -> None:
                 raise NotFoundError(f"Nothing had happened at {time}.", f"The first event is of {decode(body).time}.")
 
 
-async def _told(past: _Past, until: int, time: datetime | None, tell: Tell) -> AsyncIterator[Bodies]:
+async def _events(past: _Past, until: int, time: datetime | None, report: Report) -> AsyncIterator[Bodies]:
     """What tables are made of; says after each chunk how much of it there was."""
     began, everything = monotonic(), until - past.first + 1
     async with aclosing(past.read(past.first - 1, until)) as chunks:  # type: ignore[type-var]
@@ -159,7 +161,7 @@ async def _told(past: _Past, until: int, time: datetime | None, tell: Tell) -> A
             kept = [*takewhile(lambda one: not _later(one[1], time), chunk)] if time else chunk
             if kept:
                 yield kept
-                tell(Progress(kept[-1][0] - past.first + 1, everything, monotonic() - began))
+                report(Progress(kept[-1][0] - past.first + 1, everything, monotonic() - began))
             if len(kept) < len(chunk):
                 return
 

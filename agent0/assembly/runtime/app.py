@@ -52,9 +52,9 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
         log = await stack.enter_async_context(open_log(settings, make=True))
         await check_log(settings, log, chosen.values())
         artifacts = FileArtifacts(settings.home)
-        wanted = sorted({port for handler in chosen.values() for port in handler.ports})
+        port_names = sorted({port for handler in chosen.values() for port in handler.ports})
         ports: dict[str, Any] = {"artifacts": artifacts, "history": Branches(log)}
-        for name in wanted:
+        for name in port_names:
             if name not in ports:
                 ports[name] = await open_port(name, settings, artifacts)
                 if close := getattr(ports[name], "close", None):
@@ -64,7 +64,7 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
         yield App(settings, log, artifacts, chosen, ports)
 
 
-async def run_handlers(world: App) -> None:
+async def run_handlers(app: App) -> None:
     """React until cancelled, and seal what was stored; then finish what is in hand.
 
     Raises:
@@ -75,15 +75,15 @@ async def run_handlers(world: App) -> None:
     from infra.bus.bus import Bus
 
     bus = Bus(
-        log=world.log,
-        handlers=list(world.handlers.values()),
-        ports=world.ports,
+        log=app.log,
+        handlers=list(app.handlers.values()),
+        ports=app.ports,
         evolve=evolve,
-        settings=world.settings,
+        settings=app.settings,
         code_rev=code_rev(),
         clock=now,
     )
-    starting, seals = asyncio.ensure_future(bus.start()), sealer(world.settings, world.log)
+    starting, seals = asyncio.ensure_future(bus.start()), sealer(app.settings, app.log)
     works = [starting]
     try:
         await asyncio.shield(starting)  # a cancellation inside would be swallowed there, and this would never end

@@ -1,4 +1,4 @@
-"""Part of the rim: a process that works for a grid: it ends with whoever waits for it, and its last words are kept."""
+"""Part of the rim: a child process of an ablation study. It ends with its parent, and the end of its stderr is kept."""
 
 import asyncio
 import sys

@@ -222,10 +222,10 @@ async def _gpu(_: Settings) -> list[Check]:
     fix = "Nothing to do for tiny; 3070ti, 24gb and cluster need an NVIDIA card with its driver."
     if not tool:
         return [Check("gpu", "warn", "none found", fix)]
-    asked = ("--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
+    options = ("--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
     pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
     bare = {"PATH": "/usr/bin:/bin"}
-    process = await asyncio.create_subprocess_exec(tool, *asked, env=bare, stdout=pipe, stderr=both)
+    process = await asyncio.create_subprocess_exec(tool, *options, env=bare, stdout=pipe, stderr=both)
     try:
         async with asyncio.timeout(10):
             said = (await process.communicate())[0]

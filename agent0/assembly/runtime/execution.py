@@ -73,11 +73,13 @@ async def pause_abandoned(settings: Settings, log: Log, run: str, observer: Obse
     if left and await log.server.alone():
         await log.append([recorded(one, RunPaused(reason="nobody carried it")) for one in left])
         for one in left:
-            observer.say(f"Run {one} was left running and nobody carried it: paused. {onward(one)}", warning=True)
+            observer.say(
+                f"Run {one} was left running and nobody carried it: paused. {resume_command(one)}", warning=True
+            )
 
 
-def onward(run: str, verb: str = "resume") -> str:
-    """The command that goes on with ``run``."""
+def resume_command(run: str, verb: str = "resume") -> str:
+    """Return the sentence with the command that resumes ``run``."""
     return f"Go on with: agent0 run {verb} {run}"
 
 
@@ -107,4 +109,4 @@ async def _pause(log: Log, run: str, error: BaseException, observer: Observer) -
         if [one.type async for one in log.read(run, ("RunStarted", "RunFinished", "RunCancelled"))] != ["RunStarted"]:
             return
         await log.append([recorded(run, paused)])
-    observer.say(f"{'Stopped' if by_hand else 'Failed'}; nothing is lost. {onward(run)}", warning=True)
+    observer.say(f"{'Stopped' if by_hand else 'Failed'}; nothing is lost. {resume_command(run)}", warning=True)

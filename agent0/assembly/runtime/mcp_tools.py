@@ -1,5 +1,5 @@
-"""MCP servers become tools, part of the rim: what settings name is listed, compared with what a person trusts, and
-given to the world that asked, beside the registered tools."""
+"""Part of the rim: MCP servers become tools. The tools of each server in the settings are listed, compared with the
+list that a user trusted, and added to the registered tools of the app."""
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any

@@ -21,7 +21,8 @@ GIVEN_UP = {
 
 @dataclass(frozen=True)
 class Milestone:
-    """A finished iteration (-1: scoring the untrained student). ``left_s`` None: cannot be told yet."""
+    """The results of a finished iteration (-1: scoring the untrained student). ``left_s`` is None while it cannot be
+    estimated."""
 
     iteration: int
     accuracy: float | None
@@ -51,7 +52,7 @@ class Pace:
 
 @dataclass
 class Progress:
-    """Feed it a run's events in order."""
+    """The progress of a run, folded from its events in order."""
 
     state: RunState | None = None
     events: int = 0
@@ -92,7 +93,7 @@ class Progress:
         if state is None:
             return None
         total = state.config.tasks * state.config.attempts
-        done = settled(state) if state.phase == "tasks" else 0
+        done = resolved_attempts(state) if state.phase == "tasks" else 0
         spent = max((now - self._since).total_seconds(), 1e-6) if self._since else 0.0
         rate = done / spent if spent else 0.0
         left = (total - done) / rate if rate else None
@@ -102,8 +103,8 @@ class Progress:
         match recorded.event:
             case checkpoints.CheckpointEvaluated(split="validation", forced_tool=False) as scored:
                 self._score = scored
-            case checkpoints.TrainingRequested() as asked:
-                self.trainings[asked.checkpoint] = asked.seed
+            case checkpoints.TrainingRequested() as request:
+                self.trainings[request.checkpoint] = request.seed
             case checkpoints.CheckpointTrained() as made:
                 self.trainings.pop(made.checkpoint, None)
             case alarms.ReactionDropped(failed_handler=handler) if handler in GIVEN_UP:
@@ -139,8 +140,8 @@ class Progress:
         return (finished.config.iterations - 1 - finished.iteration) * fmean(rounds) + first / 2
 
 
-def settled(state: RunState) -> int:
-    """Attempts of this iteration about which nothing more will be known; a task without attempts counts as all."""
+def resolved_attempts(state: RunState) -> int:
+    """Count the attempts of this iteration whose outcome is final; a task without attempts counts as all."""
     k, held = state.config.attempts, state.tasks.values()
     return sum(sum(a.resolved for a in t.attempts.values()) if t.accepted else k * t.closed for t in held)
 
@@ -158,8 +159,8 @@ def frontier(state: RunState) -> float | None:
 
 def mean_reward(state: RunState) -> float | None:
     """Mean of the student's rewards of this iteration."""
-    paid = [a.reward for t in state.tasks.values() for a in t.attempts.values() if a.reward is not None]
-    return fmean(paid) if paid else None
+    rewards = [a.reward for t in state.tasks.values() for a in t.attempts.values() if a.reward is not None]
+    return fmean(rewards) if rewards else None
 
 
 def trouble(recorded: Recorded) -> str:
@@ -183,8 +184,8 @@ def trouble(recorded: Recorded) -> str:
     return ""
 
 
-def told(made: Milestone, iterations: int) -> str:
-    """One line about a milestone."""
+def milestone_line(made: Milestone, iterations: int) -> str:
+    """Format a milestone as one line of text."""
     return "  ".join(_words(made, iterations))
 
 

@@ -91,7 +91,7 @@ def registry(settings: Settings) -> CollectorRegistry:
 
 
 def exposition(settings: Settings) -> str:
-    """All metrics in Prometheus' text format."""
+    """Render all metrics of the data folder in Prometheus' text format."""
     return generate_latest(registry(settings)).decode()
 
 
@@ -167,8 +167,8 @@ def _latencies(by_tool: dict[str, list[Row]]) -> Metric:
 
 
 def _counted(db: sqlite3.Connection) -> Iterator[Metric]:
-    for kind, asked in ((CounterMetricFamily, _COUNTS), (GaugeMetricFamily, _GAUGES)):
-        for name, (label, about, sql) in asked.items():
+    for kind, queries in ((CounterMetricFamily, _COUNTS), (GaugeMetricFamily, _GAUGES)):
+        for name, (label, about, sql) in queries.items():
             family = kind(name, about, labels=[label])
             for row in select(db, sql):
                 value, count = row.values()

@@ -43,23 +43,23 @@ _embedders = Registry[str, OpenEmbedder]("embedders")
 
 
 def provider(entry: Provider) -> Provider:
-    """Register a provider of models."""
+    """Register a provider of models under its name; return it."""
     return _providers.add(entry.name, entry)
 
 
 def embedder(name: str) -> Callable[[OpenEmbedder], OpenEmbedder]:
-    """Register the decorated ``open(settings)`` as embedder ``name``."""
+    """Return a decorator that registers ``open(settings)`` as the embedder ``name``."""
     return _embedders.adding(name, lambda open: open)
 
 
 def providers() -> dict[str, Provider]:
-    """Every provider by name, plugins included."""
+    """Return every model provider by name, plugins included."""
     load_plugins()
     return _providers.all()
 
 
 def embedders() -> dict[str, OpenEmbedder]:
-    """Every embedder by name, plugins included."""
+    """Return every embedder by name, those of plugins included."""
     load_plugins()
     return _embedders.all()
 
@@ -106,7 +106,7 @@ class OpenModels:
 
 
 class OpenTrainers:
-    """The ``Trainers`` port, likewise."""
+    """The ``Trainers`` port: opens one trainer per set of weights."""
 
     def __init__(self, settings: Settings, artifacts: Artifacts) -> None:
         self._settings, self._artifacts = settings, artifacts
@@ -129,7 +129,7 @@ class OpenTrainers:
 
 
 class OpenEmbedders:
-    """The ``Embedders`` port."""
+    """The ``Embedders`` port: opens each embedder once, at its first use."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -44,7 +44,7 @@ async def open_views(settings: Settings, log: "Log") -> "Views":
 
 
 def live_path(settings: Settings) -> Path:
-    """Where readers find the tables."""
+    """Return the path of the database that readers open."""
     return settings.home / "tables" / "view.db"
 
 
@@ -73,7 +73,7 @@ async def catch_up(settings: Settings, log: "Log") -> int:
 
 
 async def refresh(settings: Settings) -> str:
-    """Catch the tables up where the log can be reached. Returns what a reader should be told, empty if all is well."""
+    """Catch the tables up where the log can be reached. Returns a warning for the reader, empty if all is well."""
     from infra.log.event_log import NoLogError
     from infra.log.streams import GoneError
     from projections import StoppedError
@@ -147,7 +147,7 @@ async def sound_log(settings: Settings) -> AsyncIterator["Log"]:
 
 @asynccontextmanager
 async def log_and_views(settings: Settings) -> AsyncIterator[tuple["Log", "Views"]]:
-    """Both, for rebuilds."""
+    """Open the log for reading and the read models, for rebuilds."""
     async with reading_log(settings) as log:
         yield log, await open_views(settings, log)
 

@@ -44,5 +44,5 @@ def _commit(git: Path) -> str:
 
 
 def now() -> datetime:
-    """The clock that stamps events."""
+    """Return the current time in UTC, which stamps events."""
     return datetime.now(UTC)

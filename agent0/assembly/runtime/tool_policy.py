@@ -44,12 +44,12 @@ async def change(
     Raises:
         DependencyError, LogError: the log cannot be written.
     """
-    wanted = PolicyChanged(profile=settings.profile, kind=kind, name=name, allowed=allowed, reason=reason)
+    change = PolicyChanged(profile=settings.profile, kind=kind, name=name, allowed=allowed, reason=reason)
     before = (await with_policy(settings)).run.policy
-    if resolve(before, [wanted], settings.profile) == before or (allowed and verdict(before, kind, name).allowed):
+    if resolve(before, [change], settings.profile) == before or (allowed and verdict(before, kind, name).allowed):
         return before, False
     async with open_log(settings, make=True) as log:
-        await log.append([recorded(RUN, wanted)])
+        await log.append([recorded(RUN, change)])
     return before, True
 
 
@@ -62,8 +62,13 @@ def rows(configured: PolicyConfig, resolved: PolicyConfig) -> list[dict[str, obj
             origin = "settings" if (name in before) == (name in now) else "changed"
             out.append({"kind": kind, "name": name, "allowed": name in now, "origin": origin})
     for name in dict.fromkeys([*configured.withheld, *resolved.withheld]):
-        kept, told = name in resolved.withheld, name in configured.withheld
+        kept, by_settings = name in resolved.withheld, name in configured.withheld
         out.append(
-            {"kind": "module", "name": name, "allowed": not kept, "origin": "settings" if kept == told else "changed"}
+            {
+                "kind": "module",
+                "name": name,
+                "allowed": not kept,
+                "origin": "settings" if kept == by_settings else "changed",
+            }
         )
     return out

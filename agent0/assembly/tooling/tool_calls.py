@@ -32,7 +32,7 @@ LONGEST = 1 << 16
 
 
 @dataclass(frozen=True)
-class Asked:
+class ToolRequest:
     """One call: ``code`` for a raw one, else ``args``. Limits (seconds, MiB) are those of the settings where not given
     or larger. ``keep``: store the work folder, so that a later call can start from it."""
 
@@ -45,7 +45,7 @@ class Asked:
     keep: bool = False
 
 
-class Bench:
+class ToolBench:
     """Every tool, ready to be called; nothing of one call is left for the next. Make one with ``open_bench``."""
 
     def __init__(
@@ -60,31 +60,36 @@ class Bench:
         held = self._settings.sandbox
         return held.workers * held.calls + held.queue
 
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """What came of it, as JSON values (``told``). Hostile code, a limit, no sandbox at all: ``state`` tells.
+    async def answer(self, request: ToolRequest) -> dict[str, Any]:
+        """Carry out a tool call; return its record as JSON values (``call_record``). Hostile code, a limit or a
+        missing sandbox shows in ``state``.
 
         Raises:
             ConfigError: there is no such tool, or it takes no code.
         """
-        known_tool(asked.tool, self._tools)
-        if asked.code is not None and asked.tool not in RAW:
-            raise ConfigError(f"{asked.tool} takes no code.", f"Only {' and '.join(RAW)} do.", "Give it arguments.")
-        if reason := _misfit(asked.files):
-            return told(asked.tool, nothing(ToolState.REFUSED, reason))
+        known_tool(request.tool, self._tools)
+        if request.code is not None and request.tool not in RAW:
+            raise ConfigError(f"{request.tool} takes no code.", f"Only {' and '.join(RAW)} do.", "Give it arguments.")
+        if reason := _misfit(request.files):
+            return call_record(request.tool, not_run(ToolState.REFUSED, reason))
         limits = self._settings.sandbox
-        sandbox = _Sized(self._sandbox, min(asked.mem or limits.mem_mib, limits.mem_mib))
-        work = self._workspace(asked, sandbox)
+        sandbox = _Sized(self._sandbox, min(request.mem or limits.mem_mib, limits.mem_mib))
+        work = self._workspace(request, sandbox)
         try:
-            made = self._raw(asked, asked.code, work) if asked.code is not None else _read(asked, work, sandbox.seen)
+            made = (
+                self._raw(request, request.code, work)
+                if request.code is not None
+                else _read(request, work, sandbox.seen)
+            )
             result, output = await made
         except SandboxUnavailableError as error:
-            result, output = nothing(ToolState.REFUSED, str(error)), None if asked.code is not None else ""
-        manifest = await asyncio.to_thread(save, work.files, self._artifacts) if asked.keep else None
-        return told(asked.tool, replace(result, files=work.files), output, manifest)
+            result, output = not_run(ToolState.REFUSED, str(error)), None if request.code is not None else ""
+        manifest = await asyncio.to_thread(save, work.files, self._artifacts) if request.keep else None
+        return call_record(request.tool, replace(result, files=work.files), output, manifest)
 
-    def _workspace(self, asked: Asked, sandbox: Sandbox) -> Workspace:
+    def _workspace(self, request: ToolRequest, sandbox: Sandbox) -> Workspace:
         limits, student = self._settings.sandbox, self._settings.run.student
-        seconds = asked.wall or (limits.wall_s if asked.code is not None else student.tool_seconds)
+        seconds = request.wall or (limits.wall_s if request.code is not None else student.tool_seconds)
         return Workspace(
             sandbox=sandbox,
             allowed=tuple(self._tools),
@@ -93,19 +98,19 @@ class Bench:
             web=self._web,
             seconds=seconds,
             characters=student.tool_output,
-            files=dict(asked.files),
+            files=dict(request.files),
         )
 
-    async def _raw(self, asked: Asked, code: str, work: Workspace) -> tuple[SandboxResult, None]:
-        if reason := known_tool(asked.tool, self._tools).denial(work.policy):
-            return nothing(ToolState.REFUSED, reason), None
-        run = work.python if asked.tool == "python" else work.shell
+    async def _raw(self, request: ToolRequest, code: str, work: Workspace) -> tuple[SandboxResult, None]:
+        if reason := known_tool(request.tool, self._tools).denial(work.policy):
+            return not_run(ToolState.REFUSED, reason), None
+        run = work.python if request.tool == "python" else work.shell
         return await run(code, wall_s=work.seconds), None
 
 
-async def _read(asked: Asked, work: Workspace, seen: Sequence[SandboxResult]) -> tuple[SandboxResult, str]:
+async def _read(request: ToolRequest, work: Workspace, seen: Sequence[SandboxResult]) -> tuple[SandboxResult, str]:
     """A call as a model makes it: what it reads, and what the calls of the sandbox printed that it was made of."""
-    result = await call_tool(ToolCall(name=asked.tool, arguments=dict(asked.args)), work)
+    result = await call_tool(ToolCall(name=request.tool, arguments=dict(request.args)), work)
     stdout, stderr = ("".join(texts) for texts in ([one.stdout for one in seen], [one.stderr for one in seen]))
     measured = {name: getattr(result, name) for name in MEASURED}
     whole = SandboxResult(result.state, result.rc, shorten(stdout, LONGEST), shorten(stderr, LONGEST), **measured)
@@ -129,7 +134,7 @@ class _Sized:
 
 
 @asynccontextmanager
-async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[Bench]:
+async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[ToolBench]:
     """Tools with a sandbox on ``workers`` zygotes (0: as set) and what their profile may touch now. Where no sandbox
     passes its self-test, every call that needs one is refused.
 
@@ -153,7 +158,7 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[B
             known |= await mcp_tools(held, sandbox)
         web = await open_port("web", held, artifacts)
         stack.push_async_callback(web.close)
-        yield Bench(held, sandbox, web, artifacts, known)
+        yield ToolBench(held, sandbox, web, artifacts, known)
 
 
 async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
@@ -178,16 +183,16 @@ def known_tool(name: str, known: Mapping[str, Tool]) -> Tool:
     return known[name]
 
 
-def nothing(state: ToolState, reason: str) -> SandboxResult:
-    """The result of what was not run."""
+def not_run(state: ToolState, reason: str) -> SandboxResult:
+    """Make the result of a call that was not run: it used nothing."""
     return SandboxResult(state, None, "", "", 0.0, 0.0, 0.0, "", "", reason=reason)
 
 
-def told(
+def call_record(
     tool: str, result: SandboxResult, output: str | None = None, manifest: Artifact | None = None
 ) -> dict[str, Any]:
-    """One object that says all of a call: every key of it is always there but ``output``, which is what a model reads
-    and raw calls have none of. Control and format characters of texts and names of files are escapes."""
+    """Make the JSON record of one tool call. Every key is always present but ``output``, the text a model reads,
+    which raw calls lack. Control and format characters in texts and file names are escaped."""
     said: dict[str, Any] = {"tool": tool, "state": result.state.value}
     said |= {name: getattr(result, name) for name in ("rc", "stdout", "stderr")}
     said |= {"output": output} if output is not None else {}

@@ -24,9 +24,9 @@ async def check_bases(log: "Log", state: RunState, config: RunConfig) -> None:
         ConfigError: ``state`` holds an adapter of another base than ``config`` names for its role.
     """
     trained = {
-        told.event.adapter: told.event
-        async for told in read_branch(log, state.run, ["CheckpointTrained"])
-        if isinstance(told.event, CheckpointTrained) and told.event.adapter
+        stored.event.adapter: stored.event
+        async for stored in read_branch(log, state.run, ["CheckpointTrained"])
+        if isinstance(stored.event, CheckpointTrained) and stored.event.adapter
     }
     for one in kept(state):
         if one.adapter is None or one.adapter not in trained:
@@ -46,8 +46,8 @@ async def check_trained_on(log: "Log", run: str, roles: Collection[Role], plan: 
         ConfigError: the models that ``plan`` names for ``roles`` have other weights than those that ``run`` trained.
     """
     known: dict[Role, str] = {}
-    async for told in read_branch(log, run, ["CheckpointTrained"]):
-        event = told.event
+    async for stored in read_branch(log, run, ["CheckpointTrained"]):
+        event = stored.event
         if isinstance(event, CheckpointTrained) and event.role in roles and event.environment.get("base"):
             known[event.role] = str(event.environment["base"])
     for role, base in known.items():

@@ -77,8 +77,8 @@ def _check_sets(run: RunConfig) -> None:
 
 
 def check_levels(key: str, levels: Sequence[int], plan: CurriculumConfig) -> None:
-    """Raises ConfigError where held-out tasks of ``levels`` are wanted that a domain's chosen families lack; ``key``
-    says where they are wanted."""
+    """Raise ConfigError where held-out tasks of ``levels`` are requested that a domain's chosen families lack;
+    ``key`` is the setting that requests them."""
     if not levels:
         return
     highest = {

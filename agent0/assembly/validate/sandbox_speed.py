@@ -10,20 +10,21 @@ from events.runs import RunStarted
 _LACKING = "`agent0 sandbox check` says what a warm sandbox lacks."
 
 
-def fitted(world: App, begin: Recorded) -> tuple[Recorded, str]:
-    """``begin`` as this machine can carry it, and what a person is told about that (nothing where nothing changed)."""
-    backend = getattr(world.ports.get("sandbox"), "backend", "")
+def fitted(app: App, begin: Recorded) -> tuple[Recorded, str]:
+    """Make ``begin`` small enough for a machine without a warm sandbox. Returns it and a notice, empty where nothing
+    changed."""
+    backend = getattr(app.ports.get("sandbox"), "backend", "")
     if not isinstance(begin.event, RunStarted) or not backend.endswith("-cold"):
         return begin, ""
-    asked = RunConfig.recorded(begin.event.config)
-    config, digest = config_of(shrunk(asked))
-    chosen = world.settings.sandbox.backend == backend
+    asked_config = RunConfig.recorded(begin.event.config)
+    config, digest = config_of(shrunk(asked_config))
+    chosen = app.settings.sandbox.backend == backend
     notice = (
         f"{f'sandbox.backend is {backend}' if chosen else f'Only {backend} works here'}: every tool call starts a "
         "process of its own, and imports what it needs. "
     )
     notice += "With auto a warm sandbox is tried first." if chosen else _LACKING
-    if changed := difference(asked, shrunk(asked)):
+    if changed := difference(asked_config, shrunk(asked_config)):
         notice += f" This run is made smaller: {changed}."
     event = begin.event.model_copy(update={"config": config, "config_sha": digest})
     return begin.model_copy(update={"event": event}), notice

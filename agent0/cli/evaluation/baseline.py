@@ -93,12 +93,12 @@ def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[
     from agent0.report.benchmark_findings import bench_findings
     from infra.storage.artifacts import FileArtifacts
 
-    console.run_async(lambda: run_benchmarks(held, plan, identity, _tell, begun=begun))
+    console.run_async(lambda: run_benchmarks(held, plan, identity, _report, begun=begun))
     with console.tables() as db:
         return bench_findings(db, FileArtifacts(held.home), identity, {})
 
 
-def _tell(now: "Progress") -> None:
+def _report(now: "Progress") -> None:
     if now.done == now.all:
         console.say(f"{now.benchmark:<16} {now.mode:<6} {now.right}/{now.all} right")
 

@@ -105,7 +105,7 @@ def run(
     if held.run.student.provider == "scripted":
         console.say("The scripted student replays reference replies: this checks everything but a model.")
     plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **_trained(held, checkpoint))
-    found = console.run_async(lambda: run_benchmarks(held, plan, identity, _Told(as_json), begun=bool(resume)))
+    found = console.run_async(lambda: run_benchmarks(held, plan, identity, _Reporter(as_json), begun=bool(resume)))
     if as_json:
         console.data(found)
     else:
@@ -156,14 +156,14 @@ def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
 
     if not checkpoint:
         return {}
-    name, _, wanted = checkpoint.rpartition("/")
-    return {"checkpoint": checkpoint, "adapter": console.run_async(lambda: adapter_of(held, name, wanted))}
+    name, _, name_of_checkpoint = checkpoint.rpartition("/")
+    return {"checkpoint": checkpoint, "adapter": console.run_async(lambda: adapter_of(held, name, name_of_checkpoint))}
 
 
 EVERY_S = 5.0
 
 
-class _Told:
+class _Reporter:
     """A line on stderr every few seconds, and at the end of each benchmark, with the pace and time left.
 
     Items of one batch come at one moment, so until some have come for a while nothing is said of either; then the pace
@@ -187,10 +187,10 @@ class _Told:
             return
         self._last = moment
         share = f"{now.right / now.done:.3f}" if now.done else "-"
-        paid = f"  cost {now.cost:.4g}" if any(now.price) else ""
+        spent = f"  cost {now.cost:.4g}" if any(now.price) else ""
         more = "" if ended or self._pace is None else f"  {(now.all - now.done) / self._pace:.0f} s left"
         console.say(
-            f"{now.benchmark:<14} {now.mode:<6} {now.done}/{now.all}  right {share}{self._took(now)}{paid}{more}"
+            f"{now.benchmark:<14} {now.mode:<6} {now.done}/{now.all}  right {share}{self._took(now)}{spent}{more}"
         )
 
     def _measure(self, fresh: int, moment: float, ended: bool) -> None:
@@ -211,7 +211,7 @@ class _Told:
 
 
 def show(found: dict[str, Any]) -> None:
-    """A results file as a table, and another one of what was told by likelihood."""
+    """Print a results file as a table, and the scores by likelihood as another one."""
     rows = [
         {
             "benchmark": name,

@@ -39,7 +39,7 @@ def bench_report(
     if as_json:
         console.data({"path": str(path), "bytes": path.stat().st_size, **found})
     else:
-        _tell(found)
+        _show(found)
         console.text(path)
 
 
@@ -59,14 +59,14 @@ def _asked(settings: dict[str, Any], folder: Path) -> "Asked":
     return found
 
 
-def _tell(found: dict[str, Any]) -> None:
-    from agent0.report.tables import told_modes, told_scores, told_tools
+def _show(found: dict[str, Any]) -> None:
+    from agent0.report.tables import benchmark_rows, failure_mode_rows, tool_effect_rows
 
     console.text(f"Benchmark run {found['run']}, {found['status']}")
-    console.table(told_scores(found["scores"]), False, title="\nAccuracy")
+    console.table(benchmark_rows(found["scores"]), False, title="\nAccuracy")
     if found["tools_against_plain"]:
-        console.table(told_tools(found["tools_against_plain"]), False, title="\nWith tools against without")
+        console.table(tool_effect_rows(found["tools_against_plain"]), False, title="\nWith tools against without")
     for one in found["failures"]:
         title = f"\nWhere it fails, {one['mode']}: {one['wrong']} of {one['items']} not right"
         if one["modes"]:
-            console.table(told_modes(one["modes"]), False, title=title)
+            console.table(failure_mode_rows(one["modes"]), False, title=title)

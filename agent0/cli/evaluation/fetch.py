@@ -29,7 +29,7 @@ def fetch(
     from agent0.evaluation.benchmarks import benchmarks as known
     from agent0.evaluation.benchmarks.upstream import HOST, SOURCES
 
-    told = []
+    fetched = []
     for name in _names(benchmarks):
         entry, source = known()[name], SOURCES[name]
         path = data / source.name
@@ -40,11 +40,11 @@ def fetch(
             console.say(f"{path} is there already; --again fetches it anew.")
             continue
         rows = _fetch(entry, source, path, mirror or HOST)
-        told.append({"benchmark": name, "rows": rows, "file": str(path), "licence": entry.licence})
-    console.table(told, as_json, ("benchmark", "rows", "file", "licence"))
+        fetched.append({"benchmark": name, "rows": rows, "file": str(path), "licence": entry.licence})
+    console.table(fetched, as_json, ("benchmark", "rows", "file", "licence"))
 
 
-def _names(asked: str) -> list[str]:
+def _names(text: str) -> list[str]:
     """Benchmarks that can be fetched.
 
     Raises:
@@ -54,7 +54,7 @@ def _names(asked: str) -> list[str]:
     from agent0.evaluation.benchmarks import benchmarks, chosen
     from agent0.evaluation.benchmarks.upstream import SOURCES
 
-    names = list(SOURCES) if asked == "all" else list(dict.fromkeys(name.strip() for name in asked.split(",")))
+    names = list(SOURCES) if text == "all" else list(dict.fromkeys(name.strip() for name in text.split(",")))
     chosen(names)
     for name in names:
         if name not in SOURCES:

@@ -34,7 +34,7 @@ def report(run: console.Run = "LAST", out: Out = "", as_json: console.Json = Fal
     if as_json:
         console.data({"run": name, "path": str(path), "bytes": path.stat().st_size, **found})
     else:
-        _tell(name, found)
+        _show(name, found)
         console.text(path)
 
 
@@ -56,12 +56,12 @@ def written(text: str, out: str, name: str) -> Path:
     return path
 
 
-def _tell(run: str, found: dict[str, Any]) -> None:
+def _show(run: str, found: dict[str, Any]) -> None:
     from agent0.report.charts.terminal_plot import plot
-    from agent0.report.tables import told
+    from agent0.report.tables import run_tables
 
     console.text(f"Run {run}")
     if drawn := plot(found["iterations"]):
         console.text(f"\n{drawn}")
-    for title, rows in told(found):
+    for title, rows in run_tables(found):
         console.table(rows, False, title=f"\n{title}")

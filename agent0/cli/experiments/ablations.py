@@ -1,4 +1,4 @@
-"""Experiments that train: arms over seeds, one command for each grid there is; and other recipes for a run."""
+"""Experiments that train: variants over seeds, one command per ablation study; and a hyperparameter search."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from agent0.cli import console
 from agent0.experiments.ablations import AblationStudy, ablation_studies
 
 if TYPE_CHECKING:
-    from agent0.assembly.ablations.grid import Asked
+    from agent0.assembly.ablations.study import StudyRequest
 
 Profile = Annotated[
     str | None, typer.Option("--profile", "-p", help="tiny, scripted … or the path of a .toml file; empty: its own.")
@@ -19,34 +19,37 @@ Seeds = Annotated[str | None, typer.Option(help="As 0,1,2 or 0-4; empty: its own
 Name = Annotated[
     str, typer.Option("--name", "-n", help="Run again with the same one, it goes on; empty: experiment and profile.")
 ]
-Only = Annotated[str, typer.Option("--arms", metavar="ARM,ARM", help="Only these arms; the first is the measure.")]
-Models = Annotated[
-    list[str] | None, typer.Option("--model", metavar="[PROVIDER:]MODEL", help="All arms once more with this model.")
+Only = Annotated[
+    str, typer.Option("--arms", metavar="VARIANT,VARIANT", help="Only these variants; the first is the baseline.")
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells at once, each a process of its own.")]
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", metavar="[PROVIDER:]MODEL", help="Run all variants once more with this model."),
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Runs at once, each a process of its own.")]
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where the HTML page goes; empty: beside the cells.")
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where the HTML page goes; empty: beside the runs.")
 ]
 
 
 Write = Annotated[
     Path | None,
-    typer.Option("--write", metavar="FILE", help="Write a Markdown page, its pictures beside it."),
+    typer.Option("--write", metavar="FILE", help="Write a Markdown page, its charts beside it."),
 ]
 
 
 def add_to(app: typer.Typer) -> None:
-    """A command for each grid, and the search."""
+    """Add a command per ablation study and the hyperparameter search to ``app``."""
     app.command("hyperparameters")(hyperparameters)
     for entry in ablation_studies().values():
         app.command(entry.name, help=_help(entry))(_command(entry))
 
 
 def _help(entry: AblationStudy) -> str:
-    arms = "; ".join(f"{arm.name}: {arm.about}" if arm.about else arm.name for arm in entry.variants)
+    variants = "; ".join(f"{arm.name}: {arm.about}" if arm.about else arm.name for arm in entry.variants)
     return (
-        f"{entry.question} Arms: {arms}. Every arm runs with every seed, each a run in a data folder of its own; "
-        "killed, the same command goes on with what is not finished."
+        f"{entry.question} Variants: {variants}. Every variant runs with every seed, each a run in a data "
+        "folder of its own; killed, the same command goes on with what is not finished."
     )
 
 
@@ -63,61 +66,61 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
         write: Write = None,
         as_json: console.Json = False,
     ) -> None:
-        from agent0.assembly.ablations.grid import Asked
+        from agent0.assembly.ablations.study import StudyRequest
         from agent0.experiments.ablation_runs import seeds_of
 
-        wanted = profile or entry.profile
-        if wanted.endswith(".toml"):
-            wanted = str(Path(wanted).absolute())
-        asked = Asked(
-            grid=entry,
-            name=name or f"{entry.name}-{Path(wanted).stem}".lower(),
-            profile=wanted,
+        chosen_variants = profile or entry.profile
+        if chosen_variants.endswith(".toml"):
+            chosen_variants = str(Path(chosen_variants).absolute())
+        request = StudyRequest(
+            study=entry,
+            name=name or f"{entry.name}-{Path(chosen_variants).stem}".lower(),
+            profile=chosen_variants,
             seeds=entry.seeds if seeds is None else seeds_of(seeds),
             given=console.overrides(pairs),
             only=tuple(filter(None, (one.strip() for one in only.split(",")))),
             models=tuple(models or ()),
             jobs=jobs,
         )
-        _carry(asked, out, write, as_json)
+        _execute(request, out, write, as_json)
 
     return command
 
 
-def _carry(asked: "Asked", out: Path | None, page_to: Path | None, as_json: bool) -> None:
-    from agent0.assembly.ablations.grid import run_grid
+def _execute(request: "StudyRequest", out: Path | None, page_to: Path | None, as_json: bool) -> None:
+    from agent0.assembly.ablations.study import run_study
     from agent0.config.loading import load
-    from agent0.report.html.ablation_page import grid_page
+    from agent0.report.html.ablation_page import ablation_page
 
-    held = load(asked.profile, asked.given)
-    stopping = "Stopping: cells under way stop cleanly; the same command goes on (again: at once)."
-    found = console.run_async(lambda: run_grid(held, asked, (lambda _: None) if as_json else console.say), stopping)
+    held = load(request.profile, request.given)
+    stopping = "Stopping: the runs stop cleanly; the same command goes on (again: at once)."
+    found = console.run_async(lambda: run_study(held, request, (lambda _: None) if as_json else console.say), stopping)
     page = out or Path(found["folder"]) / "page.html"
-    _write(page, grid_page(found))
+    _write(page, ablation_page(found))
     if page_to:
         _write_markdown(page_to, found)
     if as_json:
         console.data({**found, "page": str(page)})
     else:
-        _tell(found)
-        console.text(f"\nPage: {page}\nCells: {found['folder']}")
+        _show(found)
+        console.text(f"\nPage: {page}\nRuns: {found['folder']}")
     if not found["complete"]:
-        console.say(f"{len(found['failed'])} cells failed; the same command tries them again.", "yellow")
+        console.say(f"{len(found['failed'])} runs failed; the same command tries them again.", "yellow")
         raise typer.Exit(1)
 
 
-def _tell(found: dict[str, Any]) -> None:
+def _show(found: dict[str, Any]) -> None:
     from agent0.report.markdown.ablation import sentences
 
     console.text(found["effort"])
-    seen = ("student", "seeds", "items", "mean", "low", "high")
-    console.table(found["arms"], False, ("measure", "arm", *seen), title="\nMeans over seeds, with 95 % intervals")
-    columns = ("measure", "arm", "against", "seeds", "items", "mean", "low", "high", "p_items", "p_seeds")
+    of_means = ("measure", "variant", "student", "seeds", "items", "mean", "low", "high")
+    console.table(_rows(found["arms"]), False, of_means, title="\nMeans over seeds, with 95 % intervals")
+    columns = ("measure", "variant", "against", "seeds", "items", "mean", "low", "high", "p_items", "p_seeds")
     console.table(
-        found["against"],
+        _rows(found["against"]),
         False,
-        (*columns, "adjusted_p", "detectable", "word"),
-        title="\nPaired on the same items and seeds; Holm over arms",
+        (*columns, "adjusted_p", "detectable", "conclusion"),
+        title="\nPaired on the same items and seeds; Holm over variants",
     )
     if "skill" in found:
         for one in found["skill"]["sets"]:
@@ -125,18 +128,26 @@ def _tell(found: dict[str, Any]) -> None:
             title = f"\n{one['name']}: {one['title']}, share solved with 95 % intervals"
             console.table(rows, False, ("who", "how", "seeds", "items", "mean", "low", "high"), title=title)
     console.text("\n" + "\n".join(one.replace("**", "") for one in sentences(found)))
-    console.table(found["cost"], False, title="\nCost of a cell (means)")
+    console.table(_rows(found["cost"]), False, title="\nCost of a run (means)")
     for one in found["failed"]:
         console.text(f"{one['cell']} failed: {one['why']}")
 
 
+def _rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """``rows`` as people read them: ``arm`` of ``--json`` as ``variant``, ``word`` as the conclusion."""
+    from agent0.report.conclusions import conclusion
+
+    shown = [{"variant" if key == "arm" else key: value for key, value in row.items()} for row in rows]
+    return [{**row, "conclusion": conclusion(row["word"])} if row.get("word") else row for row in shown]
+
+
 def _write_markdown(path: Path, found: dict[str, Any]) -> None:
-    """The page, and its pictures as files beside it."""
-    from agent0.report.charts.ablation_charts import files
+    """Write the page, and its charts as files beside it."""
+    from agent0.report.charts.ablation_charts import chart_files
     from agent0.report.markdown.ablation import page
 
     names = {}
-    for name, text in files(found).items():
+    for name, text in chart_files(found).items():
         names[name] = f"{path.stem}-{name}.svg"
         _write(path.with_name(names[name]), text)
     _write(path, page(found, names, str(path)))
@@ -160,7 +171,7 @@ def hyperparameters(
         typer.Option("--search", metavar="KEY=A,B,C", help="Values of the student's recipe: rank=4,16."),
     ] = None,
     number: Annotated[
-        int, typer.Option("--trials", min=0, help="So many combinations, drawn at random; 0: all of them (a grid).")
+        int, typer.Option("--trials", min=0, help="Number of combinations, drawn at random; 0: all of them.")
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Draws the trials.")] = 0,
     name: Annotated[
@@ -172,8 +183,8 @@ def hyperparameters(
     ] = None,
     as_json: console.Json = False,
 ) -> None:
-    """Train a run's stored trajectories again under other recipes, and sort these by validation. Nothing is generated
-    again, and test is never scored. Killed, the same command goes on."""
+    """Train on a run's stored trajectories under other recipes, and rank these by validation score. Nothing is
+    generated again, and the test set is never scored. Killed, the same command goes on."""
     from agent0.assembly.ablations.hyperparameters import Search
     from agent0.assembly.ablations.hyperparameters import search as look
     from agent0.experiments.hyperparameter_search import space_of
@@ -182,14 +193,14 @@ def hyperparameters(
     space, held = space_of(over or ()), console.settings()
     with console.tables() as db:
         of = str(resolve(db, run))
-    asked = Search(of, name or f"search-{of}"[:40], space, number, seed)
-    found = console.run_async(lambda: look(held, asked, (lambda _: None) if as_json else console.say))
+    request = Search(of, name or f"search-{of}"[:40], space, number, seed)
+    found = console.run_async(lambda: look(held, request, (lambda _: None) if as_json else console.say))
     if page:
         _write(page, _page(found, over or (), number, seed))
     if as_json:
         console.data(found)
     else:
-        _tell_search(found)
+        _show_search(found)
     if found["failed"]:
         raise typer.Exit(1)
 
@@ -203,10 +214,10 @@ def _page(found: dict[str, Any], over: Sequence[str], number: int, seed: int) ->
     )
 
 
-def _tell_search(found: dict[str, Any]) -> None:
-    rows = [_flat(row) for row in found["trials"]]
+def _show_search(found: dict[str, Any]) -> None:
+    rows = _rows([_flat(row) for row in found["trials"]])
     searched = [key.rpartition(".")[2] for key in found["searched"]]
-    columns = ("validation", "low", "high", "difference", "adjusted_p", "word", "steps", "training_s", "trial")
+    columns = ("validation", "low", "high", "difference", "adjusted_p", "conclusion", "steps", "training_s", "trial")
     console.table(rows, False, (*searched, *columns), title="Trials, the best on validation first")
     best = [_flat(row) for row in found["best_by_budget"]]
     seen = ("trainings", "steps", *searched, "validation", "low", "high")

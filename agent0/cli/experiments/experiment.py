@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from events.values import Role
 
 app = typer.Typer(
-    help="Experiments: other rewards, verdicts or training from what was logged; and runs compared, arm by arm."
+    help="Experiments: other rewards, verdicts or training from the log; ablation studies; comparisons of runs."
 )
 Name = Annotated[str, typer.Option("--name", "-n", help="Its name; run again with the same one, it goes on.")]
 
@@ -27,7 +27,7 @@ def list_(
     limit: console.Limit = 100,
     as_json: console.Json = False,
 ) -> None:
-    """Experiments, newest first."""
+    """List experiments, newest first; with --run only those of one run."""
     from projections.experiments import list_experiments
 
     with console.tables() as db:
@@ -54,7 +54,8 @@ def rescore(
     ] = "as-run",
     name: Name = "",
     verdicts: Annotated[
-        str, typer.Option(metavar="EXPERIMENT", help="Verdicts of a `reverify` instead, or `reviews`: of persons.")
+        str,
+        typer.Option(metavar="EXPERIMENT", help="Verdicts of a `reverify` instead, or `reviews`: those of reviewers."),
     ] = "",
     commit: Annotated[bool, typer.Option("--commit", help="Write it down; without it nothing is written.")] = False,
     as_json: console.Json = False,
@@ -68,13 +69,13 @@ def rescore(
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     held = console.settings()
-    asked = Rescore(_resolved(run), name or "look", policy, verdicts, commit)
-    found = console.run_async(lambda: rescore_run(held, asked, _Told(quiet=as_json)))
+    request = Rescore(_resolved(run), name or "look", policy, verdicts, commit)
+    found = console.run_async(lambda: rescore_run(held, request, _Reporter(quiet=as_json)))
     own = rewards == AS_RUN and not verdicts
     if as_json:
         console.data(found)
     else:
-        _tell(found)
+        _show(found)
     if own and not found["identical"] and found["redacted"]:
         console.say("The run's own rules do not give all of its own rewards: some rest on what was redacted.", "yellow")
     elif own and not found["identical"]:
@@ -100,12 +101,12 @@ def reverify(
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     held = console.settings()
-    asked = Reverify(_resolved(run), name or "look", pairs_of(pairs), commit)
-    found = console.run_async(lambda: judge_again(held, asked, _Told(quiet=as_json)))
+    request = Reverify(_resolved(run), name or "look", pairs_of(pairs), commit)
+    found = console.run_async(lambda: judge_again(held, request, _Reporter(quiet=as_json)))
     if as_json:
         console.data(found)
     else:
-        _tell_verdicts(found)
+        _show_verdicts(found)
     if found["own_settings"] and not found["identical"]:
         console.say("The run's own settings do not give its own verdicts: verifiers were changed since, or one failed.")
         raise typer.Exit(1)
@@ -141,8 +142,8 @@ def purge_task(
     evaluate: Evaluate = True,
     as_json: console.Json = False,
 ) -> None:
-    """Train a run's checkpoints again as if one of its tasks had never been. Those of a role that --roles does not name
-    stay, and are told where they saw the task."""
+    """Train a run's checkpoints again as if one of its tasks had never been. Checkpoints of a role that --roles does
+    not name stay; those that saw the task are listed."""
     _retrain(run, name or f"without-{task}", None, roles, (task,), evaluate, as_json)
 
 
@@ -157,9 +158,9 @@ def _retrain(
     if not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     held = console.settings()
-    asked = Retrain(console.of_newest(source), name, pairs_of(pairs), purged, roles_of(roles), evaluate)
-    found = console.run_async(lambda: train_again(held, asked, (lambda _: None) if as_json else console.say))
-    found["stay"] = [one for task in purged for one in _staying(held, found["run"], task, asked.roles)]
+    request = Retrain(console.of_newest(source), name, pairs_of(pairs), purged, roles_of(roles), evaluate)
+    found = console.run_async(lambda: train_again(held, request, (lambda _: None) if as_json else console.say))
+    found["stay"] = [one for task in purged for one in _staying(held, found["run"], task, request.roles)]
     if as_json:
         console.data(found)
         return
@@ -212,8 +213,8 @@ def compare(
     console.table(found["rewards"], False, title="Rewards")
     last = [{"name": name, **curve[-1]} for name, curve in found["curves"].items() if curve]
     console.table(last, False, title="\nLast validation score")
-    rows = [{**row, **(row["held_out"] or {}), "changed_sides": len(row["changed_sides"])} for row in found["against"]]
-    seen = ("name", "word", "mean", "lower95", "upper95", "adjusted_p", "detectable", "teacher_rank_correlation")
+    rows = [_against(row) for row in found["against"]]
+    seen = ("name", "conclusion", "mean", "lower95", "upper95", "adjusted_p", "detectable", "teacher_rank_correlation")
     console.table(rows, False, (*seen, "changed_sides"), title=f"\nAgainst {found['names'][0]}, on the same items")
     console.table(found["cost"], False, title="\nCost")
     if out is not None:
@@ -223,6 +224,15 @@ def compare(
 ablations.add_to(app)
 
 
+def _against(row: dict[str, Any]) -> dict[str, Any]:
+    """The columns of one comparison, its conclusion in words."""
+    from agent0.report.conclusions import conclusion
+
+    held = row["held_out"] or {}
+    concluded = {"conclusion": conclusion(held["word"])} if held.get("word") else {}
+    return {**row, **held, **concluded, "changed_sides": len(row["changed_sides"])}
+
+
 def _resolved(run: str) -> str:
     from projections.runs import resolve
 
@@ -230,7 +240,7 @@ def _resolved(run: str) -> str:
         return str(resolve(db, run))
 
 
-class _Told:
+class _Reporter:
     """Says now and then how far the reading is."""
 
     def __init__(self, *, quiet: bool) -> None:
@@ -242,7 +252,7 @@ class _Told:
             console.say(f"{at.done:,} of {at.all:,} events, {rate:,.0f} a second, {at.left_s:.0f} s left")
 
 
-def _tell(found: dict[str, Any]) -> None:
+def _show(found: dict[str, Any]) -> None:
     roles = [{"role": role, **found[role]} for role in ("student", "teacher") if role in found]
     sides = found["changed_sides"]
     console.table(roles, False, ("role", "n", "changed", "mean_before", "mean_after", "rank_correlation"))
@@ -252,11 +262,11 @@ def _tell(found: dict[str, Any]) -> None:
     if found["failed"]:
         console.text(f"{found['failed']} rewards could not be computed.")
     if found["redacted"]:
-        console.text(f"{found['redacted']} events of the run were redacted: what they told is left out.")
-    _tell_end(found)
+        console.text(f"{found['redacted']} events of the run were redacted: their content is left out.")
+    _show_end(found)
 
 
-def _tell_end(found: dict[str, Any]) -> None:
+def _show_end(found: dict[str, Any]) -> None:
     if found["committed"]:
         console.text(f"Written down as {found['experiment']}.")
     else:
@@ -264,10 +274,10 @@ def _tell_end(found: dict[str, Any]) -> None:
 
 
 SHOWN = 20
-"""Changed verdicts that a person is shown; --json has them all."""
+"""Changed verdicts that are printed; --json has them all."""
 
 
-def _tell_verdicts(found: dict[str, Any]) -> None:
+def _show_verdicts(found: dict[str, Any]) -> None:
     for rows in (found["by_verifier"], [row for row in found["by_family"] if row["changed"]]):
         if rows:
             console.table([_labels(row) for row in rows], False)
@@ -281,7 +291,7 @@ def _tell_verdicts(found: dict[str, Any]) -> None:
         console.text(f"… and {len(found['changes']) - SHOWN} more: --json has them all.")
     for row in found["failures"][:SHOWN]:
         console.text(f"{row['attempt']} could not be judged: {row['error']}: {console.one_line(row['message'])}")
-    _tell_end(found)
+    _show_end(found)
 
 
 def _labels(row: dict[str, Any]) -> dict[str, Any]:
@@ -293,6 +303,6 @@ def _labels(row: dict[str, Any]) -> dict[str, Any]:
 
 def _changed(row: dict[str, Any]) -> dict[str, Any]:
     words = {True: "right", False: "wrong", None: "undecided"}
-    told = {when: words[row[when]["correct"]] if row[when] else "none" for when in ("before", "after")}
+    verdicts = {when: words[row[when]["correct"]] if row[when] else "none" for when in ("before", "after")}
     reason = console.one_line(row["after"]["reason"] if row["after"] else "")
-    return {"attempt": row["attempt"], "family": row["family"], **told, "reason": reason}
+    return {"attempt": row["attempt"], "family": row["family"], **verdicts, "reason": reason}

@@ -78,7 +78,7 @@ def grep(
     limit: console.Limit = 100,
     as_json: console.Json = False,
 ) -> None:
-    """Search the text of all events."""
+    """Search the text of all events for words; the newest match first."""
     from projections.events import grep_events
     from projections.runs import resolve
 
@@ -106,14 +106,14 @@ def verify(
 ) -> None:
     """Read the whole log, or an archive, and compare it with its seals. Says where it differs; then exit 1."""
     from agent0.assembly.log.export import look_into
-    from agent0.assembly.log.integrity import compare
+    from agent0.assembly.log.integrity import check_log
     from agent0.assembly.runtime.read_models import reading_log
 
     held = console.settings()
 
     async def work() -> dict[str, Any]:
         async with reading_log(held) as log:
-            return await compare(held, log)
+            return await check_log(held, log)
 
     found = look_into(archive) if archive else console.run_async(work)
     if as_json:

@@ -66,12 +66,12 @@ def query(
     from agent0.errors import NotFoundError
     from infra.storage.sqlite import guarded_query
 
-    asked = sys.stdin.read() if sql == "-" else sql
+    query = sys.stdin.read() if sql == "-" else sql
     if file is None:
         with console.tables():
-            rows = guarded_query(live_path(console.settings()), asked, max_rows=limit, timeout_s=timeout)
+            rows = guarded_query(live_path(console.settings()), query, max_rows=limit, timeout_s=timeout)
     elif file.is_file():
-        rows = guarded_query(file, asked, max_rows=limit, timeout_s=timeout)
+        rows = guarded_query(file, query, max_rows=limit, timeout_s=timeout)
     else:
         raise NotFoundError(f"There is no file {file}.", fix=f"Make it: agent0 projections build --into {file}")
     console.table(rows, as_json)
@@ -154,12 +154,12 @@ def build(
     if until_seq and until_time:
         raise ConfigError("--until-seq and --until-time exclude each other.", fix="Give one of them.")
     time = moment(until_time) if until_time else None
-    asked = Build(into, tuple(table or ()), until_seq or 0, time, source)
+    request = Build(into, tuple(table or ()), until_seq or 0, time, source)
     held = console.settings()
-    console.record(console.run_async(lambda: build_file(held, asked, _Told())), as_json)
+    console.record(console.run_async(lambda: build_file(held, request, _Reporter())), as_json)
 
 
-class _Told:
+class _Reporter:
     """Says once a second how far the reading is."""
 
     def __init__(self) -> None:

@@ -47,7 +47,7 @@ def calibrate(
     """Ask held-out tasks, fit calibrators of every confidence signal on one half and score them on the other.
 
     Killed, it goes on with --resume: no task is asked twice."""
-    from agent0.report.markdown.calibration import page as told
+    from agent0.report.markdown.calibration import page as write_page
 
     held = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
     identity = resume or f"calibration-{secrets.token_hex(3)}"
@@ -58,7 +58,7 @@ def calibrate(
             one = _measured(held, student, f"{identity}-{place}-{number}", (items, samples, number), name, as_json)
             found.append(one)
     if page:
-        _write(page, told(found, shlex.join(["agent0", *sys.argv[1:]]), note))
+        _write(page, write_page(found, shlex.join(["agent0", *sys.argv[1:]]), note))
     if as_json:
         console.data([_plain(one) for one in found])
 
@@ -69,7 +69,7 @@ def _measured(held: Any, student: str, run: str, size: tuple[int, int, int], nam
     from agent0.assembly.evaluation.calibration import calibrate as measure
 
     plan = Plan(*size, name=name, **_trained(held, student))
-    found = console.run_async(lambda: measure(held, plan, run, _Told(f"{student}, seed {plan.seed}", quiet)))
+    found = console.run_async(lambda: measure(held, plan, run, _Reporter(f"{student}, seed {plan.seed}", quiet)))
     if not quiet:
         _show(found)
     return found
@@ -81,11 +81,11 @@ def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
 
     if checkpoint in ("", "base"):
         return {}
-    run, _, wanted = checkpoint.rpartition("/")
-    return {"checkpoint": checkpoint, "adapter": console.run_async(lambda: adapter_of(held, run, wanted))}
+    run, _, checkpoint_id = checkpoint.rpartition("/")
+    return {"checkpoint": checkpoint, "adapter": console.run_async(lambda: adapter_of(held, run, checkpoint_id))}
 
 
-class _Told:
+class _Reporter:
     """A line on stderr every few seconds and at the end, with time left."""
 
     def __init__(self, head: str, quiet: bool) -> None:

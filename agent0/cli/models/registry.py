@@ -17,10 +17,15 @@ Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; it is part of 
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add these commands to ``agent0 model``."""
+    """Add the commands of this module to the noun ``agent0 model``."""
     app.command("list")(list_)
-    for command in (show, card, compare, ab, repeat, exam, rejudge, promote, rollback, prune):
+    for command in (show, card, compare, ab, repeat):
         app.command()(command)
+    app.command("exam")(evaluate_protocol)
+    app.command()(rejudge)
+    app.command()(promote)
+    app.command()(rollback)
+    app.command()(prune)
 
 
 def list_(
@@ -41,13 +46,13 @@ def list_(
     console.table(found, as_json)
 
 
-def show(wanted: Checkpoint, as_json: console.Json = False) -> None:
+def show(checkpoint: Checkpoint, as_json: console.Json = False) -> None:
     """One checkpoint: what it was made of, how it was judged, and every score it has."""
     from projections.checkpoints import find_checkpoint
     from projections.evaluations import list_evaluations
 
     with console.tables() as db:
-        held = find_checkpoint(db, wanted)
+        held = find_checkpoint(db, checkpoint)
         scores = [s for s in list_evaluations(db, held["run"]) if s["checkpoint"] == held["checkpoint"]]
     if as_json:
         console.data({**held, "evaluations": scores})
@@ -58,10 +63,10 @@ def show(wanted: Checkpoint, as_json: console.Json = False) -> None:
 
 
 def card(
-    wanted: Checkpoint,
+    checkpoint: Checkpoint,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead.")] = None,
 ) -> None:
-    """A model card in Markdown: data, making, scores with intervals beside their controls, limits, licence."""
+    """Write a model card in Markdown: data, training, scores with intervals beside their controls, limits, licence."""
     from agent0.report.markdown.model_card import model_card
     from agent0.state.run_state import BASE
     from projections.base import select
@@ -73,9 +78,9 @@ def card(
         "SELECT family, count(*) AS n FROM tasks WHERE run = ? AND status = 'accepted' GROUP BY family ORDER BY n DESC"
     )
     with console.tables() as db:
-        held = find_checkpoint(db, wanted)
+        held = find_checkpoint(db, checkpoint)
         families = {row["family"]: row["n"] for row in select(db, counted, (held["run"],))}
-        exams = [exam for name in (held["checkpoint"], BASE) for exam in list_protocol_results(db, held["run"], name)]
+        exams = [one for name in (held["checkpoint"], BASE) for one in list_protocol_results(db, held["run"], name)]
         text = model_card(held, show_run(db, held["run"]), list_evaluations(db, held["run"]), families, exams)
     if out is None:
         console.text(text)
@@ -99,7 +104,7 @@ def compare(
     from projections.runs import show_run
 
     with console.tables() as db:
-        held = [find_student(db, wanted) for wanted in (first, second)]
+        held = [find_student(db, checkpoint) for checkpoint in (first, second)]
         scores = [list_evaluations(db, one["run"]) for one in held]
         plans = [show_run(db, one["run"])["config"]["evaluation"] for one in held]
     found = side_by_side(held, scores, plans)
@@ -124,18 +129,18 @@ def ab(
     seed: Seed = 1,
     as_json: console.Json = False,
 ) -> None:
-    """Two checkpoints answer the same new held-out tasks until a sequential test tells them apart. The outcome is an
+    """Compare two checkpoints on the same new held-out tasks until a sequential test decides. The outcome is an
     event of B's run."""
-    from agent0.assembly.models.ab_test import compare_models, told
+    from agent0.assembly.models.ab_test import compare_models, comparison_rows
 
     held = console.settings()
-    tell = _quiet if as_json else _say
-    event = console.run_async(lambda: compare_models(held, first, second, tasks, seed, tell))
-    console.record(event.model_dump(mode="json") if as_json else told(event), as_json)
+    report = _quiet if as_json else _say
+    event = console.run_async(lambda: compare_models(held, first, second, tasks, seed, report))
+    console.record(event.model_dump(mode="json") if as_json else comparison_rows(event), as_json)
 
 
 def repeat(
-    wanted: Annotated[
+    checkpoint: Annotated[
         str,
         typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=console.of_newest),
     ],
@@ -150,14 +155,14 @@ def repeat(
     from agent0.assembly.models.ab_test import repeat as answer
 
     held = console.settings()
-    event = console.run_async(lambda: answer(held, wanted, repeats, n, seed, _quiet if as_json else _say))
+    event = console.run_async(lambda: answer(held, checkpoint, repeats, n, seed, _quiet if as_json else _say))
     spread = stdev(event.accuracies)
     found = {"checkpoint": event.checkpoint, "draws": repeats, "n": n, "mean": round(fmean(event.accuracies), 4)}
     console.record({**found, "deviation": round(spread, 4), "below 5 points": spread < 0.05}, as_json)
 
 
-def exam(
-    wanted: Annotated[
+def evaluate_protocol(
+    checkpoint: Annotated[
         str,
         typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=console.of_newest),
     ],
@@ -170,9 +175,9 @@ def exam(
     seed: Seed = 1,
     as_json: console.Json = False,
 ) -> None:
-    """Several attempts at each held-out task: what one comes to, any of them where a check picks, and their majority.
-    Choose nothing by the test split."""
-    from agent0.assembly.models.protocol import examine
+    """Evaluate a checkpoint by a protocol of several attempts at each held-out task: pass@1, verifier-selected pass@k,
+    and maj@k. Do not select anything on the test split."""
+    from agent0.assembly.models.protocol import evaluate_protocols
     from agent0.errors import ConfigError
     from agent0.evaluation.protocol import EvaluationProtocol, scores
 
@@ -187,13 +192,14 @@ def exam(
         for heat in heats
     ]
     held = console.settings()
-    tell = (lambda _: None) if as_json else (lambda event: console.say(f"{event.exam}: {event.wall_s:.0f} s"))
-    found = [scores(event) for event in console.run_async(lambda: examine(held, {wanted: exams}, tell))]
+    report = (lambda _: None) if as_json else (lambda event: console.say(f"{event.exam}: {event.wall_s:.0f} s"))
+    results = console.run_async(lambda: evaluate_protocols(held, {checkpoint: exams}, report))
+    found = [scores(event) for event in results]
     console.table(found, as_json)
 
 
 def rejudge(
-    wanted: Annotated[
+    checkpoint: Annotated[
         str,
         typer.Argument(
             metavar="RUN[/CHECKPOINT]", help="A run, or one of its checkpoints.", callback=console.of_newest
@@ -206,7 +212,7 @@ def rejudge(
     from agent0.assembly.replay.rejudge import rejudge as judge_again
 
     held = console.settings()
-    found = console.run_async(lambda: judge_again(held, wanted))
+    found = console.run_async(lambda: judge_again(held, checkpoint))
     if as_json:
         console.data(found)
     else:
@@ -234,12 +240,12 @@ def _quiet(at: Any) -> None:
     """Nothing is said."""
 
 
-def promote(wanted: Checkpoint, reason: Reason = "", as_json: console.Json = False) -> None:
+def promote(checkpoint: Checkpoint, reason: Reason = "", as_json: console.Json = False) -> None:
     """Make a checkpoint its run's student, whatever the gate said of it. One event; `rollback` undoes it."""
     from agent0.assembly.models.registry import promote as decide
 
     held = console.settings()
-    _told(console.run_async(lambda: decide(held, wanted, reason)), as_json)
+    _show_decision(console.run_async(lambda: decide(held, checkpoint, reason)), as_json)
 
 
 def rollback(
@@ -255,7 +261,7 @@ def rollback(
     held = console.settings()
     with console.tables() as db:
         name = resolve(db, run)
-    _told(console.run_async(lambda: go_back(held, name, to, reason)), as_json)
+    _show_decision(console.run_async(lambda: go_back(held, name, to, reason)), as_json)
 
 
 def prune(
@@ -280,7 +286,7 @@ def prune(
     console.say(f"{found['bytes']:,} bytes." + ("" if commit else " Nothing is thrown away; --commit does it."))
 
 
-def _told(begun: Any, as_json: bool) -> None:
+def _show_decision(begun: Any, as_json: bool) -> None:
     event = begun.event
     student = getattr(event, "to", event.checkpoint)
     console.record({"run": begun.run, "event": begun.type, "student": student, "reason": event.reason}, as_json)

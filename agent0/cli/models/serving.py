@@ -23,7 +23,7 @@ URL = Annotated[str, typer.Option("--url", "--host", help="Server of models; emp
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add these commands to ``agent0 model``."""
+    """Add the commands of this module to the noun ``agent0 model``."""
     for command in (export, push, verify):
         app.command()(command)
 
@@ -57,7 +57,7 @@ def export(
         raise ConfigError(f"There are no numbers {numbers!r}.", f"Known: {', '.join(KINDS)}.")
     held = console.settings()
     found = write(console.run_async(lambda: _source(held, checkpoint, base)), form, out, numbers)
-    _tell(found, as_json)
+    _show(found, as_json)
     if not found["text"]["exact"] and form.startswith("gguf"):
         console.say(_INEXACT, "yellow")
 
@@ -92,7 +92,7 @@ def push(
         return await send(source, name, there, way, base=parent, template=text, quantize=quantize)
 
     found = console.run_async(work)
-    _tell(found, as_json)
+    _show(found, as_json)
     if not found["text"]["exact"]:
         console.say(_INEXACT, "yellow")
 
@@ -121,14 +121,14 @@ def verify(
         return await compare(source, FileArtifacts(held.home), url or held.models.ollama_url, name, tolerance)
 
     found = console.run_async(work)
-    _tell(found, as_json)
+    _show(found, as_json)
     if not found.get("agrees", True):
         why = "A cache in half precision or quantised weights differ by more than float32; another adapter by far more."
         fix = "See the numbers; start llama-server with -ctk f32 -ctv f32, raise --tolerance, or push it again."
         raise GateError("What is served is not, as far as was asked, what was trained.", why, fix)
 
 
-def _tell(found: dict[str, Any], as_json: bool) -> None:
+def _show(found: dict[str, Any], as_json: bool) -> None:
     if as_json:
         console.data(found)
         return

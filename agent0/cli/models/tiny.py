@@ -31,7 +31,7 @@ def build(
     from infra.tiny.build import MIXES
     from infra.tiny.build import build as make
 
-    made = make(out, seed=seed, mix=_read(mix) if mix else MIXES[course], progress=_quiet if as_json else _told())
+    made = make(out, seed=seed, mix=_read(mix) if mix else MIXES[course], progress=_quiet if as_json else _progress())
     shown = {**made.__dict__, "path": str(made.path)}
     console.record(shown, as_json)
     if not as_json:
@@ -72,12 +72,12 @@ def _quiet(_done: int, _total: int, _loss: float) -> None:
     pass
 
 
-def _told() -> "Progress":
+def _progress() -> "Progress":
     import time
 
     began, live = time.monotonic(), sys.stderr.isatty()
 
-    def tell(done: int, total: int, loss: float) -> None:
+    def report(done: int, total: int, loss: float) -> None:
         if done != total and done % (10 if live else EVERY):
             return
         left = (time.monotonic() - began) / done * (total - done)
@@ -85,4 +85,4 @@ def _told() -> "Progress":
         typer.echo(f"step {done}/{total}  loss {loss:.3f}  about {left:.0f} s left  ", err=True, nl=False)
         typer.echo(ending, err=True, nl=False)
 
-    return tell
+    return report

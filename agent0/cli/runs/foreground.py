@@ -41,12 +41,12 @@ def follow_to_end(
     Raises:
         OperationError: the run was cancelled.
     """
-    from agent0.assembly.runtime.execution import execute_run, onward
+    from agent0.assembly.runtime.execution import execute_run, resume_command
     from agent0.errors import OperationError
 
     terminal = Terminal(held, quiet=as_json)
     follow = execute_run if with_handlers else _watch
-    words = (STOPPING, f"Left at once; run {run} may still be running. {onward(run)}") if with_handlers else ()
+    words = (STOPPING, f"Left at once; run {run} may still be running. {resume_command(run)}") if with_handlers else ()
     progress = console.run_async(lambda: follow(held, run, begin, terminal, news), *words)
     print_conclusion(held, run, as_json)
     if progress.state and progress.state.status == "cancelled":
@@ -55,14 +55,14 @@ def follow_to_end(
 
 async def _watch(held: "Settings", run: str, begin: "Recorded | None", terminal: Terminal, news: str) -> "Progress":
     from agent0.assembly.log.access import open_log
-    from agent0.assembly.runtime.execution import append_begin, onward
+    from agent0.assembly.runtime.execution import append_begin, resume_command
 
     async with open_log(held, make=bool(begin)) as log:
         await append_begin(log, begin, terminal, news)
         try:
             return await terminal.follow(log, run)
         except asyncio.CancelledError:
-            terminal.say(f"Stopped watching; nothing is lost. {onward(run, 'watch')}", warning=True)
+            terminal.say(f"Stopped watching; nothing is lost. {resume_command(run, 'watch')}", warning=True)
             raise
 
 
@@ -109,7 +109,7 @@ def print_results(found: dict[str, Any]) -> None:
     rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
     console.table(rows, False, title="\nTargets")
     if found["alarms"]:
-        told = [f"{one['alarm']} ({one['severity']}): {one['message']}" for one in found["alarms"]]
-        console.text("\n".join(["\nAlarms that stand", *told]))
+        lines = [f"{one['alarm']} ({one['severity']}): {one['message']}" for one in found["alarms"]]
+        console.text("\n".join(["\nAlarms that stand", *lines]))
     if found["failures"]:
         console.text("\n".join(["\nReactions that were given up", *failures_for_people(found)]))

@@ -21,14 +21,14 @@ def _resolved(run: str) -> str:
 
 def show_at(run: str, seq: int, as_json: bool) -> None:
     """Print the whole state of ``run`` as of event ``seq``."""
-    from agent0.assembly.replay.forks import state_at, told_state
+    from agent0.assembly.replay.forks import describe_state, state_at
     from agent0.assembly.runtime.read_models import sound_log
 
     name = _resolved(run)
 
     async def work() -> dict[str, Any]:
         async with sound_log(console.settings()) as log:
-            return told_state(await state_at(log, name, seq))
+            return describe_state(await state_at(log, name, seq))
 
     found = console.run_async(work)
     if as_json:
@@ -115,10 +115,10 @@ def check(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 
     checked = console.run_async(work)
     count, found = checked.decisions, checked.first
-    told = {"run": name, "decisions": count, "same": found is None, "first": vars(found) if found else None}
-    told["redacted"] = checked.redacted
+    result = {"run": name, "decisions": count, "same": found is None, "first": vars(found) if found else None}
+    result["redacted"] = checked.redacted
     if as_json:
-        console.data(told)
+        console.data(result)
     elif found is None:
         console.text(f"{count} decisions of {name}: today's code decides each of them alike.")
         if checked.redacted:

@@ -42,9 +42,9 @@ def run(
     held = console.settings(profile, pairs)
 
     async def work() -> None:
-        async with open_app(held, names or ()) as world:
-            console.say(f"Handlers {', '.join(world.handlers)} at work. Ctrl-C stops them.")
-            extra = [run_projector(held, world.log)] if projector else []
-            await until_cancelled(run_handlers(world), *extra)
+        async with open_app(held, names or ()) as app:
+            console.say(f"Handlers {', '.join(app.handlers)} at work. Ctrl-C stops them.")
+            extra = [run_projector(held, app.log)] if projector else []
+            await until_cancelled(run_handlers(app), *extra)
 
     console.run_async(work, "Stopping: finishing what is in hand (again: at once).")

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from agent0.assembly.runtime.progress import Pace, Progress, duration, told, trouble
+from agent0.assembly.runtime.progress import Pace, Progress, duration, milestone_line, trouble
 from agent0.cli import console
 from agent0.provenance.fork_history import past_of
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
-    from infra.training.progress import Told
+    from infra.training.progress import StepProgress
 
 BAR_S = 0.25
 LINES_S = 15.0
@@ -32,22 +32,22 @@ PHASES = {
 
 
 class Display(Protocol):
-    """Somewhere to show a pace."""
+    """Where the progress of a run is shown: a bar, or lines."""
 
     every_s: float
 
     def show(self, pace: Pace) -> None:
-        """Show it."""
+        """Show the current pace of the run."""
         ...
 
     def say(self, text: str, style: str = "") -> None:
-        """A line that stays, above whatever moves."""
+        """Print a line that stays, above whatever moves."""
         ...
 
 
 async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) -> Progress:
-    """Tell how ``run`` goes until it is over; milestones already passed are told again. ``trainings`` is the folder
-    where trainers of this machine say how far they are."""
+    """Show the progress of ``run`` until it is over, milestones already passed included. ``trainings`` is the folder
+    where trainers of this machine write their progress."""
     progress, begin = Progress(), await log.last_seq(run)
     with _display(quiet) as display:
         shown = asyncio.create_task(_refresh(progress, display, trainings)) if display else None
@@ -60,7 +60,7 @@ async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) 
                 if display is None or progress.state is None:
                     pass
                 elif milestone:
-                    display.say(told(milestone, progress.state.config.iterations))
+                    display.say(milestone_line(milestone, progress.state.config.iterations))
                 elif recorded.seq > begin and (news := trouble(recorded)):
                     display.say(news, "yellow")
                 if progress.over:
@@ -88,18 +88,22 @@ async def _refresh(progress: Progress, display: Display, trainings: Path) -> Non
             display.show(pace)
 
 
-def training(progress: Progress, folder: Path) -> "tuple[str, Told] | None":
+def training(progress: Progress, folder: Path) -> "tuple[str, StepProgress] | None":
     """(checkpoint, how far it is) of the one that is being trained on this machine, if one is."""
     from infra.training.lora_trainer import pace_of
 
     found = ((name, pace_of(folder, name, seed)) for name, seed in progress.trainings.items())
-    return next(((name, told) for name, told in found if told), None)
+    return next(((name, progress) for name, progress in found if progress), None)
 
 
-def steps(checkpoint: str, told: "Told") -> str:
-    """``student-3 step 12/40, about 20 s left``."""
-    left = f", about {duration(told.left_s)} left" if told.left_s is not None else ""
-    return f"{checkpoint} step {told.done}/{told.total}{left}" if told.total else f"{checkpoint}: loading the model"
+def steps(checkpoint: str, progress: "StepProgress") -> str:
+    """Format the progress of a training, as in ``student-3 step 12/40, about 20 s left``."""
+    left = f", about {duration(progress.left_s)} left" if progress.left_s is not None else ""
+    return (
+        f"{checkpoint} step {progress.done}/{progress.total}{left}"
+        if progress.total
+        else f"{checkpoint}: loading the model"
+    )
 
 
 @contextmanager
@@ -128,7 +132,7 @@ class Lines:
 
 
 class Bar:
-    """A bar of this iteration's attempts."""
+    """A progress bar of the attempts of the current iteration."""
 
     every_s = BAR_S
 

@@ -92,7 +92,7 @@ def list_(
     forks: Annotated[bool, typer.Option("--forks", help="Only forks, with what they began from.")] = False,
     as_json: console.Json = False,
 ) -> None:
-    """Runs, newest first."""
+    """List runs, newest first; with --forks only forks."""
     from agent0.assembly.runtime.read_models import NothingError
     from projections.runs import list_runs
 
@@ -219,5 +219,5 @@ async def _append(held: "Settings", begin: "Recorded", *, make: bool = False) ->
 
 
 def held_sha(begin: "Recorded") -> str:
-    """The configuration's digest in a RunStarted."""
+    """Return the digest of the configuration in a RunStarted."""
     return str(getattr(begin.event, "config_sha", ""))

@@ -16,7 +16,7 @@ def show(
     origin: Annotated[bool, typer.Option("--origin", help="Also where each value came from.")] = False,
     as_json: console.Json = False,
 ) -> None:
-    """The settings in effect; secrets are masked."""
+    """Print the settings in effect; secrets are masked."""
     from agent0.config.loading import config_of, public, resolve
 
     loaded = resolve(profile, console.overrides(pairs))

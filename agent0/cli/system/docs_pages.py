@@ -61,7 +61,7 @@ def events_page() -> str:
 
 
 def cli_page() -> str:
-    """Every command with its arguments and options."""
+    """Write the Markdown page of every command with its arguments and options."""
     from typer.main import get_command
 
     from agent0.cli import build
@@ -137,8 +137,8 @@ CALLS = (
     "top` count these. An evaluation's calls belong to no attempt and are no events of their own: "
     "`CheckpointEvaluated` says what share of items used a tool with success, its `items` artifact how often each did, "
     "and `ItemScored` counts those of a benchmark's item. What a verifier runs is part of its verdict. `agent0 tool "
-    "call` and `tool serve` belong to no run and leave no event. How a sandbox stands (zygotes started, replaced or "
-    "dead, calls in line) only its own process knows: what others see of it are calls that end `busy` or "
+    "call` and `tool serve` belong to no run and leave no event. How a sandbox stands (fork servers started, replaced "
+    "or dead, calls in line) only its own process knows: what others see of it are calls that end `busy` or "
     "`sandbox_error`.\n\n"
     "Calls are counted from 1, by the student (`rollback`) and on the command line (`ATTEMPT#CALL`, for example "
     "`t3-a0#2`): failed ones count, the steps of a plan that is the third call are 3.1, 3.2 and so on, and 0 is the "
@@ -309,7 +309,7 @@ def _given(parameter: Any) -> str:
 
 
 def write() -> None:
-    """Write every generated page."""
+    """Write every generated page into the folder ``docs``."""
     for name, text in pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
 

@@ -13,7 +13,7 @@ app = typer.Typer(help="Metrics for Prometheus: `agent0 metrics` prints them, `a
 
 
 def register(root: typer.Typer) -> None:
-    """A noun that is a command, too."""
+    """Add ``metrics`` to ``root``: a noun that is also a command."""
     app.callback(invoke_without_command=True)(_alone)
     root.add_typer(app, name="metrics")
 

@@ -30,9 +30,9 @@ def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
         return
     seen = ("domain", "family", "level", "grade", "asked", "tasks", "tried", "solve_rate", "lower95", "upper95")
     console.table(graded, False, (*seen, "turns", "calls", "last"))
-    told = ("iteration", "tasks", "accepted", "families", "largest_family", "solve_rate", "frontier", "novelty")
+    columns = ("iteration", "tasks", "accepted", "families", "largest_family", "solve_rate", "frontier", "novelty")
     title = "\nIterations; validation is that of the student who made the attempts, before it was trained on them"
-    console.table(iterations, False, (*told, "label_accuracy", "surprise", "validation"), title=title)
+    console.table(iterations, False, (*columns, "label_accuracy", "surprise", "validation"), title=title)
 
 
 @app.command()

@@ -13,7 +13,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="style/domain/role, fo
 
 @app.command("list")
 def list_(as_json: console.Json = False) -> None:
-    """Every prompt with its version."""
+    """List every prompt with its version and its length."""
     from agent0.rollout.prompts import prompts
 
     rows = [{"prompt": p.name, "version": p.version, "characters": len(p.text)} for p in prompts()]
@@ -22,7 +22,7 @@ def list_(as_json: console.Json = False) -> None:
 
 @app.command()
 def show(name: Name, as_json: console.Json = False) -> None:
-    """The text of one prompt."""
+    """Print the text of one prompt as models read it."""
     text, version = _text(name)
     if as_json:
         console.data({"prompt": name, "version": version, "text": text})

@@ -1,4 +1,5 @@
-"""Rewards: which sets there are, why somebody was paid what they were, and whether cheating pays."""
+"""Rewards: the registered sets, why a task or an attempt got its reward, and whether exploits earn more than honest
+work."""
 
 import shlex
 from pathlib import Path
@@ -26,8 +27,10 @@ def list_(
     if not set_:
         console.table(set_rows(), as_json)
         return
-    chosen = _registered(_rules(set_, ""))
-    console.table(part_rows(set_ if "/" in set_ else chosen), as_json, ("role", "part", "weight", "reads", "formula"))
+    chosen_variants = _registered(_rules(set_, ""))
+    console.table(
+        part_rows(set_ if "/" in set_ else chosen_variants), as_json, ("role", "part", "weight", "reads", "formula")
+    )
 
 
 @app.command()
@@ -37,8 +40,8 @@ def explain(
     of: Annotated[str, typer.Option("--run", help="The same as RUN.")] = "",
     as_json: console.Json = False,
 ) -> None:
-    """Why a task's teacher, or an attempt, was paid what it was: each part with its inputs, value, weight and what the
-    total would lack without it."""
+    """Explain the reward of a task's teacher, or of an attempt: each part with its inputs, value, weight and what
+    the total would lack without it."""
     from agent0.rewards.describe import explain_receipt
     from projections.rewards import explain_rewards
     from projections.runs import resolve
@@ -47,15 +50,17 @@ def explain(
     with console.tables() as db:
         found = resolve(db, of or run)
         receipts = explain_rewards(db, found, attempt=attempt) if attempt else explain_rewards(db, found, task=name)
-    told = [explain_receipt(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
-    if not told:
+    explained_receipts = [explain_receipt(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
+    if not explained_receipts:
         from agent0.errors import NotFoundError
 
-        raise NotFoundError(f"{name!r} of {found} has no receipt.", "Nobody was paid yet.", "See: agent0 task list")
+        raise NotFoundError(
+            f"{name!r} of {found} has no receipt.", "No reward was assigned yet.", "See: agent0 task list"
+        )
     if as_json:
-        console.data(told)
+        console.data(explained_receipts)
         return
-    for one in told:
+    for one in explained_receipts:
         parts = one.pop("parts")
         console.record({key: value for key, value in one.items() if value not in ("", None)}, False)
         seen = ("part", "value", "weight", "worth", "contribution", "inputs", "formula")
@@ -77,13 +82,13 @@ def hack_test(
     from agent0.rewards.red_team.play import play_policies
     from agent0.rewards.red_team.undone import undone
 
-    rows = [_row(paid) for paid in play_policies(_rules(set_, rewards), seed)]
+    rows = [_row(played) for played in play_policies(_rules(set_, rewards), seed)]
     rows += [_undone(one) for one in undone(seed)]
     console.table(rows, as_json, ("role", "policy", "family", "paid", "honest", "more", "about"))
     if page:
         _write(page, seed)
     if cheats := [row for row in rows if row["more"]]:
-        console.say(f"{len(cheats)} of {len(rows)} policies are paid more than honest work.")
+        console.say(f"{len(cheats)} of {len(rows)} policies earn more than honest work.")
         raise typer.Exit(1)
 
 
@@ -103,12 +108,12 @@ def calibrator(
     able = [row for row in rows if not set(row["signal"].split("+")) & {*SEVERAL}]
     if not able:
         raise NotFoundError(f"There is no calibrator of {model!r} at {checkpoint}.", fix="See: agent0 calibrate --help")
-    told = {key: able[0][key] for key in ("signal", "method", "parameters")}
+    settings_row = {key: able[0][key] for key in ("signal", "method", "parameters")}
     if as_json:
-        console.data(told)
+        console.data(settings_row)
         return
-    console.text(f'[calibrator]\nsignal = "{told["signal"]}"\nmethod = "{told["method"]}"')
-    console.text(f"parameters = {list(told['parameters'])}")
+    console.text(f'[calibrator]\nsignal = "{settings_row["signal"]}"\nmethod = "{settings_row["method"]}"')
+    console.text(f"parameters = {list(settings_row['parameters'])}")
 
 
 def _rules(set_: str, file: str) -> "RewardConfig":
@@ -129,24 +134,24 @@ def _registered(rules: "RewardConfig") -> str:
     return registered_set(rules)
 
 
-def _row(paid: Any) -> dict[str, Any]:
-    told = {
-        "role": paid.role,
-        "policy": paid.policy,
+def _row(played: Any) -> dict[str, Any]:
+    row = {
+        "role": played.role,
+        "policy": played.policy,
         "family": "",
-        "paid": round(paid.mean, 4),
-        "honest": round(paid.honest, 4),
+        "paid": round(played.mean, 4),
+        "honest": round(played.honest, 4),
     }
-    return {**told, "more": paid.exploits, "receipts": paid.receipts, "about": paid.about}
+    return {**row, "more": played.more, "receipts": played.receipts, "about": played.about}
 
 
 def _undone(one: Any) -> dict[str, Any]:
     """The share of answers that were right, beside that of the family's own."""
     question, answer = one.example or ("", "")
     about = f"{one.tried} answers of this kind, judged by the family's verifier"
-    told = {"role": "student", "policy": one.policy, "family": one.family, "paid": round(one.right / one.tried, 4)}
+    row = {"role": "student", "policy": one.policy, "family": one.family, "paid": round(one.right / one.tried, 4)}
     more = {"honest": round(one.honest, 4), "more": one.right > 0, "receipts": one.tried}
-    return {**told, **more, "about": f"{answer!r} is right for {question!r}" if one.right else about}
+    return {**row, **more, "about": f"{answer!r} is right for {question!r}" if one.right else about}
 
 
 def _write(path: Path, seed: int) -> None:

@@ -74,14 +74,14 @@ def review(
     name: Annotated[str, typer.Argument(metavar="ATTEMPT", help="One attempt, or a task whose attempts agree.")] = "",
     correct: Annotated[bool, typer.Option("--correct", help="The answer is right.")] = False,
     wrong: Annotated[bool, typer.Option("--wrong", help="The answer is wrong.")] = False,
-    cannot_tell: Annotated[bool, typer.Option("--cannot-tell", help="Nobody can tell.")] = False,
+    cannot_tell: Annotated[bool, typer.Option("--cannot-tell", help="It cannot be decided.")] = False,
     reviewer: Annotated[str, typer.Option(help="Whose verdict it is; it is recorded.")] = "",
     reason: Annotated[str, typer.Option(help="Why; it is recorded.")] = "",
     limit: console.Limit = 20,
     as_json: console.Json = False,
 ) -> None:
-    """What awaits a person's verdict, undecided answers first; or give one. It decides where nothing has yet; later it
-    is recorded, counts against training that has not begun, and raises an alarm where it contradicts the machine."""
+    """What awaits a reviewer's verdict, undecided answers first; or give one. It decides where nothing has yet; later
+    it is recorded, counts against training that has not begun, and raises an alarm where it contradicts the machine."""
     from projections.reviews import awaiting, judged
     from projections.runs import resolve
 
@@ -146,9 +146,11 @@ def _record(run: str, events: "list[Event]") -> list[int]:
 def _tell_awaiting(rows: list[dict[str, Any]]) -> None:
     words = {None: "undecided", 0: "wrong", 1: "right"}
     for row in rows:
-        told = f"{words[row['correct']]}, {row['verifier']}: {row['reason']}" if row["verifier"] else "not judged yet"
+        verdict = (
+            f"{words[row['correct']]}, {row['verifier']}: {row['reason']}" if row["verifier"] else "not judged yet"
+        )
         cast = [f"{vote['check']} {_SAID[vote['correct']]} ({vote['reason']})" for vote in row["votes"] or []]
-        shown = {"question": row["question"], "answer": row["answer"], "verdict": told, "votes": "\n".join(cast)}
+        shown = {"question": row["question"], "answer": row["answer"], "verdict": verdict, "votes": "\n".join(cast)}
         console.text(f"[{row['attempt']}]")
         console.record({key: value for key, value in shown.items() if value}, False)
         console.text("")

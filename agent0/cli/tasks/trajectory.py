@@ -52,7 +52,7 @@ def show(
     if as_json:
         console.data(found)
     else:
-        _tell(found)
+        _show(found)
 
 
 @app.command()
@@ -74,7 +74,7 @@ def export(
             typer.echo(json.dumps(row, default=str))
 
 
-def _tell(found: dict[str, Any]) -> None:
+def _show(found: dict[str, Any]) -> None:
     lists = {name: found.pop(name) or [] for name in ("transcript", "calls", "verdicts", "receipts", "wanted")}
     answers, found["rollbacks"] = found.pop("subgoals"), len(_rollbacks(lists["calls"])) or None
     found.pop("progress", None)
@@ -114,12 +114,12 @@ def _conversation(
 def _outcome(call: dict[str, Any], calls: list[dict[str, Any]]) -> str:
     """How a call ended, and what the work folder was after it."""
     steps = sum(c["inner"] and _plan_of(c, calls) == call["number"] for c in calls)
-    told = [call["state"], f"{steps} steps" if steps else ""]
-    told.append("rolled back" if _rollbacks([call]) else "")
+    parts = [call["state"], f"{steps} steps" if steps else ""]
+    parts.append("rolled back" if _rollbacks([call]) else "")
     if call["files"]:
         sizes = [f"{n:,} {word}{'s' * (n != 1)}" for n, word in ((call["files"], "file"), (call["file_bytes"], "byte"))]
-        told += [*sizes, f"folder {_short(call)}"]
-    return ", ".join(filter(None, told))
+        parts += [*sizes, f"folder {_short(call)}"]
+    return ", ".join(filter(None, parts))
 
 
 def _plan_of(step: dict[str, Any], calls: list[dict[str, Any]]) -> int | None:
@@ -134,10 +134,10 @@ def _short(call: dict[str, Any]) -> str | None:
     return call["work"] and str(call["work"])[:12]
 
 
-def _subgoals(wanted: list[str], answers: list[str | None], verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _subgoals(subgoals: list[str], answers: list[str | None], verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row a step of a long task."""
     right: list[bool | None] = next((verdict["subgoals"] for verdict in verdicts if verdict["subgoals"]), [])
-    rows = zip_longest(wanted, answers[: len(wanted)], right[: len(wanted)])
+    rows = zip_longest(subgoals, answers[: len(subgoals)], right[: len(subgoals)])
     return [{"step": n, "wanted": w, "answer": a, "correct": r} for n, (w, a, r) in enumerate(rows, 1)]
 
 

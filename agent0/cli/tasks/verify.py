@@ -42,10 +42,10 @@ def pairs(
     if as_json:
         console.data(found)
     else:
-        _tell(found)
+        _show(found)
 
 
-def _tell(found: dict[str, Any]) -> None:
+def _show(found: dict[str, Any]) -> None:
     policy = found.pop("policy")
     wrong = found.pop("wrong")
     console.record(found, False)

@@ -1,6 +1,6 @@
-"""Calls as lines: one JSON object a line comes in, one goes out for each, in the same order, while several run at once.
-Nothing that comes in can end the server, and nothing is held without a bound: what the sandbox has no room for is told
-``busy``, and where too much waits to be told, no more is read."""
+"""Calls as lines: one JSON object per line comes in, one goes out for each, in the same order, while several run at
+once. No input can end the server, and every queue is bounded: a call that the sandbox has no room for is answered
+``busy``, and no more input is read while too many answers wait."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from agent0.errors import Agent0Error, ConfigError
 from agent0.tools.snapshots import MOST_BYTES
 
 if TYPE_CHECKING:
-    from agent0.assembly.tooling.tool_calls import Asked, Bench
+    from agent0.assembly.tooling.tool_calls import ToolBench, ToolRequest
     from agent0.ports.sandbox import SandboxResult
     from agent0.settings import Settings
 
@@ -23,7 +23,7 @@ LONGEST = 8 << 20
 """Bytes of a line: the longest code, escaped as JSON at its worst."""
 _AHEAD = 4
 BEYOND, HELD = 1024, 256 << 20
-"""Lines that may be told busy behind one that still runs; bytes of calls that are held at once."""
+"""Lines that may be answered busy behind one that still runs; bytes of calls that are held at once."""
 _KEYS: dict[str, tuple[type, ...]] = {
     "tool": (str,),
     "code": (str,),
@@ -91,7 +91,7 @@ async def incoming(fd: int) -> AsyncIterator[bytes]:
 
 
 async def serve(
-    settings: "Settings", bench: "Bench", source: AsyncIterator[bytes], write: Callable[[str], None]
+    settings: "Settings", bench: "ToolBench", source: AsyncIterator[bytes], write: Callable[[str], None]
 ) -> None:
     """Answer every line of ``source``, in order, until it ends. Each is given to the sandbox as it comes, which turns
     away what its bounded queue has no place for.
@@ -103,7 +103,7 @@ async def serve(
     room = _Room(HELD)
     try:
         async with asyncio.TaskGroup() as group:
-            group.create_task(_tell(answers, write))
+            group.create_task(_write_answers(answers, write))
             async for line in _lines(source):
                 weight = await room.take(line)
                 task = group.create_task(respond(settings, bench, line))
@@ -136,7 +136,9 @@ class _Room:
         self._freed.set()
 
 
-async def _tell(answers: "asyncio.Queue[asyncio.Task[dict[str, Any]] | None]", write: Callable[[str], None]) -> None:
+async def _write_answers(
+    answers: "asyncio.Queue[asyncio.Task[dict[str, Any]] | None]", write: Callable[[str], None]
+) -> None:
     while (task := await answers.get()) is not None:
         line = json.dumps(await task, separators=(",", ":"))
         await asyncio.to_thread(write, f"{line}\n")  # who reads slowly must not hold up the limits of what runs
@@ -151,27 +153,27 @@ async def _lines(source: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
         yield line
 
 
-async def respond(settings: "Settings", bench: "Bench", line: bytes | None) -> dict[str, Any]:
+async def respond(settings: "Settings", bench: "ToolBench", line: bytes | None) -> dict[str, Any]:
     """The answer to one line. What is wrong with it is its ``reason``; an ``id`` it has is given back."""
-    from agent0.assembly.tooling.tool_calls import nothing
+    from agent0.assembly.tooling.tool_calls import not_run
     from events.values import ToolState
 
     raw: dict[str, Any] = {}
     try:
         raw = _object(line)
-        asked = await asyncio.to_thread(_asked, settings, raw) if "from" in raw else _asked(settings, raw)
-        told = await bench.answer(asked)
+        request = await asyncio.to_thread(_request, settings, raw) if "from" in raw else _request(settings, raw)
+        record = await bench.answer(request)
     except (Agent0Error, ValueError) as error:
-        told = _failed(raw, nothing(ToolState.ERROR, str(error)[:1000]))
+        record = _failed(raw, not_run(ToolState.ERROR, str(error)[:1000]))
     except Exception as error:  # the last resort of a server, as that of a command is in cli/__init__
-        told = _failed(raw, nothing(ToolState.SANDBOX_ERROR, str(console.defect(error))))
-    return {"id": raw["id"], **told} if "id" in raw else told
+        record = _failed(raw, not_run(ToolState.SANDBOX_ERROR, str(console.defect(error))))
+    return {"id": raw["id"], **record} if "id" in raw else record
 
 
 def _failed(raw: dict[str, Any], result: "SandboxResult") -> dict[str, Any]:
-    from agent0.assembly.tooling.tool_calls import told
+    from agent0.assembly.tooling.tool_calls import call_record
 
-    return told(raw["tool"] if isinstance(raw.get("tool"), str) else "", result)
+    return call_record(raw["tool"] if isinstance(raw.get("tool"), str) else "", result)
 
 
 def _object(line: bytes | None) -> dict[str, Any]:
@@ -188,9 +190,9 @@ def _object(line: bytes | None) -> dict[str, Any]:
     return raw
 
 
-def _asked(settings: "Settings", raw: dict[str, Any]) -> "Asked":
+def _request(settings: "Settings", raw: dict[str, Any]) -> "ToolRequest":
     from agent0.assembly.tooling import workspaces
-    from agent0.assembly.tooling.tool_calls import Asked
+    from agent0.assembly.tooling.tool_calls import ToolRequest
 
     _check(raw)
     files: dict[str, bytes] = {}
@@ -198,7 +200,7 @@ def _asked(settings: "Settings", raw: dict[str, Any]) -> "Asked":
         files = workspaces.content(settings, workspaces.find(settings, raw["from"]))
     files |= {name: text.encode(errors="surrogateescape") for name, text in raw.get("files", {}).items()}
     named = {key: raw[key] for key in ("tool", "code", "args", "wall", "mem", "keep") if key in raw}
-    return Asked(**named, files=files)
+    return ToolRequest(**named, files=files)
 
 
 def _check(raw: dict[str, Any]) -> None:

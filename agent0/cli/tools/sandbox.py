@@ -159,12 +159,12 @@ def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: c
     now = console.run_async(lambda: with_policy(held)).run.policy
     try:
         with console.tables() as db:
-            told = {(row["kind"], row["name"]): row for row in list_policies(db, held.profile)}
+            recorded_rows = {(row["kind"], row["name"]): row for row in list_policies(db, held.profile)}
     except NothingError:
-        told = {}
+        recorded_rows = {}
     out = []
     for row in rows(held.run.policy, now):
-        word: dict[str, Any] = told.get((row["kind"], row["name"]), {})
+        word: dict[str, Any] = recorded_rows.get((row["kind"], row["name"]), {})
         out.append({**row, "changed": word.get("changed"), "reason": word.get("reason") or ""})
     if as_json:
         console.data({"profile": held.profile, "policy": now, "entries": out})
@@ -237,12 +237,12 @@ def _change(kind: str, name: str, reason: str, profile: str | None, as_json: boo
     words = warning(before, what, word, allowed) if changed else ""
     more = _absent(what, word) if allowed else _needed(what, word) if changed else ""
     notes = [one for one in (words, more) if one]
-    told = {"profile": held.profile, "kind": what, "name": word, "allowed": allowed, "changed": changed}
+    shown = {"profile": held.profile, "kind": what, "name": word, "allowed": allowed, "changed": changed}
     if not changed:
         console.say(f"{what} {word} is {f'allowed already, by {found.by}' if allowed else 'not allowed anyway'}.")
     for note in notes:
         console.say(note, "yellow")
-    console.record({**told, "notes": notes} if as_json else told, as_json)
+    console.record({**shown, "notes": notes} if as_json else shown, as_json)
 
 
 def _needed(kind: str, name: str) -> str:

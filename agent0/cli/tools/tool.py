@@ -1,4 +1,4 @@
-"""Tools, outside of any run: what there is, one call, a server of calls, a look at a stranger's tools."""
+"""Tools outside of any run: list them, make one call, serve calls, inspect the tools of an untrusted server."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
-    from agent0.assembly.tooling.tool_calls import Asked
+    from agent0.assembly.tooling.tool_calls import ToolRequest
     from agent0.settings import Settings
 
 app = typer.Typer(help="Tools: list them, call one as a run would, serve calls, look at an MCP server.")
@@ -64,11 +64,11 @@ def call(
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """Call one tool in a fresh sandbox. Exit 0 whatever the code did: `state` tells, also when it was refused. The JSON
-    object always has tool, state, rc, stdout, stderr, wall_s, cpu_s, peak_mem_mib, tier, backend, reason, output_bytes,
-    files (name and size) and manifest; with --args also output, which is what a model reads. All text is without
-    terminal sequences; other control characters and direction marks in it are escapes."""
-    from agent0.assembly.tooling.tool_calls import Asked, known_tool
+    """Call one tool in a fresh sandbox. Exit code 0 whatever the code did: `state` has the outcome, refusals included.
+    The JSON object always has tool, state, rc, stdout, stderr, wall_s, cpu_s, peak_mem_mib, tier, backend, reason,
+    output_bytes, files (name and size) and manifest; with --args also output, which is what a model reads. All text is
+    without terminal sequences; other control characters and direction marks in it are escapes."""
+    from agent0.assembly.tooling.tool_calls import ToolRequest, known_tool
     from agent0.assembly.tooling.workspaces import content, find, read
     from agent0.tools import tools
 
@@ -79,12 +79,12 @@ def call(
     _either(name, text, given)
     _say_limits(held, wall, mem)
     laid = {**(content(held, find(held, start)) if start else {}), **(read(files) if files else {})}
-    asked = Asked(name, text, given or {}, wall, mem, laid, keep=True)
-    told = console.run_async(lambda: _answered(held, asked))
+    request = ToolRequest(name, text, given or {}, wall, mem, laid, keep=True)
+    record = console.run_async(lambda: _answered(held, request))
     if as_json:
-        console.data(told)
+        console.data(record)
     else:
-        _tell(told)
+        _show(record)
 
 
 @app.command()
@@ -121,7 +121,7 @@ def mcp(
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """What an MCP server offers, and the digest to trust it by. Its words are those of strangers."""
+    """Show what an MCP server offers, and the digest to trust it by. Its texts are untrusted."""
     from agent0.assembly.runtime.mcp_tools import inspect_mcp
 
     held = console.settings(profile, pairs)
@@ -183,22 +183,22 @@ def _either(name: str, code: str | None, arguments: dict[str, Any] | None) -> No
     from agent0.errors import ConfigError
 
     if (code is None) == (arguments is None):
-        wanted = "--code, --code-file or --args" if name in RAW else "--args"
-        raise ConfigError(f"{name} is called with one of: {wanted}.", fix="See: agent0 tool list --json")
+        options = "--code, --code-file or --args" if name in RAW else "--args"
+        raise ConfigError(f"{name} is called with one of: {options}.", fix="See: agent0 tool list --json")
 
 
-async def _answered(held: "Settings", asked: "Asked") -> dict[str, Any]:
+async def _answered(held: "Settings", request: "ToolRequest") -> dict[str, Any]:
     from agent0.assembly.tooling.tool_calls import open_bench
 
     async with open_bench(held, workers=1) as bench:
-        return await bench.answer(asked)
+        return await bench.answer(request)
 
 
-def _tell(told: dict[str, Any]) -> None:
+def _show(record: dict[str, Any]) -> None:
     """For people: what was measured, then what it said, cleaned."""
-    said = {name: told.pop(name) for name in ("stdout", "stderr", "output") if name in told}
-    files = told.pop("files")
-    console.record({name: value for name, value in told.items() if value not in (None, "")}, False)
+    said = {name: record.pop(name) for name in ("stdout", "stderr", "output") if name in record}
+    files = record.pop("files")
+    console.record({name: value for name, value in record.items() if value not in (None, "")}, False)
     for name, size in files.items():
         console.text(f"file {console.one_line(name, 200)}  {size} bytes")
     for name, text in said.items():

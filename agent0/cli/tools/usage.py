@@ -69,5 +69,5 @@ def _drawn(seen: dict[str, Any]) -> "Table":
     for name in COLUMNS:
         drawn.add_column(name.replace("_", " "), justify="left" if name == "tool" else "right")
     for row in seen["tools"]:
-        drawn.add_row(*(Text(console.cell(row[name])) for name in COLUMNS))
+        drawn.add_row(*(Text(console.format_value(row[name])) for name in COLUMNS))
     return drawn

@@ -45,11 +45,11 @@ def _student(row: Row) -> str:
     return "at the end" if row["student"] == "trained" else str(row["student"]).replace("_", " ")
 
 
-def files(found: Row) -> dict[str, str]:
+def chart_files(found: Row) -> dict[str, str]:
     """By name, the text of an SVG file for each picture there is something on."""
     drawn = {CURVE: as_file(curve(found))}
     if "skill" in found:
-        drawn |= training_gain_charts.files(found["skill"])
+        drawn |= training_gain_charts.chart_files(found["skill"])
     for lead in [] if "skill" in found else found["measures"][:1]:
         drawn[ARMS] = as_file(means(found, lead))
     return {name: text for name, text in drawn.items() if text}

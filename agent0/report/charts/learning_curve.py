@@ -19,7 +19,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of Okabe and Ito, told apart by colour-blind people too; every line has a mark of its own besides."""
+    """Colours of Okabe and Ito, which colour-blind readers can distinguish; every line has a mark of its
+    own besides."""
 
     ink: str = "#222222"
     quiet: str = "#8a8a8a"
@@ -98,8 +99,8 @@ def _draw_within(axes: Axes, held: Sequence[Row], colours: Palette) -> None:
     at = [point["iteration"] for point in tried]
     low, high = [point["lower95_within"] for point in tried], [point["upper95_within"] for point in tried]
     within, once = [point["solved_within"] for point in tried], [point["solved_at_once"] for point in tried]
-    told = f"solved within {tried[-1]['checked']} checked attempts"
-    axes.plot(at, within, "-^", color=colours.within, lw=2, label=told, zorder=3)
+    label_text = f"pass@{tried[-1]['checked']} (verifier-selected)"
+    axes.plot(at, within, "-^", color=colours.within, lw=2, label=label_text, zorder=3)
     axes.fill_between(at, low, high, color=colours.within, alpha=0.15, linewidth=0)
     axes.plot(at, once, ":^", color=colours.within, ms=5, label="these tasks at the first go", zorder=6)
 
@@ -135,10 +136,10 @@ def _draw_test_within(axes: Axes, score: Row, colours: Palette) -> None:
     if within is None:
         return
     mark = "v" if score["forced_tool"] else "D"
-    told = f"test, {'tool forced, ' if score['forced_tool'] else ''}within {score['checked']} checked attempts"
+    label_text = f"test, {'tool forced, ' if score['forced_tool'] else ''}pass@{score['checked']} (verifier-selected)"
     known = axes.get_legend_handles_labels()[1]
     spread = [[max(within - low, 0.0)], [max(high - within, 0.0)]]
-    label = told if told not in known else "_"
+    label = label_text if label_text not in known else "_"
     at = [_shifted(score) + 0.08]
     axes.errorbar(at, [within], spread, fmt=mark, color=colours.within, capsize=4, label=label, zorder=5)
 

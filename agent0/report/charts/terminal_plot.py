@@ -11,7 +11,7 @@ WIDE = 96
 
 
 def plot(scores: Sequence[Mapping[str, Any]]) -> str:
-    """Accuracy (●) with its 95 % interval (│), tool use (○) and what is solved within checked attempts (◆) of each
+    """Accuracy (●) with its 95 % interval (│), tool use (○) and verifier-selected pass@k (◆) of each
     score, untrained first; empty without one. Where there are more than fit, some in the middle are left out."""
     if not scores:
         return ""
@@ -25,7 +25,7 @@ def plot(scores: Sequence[Mapping[str, Any]]) -> str:
     ticks = ["base" if score["iteration"] < 0 else str(score["iteration"]) for score in shown]
     lines.append(f"{'':>6} └" + "─" * (step * len(shown)))
     lines.append(f"{'':>8}" + "".join(f"{tick[:step]:^{step}}" for tick in ticks).rstrip())
-    within = next((f"  ◆ solved within {s['checked']} checked attempts" for s in scores if s.get("checked")), "")
+    within = next((f"  ◆ pass@{s['checked']} (verifier-selected)" for s in scores if s.get("checked")), "")
     lines.append(f"        ● validation accuracy  │ its 95 % interval  ○ tool use{within}")
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ SHOWN = ("within", "single")
 """Measures of the picture of arms."""
 
 
-def exams(skill: Row, tasks: str) -> Markup:
+def set_chart(skill: Row, tasks: str) -> Markup:
     """The first arm's measures on the set ``tasks``, with every control below what it is held against."""
     first = next((row["who"] for row in skill["means"] if row["trained"]), "")
     groups: dict[str, list[Score]] = {}
@@ -25,7 +25,7 @@ def exams(skill: Row, tasks: str) -> Markup:
     return intervals(groups, f"{tasks}: means over seeds with 95 % intervals")
 
 
-def arms(skill: Row) -> Markup:
+def variants_chart(skill: Row) -> Markup:
     """Every arm on the first set, and its base asked the same."""
     tasks = skill["sets"][0]["name"] if skill["sets"] else ""
     groups: dict[str, list[Score]] = {}
@@ -41,7 +41,7 @@ def _score(row: Row, series: str) -> Score:
     return Score(series, row["mean"], row["low"], row["high"])
 
 
-def files(skill: Row) -> dict[str, str]:
+def chart_files(skill: Row) -> dict[str, str]:
     """By name, the text of an SVG file for each set and for all arms; empty where there is nothing on it."""
-    drawn = {one["name"]: as_file(exams(skill, one["name"])) for one in skill["sets"]}
-    return drawn | {"arms": as_file(arms(skill))}
+    drawn = {one["name"]: as_file(set_chart(skill, one["name"])) for one in skill["sets"]}
+    return drawn | {"arms": as_file(variants_chart(skill))}

@@ -1,4 +1,4 @@
-"""One HTML file about arms over seeds: it opens from disk."""
+"""One HTML file about an ablation study, variants over seeds: it opens from disk."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from agent0.experiments.ablation_results import CONTROLS, MEASURES
 from agent0.experiments.training_gain import MEASURES as ASKED
 from agent0.report.charts.ablation_charts import curve, means
-from agent0.report.charts.training_gain_charts import arms, exams
+from agent0.report.charts.training_gain_charts import set_chart, variants_chart
 from agent0.report.html.rendering import render
 from agent0.report.markdown.ablation import sentences
 
 
-def grid_page(found: Mapping[str, Any]) -> str:
-    """The page, from what a grid found. The same findings give the same bytes."""
+def ablation_page(found: Mapping[str, Any]) -> str:
+    """Write the HTML page of a study from its results. The same results give the same bytes."""
     skill = found.get("skill")
     return render(
         "grid.html.jinja",
@@ -23,7 +23,7 @@ def grid_page(found: Mapping[str, Any]) -> str:
         skill=skill,
         said=sentences(found),
         asked={name: measure.title for name, measure in ASKED.items()},
-        exams={one["name"]: exams(skill, one["name"]) for one in skill["sets"]} if skill else {},
-        every=arms(skill) if skill else "",
+        exams={one["name"]: set_chart(skill, one["name"]) for one in skill["sets"]} if skill else {},
+        every=variants_chart(skill) if skill else "",
         pictures={name: means(found, name) for name in found["measures"]},
     )

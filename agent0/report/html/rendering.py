@@ -7,6 +7,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from agent0.report.conclusions import conclusion
+
 FOLDER = Path(__file__).parent
 NOTHING = "\N{EN DASH}"
 LONGEST = 4000
@@ -23,7 +25,7 @@ def render(template: str, **held: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(share=share, number=number, cut=cut, points=points, p_value=p_value)
+    made.filters.update(share=share, number=number, cut=cut, points=points, p_value=p_value, conclusion=conclusion)
     return made.get_template(template).render(**held)
 
 
@@ -40,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def share(value: float | None) -> str:
-    """As percent."""
+    """Format a share as a percentage, 0.5 as 50.0%; a dash for None."""
     return NOTHING if value is None else f"{value:.1%}"
 
 
@@ -52,7 +54,7 @@ def number(value: float | None) -> str:
 
 
 def cut(text: str | None) -> str:
-    """The beginning of a long text."""
+    """Cut a text of a model to the length that is shown."""
     text = text or ""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
 
@@ -63,5 +65,5 @@ def points(value: float | None) -> str:
 
 
 def p_value(value: float) -> str:
-    """Three digits, or below which it lies."""
+    """Format a p value as ``p = 0.03`` or ``p < 0.001``."""
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

@@ -15,7 +15,7 @@ from agent0.report.charts.plots import Score, intervals, lines
 from agent0.report.findings import findings
 from agent0.report.html.rendering import render
 from agent0.report.overview import overview, rows_for_people
-from agent0.report.tables import told_within
+from agent0.report.tables import pass_at_k_columns
 from projections.alarms import list_alarms
 from projections.attempts import list_attempts, show_attempt
 from projections.checkpoints import list_checkpoints
@@ -80,7 +80,7 @@ def _within(found: Row) -> list[Row]:
     """Every score with checked attempts, on validation and test."""
     return [
         {"set": name, "student": score["checkpoint"] + (", tool forced" if score["forced_tool"] else "")}
-        | told_within(score)
+        | pass_at_k_columns(score)
         for name, scores in (("validation", found["iterations"]), ("test", found["test"]))
         for score in scores
         if score["checked"]

@@ -1,5 +1,5 @@
-"""The page of a grid, for people to read as text: what was asked, what is shown, what it took. Every sentence on it
-follows from the numbers, whatever they are."""
+"""The Markdown page of an ablation study: its settings, its conclusions, its cost. Every sentence on it follows from
+the numbers, whatever they are."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
 from agent0.experiments.ablations import ablation_studies
+from agent0.report.conclusions import conclusion
 from agent0.report.markdown import training_gain
 from agent0.report.markdown.tables import claim, folded, picture, points, shares, span, table
 from agent0.stats.paired_tests import FELL, IMPROVED
@@ -33,24 +34,24 @@ def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
         *_incomplete(found),
     ]
     rest = [
-        "## What is significant, and what is not\n" if skill else "## What is shown, and what is not\n",
+        "## Conclusions\n",
         *(f"- {said}" for said in sentences(found)),
         "",
         *(f"- {note}" for note in found.get("notes", ())),
         "",
         *_asked(found),
-        *(training_gain.parts(found, pictures) if skill else _measures(found, pictures.get(ARMS, ""))),
+        *(training_gain.sections(found, pictures) if skill else _measures(found, pictures.get(ARMS, ""))),
         *_curve(pictures.get(CURVE, "")),
         *_cost(found),
-        "## Every cell\n",
+        "## Every run\n",
         *table([*skill["bases"], *skill["cells"]] if skill else found["cells"]),
     ]
     return folded("\n".join([*first, *rest]))
 
 
 def command(found: Row, file: str) -> str:
-    """What writes the page ``file``; only what differs from the grid's own is said. A file that was named by its whole
-    path goes by its name alone."""
+    """Return the command that writes the page ``file``; options that are the study's own are left out. A file that was
+    named by its whole path goes by its name alone."""
     own, models = ablation_studies().get(found["experiment"]), found["models"]
     arms = list(found["about"])[: len(found["about"]) // (1 + len(models))]
     words = ["agent0", "experiment", found["experiment"]]
@@ -67,12 +68,12 @@ def command(found: Row, file: str) -> str:
 
 
 def sentences(found: Row) -> list[str]:
-    """What may be said: whether the first arm beats each other one, by how much, and what could not have been seen;
-    what training is worth beside each control."""
+    """State the conclusions: whether the first variant beats each other one, by how much, and the smallest detectable
+    effect; and the gain of training over each control."""
     if "skill" in found:
         return training_gain.sentences(found["skill"])
     if not found["measures"]:
-        return ["Nothing was measured: no cell is finished."]
+        return ["Nothing was measured: no run is finished."]
     first, others = _names(found)
     told = [*_in_short(found, first, others), *(_beats(found, first, other) for other in others)]
     told += [said for control in CONTROLS for name in found["measures"] if (said := _worth(found, control, name))]
@@ -80,7 +81,7 @@ def sentences(found: Row) -> list[str]:
 
 
 def _answer(found: Row) -> list[str]:
-    """The answer in at most five lines: the first arm beside the others, and beside what needs no training."""
+    """The answer in at most five lines: the first variant beside the others, and beside what needs no training."""
     lead = found["measures"][:1]
     told = [*_in_short(found, *_names(found))] if lead else sentences(found)
     told += [said for control in CONTROLS for name in lead if (said := _worth(found, control, name))]
@@ -104,17 +105,17 @@ def _capital(title: str) -> str:
 
 
 def _in_short(found: Row, first: str, others: Sequence[str]) -> Iterator[str]:
-    """Is the first the best, by the measure that leads?"""
+    """Say whether the first variant is the best by the leading measure."""
     if not others:
         return
     words = {row["against"]: row["word"] for row in _first(found, found["measures"][0])}
     shown = [other for other in others if words.get(other) == IMPROVED]
-    fell = [other for other in others if words.get(other) == FELL]
-    rest = [other for other in others if other not in (*shown, *fell)]
-    told = [f"not shown to be better than {', '.join(rest)}"] if rest else []
-    told += [f"worse than {', '.join(fell)}"] if fell else []
-    told += [f"better than {', '.join(shown)}"] if shown else []
-    best = "the best of these arms" if len(shown) == len(others) else "; ".join(told)
+    worse = [other for other in others if words.get(other) == FELL]
+    rest = [other for other in others if other not in (*shown, *worse)]
+    parts = [f"not significantly better than {', '.join(rest)}"] if rest else []
+    parts += [f"worse than {', '.join(worse)}"] if worse else []
+    parts += [f"better than {', '.join(shown)}"] if shown else []
+    best = "the best of these variants" if len(shown) == len(others) else "; ".join(parts)
     yield f"**In short, by {MEASURES[found['measures'][0]].title}:** {first} is {best}."
 
 
@@ -122,14 +123,14 @@ def _beats(found: Row, first: str, other: str) -> str:
     asked, lead = f"Does {first} beat {other}?", found["measures"][0]
     rows = {name: row for name in found["measures"] for row in _first(found, name) if row["against"] == other}
     if lead not in rows:
-        return f"**{asked} That cannot be told:** no seed has finished cells of both."
+        return f"**{asked} Unknown:** no seed has finished runs of both."
     led = "; ".join(f"{MEASURES[name].title} {_difference(row)}" for name, row in rows.items())
-    answer = ANSWERS.get(rows[lead]["word"], "Not shown")
+    answer = ANSWERS.get(rows[lead]["word"], "Not significant")
     return f"**{asked} {answer}.** {first} less {other}, in points: {led}.{_missed(rows[lead])}"
 
 
 def _missed(row: Row) -> str:
-    """What could have been seen, where nothing was."""
+    """State the smallest detectable effect where the difference is not significant."""
     if row["detectable"] is None or row["word"] in ANSWERS:
         return ""
     asked = f"With {row['seeds']} seeds and {row['items']} tasks"
@@ -147,7 +148,7 @@ def _worth(found: Row, control: str, name: str) -> str:
 
 
 def _difference(row: Row) -> str:
-    return f"{points(row['mean'])} ({span(row)}): {row['word']}"
+    return f"{points(row['mean'])} ({span(row)}): {conclusion(row['word'])}"
 
 
 def _first(found: Row, measure: str) -> list[Row]:
@@ -161,11 +162,11 @@ def _incomplete(found: Row) -> list[str]:
     if found["complete"]:
         return []
     whys = [f"{one['cell']} failed: {one['why'].replace(found['folder'] + '/', '')}" for one in found["failed"]]
-    return [f"**Not complete:** {len(found['cells'])} cells are finished. {'; '.join(whys)}\n"]
+    return [f"**Not complete:** {len(found['cells'])} runs are finished. {'; '.join(whys)}\n"]
 
 
 def _asked(found: Row) -> Iterator[str]:
-    yield "## What was asked\n"
+    yield "## Settings\n"
     seeds = ", ".join(map(str, found["seeds"]))
     own = "; each has a base of its own" if "bases" in found else ""
     yield f"Profile {found['profile']}. {found['effort']} Seeds: {seeds}{own}.\n"
@@ -185,38 +186,38 @@ def _measures(found: Row, drawn: str) -> Iterator[str]:
             yield from table(_mean(row) for row in found["arms"] if row["measure"] == name)
         others = [claim(row) for row in _first(found, name)]
         if others:
-            who = others[0]["who"]
-            yield f"{who} less each other arm; *{IMPROVED}*: {who} is better, *{FELL}*: the other one is.\n"
+            who = others[0]["variant"]
+            yield f"{who} less each other variant; *improved*: {who} is better, *decreased*: the other one is.\n"
             yield from table(others)
-        yield "The student at the end less what needs no training, arm by arm:\n"
+        yield "The student at the end less each control that needs no training, variant by variant:\n"
         held = [row for row in found["against"] if row["measure"] == name and row["against"] in CONTROLS]
         yield from table(claim({**row, "against": CONTROLS[row["against"]]}) for row in held)
-    yield f"{TESTED} Holm's correction runs over the arms that are held against one another, or against one control.\n"
+    yield f"{TESTED} Holm's correction runs over the variants compared with one another, or against one control.\n"
 
 
 def _mean(row: Row) -> dict[str, Any]:
     student, right = STUDENTS[row["student"]], shares(row)
-    return {"arm": row["arm"], "student": student, "right": right, "seeds": row["seeds"], "tasks": row["items"]}
+    return {"variant": row["arm"], "student": student, "right": right, "seeds": row["seeds"], "tasks": row["items"]}
 
 
 def _curve(file: str) -> Iterator[str]:
     if file:
         yield "## Curves\n"
-        told = "Greedy accuracy on validation tasks of the newest student, means over seeds with 95 % intervals"
-        yield f"{told} (where there are many arms, of the first).\n"
-        yield from picture(file, "validation accuracy by iteration, a line for each arm")
+        caption = "Greedy accuracy on validation tasks of the newest student, means over seeds with 95 % intervals"
+        yield f"{caption} (where there are many variants, of the first).\n"
+        yield from picture(file, "validation accuracy by iteration, a line for each variant")
 
 
 def _cost(found: Row) -> Iterator[str]:
     yield "## Cost\n"
-    yield "Of a cell's run, means over seeds; *wall_s* is from its first event to its last.\n"
-    yield from table(found["cost"])
+    yield "Of one run, means over seeds; *wall_s* is from its first event to its last.\n"
+    yield from table({"variant" if key == "arm" else key: value for key, value in row.items()} for row in found["cost"])
     first, *others = found["cost"] or [{}]
     beside = "; ".join(f"{one['arm']} {more}" for one in others if (more := _more(first, one)))
     if beside:
-        yield f"Beside a cell of {first['arm']}: {beside}.\n"
+        yield f"Compared with a run of {first['arm']}: {beside}.\n"
     if "skill" in found:
-        yield training_gain.exams(found["skill"])
+        yield training_gain.evaluation_cost(found["skill"])
 
 
 def _more(first: Row, one: Row) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from agent0.evaluation.benchmark_scores import NAMES
 from agent0.report.html.rendering import NOTHING, number, p_value, points, share
 from agent0.report.markdown.tables import folded
-from agent0.report.tables import told_modes
+from agent0.report.tables import failure_mode_rows
 
 Row = dict[str, Any]
 
@@ -52,7 +52,7 @@ def _answer(found: Mapping[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{word} on {words.count(word)}" for word in dict.fromkeys(words))
     yield f"- With tools against without, of {len(words)} suites: {counts or 'none'}."
     modes = next((one["modes"] for one in found["failures"] if one["mode"] == "tools" and one["modes"]), ())
-    yield from (f"- Most to gain: {_cell(row['what'])}, {row['to gain']} points." for row in told_modes(modes[:1]))
+    yield from (f"- Most to gain: {_cell(row['what'])}, {row['to gain']} points." for row in failure_mode_rows(modes[:1]))
     yield ""
 
 
@@ -97,21 +97,22 @@ def _verifiers(verified: Mapping[str, Row]) -> Iterator[str]:
         "Labelled pairs, decided as attempts are; what is undecided counts as refused. Pairs on which graders may "
         "differ are in a row of their own.\n"
     )
-    rows = [_verifier(name, told) for name, told in verified.items()]
-    rows += [_verifier(f"{name}, policy", told["policy"]) for name, told in verified.items() if told["policy"]["n"]]
+    rows = [_verifier(name, scores) for name, scores in verified.items()]
+    policies = {name: scores["policy"] for name, scores in verified.items() if scores["policy"]["n"]}
+    rows += [_verifier(f"{name}, policy", scores) for name, scores in policies.items()]
     yield from _table(rows) if rows else ("There were no pairs in the folder.\n",)
 
 
-def _verifier(name: str, told: Row) -> Row:
+def _verifier(name: str, scores: Row) -> Row:
     return {
         "pairs": name,
-        "n": told["n"],
-        "accuracy": number(told["accuracy"]),
-        "at least (95 %)": number(told["lower95"]),
-        "right ones accepted": share(told["tpr"]),
-        "wrong ones accepted": share(told["fpr"]),
-        "undecided": told["undecided"],
-        "slowest, s": number(told["slowest_s"]),
+        "n": scores["n"],
+        "accuracy": number(scores["accuracy"]),
+        "at least (95 %)": number(scores["lower95"]),
+        "right ones accepted": share(scores["tpr"]),
+        "wrong ones accepted": share(scores["fpr"]),
+        "undecided": scores["undecided"],
+        "slowest, s": number(scores["slowest_s"]),
     }
 
 
@@ -125,7 +126,7 @@ def _to_mend(failures: Sequence[Row]) -> Iterator[str]:
     )
     for one in failures:
         if one["mode"] == "tools" and one["modes"]:
-            rows = told_modes(one["modes"][:MENDED_FIRST])
+            rows = failure_mode_rows(one["modes"][:MENDED_FIRST])
             yield from _table([{"": place, **row} for place, row in enumerate(rows, 1)])
 
 

@@ -1,4 +1,4 @@
-"""The page that tells a measurement of confidences, so that anybody can repeat it and nobody need believe it."""
+"""The Markdown page of a calibration report: how confidences were measured, and how well they predict correctness."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -129,12 +129,12 @@ def _sampled(seeds: Sequence[Found]) -> list[str]:
     ]
     if not rows:
         return []
-    told = (
+    text = (
         "Attempts of a run are sampled, and a sampled answer is another thing than a greedy one. The first sampled "
         f"answer to each task, with calibrators of its own (under the model's name and `{SAMPLED}`) that read one "
         "attempt alone:\n"
     )
-    return [told, *table(rows)]
+    return [text, *table(rows)]
 
 
 def _best(one: Found) -> dict[str, Any]:

@@ -1,15 +1,16 @@
-"""The page that tells a search for a recipe, so that anybody can repeat it."""
+"""The Markdown page of a hyperparameter search: its command, all trials, the best for a budget."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from agent0.report.conclusions import conclusion
 from agent0.report.markdown.tables import folded, table
 
 MADE = "<!-- Written by `agent0 experiment hyperparameters --write`; not by hand. -->\n"
 
 
 def page(found: Mapping[str, Any], command: str) -> str:
-    """Markdown, from what a search found."""
+    """Write the Markdown page of a search from its results; ``command`` made them."""
     rows, run = found["trials"], found["run"]
     best = next((row for row in rows if row["trial"] != run), None)
     lines = [
@@ -49,9 +50,9 @@ def page(found: Mapping[str, Any], command: str) -> str:
 def _answer(found: Mapping[str, Any], best: Mapping[str, Any] | None) -> list[str]:
     """The answer in three lines, with what may not be read into it."""
     said = [row for row in found["trials"] if row["word"] == "improved"]
-    shown = "None of them is shown to be better than the run's own recipe."
+    shown = "No trial is significantly better than the run's own recipe."
     if said:
-        shown = f"Shown to be better than the run's own recipe: {len(said)} of {len(found['trials']) - 1}."
+        shown = f"Significantly better than the run's own recipe: {len(said)} of {len(found['trials']) - 1}."
     own = next((row for row in found["trials"] if row["trial"] == found["run"]), None)
     same = [row for row in found["trials"] if own and row is not own and row["settings"] == own["settings"]]
     if own and same:
@@ -77,7 +78,7 @@ def _shown(row: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
         "tool use": row["tool_use"],
         "difference": change,
         "p": row["adjusted_p"],
-        "may be said": row["word"] or "the run's own",
+        "conclusion": conclusion(row["word"]) if row["word"] else "the run's own",
         "steps": row["steps"],
         "s": f"{row['training_s']:.0f}",
         "trial": f"`{row['trial']}`",

@@ -67,17 +67,17 @@ def _exams(exams: Sequence[StudentExamined]) -> Iterator[str]:
         return
     yield "Exams, several attempts at each task (95 %):"
     yield ""
-    yield "| who | set | asked | n | one attempt | any of k, where a check picks | majority of k |"
+    yield "| who | set | asked | n | one attempt | pass@k (verifier-selected) | maj@k |"
     yield "|---|---|---|---|---|---|---|"
     for exam in exams:
-        told = scores_of(exam)
+        scores = scores_of(exam)
         spans = [
-            f"{told[name]:.3f} ({told[f'{name}_lower95']:.3f} to {told[f'{name}_upper95']:.3f})"
+            f"{scores[name]:.3f} ({scores[f'{name}_lower95']:.3f} to {scores[f'{name}_upper95']:.3f})"
             for name in ("single", "within", "majority")
         ]
         levels = f", levels {', '.join(map(str, exam.levels))}" if exam.levels else ""
         who = "control: untrained" if exam.checkpoint == BASE else "this checkpoint"
-        yield f"| {who} | {exam.split}{levels} | {exam.exam} | {told['n']} | {' | '.join(spans)} |"
+        yield f"| {who} | {exam.split}{levels} | {exam.exam} | {scores['n']} | {' | '.join(spans)} |"
     yield ""
 
 
@@ -90,7 +90,7 @@ def _scores(held: Row, scores: Sequence[Row]) -> Iterator[str]:
         yield f"Held-out accuracy: {_NOT_SHOWN}."
         yield ""
         return
-    yield "| who | set | n | one attempt (95 %) | within k checked attempts (95 %) | tool use |"
+    yield "| who | set | n | one attempt (95 %) | pass@k, verifier-selected (95 %) | tool use |"
     yield "|---|---|---|---|---|---|"
     yield from (_line("this checkpoint", score) for score in own)
     for score in controls:
@@ -137,8 +137,8 @@ def _making(held: Row, run: Row, families: Mapping[str, int]) -> Iterator[str]:
 
 
 def _listed(found: Mapping[str, Any] | None) -> str:
-    told = [f"{name} {v:g}" if isinstance(v, float) else f"{name} {v}" for name, v in (found or {}).items()]
-    return ", ".join(told) or "nothing"
+    texts = [f"{name} {v:g}" if isinstance(v, float) else f"{name} {v}" for name, v in (found or {}).items()]
+    return ", ".join(texts) or "nothing"
 
 
 def _limits(held: Row) -> Iterator[str]:

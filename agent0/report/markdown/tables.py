@@ -1,9 +1,11 @@
-"""Parts of pages that commands write for people to read as text: tables, pictures, shares and their differences."""
+"""Parts of Markdown pages: tables, charts, shares and their differences."""
 
 import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
+
+from agent0.report.conclusions import conclusion
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -33,7 +35,7 @@ def _cell(value: Any) -> str:
 
 
 def picture(file: str, words: str) -> list[str]:
-    """Nothing without a file."""
+    """Make the Markdown of a chart; no line without a file."""
     return [f"![{words}]({file})\n"] if file else []
 
 
@@ -48,7 +50,7 @@ def points(value: float) -> str:
 
 
 def span(row: Mapping[str, Any]) -> str:
-    """The interval of a difference, in points."""
+    """Format the 95 % interval of a difference in percentage points."""
     if row["low"] is None:
         return "no interval"
     return f"{points(row['low'])} to {points(row['high'])}" if row["high"] > row["low"] else "alike on every task"
@@ -57,12 +59,12 @@ def span(row: Mapping[str, Any]) -> str:
 def claim(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of a table of differences (``agent0.experiments.ablation_results.claims``)."""
     return {
-        "who": row["arm"],
+        "variant": row["arm"],
         "against": row["against"],
         "points": points(row["mean"]),
         "95 % interval": span(row),
         "by seed": ", ".join(map(points, row["by_seed"])),
         "p after Holm": None if row["adjusted_p"] is None else f"{row['adjusted_p']:.2g}",
         "detectable": None if row["detectable"] is None else f"{100 * row['detectable']:.1f}",
-        "may be said": row["word"],
+        "conclusion": conclusion(row["word"]),
     }

@@ -1,4 +1,4 @@
-"""What a page tells of exams: what training was worth. Every sentence follows from the numbers, whatever they are."""
+"""The gain of training on a study's Markdown page. Every sentence follows from the numbers, whatever they are."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,17 +10,18 @@ from agent0.stats.paired_tests import FELL, IMPROVED, LEVEL
 
 Row = Mapping[str, Any]
 MAIN = ("within", "single")
-"""Measures that are told of every set and arm."""
+"""Measures that are shown for every set and variant."""
 UNTRAINED = (BASE, CHANCE)
 MUST_BEAT = ("random-tries", "permuted-verdicts")
-"""Arms without what the first one's gain is put down to: the student's own tries, and what says which are right."""
+"""Variants without the claimed causes of the gain: the student's own tries, and the verdicts on them."""
 VARIANTS = (*MUST_BEAT, "right-as-written")
 OUTSIDE = "outside"
 """The set of numbers that training never draws."""
 
 
-def parts(found: Row, pictures: Mapping[str, str]) -> Iterator[str]:
-    """What a grid's page has of its exams. ``pictures`` are files beside it, by set, and ``arms``."""
+def sections(found: Row, pictures: Mapping[str, str]) -> Iterator[str]:
+    """Write the sections of a study's page on its evaluation protocols. ``pictures`` are files beside it, by set, and
+    ``arms``."""
     skill = found["skill"]
     yield from _asked(skill)
     yield from _base(found)
@@ -31,8 +32,8 @@ def parts(found: Row, pictures: Mapping[str, str]) -> Iterator[str]:
 
 
 def sentences(skill: Row) -> list[str]:
-    """What may be said: how far the first arm is ahead of the nearest control, set by set and measure by measure; what
-    became of the other arms beside their own bases; in which cells nothing was learned."""
+    """State the conclusions: the lead of the first variant over the nearest control, by set and measure; each other
+    variant against its own base; runs in which no student was promoted."""
     first = skill["sets"][0]["name"] if skill["sets"] else ""
     out = [
         said
@@ -45,9 +46,9 @@ def sentences(skill: Row) -> list[str]:
     return out + still_base(skill["cells"])
 
 
-def still_base(cells: Iterable[Row]) -> list[str]:
-    """In which cells no student was promoted, in a sentence; none where there is no such cell."""
-    still = [f"{row['arm']} (seed {row['seed']})" for row in cells if row["student"] == BASE]
+def still_base(runs_of_study: Iterable[Row]) -> list[str]:
+    """Name the runs in which no student was promoted, in one sentence; none where there is no such run."""
+    still = [f"{row['arm']} (seed {row['seed']})" for row in runs_of_study if row["student"] == BASE]
     return [f"No trained student was promoted, so the student is still the base: {', '.join(still)}."] if still else []
 
 
@@ -95,13 +96,13 @@ def _together(rows: Sequence[Row]) -> str:
 def _apart(rows: Sequence[Row]) -> str:
     """Against what the difference is not significant, and what is better than the first."""
     same = [row["against"] for row in rows if row["word"] not in (IMPROVED, FELL)]
-    fell = [row["against"] for row in rows if row["word"] == FELL]
+    worse = [row["against"] for row in rows if row["word"] == FELL]
     out = f" Not significant against: {'any' if len(same) == len(rows) else '; '.join(same)}." if same else ""
-    return out + (f" Worse than: {'any' if len(fell) == len(rows) else '; '.join(fell)}." if fell else "")
+    return out + (f" Worse than: {'any' if len(worse) == len(rows) else '; '.join(worse)}." if worse else "")
 
 
 def _part(skill: Row, name: str, tasks: str) -> str:
-    """The first arm beside all others."""
+    """Compare the first variant with all others."""
     rows = _rows(skill, "arms", tasks, name)
     if not rows:
         return ""
@@ -109,20 +110,20 @@ def _part(skill: Row, name: str, tasks: str) -> str:
     better = [row["against"] for row in rows if row["word"] == IMPROVED]
     alone = f" {ONE_SEED[0].upper()}{ONE_SEED[1:]}." if all(row["word"] == ONE_SEED for row in rows) else ""
     words = alone or (f" Better, significant: {'; '.join(better)}." if better else "") + _apart(rows)
-    return f"**{rows[0]['arm']} less each other arm, {tasks}, {MEASURES[name].title}, in points:** {led}.{words}"
+    return f"**{rows[0]['arm']} less each other variant, {tasks}, {MEASURES[name].title}, in points:** {led}.{words}"
 
 
 def aimed(skill: Row, name: str) -> str:
-    """Whether the aim of a measure is reached on the first set: the lead must be as large over every control, random
-    derivations included where a check picks, and significant over each; and the first arm must be significantly better
-    than ``MUST_BEAT``, which leave out what the gain is put down to."""
+    """State whether the aim of a measure is reached on the first set: the lead must be as large over every control,
+    random derivations included where a verifier selects, and significant over each; and the first variant must be
+    significantly better than ``MUST_BEAT``, which leave out the claimed causes of the gain."""
     tasks, measure = skill["sets"][0]["name"], MEASURES[name]
     rows = _rows(skill, "against", tasks, name)
     least = min((100 * row["mean"] for row in rows), default=0.0)
     short = [] if least >= 100 * (measure.aim or 0) else [f"the least lead is {least:.1f} points"]
     against = {row["against"]: row["word"] for row in rows}
-    wanted = (SAME_TRIES, SAME_TOKENS) if measure.picked == "check" else ()
-    short += [f"not measured against {one}" for one in wanted if one not in against]
+    required = (SAME_TRIES, SAME_TOKENS) if measure.picked == "check" else ()
+    short += [f"not measured against {one}" for one in required if one not in against]
     if unsure := [one for one, word in against.items() if word != IMPROVED]:
         short.append(f"not significant over {len(unsure)} of {len(against)} controls")
     others = {row["against"]: row["word"] for row in _rows(skill, "arms", tasks, name)}
@@ -135,7 +136,7 @@ def aimed(skill: Row, name: str) -> str:
 
 
 def answer(skill: Row) -> Iterator[str]:
-    """What the page comes to, in at most five lines."""
+    """Summarise the page in at most five lines."""
     if not skill["means"]:
         return
     first = next(row["who"] for row in skill["means"])
@@ -210,7 +211,7 @@ def _variants(skill: Row) -> str:
 
 
 def word(row: Row) -> str:
-    """What may be said of a difference."""
+    """Name the conclusion of a difference, with its p after Holm's correction."""
     if row["adjusted_p"] is None:
         return str(row["word"])
     words = {IMPROVED: "better: significant", FELL: "worse: significant"}
@@ -239,13 +240,13 @@ def _is(row: Row, tasks: str, who: str, how: str) -> bool:
 def _asked(skill: Row) -> Iterator[str]:
     yield from (
         f"- **{one['name']}**: {one['n']} {one['title']} (levels {', '.join(map(str, one['levels']))}, test split, "
-        f"seed {one['seed']}); the same for every seed and arm, answered once by each student."
+        f"seed {one['seed']}); the same for every seed and variant, answered once by each student."
         for one in skill["sets"]
     )
     yield ""
     yield (
-        "*Within* means that a check picks: a task counts as solved where any of so many attempts is right. In all "
-        "other rows nobody picks; *within* rows beside them are shown, not compared. One attempt may hold several "
+        "*Within* is pass@k (verifier-selected): a task counts as solved where any of k attempts is right. All other "
+        "rows have no such selection; *within* rows beside them are shown, not compared. One attempt may hold several "
         "tries that the student alone judges: *tokens an attempt* says what it costs. *Random derivations* need no "
         "model: of all pairs of numbers with all signs whose value is within 1 to 99 one is drawn, each as likely, "
         "until one number is left; what so many checked ones come to is computed exactly, task by task. *As many "
@@ -259,7 +260,7 @@ def _asked(skill: Row) -> Iterator[str]:
 def _base(found: Row) -> Iterator[str]:
     if "bases" not in found:
         return
-    yield "## What the base was taught\n"
+    yield "## Training of the base model\n"
     yield f"Taught: {found['taught']}\n"
     yield f"Left out: {found['left_out']}\n"
     yield "`agent0 tiny card --course " + found["course"] + "` has the rest.\n"
@@ -272,7 +273,7 @@ def _set(skill: Row, tasks: Row, drawn: str) -> Iterator[str]:
     yield from picture(drawn, f"{name}: every measure and every control, means over seeds with 95 % intervals")
     first = next((row["arm"] for row in skill["arms"] or skill["alike"]), "")
     held = [row for row in skill["means"] if row["set"] == name and row["who"] in (first, *UNTRAINED)]
-    for picked, title in (("check", "A check picks"), ("nobody", "Nobody picks")):
+    for picked, title in (("check", "Verifier-selected"), ("nobody", "No selection")):
         yield f"**{title}.**\n"
         yield from table(_mean(row) for row in held if row["picked"] == picked)
     yield "Differences to every control, on the same items and seeds:\n"
@@ -281,20 +282,20 @@ def _set(skill: Row, tasks: Row, drawn: str) -> Iterator[str]:
 
 def _mean(row: Row) -> dict[str, Any]:
     seeds = ", ".join(f"{share:.3f}" for share in row["by_seed"].values())
-    told = {"who": row["who"], "how": row["how"], "solved": shares(row), "by seed": seeds, "tasks": row["items"]}
-    return told | {"tokens an attempt": None if row["tokens"] is None else f"{row['tokens']:.0f}"}
+    columns = {"who": row["who"], "how": row["how"], "solved": shares(row), "by seed": seeds, "tasks": row["items"]}
+    return columns | {"tokens an attempt": None if row["tokens"] is None else f"{row['tokens']:.0f}"}
 
 
 def _claim(row: Row) -> dict[str, Any]:
-    return {"measure": MEASURES[row["measure"]].title, **claim(row), "may be said": word(row)}
+    return {"measure": MEASURES[row["measure"]].title, **claim(row), "conclusion": word(row)}
 
 
 def _arms(skill: Row, drawn: str) -> Iterator[str]:
-    yield "## What each part is worth\n"
-    yield from picture(drawn, "Every arm and its base on the first set, means over seeds with 95 % intervals")
-    yield "The first arm less each other one; *better* says that the first is.\n"
+    yield "## The effect of each part\n"
+    yield from picture(drawn, "Every variant and its base on the first set, means over seeds with 95 % intervals")
+    yield "The first variant less each other one; *better*: the first is better.\n"
     yield from table({"set": row["set"], **_claim(row)} for row in skill["arms"])
-    yield "Every arm less its own base, asked the same:\n"
+    yield "Every variant less its own base, under the same protocol:\n"
     yield from table({"set": row["set"], **_claim(row)} for row in skill["alike"])
     yield f"{TESTED} Holm's correction runs over the rows of one set and measure in a table.\n"
 
@@ -307,17 +308,17 @@ def _made(skill: Row) -> Iterator[str]:
         "The source of the supervision is a tool, `agent0.training.search_traces` with `Family.retrace`: it carries "
         "out each try without mistakes, decides what it solves, and lays the tries out. Of the characters that count "
         "in training, "
-        "as shares over seeds: *written*: the step stands so in the try that the arm begins with (the student's; in "
-        "random-tries a random derivation); *corrected*: the tool wrote the step otherwise; *placed*: boxes and `no` "
-        "around the tries. *other_tasks*: share of the examples that are for a task which was not asked.\n"
+        "as shares over seeds: *written*: the step stands so in the try that the variant begins with (the student's; "
+        "in random-tries a random derivation); *corrected*: the tool wrote the step otherwise; *placed*: boxes and "
+        "`no` around the tries. *other_tasks*: share of the examples that are for a task which was not asked.\n"
     )
     yield from table(skill["learned"])
 
 
-def exams(skill: Row) -> str:
-    """What all of them took."""
-    sat = skill["cost"]
+def evaluation_cost(skill: Row) -> str:
+    """State the cost of all evaluations of a study in one sentence."""
+    total = skill["cost"]
     return (
-        f"All exams together: {sat['exams']} with {sat['attempts']:,} attempts and {sat['tokens']:,} tokens in "
-        f"{sat['seconds']:,.0f} s.\n"
+        f"All evaluations: {total['exams']}, with {total['attempts']:,} attempts and {total['tokens']:,} tokens, in "
+        f"{total['seconds']:,.0f} s.\n"
     )

@@ -1,4 +1,4 @@
-"""The sandbox that works: warm zygotes inside bubblewrap, a fresh world for every call, fail closed throughout."""
+"""The main sandbox: warm fork servers inside bubblewrap and a fresh sandbox process per call. It fails closed."""
 
 import asyncio
 import contextlib
@@ -10,25 +10,25 @@ from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import selftest
-from infra.sandbox.backends.zygote import BACKEND, Zygote
-from infra.sandbox.execution import refusal, without_world
-from infra.sandbox.inside.calling import WorldError
-from infra.sandbox.pool_slot import Lane, Tally
+from infra.sandbox.backends.fork_server import BACKEND, ForkServer
+from infra.sandbox.execution import not_run, refusal
+from infra.sandbox.inside.calling import SandboxProcessError
+from infra.sandbox.pool_slot import PoolSlot, Tally
 from infra.sandbox.roots import EVERYTHING, RootError
 
 DEFAULTS = SandboxSettings()
 VISITORS = 4
-"""Zygotes of other roots than the own one. One more takes the place of the one that was used least recently."""
+"""Fork servers of other roots than the own one. One more takes the place of the one that was used least recently."""
 VISIT_S = 120.0
-"""How long a zygote of another root stays without a call."""
+"""How long a fork server of another root stays without a call."""
 BEAT_S = 15.0
 PROBE_S = 300.0
-"""How often an idle zygote is put to its self-test again."""
+"""How often an idle fork server is put to its self-test again."""
 
 
 @dataclass(frozen=True)
-class ZygoteStats:
-    """One zygote: what it may touch, calls served and in flight, age in seconds, its process."""
+class ForkServerStats:
+    """One fork server: its root, calls served and in flight, age in seconds, pid."""
 
     root: Root
     served: int
@@ -39,12 +39,12 @@ class ZygoteStats:
 
 @dataclass(frozen=True)
 class SandboxStats:
-    """A sandbox at this moment. ``waiting`` calls have no zygote yet; ``busy`` were turned away; ``recycled`` counts
-    replaced zygotes by reason (calls, age, crashes, probe, error), ``deaths`` those of them that died by themselves;
-    ``processes`` is the largest number of processes that wait here while no call runs."""
+    """The state of a sandbox now. ``waiting`` calls have no fork server yet; ``busy`` were turned away; ``recycled``
+    counts replaced fork servers by reason (calls, age, crashes, probe, error), ``deaths`` those that died by
+    themselves; ``processes`` is the largest number of processes that wait here while no call runs."""
 
     label: str
-    zygotes: tuple[ZygoteStats, ...]
+    servers: tuple[ForkServerStats, ...]
     waiting: int
     busy: int
     recycled: dict[str, int]
@@ -54,20 +54,20 @@ class SandboxStats:
 
 @dataclass(frozen=True)
 class _Ticket:
-    """A call in line: since when, and the lane it will get."""
+    """A call in line: since when, and the slot it will get."""
 
     since: float
-    lane: asyncio.Future[Lane]
+    slot: asyncio.Future[PoolSlot]
 
 
 class Bubblewrap:
-    """The ``Sandbox`` port. Make one with ``open_sandbox``, which also tests it. ``root`` is its own: ``workers``
-    zygotes of it are kept; calls with another root get zygotes when they come."""
+    """The ``Sandbox`` port on warm fork servers. Make one with ``open_sandbox``, which also tests it. ``workers``
+    fork servers of ``root`` are kept; calls with another root get a fork server when they come."""
 
     def __init__(self, settings: SandboxSettings = DEFAULTS, label: str = "student", root: Root = EVERYTHING) -> None:
         self.label, self.root, self._settings = label, root, settings
         self._tally = Tally()
-        self._lanes: list[Lane] = []
+        self._slots: list[PoolSlot] = []
         self._waiting: dict[Root, deque[_Ticket]] = {}
         self._refused_busy = 0
         self._ending: set[asyncio.Task[None]] = set()
@@ -75,69 +75,70 @@ class Bubblewrap:
         self._closed = False
 
     async def start(self) -> None:
-        """Start every zygote and pass the whole self-test.
+        """Start every fork server and pass the whole self-test.
 
         Raises:
             SandboxUnavailableError: it did not.
         """
-        self._lanes = [Lane(self.root, self._settings, self._tally) for _ in range(self._settings.workers)]
-        started = await asyncio.gather(*(lane.zygote() for lane in self._lanes), return_exceptions=True)
-        zygotes = [one for one in started if isinstance(one, Zygote)]
+        self._slots = [PoolSlot(self.root, self._settings, self._tally) for _ in range(self._settings.workers)]
+        started = await asyncio.gather(*(slot.server() for slot in self._slots), return_exceptions=True)
+        servers = [one for one in started if isinstance(one, ForkServer)]
         for trouble in (one for one in started if isinstance(one, BaseException)):
             if isinstance(trouble, RootError):
                 raise SandboxUnavailableError("The sandbox", str(trouble)) from trouble
             raise trouble
-        selftest.require(await selftest.limits(zygotes[0], self.root))
+        selftest.require(await selftest.limits(servers[0], self.root))
         self._keeper = asyncio.create_task(self._keep())
 
     async def call(self, call: SandboxCall) -> SandboxResult:
         """See ``agent0.ports.sandbox.Sandbox``. More than ``queue`` calls in line: state ``busy`` at once."""
         if reason := refusal(call):
-            return self._without_world(call, ToolState.REFUSED, reason)
+            return self._not_run(call, ToolState.REFUSED, reason)
         if self._closed:
             raise SandboxUnavailableError(f"The sandbox ({self.label})", "it was closed.")
-        lane = await self._lease(call.root)
-        if lane is None:
+        slot = await self._lease(call.root)
+        if slot is None:
             self._refused_busy += 1
             reason = f"{self._settings.queue} calls are waiting already (sandbox.queue); try again later"
-            return self._without_world(call, ToolState.BUSY, reason)
+            return self._not_run(call, ToolState.BUSY, reason)
         try:
-            return await self._in_lane(lane, call)
+            return await self._in_slot(slot, call)
         except RootError as error:
-            lane.closing = True
-            return self._without_world(call, ToolState.REFUSED, str(error))
+            slot.closing = True
+            return self._not_run(call, ToolState.REFUSED, str(error))
         finally:
-            self._release(lane)
+            self._release(slot)
 
-    async def _in_lane(self, lane: Lane, call: SandboxCall) -> SandboxResult:
-        """Once more, on another zygote and equally isolated, where a world said nothing: others may be why."""
+    async def _in_slot(self, slot: PoolSlot, call: SandboxCall) -> SandboxResult:
+        """Once more, on another fork server and equally isolated, where a sandbox process ended without a report:
+        others may be why."""
         error = ""
         for _ in range(2):
             if self._closed:
                 raise SandboxUnavailableError(f"The sandbox ({self.label})", "it was closed.")
-            zygote = await lane.zygote()
+            server = await slot.server()
             try:
-                result = await zygote.execute(call)
-            except WorldError as trouble:
-                lane.suspect(zygote, "error")
+                result = await server.execute(call)
+            except SandboxProcessError as trouble:
+                slot.suspect(server, "error")
                 error = str(trouble)
                 continue
-            lane.note(result)
+            slot.note(result)
             if not self._waiting.get(call.root):
-                zygote.prepare()
+                server.prepare()
             return result
-        return self._without_world(call, ToolState.SANDBOX_ERROR, error)
+        return self._not_run(call, ToolState.SANDBOX_ERROR, error)
 
-    def _without_world(self, call: SandboxCall, state: ToolState, reason: str) -> SandboxResult:
-        """With the tier of the zygotes that would have served it: those of its root, where there were any, or the
+    def _not_run(self, call: SandboxCall, state: ToolState, reason: str) -> SandboxResult:
+        """With the tier of the fork servers that would have served it: those of its root, where there were any, or the
         own ones."""
-        tiers = {lane.root: lane.tier for lane in self._lanes if lane.tier}
-        return without_world(state, reason, BACKEND, tiers.get(call.root) or tiers.get(self.root, ""))
+        tiers = {slot.root: slot.tier for slot in self._slots if slot.tier}
+        return not_run(state, reason, BACKEND, tiers.get(call.root) or tiers.get(self.root, ""))
 
-    async def _lease(self, root: Root) -> Lane | None:
-        """A lane with room for one more call of ``root``, sooner or later; None where too many wait already."""
-        if not self._waiting.get(root) and (lane := self._place(root)):
-            return lane
+    async def _lease(self, root: Root) -> PoolSlot | None:
+        """A pool slot with room for one more call of ``root``, waiting for one; None where the queue is full."""
+        if not self._waiting.get(root) and (slot := self._place(root)):
+            return slot
         if sum(map(len, self._waiting.values())) >= self._settings.queue:
             return None
         loop = asyncio.get_running_loop()
@@ -145,43 +146,43 @@ class Bubblewrap:
         line = self._waiting.setdefault(root, deque())
         line.append(ticket)
         try:
-            return await ticket.lane
+            return await ticket.slot
         except asyncio.CancelledError:
-            if ticket.lane.cancelled():
+            if ticket.slot.cancelled():
                 with contextlib.suppress(ValueError):
                     line.remove(ticket)
             else:
-                self._release(ticket.lane.result())  # it was given one in the same moment
+                self._release(ticket.slot.result())  # it was given one in the same moment
             raise
 
-    def _place(self, root: Root) -> Lane | None:
-        """Room on a lane of ``root``, a new one where its others are full and there may be one more."""
-        lanes = [lane for lane in self._lanes if lane.root == root and not lane.closing]
-        lane = min((one for one in lanes if one.busy < self._settings.calls), key=lambda one: one.busy, default=None)
-        if lane is None and root != self.root and len(lanes) < self._settings.workers and self._make_room(lanes):
-            lane = Lane(root, self._settings, self._tally)
-            self._lanes.append(lane)
-        if lane is not None:
-            lane.busy += 1
-            lane.used = asyncio.get_running_loop().time()
-        return lane
+    def _place(self, root: Root) -> PoolSlot | None:
+        """Room on a pool slot of ``root``, a new one where its others are full and there may be one more."""
+        slots = [slot for slot in self._slots if slot.root == root and not slot.closing]
+        slot = min((one for one in slots if one.busy < self._settings.calls), key=lambda one: one.busy, default=None)
+        if slot is None and root != self.root and len(slots) < self._settings.workers and self._make_room(slots):
+            slot = PoolSlot(root, self._settings, self._tally)
+            self._slots.append(slot)
+        if slot is not None:
+            slot.busy += 1
+            slot.used = asyncio.get_running_loop().time()
+        return slot
 
-    def _make_room(self, lanes: list[Lane]) -> bool:
-        """Whether one more zygote of another root may start. A root without any gets the place of the one that was
+    def _make_room(self, slots: list[PoolSlot]) -> bool:
+        """Whether one more fork server of another root may start. A root without any gets the place of the one that was
         used least recently, as soon as its calls have ended."""
-        visitors = [lane for lane in self._lanes if lane.root != self.root]
+        visitors = [slot for slot in self._slots if slot.root != self.root]
         if len(visitors) < VISITORS:
             return True
-        if lanes or any(lane.closing for lane in visitors):
+        if slots or any(slot.closing for slot in visitors):
             return False
-        oldest = min(visitors, key=lambda lane: (lane.busy > 0, lane.used))
+        oldest = min(visitors, key=lambda slot: (slot.busy > 0, slot.used))
         oldest.closing = True
         self._end_if_idle(oldest)
-        return oldest not in self._lanes
+        return oldest not in self._slots
 
-    def _release(self, lane: Lane) -> None:
-        lane.busy -= 1
-        self._end_if_idle(lane)
+    def _release(self, slot: PoolSlot) -> None:
+        slot.busy -= 1
+        self._end_if_idle(slot)
         self._waiting = {root: line for root, line in self._waiting.items() if line}
         for root in sorted(self._waiting, key=lambda root: self._waiting[root][0].since):
             self._serve_line(root)
@@ -189,17 +190,17 @@ class Bubblewrap:
     def _serve_line(self, root: Root) -> None:
         line = self._waiting[root]
         while line:
-            if line[0].lane.done():
+            if line[0].slot.done():
                 line.popleft()
-            elif lane := self._place(root):
-                line.popleft().lane.set_result(lane)
+            elif slot := self._place(root):
+                line.popleft().slot.set_result(slot)
             else:
                 return
 
-    def _end_if_idle(self, lane: Lane) -> None:
-        if lane.closing and not lane.busy and lane in self._lanes:
-            self._lanes.remove(lane)
-            task = asyncio.create_task(lane.close())
+    def _end_if_idle(self, slot: PoolSlot) -> None:
+        if slot.closing and not slot.busy and slot in self._slots:
+            self._slots.remove(slot)
+            task = asyncio.create_task(slot.close())
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
 
@@ -209,41 +210,43 @@ class Bubblewrap:
             await self.tend()
 
     async def tend(self) -> None:
-        """One look after the zygotes: those of other roots that nobody uses are ended, idle ones are tested again."""
+        """End idle fork servers of other roots and run the self-test on idle ones again."""
         now = asyncio.get_running_loop().time()
-        for lane in [one for one in self._lanes if not one.busy]:
-            if lane.root != self.root and now - lane.used >= VISIT_S:
-                lane.closing = True
-                self._end_if_idle(lane)
-            elif now - lane.tested >= PROBE_S:
-                lane.busy += 1
+        for slot in [one for one in self._slots if not one.busy]:
+            if slot.root != self.root and now - slot.used >= VISIT_S:
+                slot.closing = True
+                self._end_if_idle(slot)
+            elif now - slot.tested >= PROBE_S:
+                slot.busy += 1
                 try:
-                    await lane.probe()
+                    await slot.probe()
                 finally:
-                    self._release(lane)
+                    self._release(slot)
 
     def stats(self) -> SandboxStats:
-        """How it stands now."""
+        """Return the counts of this sandbox as they are now."""
         now = asyncio.get_running_loop().time()
-        alive = [(lane.root, lane.current) for lane in self._lanes if lane.current is not None]
-        each = 2 + 3 * self._settings.calls  # bubblewrap, zygote; nursery, pid 1 and payload of a world that waits
+        alive = [(slot.root, slot.current) for slot in self._slots if slot.current is not None]
+        each = (
+            2 + 3 * self._settings.calls
+        )  # bubblewrap, fork server; spawner, pid 1 and payload of a sandbox process that waits
         return SandboxStats(
             label=self.label,
-            zygotes=tuple(ZygoteStats(root, z.served, z.in_flight, now - z.born, z.pid) for root, z in alive),
+            servers=tuple(ForkServerStats(root, z.served, z.in_flight, now - z.born, z.pid) for root, z in alive),
             waiting=sum(map(len, self._waiting.values())),
             busy=self._refused_busy,
             recycled=dict(self._tally.recycled),
             deaths=self._tally.deaths,
-            processes=each * len(self._lanes),
+            processes=each * len(self._slots),
         )
 
     async def close(self) -> None:
-        """End every process."""
+        """End every process of this sandbox."""
         self._closed = True
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
-        await asyncio.gather(*self._ending, *(lane.close() for lane in self._lanes))
+        await asyncio.gather(*self._ending, *(slot.close() for slot in self._slots))
 
 
 class Refusing:

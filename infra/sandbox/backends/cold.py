@@ -9,7 +9,7 @@ from agent0.errors import SandboxUnavailableError
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from events.values import ToolState
 from infra.sandbox import execution, rootfs
-from infra.sandbox.inside.calling import WorldError
+from infra.sandbox.inside.calling import SandboxProcessError
 from infra.sandbox.link import Link
 from infra.sandbox.queueing import TIER, Queued
 from infra.sandbox.roots import RootError
@@ -39,10 +39,10 @@ class ColdBubblewrap(Queued):
         try:
             words = await self._command(call.root)
         except RootError as error:
-            return execution.without_world(ToolState.REFUSED, str(error), self.name, TIER)
+            return execution.not_run(ToolState.REFUSED, str(error), self.name, TIER)
         try:
             link = await Link.open(words, {})
-        except (WorldError, OSError) as error:
+        except (SandboxProcessError, OSError) as error:
             raise SandboxUnavailableError("The sandbox", f"{error}.", FIX) from error
         try:
             ended = await link.ask(execution.request(call), call.root)

@@ -1,4 +1,5 @@
-"""The two sandboxes of a container engine: one long-lived container with the zygote in it, or one container a call."""
+"""The two sandboxes of a container engine: one long-lived container with a fork server in it, or one container per
+call."""
 
 import asyncio
 import contextlib
@@ -11,7 +12,7 @@ from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import execution, selftest
 from infra.sandbox.backends import docker
-from infra.sandbox.inside.calling import WorldError
+from infra.sandbox.inside.calling import SandboxProcessError
 from infra.sandbox.link import Link
 from infra.sandbox.queueing import TIER, Queued
 from infra.sandbox.roots import EVERYTHING, PACKAGED
@@ -57,7 +58,7 @@ class Container:
             WorldError: nothing can be said about the code.
         """
         if missing := _lacks(self._link, call.root):
-            return execution.without_world(ToolState.REFUSED, missing, self._backend, TIER)
+            return execution.not_run(ToolState.REFUSED, missing, self._backend, TIER)
         self.served += 1
         self._busy += 1
         self.idle.clear()
@@ -121,7 +122,7 @@ async def open_broker(settings: SandboxSettings, places: int) -> Container:
             seccomp = Path(folder, "seccomp.json")
             seccomp.write_text(docker.profile())
             return await Container.open(settings, WARM, name, docker.broker(settings, name, places, seccomp))
-    except (WorldError, OSError) as error:
+    except (SandboxProcessError, OSError) as error:
         raise SandboxUnavailableError("The sandbox", f"{error}.", docker.FIX) from error
 
 
@@ -140,7 +141,7 @@ class WarmContainer(Queued):
         self._retired: set[asyncio.Task[None]] = set()
 
     async def execute(self, call: SandboxCall) -> SandboxResult:
-        """Run ``call`` in a fresh world of the container.
+        """Run ``call`` in a fresh sandbox process of the container.
 
         Raises:
             WorldError: the container died, or said what makes no sense; the next call gets another one.
@@ -149,7 +150,7 @@ class WarmContainer(Queued):
         container = await self._container()
         try:
             return await container.execute(call)
-        except WorldError:
+        except SandboxProcessError:
             container.kill()
             raise
 
@@ -167,7 +168,7 @@ class WarmContainer(Queued):
             return self._current
 
     def _due(self, current: Container) -> bool:
-        """Worlds of one zygote share its address layout and hash seed: none serves for ever."""
+        """All children of one fork server share its address layout and hash seed, so it is replaced on schedule."""
         age = asyncio.get_running_loop().time() - current.born
         return current.served >= self.settings.recycle_calls or age >= self.settings.recycle_s
 
@@ -208,7 +209,7 @@ class ColdContainer(Queued):
         words = docker.once(self.settings, name, call.mem_mib)
         try:
             container = await Container.open(self.settings, self.name, name, words)
-        except (WorldError, OSError) as error:
+        except (SandboxProcessError, OSError) as error:
             raise SandboxUnavailableError("The sandbox", f"{error}.", docker.FIX) from error
         try:
             return await container.execute(call)

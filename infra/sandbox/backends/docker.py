@@ -36,13 +36,13 @@ _ENGINE = (
     *("sethostname", "setgid", "setgroups", "setregid", "setresgid", "setresuid", "setreuid", "setuid", "socket"),
     *("sysinfo", "umount2", "unshare"),
 )
-"""Beside what a payload may do: what the engine, the broker and the zygote need to make worlds."""
+"""Beside what a payload may do: what the engine, the broker and the fork server need to make sandbox processes."""
 _PASSED_ON = (
     *("PATH", "HOME", "XDG_RUNTIME_DIR", "CONTAINER_HOST", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"),
     *("DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY"),
 )
 _BESIDE_MIB, _BESIDE_A_CALL_MIB = 512, 320
-"""Memory of broker and zygote, and of each call beside its own: work folder, /tmp, and both on their way."""
+"""Memory of broker and fork server, and of each call beside its own: work folder, /tmp, and both on their way."""
 _PROCESSES = 48
 """Of one call: more than it may have (its own limit comes first) with the ones that watch over it."""
 
@@ -78,7 +78,7 @@ def environment() -> dict[str, str]:
 
 
 def name() -> str:
-    """Of a container, like no other."""
+    """Return a new, unique name for a sandbox container."""
     return f"agent0-sandbox-{os.getpid()}-{secrets.token_hex(6)}"
 
 

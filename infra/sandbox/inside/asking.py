@@ -1,6 +1,5 @@
-"""What goes over the standard input and output of a container: a greeting, requests that are told apart by their id,
-and their answers in any order. Both ends are in this file.
-"""
+"""The protocol on standard input and output of a container: a greeting, then requests with ids, and their answers in
+any order. Both ends are in this file."""
 
 import functools
 import hashlib
@@ -44,7 +43,7 @@ def request(header: dict[str, Any], blobs: list[bytes]) -> Request:
 
 
 def answered(number: int, ended: Ended) -> Message:
-    """The message of how a call ended."""
+    """Make the answer to request ``number`` from how its call ended."""
     header = {"id": number, **{name: getattr(ended, name) for name in _FIELDS}, "files": list(ended.files)}
     return header, [ended.stdout, ended.stderr, *ended.files.values()]
 

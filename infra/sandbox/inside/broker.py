@@ -1,5 +1,6 @@
-"""Pid 1 of a hardened container that serves many calls at once: it reads requests from standard input, has a zygote
-clone one fresh world for each, and writes answers to standard output. It ends when its input does, or a zygote."""
+"""Pid 1 of a hardened container that serves many calls at once. It reads requests from standard input, has a fork
+server clone one fresh sandbox process for each, and writes answers to standard output. It ends when its input ends
+or a fork server dies."""
 
 import asyncio
 import json
@@ -8,11 +9,11 @@ import socket
 import sys
 from typing import Any, NoReturn
 
-from . import asking, calling, kernel, zygote
-from .calling import World, WorldError
+from . import asking, calling, fork_server, kernel
+from .calling import SandboxProcess, SandboxProcessError
 from .masking import closed, forget, inventory
 
-ZYGOTES = 4
+SERVERS = 4
 """Each of another root; one more takes the place of the one that was used least recently."""
 _NULL = asyncio.subprocess.DEVNULL
 START_S, SPAWN_S = 60.0, 20.0
@@ -20,8 +21,8 @@ _START = "import sys; sys.path.insert(0, '/opt'); from inside.broker import ance
 
 
 def main() -> NoReturn:
-    """Serve until standard input closes."""
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # worlds have the same user
+    """Serve requests from standard input until it closes, then exit."""
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # sandbox processes have the same user
     try:
         asyncio.run(_Broker().serve())
     finally:
@@ -29,8 +30,8 @@ def main() -> NoReturn:
 
 
 def ancestor(control_fd: int, root: dict[str, list[str]]) -> None:
-    """A zygote whose worlds see what ``root`` names and nothing else: the rest is covered in a mount namespace above
-    theirs, where none of them can uncover it."""
+    """Run a fork server whose sandbox processes see what ``root`` names and nothing else. The rest is covered in a
+    mount namespace above theirs, where none of them can uncover it."""
     uid, gid = os.getuid(), os.getgid()
     kernel.unshare(kernel.NEW_USER | kernel.NEW_MOUNT)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
@@ -41,11 +42,11 @@ def ancestor(control_fd: int, root: dict[str, list[str]]) -> None:
         kernel.hide(path)
     kernel.drop_capabilities()
     forget(root["modules"])
-    zygote.main(control_fd, uid, ",".join(root["preloaded"]))
+    fork_server.main(control_fd, uid, ",".join(root["preloaded"]))
 
 
-class _Zygote:
-    """One zygote and its control socket; it clones one world at a time."""
+class _ForkServer:
+    """One fork server and its control socket; it clones one sandbox process at a time."""
 
     def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
         self.process, self._control = process, control
@@ -53,7 +54,7 @@ class _Zygote:
         self.busy = 0
 
     @classmethod
-    async def start(cls, root: dict[str, list[str]]) -> "_Zygote":
+    async def start(cls, root: dict[str, list[str]]) -> "_ForkServer":
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with theirs:
@@ -65,25 +66,25 @@ class _Zygote:
         await made._receive(START_S)  # it is there
         said, _ = await made._receive(START_S)  # and has imported everything
         if not said.get("ready"):
-            raise WorldError(f"the zygote misses {said.get('missed')}")
+            raise SandboxProcessError(f"the fork server misses {said.get('missed')}")
         return made
 
-    async def world(self) -> World:
+    async def child(self) -> SandboxProcess:
         async with self._turn:
             await asyncio.get_running_loop().sock_sendall(self._control, b"spawn")
             said, fds = await self._receive(SPAWN_S)
         if len(fds) != 4:
-            raise WorldError(str(said.get("error", "malformed answer")))
+            raise SandboxProcessError(str(said.get("error", "malformed answer")))
         sock = socket.socket(fileno=fds[1])
         sock.setblocking(False)
-        return World(fds[0], sock, fds[2], fds[3])
+        return SandboxProcess(fds[0], sock, fds[2], fds[3])
 
     async def _receive(self, timeout: float) -> tuple[dict[str, Any], list[int]]:
         async with asyncio.timeout(timeout):
             await calling.readable(self._control.fileno())
         data, fds, _, _ = socket.recv_fds(self._control, 4096, 4)
         if not data:
-            raise WorldError("the zygote is gone")
+            raise SandboxProcessError("the fork server is gone")
         for fd in fds:
             os.set_inheritable(fd, False)
         said: dict[str, Any] = json.loads(data)
@@ -97,7 +98,7 @@ class _Zygote:
 
 class _Broker:
     def __init__(self) -> None:
-        self._zygotes: dict[str, asyncio.Task[_Zygote]] = {}
+        self._servers: dict[str, asyncio.Task[_ForkServer]] = {}
         self._calls: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._answers = os.dup(1)
@@ -117,36 +118,36 @@ class _Broker:
     async def _serve(self, header: dict[str, Any], blobs: list[bytes]) -> None:
         request = asking.request(header, blobs)
         try:
-            zygote = await self._zygote(header["root"])
-        except (WorldError, OSError) as error:
+            server = await self._server(header["root"])
+        except (SandboxProcessError, OSError) as error:
             await self._say(*asking.failed(header["id"], f"{type(error).__name__}: {error}"))
             return
-        zygote.busy += 1
+        server.busy += 1
         try:
-            world = await zygote.world()
+            child = await server.child()
             try:
-                message = asking.answered(header["id"], await calling.run(world, request))
+                message = asking.answered(header["id"], await calling.run(child, request))
             finally:
-                world.release()
-        except WorldError as error:
+                child.release()
+        except SandboxProcessError as error:
             message = asking.failed(header["id"], str(error))
         finally:
-            zygote.busy -= 1
+            server.busy -= 1
         await self._say(*message)
 
-    async def _zygote(self, root: dict[str, list[str]]) -> _Zygote:
+    async def _server(self, root: dict[str, list[str]]) -> _ForkServer:
         key = json.dumps(root)
-        task = self._zygotes.pop(key, None)
+        task = self._servers.pop(key, None)
         if task is None:
             await self._make_room()
-            task = asyncio.create_task(_Zygote.start(root))
-        self._zygotes[key] = task  # last: used most recently
+            task = asyncio.create_task(_ForkServer.start(root))
+        self._servers[key] = task  # last: used most recently
         return await asyncio.shield(task)
 
     async def _make_room(self) -> None:
-        for key, task in list(self._zygotes.items())[: max(0, len(self._zygotes) + 1 - ZYGOTES)]:
+        for key, task in list(self._servers.items())[: max(0, len(self._servers) + 1 - SERVERS)]:
             if task.done() and not task.exception() and not task.result().busy:
-                del self._zygotes[key]
+                del self._servers[key]
                 await task.result().close()
 
     async def _say(self, header: dict[str, Any], blobs: list[bytes]) -> None:

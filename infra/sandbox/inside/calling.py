@@ -1,6 +1,5 @@
-"""One call in one world, seen from outside of it: send code and files, read both outputs under a cap, take the report
-with doubt. Standard library only: the same code serves on the host and in the broker of a container.
-"""
+"""Run one call in one sandbox process from the outside: send code and files, read both outputs under a cap, check
+the report. Standard library only: the same code serves on the host and in the broker of a container."""
 
 import asyncio
 import contextlib
@@ -17,20 +16,21 @@ from . import frames
 OUTPUT_CAP = 256 * 1024
 FLOOD = 64 * OUTPUT_CAP
 SLACK_S = 3.0
-"""What a world may take beyond limit and grace (staging, harvest, a loaded machine) before it is ended from outside."""
+"""What a sandbox process may take beyond limit and grace (staging, harvest, a loaded machine) before it is ended from
+outside."""
 GRACE_S = 0.2
 GREETING_S = 13.0
 MAX_REPORT = 120 << 20
 UNMEASURED = "ended from outside: it did not stop at its limit, and only its time was measured"
 
 
-class WorldError(Exception):
-    """No world, or one that ended without a word. Nothing can be said about the code."""
+class SandboxProcessError(Exception):
+    """No sandbox process could be made, or it ended without a report. Nothing can be said about the code."""
 
 
 @dataclass
-class World:
-    """One confined payload that waits for code: its pidfd, its private socket and its two output pipes; ``tier`` is how
+class SandboxProcess:
+    """One confined process that waits for code: its pidfd, its private socket, its two output pipes. ``tier`` is how
     its memory will be bounded."""
 
     pidfd: int
@@ -62,7 +62,7 @@ class World:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be run, as a world wants it."""
+    """What a sandbox process is sent to run: code, files and limits."""
 
     kind: str
     code: bytes
@@ -123,8 +123,8 @@ class _Output:
             self.ended.set_result(None)
 
 
-async def run(world: World, request: Request) -> Ended:
-    """Run ``request`` in ``world``, which serves this one call.
+async def run(child: SandboxProcess, request: Request) -> Ended:
+    """Run ``request`` in ``sandbox process``, which serves this one call.
 
     Raises:
         WorldError: it ended without a report.
@@ -133,20 +133,20 @@ async def run(world: World, request: Request) -> Ended:
     flooded: list[asyncio.TimerHandle] = []
 
     def flood() -> None:
-        world.stop()
-        flooded.append(loop.call_later(SLACK_S, world.kill))
+        child.stop()
+        flooded.append(loop.call_later(SLACK_S, child.kill))
 
     start = loop.time()
-    out, err = (_Output(fd, flood) for fd in (world.stdout, world.stderr))
+    out, err = (_Output(fd, flood) for fd in (child.stdout, child.stderr))
     ended: Ended | None = None
     try:
-        ended = await _converse(world, request)
+        ended = await _converse(child, request)
         await asyncio.wait_for(asyncio.gather(out.ended, err.ended), SLACK_S)
     except TimeoutError:
-        world.kill()
+        child.kill()
     except (EOFError, ConnectionError, ValueError, KeyError, TypeError) as error:
         if not flooded:
-            raise WorldError(f"the world ended without a report: {error!r}") from error
+            raise SandboxProcessError(f"the sandbox process ended without a report: {error!r}") from error
     finally:
         out.close()
         err.close()
@@ -159,8 +159,8 @@ async def run(world: World, request: Request) -> Ended:
     return ended
 
 
-async def _converse(world: World, request: Request) -> Ended:
-    reader, writer = await asyncio.open_unix_connection(sock=world.sock, limit=1 << 20)
+async def _converse(child: SandboxProcess, request: Request) -> Ended:
+    reader, writer = await asyncio.open_unix_connection(sock=child.sock, limit=1 << 20)
     try:
         async with asyncio.timeout(GREETING_S):
             hello, _ = await receive(reader)
@@ -210,7 +210,7 @@ async def receive(reader: asyncio.StreamReader) -> tuple[dict[str, Any], list[by
 
 
 async def readable(fd: int) -> None:
-    """Return once ``fd`` can be read."""
+    """Wait until the file descriptor ``fd`` can be read without blocking."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(fd, lambda: None if ready.done() else ready.set_result(None))

@@ -12,12 +12,12 @@ _LENGTH = struct.Struct("!I")
 
 
 def pack(header: dict[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
-    """The message as bytes."""
+    """Encode a message: header and blobs as one string of bytes."""
     return b"".join([head(header, blobs), *blobs])
 
 
 def head(header: dict[str, Any], blobs: Sequence[bytes]) -> bytes:
-    """What comes before the blobs."""
+    """Encode the part of a message that comes before its blobs."""
     body = json.dumps({**header, "sizes": [len(b) for b in blobs]}).encode()
     return _LENGTH.pack(len(body)) + body
 
@@ -35,7 +35,7 @@ def length(prefix: bytes) -> int:
 
 
 def write(fd: int, data: bytes) -> None:
-    """All of ``data``."""
+    """Write all of ``data`` to the file descriptor ``fd``."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]

@@ -45,7 +45,11 @@ def send_descriptor(sock: int, word: bytes, fd: int) -> None:
 
 
 def prctl(option: int, *args: int) -> None:
-    """prctl(2), unused arguments zero."""
+    """Call prctl(2) with unused arguments zero.
+
+    Raises:
+        OSError: the kernel refused.
+    """
     padded = [ctypes.c_ulong(a) for a in (*args, 0, 0, 0, 0)[:4]]
     if _libc.prctl(ctypes.c_int(option), *padded) < 0:
         code = ctypes.get_errno()
@@ -53,7 +57,11 @@ def prctl(option: int, *args: int) -> None:
 
 
 def mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    """mount(2)."""
+    """Call mount(2) with the given source, target, type, flags and data.
+
+    Raises:
+        OSError: the kernel refused.
+    """
     texts = [None if t is None else t.encode() for t in (source, target, kind, data)]
     if _libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]) < 0:
         code = ctypes.get_errno()
@@ -77,7 +85,11 @@ def hide(path: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """unshare(2)."""
+    """Call unshare(2): move this process into new namespaces named by ``flags``.
+
+    Raises:
+        OSError: the kernel refused.
+    """
     syscall("unshare", _SYS_UNSHARE, flags)
 
 

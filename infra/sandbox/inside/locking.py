@@ -1,6 +1,6 @@
-"""Who may lock what. Files of the machine are the same ones in every call, so a lock on one of them would tell other
-calls something. The kernel asks here about every lock, and only files of the call's own two file systems may have any.
-"""
+"""Decide which files a payload may lock. Files of the machine are shared by all calls, so a lock on one would be a
+covert channel between them. The kernel asks here about every lock; only files on the call's own two file systems may
+be locked."""
 
 import contextlib
 import errno

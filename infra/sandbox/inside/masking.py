@@ -14,7 +14,7 @@ def _names(folder: str) -> list[str]:
 
 
 def inventory() -> dict[str, list[str]]:
-    """Executables and packages of this image."""
+    """List the executables and packages that this image has."""
     return {"executables": _names(PROGRAMS), "modules": sorted({_top(n) for n in _names(PACKAGES)})}
 
 

@@ -11,8 +11,8 @@ import signal
 import socket
 from typing import Any, NoReturn
 
-from . import asking, calling, frames, shim, zygote
-from .calling import Ended, Request, World, WorldError
+from . import asking, calling, fork_server, frames, shim
+from .calling import Ended, Request, SandboxProcess, SandboxProcessError
 from .masking import closed, forget, inventory
 
 MAX_INODES = 2600
@@ -20,8 +20,8 @@ MAX_INODES = 2600
 _TICK_S = 0.05
 
 
-class _Own(World):
-    """The world of this container, seen from its pid 1."""
+class _Own(SandboxProcess):
+    """The sandbox process of this container, seen from its pid 1."""
 
     def kill(self) -> None:
         """Kill everything but this process."""
@@ -32,7 +32,7 @@ class _Own(World):
 def main(proc: str, uid: int) -> NoReturn:
     """Serve one call with what is at ``proc`` to look at processes. Root becomes ``uid`` first; anybody else
     stays who they are."""
-    zygote.drop_root(uid)
+    fork_server.drop_root(uid)
     requests, answers = os.dup(0), os.dup(1)
     for fd in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), fd)
@@ -41,10 +41,10 @@ def main(proc: str, uid: int) -> NoReturn:
     ours, theirs = socket.socketpair()
     out, out_end = os.pipe2(os.O_CLOEXEC)
     err, err_end = os.pipe2(os.O_CLOEXEC)
-    world = _Own(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), ours, out, err)
+    child = _Own(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), ours, out, err)
     done = _thread.allocate_lock()
     done.acquire()
-    _thread.start_new_thread(_relay, (world, header, asking.request(header, blobs), (requests, answers), done))
+    _thread.start_new_thread(_relay, (child, header, asking.request(header, blobs), (requests, answers), done))
     blobs.clear()
     hidden = closed(header["root"]["executables"], header["root"]["modules"])
     forget(header["root"]["modules"])
@@ -54,13 +54,13 @@ def main(proc: str, uid: int) -> NoReturn:
     os._exit(0)
 
 
-def _relay(world: World, header: dict[str, Any], request: Request, host: tuple[int, int], done: Any) -> None:
+def _relay(child: SandboxProcess, header: dict[str, Any], request: Request, host: tuple[int, int], done: Any) -> None:
     """Speaks with the shim, which is the main thread. It holds no lock of the interpreter before the payload, which is
     a fork of that thread, is ready."""
-    select.select([world.sock], [], [])
+    select.select([child.sock], [], [])
     try:
-        message = asking.answered(header["id"], asyncio.run(_run(world, request, host[0])))
-    except WorldError as error:
+        message = asking.answered(header["id"], asyncio.run(_run(child, request, host[0])))
+    except SandboxProcessError as error:
         message = asking.failed(header["id"], str(error))
     except BaseException:
         os._exit(1)
@@ -68,23 +68,23 @@ def _relay(world: World, header: dict[str, Any], request: Request, host: tuple[i
     done.release()
 
 
-async def _run(world: World, request: Request, host: int) -> Ended:
+async def _run(child: SandboxProcess, request: Request, host: int) -> Ended:
     """``host``: where the request came from. Nothing more comes; what can be read there is its end."""
     asyncio.get_running_loop().add_reader(host, os._exit, 1)
-    world.sock.setblocking(False)
+    child.sock.setblocking(False)
     crowded: list[bool] = []
-    watching = asyncio.create_task(_count(world, crowded))
-    ended = await calling.run(world, request)
+    watching = asyncio.create_task(_count(child, crowded))
+    ended = await calling.run(child, request)
     watching.cancel()
     if crowded:
         ended.ended, ended.rc, ended.note = "memory", None, f"more than {MAX_INODES} files"
     return ended
 
 
-async def _count(world: World, crowded: list[bool]) -> None:
+async def _count(child: SandboxProcess, crowded: list[bool]) -> None:
     while not crowded:
         await asyncio.sleep(_TICK_S)
         used = [os.statvfs(path) for path in ("/box", "/tmp")]  # noqa: S108
         if sum(one.f_files - one.f_ffree for one in used) > MAX_INODES:
             crowded.append(True)
-            world.kill()
+            child.kill()

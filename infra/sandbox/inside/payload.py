@@ -111,8 +111,8 @@ def _run_python(text: str) -> int:
 
 
 def _draw_anew() -> None:
-    """Every call has random numbers of its own, not the zygote's once more. ``random`` saw to that when it was forked;
-    the hash seed stays what it is for every call (0), so that the order of a set is the same in each."""
+    """Every call has random numbers of its own, not the fork server's once more. ``random`` saw to that when it was
+    forked; the hash seed stays what it is for every call (0), so that the order of a set is the same in each."""
     numpy = sys.modules.get("numpy.random")
     if numpy is not None:
         numpy.seed(int.from_bytes(os.urandom(4), "little"))

@@ -1,5 +1,5 @@
-"""Pid 1 of one call: trusted code between the host and the payload. It builds the call's world, watches it, and
-reports on it when everything else in it is dead. Its own end takes the namespaces with it."""
+"""Pid 1 of one call: trusted code between the host and the payload. It builds the call's sandbox process, watches it,
+and reports on it when everything else in it is dead. Its own end takes the namespaces with it."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HIDDEN = kernel.MS_NOSUID | kernel.MS_NODEV
 _OOM_SCORE = "500"
-"""Where memory is short, the payload goes first (it says 1000), then who watches over it, and the zygote last."""
+"""Where memory is short, the payload goes first (it says 1000), then who watches over it, and the fork server last."""
 
 
 @dataclass
@@ -45,9 +45,9 @@ def run(
     gid: int,
     group: Sequence[int] = (),
 ) -> NoReturn:
-    """Never returns. Any surprise during set-up is reported to the host, which then refuses the call.
-    ``group``: descriptors of the control group that this process and its call have to themselves,
-    nothing where they have none."""
+    """Serve one call as its pid 1; never returns. Any error during set-up is reported to the host, which then
+    refuses the call. ``group``: descriptors of the control group that this process and its call have to themselves,
+    empty where there is none."""
     _work(sock, stdout, stderr, (), group, lambda: _build(uid, gid))
     os._exit(0)
 

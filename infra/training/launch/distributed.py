@@ -68,12 +68,12 @@ class Team:
         found: Tensor = self._accelerator.clip_grad_norm_(own, largest)
         return found
 
-    def merged(self, told: Mapping[str, float]) -> dict[str, float]:
+    def merged(self, metrics: Mapping[str, float]) -> dict[str, float]:
         """Numbers of this process, summed over all."""
         if self.size == 1:
-            return dict(told)
+            return dict(metrics)
         every: list[Any] = [None] * self.size
-        torch.distributed.all_gather_object(every, dict(told))
+        torch.distributed.all_gather_object(every, dict(metrics))
         names = sorted({name for one in every for name in one})
         return {name: sum(one.get(name, 0.0) for one in every) for name in names}
 

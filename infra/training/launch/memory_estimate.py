@@ -41,8 +41,8 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Need:
-    """Bytes by what they are for."""
+class MemoryNeed:
+    """GPU memory in bytes that a training needs, by purpose."""
 
     weights: float
     adapter: float
@@ -80,7 +80,7 @@ def shape_of(folder: Path) -> Shape:
 
 def need(
     shape: Shape, *, rank: int, rows: int, tokens: int, precision: str, quantized: bool, checkpointing: bool
-) -> Need:
+) -> MemoryNeed:
     """Bytes for one step on ``rows`` trajectories of ``tokens`` tokens each. With b bytes a number (2 in half
     precision, 4 else), N = rows x tokens, h hidden, i intermediate, V vocabulary, L layers:
 
@@ -99,11 +99,13 @@ def need(
     layer = size * (8 * shape.hidden + 4 * shape.intermediate)
     layer += 12 * shape.hidden if size < 4 else 0
     kept = size * shape.hidden * shape.layers + layer if checkpointing else layer * shape.layers
-    return Need(frozen, 8.0 * trained, 8.0 * trained, count * kept, count * shape.vocabulary * (size + 12.0))
+    return MemoryNeed(frozen, 8.0 * trained, 8.0 * trained, count * kept, count * shape.vocabulary * (size + 12.0))
 
 
-def need_of(folder: Path, job: TrainJob, recipe: Recipe, device: str, quantization: str, precision: str) -> Need:
-    """What ``job`` needs at its largest step."""
+def memory_need_of(
+    folder: Path, job: TrainJob, recipe: Recipe, device: str, quantization: str, precision: str
+) -> MemoryNeed:
+    """Estimate the GPU memory that ``job`` needs at its largest step."""
     shape = shape_of(folder)
     tokens = longest_of([*job.samples, *job.replay]) if job.samples or job.replay else 1
     rows = min(rows_of(tokens, shape.vocabulary, recipe.micro_batch), recipe.minibatch)
@@ -131,24 +133,26 @@ def check_room(folder: Path, job: TrainJob, recipe: Recipe, device: str, quantiz
     if not torch.cuda.is_available():
         fix = "Set run.student.device and run.teacher.device to cpu, or install a driver and torch for your GPU."
         raise DependencyError(f"The device {device}", "torch sees no GPU.", fix)
-    found = need_of(folder, job, recipe, device, quantization, precision)
+    found = memory_need_of(folder, job, recipe, device, quantization, precision)
     free, _ = torch.cuda.mem_get_info(device)
-    return refused_or_told(found, float(free), device, quantization)
+    return fit_or_refuse(found, float(free), device, quantization)
 
 
-def refused_or_told(found: Need, free: float, device: str, quantization: str) -> str:
-    """``training needs about 5.1 GiB (…) of 7.2 free on cuda``.
+def fit_or_refuse(found: MemoryNeed, free: float, device: str, quantization: str) -> str:
+    """Return a sentence such as ``training needs about 5.1 GiB (…) of 7.2 free on cuda``.
 
     Raises:
         OperationError: it needs more than there is.
     """
-    told = f"training needs {found} of {_gib(free)} free on {device}"
+    sentence = f"training needs {found} of {_gib(free)} free on {device}"
     if found.total > free:
-        raise OperationError("This training does not fit on the GPU.", f"It {told[9:]}.", _remedy(found, quantization))
-    return told
+        raise OperationError(
+            "This training does not fit on the GPU.", f"It {sentence[9:]}.", _remedy(found, quantization)
+        )
+    return sentence
 
 
-def _remedy(found: Need, quantization: str) -> str:
+def _remedy(found: MemoryNeed, quantization: str) -> str:
     if found.activations + found.logits > found.weights:
         return "Set run.training.<role>.micro_batch = 1 and gradient_checkpointing = on; then lower max_tokens."
     if not quantization:
@@ -164,7 +168,7 @@ def _header(file: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
     """(name, shape) of every tensor in a safetensors file: eight bytes of length, then JSON."""
     with file.open("rb") as opened:
         (length,) = struct.unpack("<Q", opened.read(8))
-        told: dict[str, Any] = json.loads(opened.read(length))
-    for name, entry in told.items():
+        header: dict[str, Any] = json.loads(opened.read(length))
+    for name, entry in header.items():
         if name != "__metadata__":
             yield name, tuple(entry["shape"])

@@ -1,5 +1,5 @@
-"""Several processes, one a GPU, that do the same call together: started by ``accelerate launch``, which tells each who
-it is. They come to a socket in a folder that only its owner can open."""
+"""Several processes, one per GPU, that run the same call together. ``accelerate launch`` starts them and sets each
+one's rank. They connect to a socket in a folder that only its owner can open."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What a training job says of its making, and the order in which its samples are taken."""
+"""The training recipe in a job's settings, and the order in which its samples are taken."""
 
 import json
 import random
@@ -38,8 +38,8 @@ class Recipe:
     @classmethod
     def of(cls, job: TrainJob) -> "Recipe":
         """Unknown keys are ignored. Greedy samples count as drawn at temperature 1, as their log-probabilities are."""
-        told = {name: job.settings[name] for name in cls.__dataclass_fields__ if name in job.settings}
-        return cls(**told | {"temperature": told.get("temperature") or 1.0})
+        values = {name: job.settings[name] for name in cls.__dataclass_fields__ if name in job.settings}
+        return cls(**values | {"temperature": values.get("temperature") or 1.0})
 
     @property
     def optimised(self) -> Objective:
@@ -113,6 +113,14 @@ def digest_of(job: TrainJob, parent: bytes) -> str:
         + ([sample.over.model_dump_json()] if sample.over else [])
         for sample in (*job.samples, *job.replay)
     ]
-    lessons = [[[turn.model_dump_json() for turn in example.turns], example.weight] for example in job.examples]
-    told = [parts, lessons, len(job.samples), job.seed, dict(job.settings), dict(job.metadata), sha256(parent)]
-    return sha256(json.dumps(told, sort_keys=True, default=str))
+    examples = [[[turn.model_dump_json() for turn in example.turns], example.weight] for example in job.examples]
+    parts_of_digest = [
+        parts,
+        examples,
+        len(job.samples),
+        job.seed,
+        dict(job.settings),
+        dict(job.metadata),
+        sha256(parent),
+    ]
+    return sha256(json.dumps(parts_of_digest, sort_keys=True, default=str))

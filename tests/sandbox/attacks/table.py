@@ -14,7 +14,7 @@ def sc(n, *a):
 CAP = 256 << 10
 """Bytes kept of each output."""
 PATIENCE_S = 30.0
-"""What a call may take beyond its limit, start of a zygote included, on a machine that has other things to do."""
+"""What a call may take beyond its limit, start of a fork server included, on a machine that has other things to do."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""The warm ancestor: an interpreter that has imported everything, never runs anybody's code, and clones one fresh
-world per request. It holds no secret, and no descriptor of an earlier call."""
+"""The fork server: an interpreter that has imported every package, never runs a caller's code, and clones one fresh
+sandbox process per request. It holds no secret and no descriptor of an earlier call."""
 
 import contextlib
 import gc
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from . import kernel, shim
 
 PATIENCE_S = 5.0
-"""How long the end of a world may take that was told to end."""
+"""How long the end of a sandbox process may take once it was asked to end."""
 _SYMPY = (
     "import sympy as s; from sympy.parsing.sympy_parser import parse_expr; x = s.Symbol('x');"
     "e = parse_expr('sin(x)*x**2 + 1/3'); s.simplify(s.integrate(e, x) + s.diff(e, x));"
@@ -69,8 +69,8 @@ def _import(modules: str) -> dict[str, str]:
 
 
 def serve(control: socket.socket) -> None:
-    """Answer ``nursery`` (fork another one like this, with a control socket of its own), ``group`` (descriptors of the
-    control group it was put in) and ``spawn`` (clone a world) until the host closes."""
+    """Answer ``spawner`` (fork another one like this, with a control socket of its own), ``group`` (descriptors of the
+    control group it was put in) and ``spawn`` (clone a sandbox process) until the host closes."""
     group: list[int] = []
     last = -1
     while True:
@@ -80,13 +80,13 @@ def serve(control: socket.socket) -> None:
         elif word == b"group":
             group = fds
         elif word == b"nursery":
-            control = _nursery(control)
+            control = _spawner(control)
         else:
             return
 
 
-def _nursery(control: socket.socket) -> socket.socket:
-    """The control socket to go on with: in the child, that of the nursery it now is."""
+def _spawner(control: socket.socket) -> socket.socket:
+    """The control socket to go on with: in the child, that of the spawner it now is."""
     host, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
@@ -103,8 +103,9 @@ def _nursery(control: socket.socket) -> socket.socket:
 
 
 def _spawn(control: socket.socket, group: Sequence[int], last: int) -> int:
-    """Clone one world; hand its descriptors to the host: pidfd, socket, standard output, standard error. Returns the
-    pidfd. The world before has ended by then, with all it held: what is counted next is one call's alone."""
+    """Clone one sandbox process; hand its descriptors to the host: pidfd, socket, standard output, standard error.
+    Returns the pidfd. The sandbox process before has ended by then, with all it held: what is counted next is one
+    call's alone."""
     if group and last >= 0:
         select.select([last], [], [], PATIENCE_S)
     ours = socket.socketpair()

@@ -1,4 +1,4 @@
-"""What the model that searches is taught before any run: arithmetic, and what trying again looks like.
+"""Training examples for the built-in model that searches: arithmetic, and how to try again.
 
 Only the easy parts of a family: of countdown two numbers with any sign, three with + and -, four with + alone. Neither
 a * among three or four numbers nor a - among four is ever shown in a right answer; a run has to find these itself.
@@ -11,7 +11,7 @@ from agent0.tasks.families import Params, families
 from agent0.tasks.splits import split_key, split_of
 from agent0.training.search_traces import AGAIN, CLOSE, OPEN
 from events.values import Turn
-from infra.tiny.lessons import STYLE, Lesson, Phase
+from infra.tiny.examples import STYLE, Phase, TrainingExample
 
 SEARCHED = ("countdown",)
 SEARCH_MARKUP = (OPEN, AGAIN)
@@ -22,11 +22,12 @@ SIGNS = {1: "+-*", 2: "+-", 3: "+"}
 TRIED = {1: "+-*", 2: "+-", 3: "+-"}
 """What a wrong try may use."""
 _HARDEST = 0.4
-"""Of lessons with two numbers, the share that multiplies."""
+"""Of examples with two numbers, the share that multiplies."""
 
 
-def search_lesson(level: int, phase: Phase, rng: random.Random) -> Lesson:
-    """One conversation on a fresh training task. ``phase.tool`` is the share of lessons that try again."""
+def search_example(level: int, phase: Phase, rng: random.Random) -> TrainingExample:
+    """Make one conversation on a fresh training task. ``phase.tool`` is the share of examples with wrong tries
+    first."""
     entry = families()[rng.choice(SEARCHED)]
     while True:
         given = entry.sample(level, rng)["numbers"]

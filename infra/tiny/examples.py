@@ -1,4 +1,5 @@
-"""What the built-in model is taught before any run: calls copied from the question, guesses, and how to ask.
+"""Training examples for the built-in model, made before any run: calls copied from the question, guesses, and
+questions.
 
 Every task is of the training split. A call's output is the family's own solution; a test compares the two.
 """
@@ -21,8 +22,8 @@ TAUGHT = ("arithmetic", "boolean", "counting", "linear", "lists", "modular", "ra
 @dataclass(frozen=True)
 class Phase:
     """One stretch of training. The learning rate goes linearly from ``lr`` to ``lr_end``. ``levels`` are weights of
-    levels 1 to 4; ``tool`` is the share of student lessons that call a tool (the rest guess), ``teacher`` the share of
-    lessons in which a question is asked."""
+    levels 1 to 4; ``tool`` is the share of student examples that call a tool (the rest guess), ``teacher`` the share
+    of examples in which a question is asked."""
 
     steps: int
     lr: float
@@ -32,21 +33,21 @@ class Phase:
     teacher: float
 
 
-Lesson = tuple[Turn, ...]
+TrainingExample = tuple[Turn, ...]
 """A conversation that ends with an assistant's turn."""
-Course = Callable[[int, Phase, random.Random], Lesson]
-"""(level, phase, rng) -> one lesson."""
+Course = Callable[[int, Phase, random.Random], TrainingExample]
+"""(level, phase, rng) -> one training example."""
 
 
-def lessons(phase: Phase, rng: random.Random, course: Course) -> Iterator[Lesson]:
-    """Without end."""
+def training_examples(phase: Phase, rng: random.Random, course: Course) -> Iterator[TrainingExample]:
+    """Yield training examples of ``course`` without end, levels drawn by ``phase.levels``."""
     while True:
         level = rng.choices((1, 2, 3, 4), phase.levels)[0]
         yield course(level, phase, rng)
 
 
-def lesson(level: int, phase: Phase, rng: random.Random) -> Lesson:
-    """One conversation on a fresh training task."""
+def tool_example(level: int, phase: Phase, rng: random.Random) -> TrainingExample:
+    """Make one conversation on a fresh training task: a tool call, a guess, or the teacher's question."""
     entry = families()[rng.choice(TAUGHT)]
     params = entry.sample(level, rng)
     while split_of(split_key(entry, params)) != "train":

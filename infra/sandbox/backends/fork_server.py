@@ -1,4 +1,5 @@
-"""The host's hold on one zygote: start it, ask its nurseries for fresh worlds, end it with all that lives in it."""
+"""The host's handle on one fork server: start it, get fresh sandbox processes from its spawners, end it with every
+process in it."""
 
 import asyncio
 import contextlib
@@ -14,7 +15,7 @@ from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from infra.sandbox import cgroup, execution, rootfs
 from infra.sandbox.cgroup import Slot
 from infra.sandbox.inside import calling
-from infra.sandbox.inside.calling import World, WorldError, readable
+from infra.sandbox.inside.calling import SandboxProcess, SandboxProcessError, readable
 from infra.sandbox.process import END_S, Process
 from infra.sandbox.roots import EVERYTHING, RootError
 
@@ -24,21 +25,21 @@ SPAWN_S = 20.0
 ENDED_S = 0.3
 
 
-class Nursery:
-    """A fork of the zygote that clones the worlds of one call after the other, in a control group of its own where
-    there are any. It keeps one world ahead of the next call."""
+class Spawner:
+    """A fork of the fork server that clones one sandbox process per call, one after the other, in a control group of
+    its own where there is one. It keeps one sandbox process ready for the next call."""
 
     def __init__(self, control: socket.socket, slot: Slot | None) -> None:
         self.control, self.slot = control, slot
         self.tier = "watchdog"
-        self.spare: World | None = None
+        self.spare: SandboxProcess | None = None
         self.refill: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         self._dead = False
 
     def join(self, pidfd: int) -> None:
-        """Put the nursery behind ``pidfd`` into its slot and tell it so. What cannot be is left to the watchdog: until
-        it has heard of a group, no result says that it has one."""
+        """Move the spawner behind ``pidfd`` into its control group and send it the group's descriptors. Where that
+        fails the watchdog bounds memory instead, and results say so."""
         assert self.slot is not None  # noqa: S101 (only with one)
         with contextlib.suppress(OSError):
             self.slot.adopt(_pid(pidfd))
@@ -52,11 +53,11 @@ class Nursery:
 
     @property
     def readiness(self) -> int:
-        """2: a world waits; 1: one is being made; 0: one would have to be made."""
+        """2: a sandbox process waits; 1: one is being made; 0: none."""
         return 2 if self.spare is not None else 1 if self.refill is not None and not self.refill.done() else 0
 
-    async def world(self) -> World:
-        """A world of the caller's own.
+    async def child(self) -> SandboxProcess:
+        """Return a fresh sandbox process that nobody else uses.
 
         Raises:
             WorldError: none could be made.
@@ -66,7 +67,7 @@ class Nursery:
         spare, self.spare = self.spare, None
         return spare or await self._unbroken()
 
-    async def _unbroken(self) -> World:
+    async def _unbroken(self) -> SandboxProcess:
         """``_fresh`` to its end even where the caller is cancelled: an answer nobody took would go to the next."""
         task = asyncio.create_task(self._fresh())
         try:
@@ -76,31 +77,31 @@ class Nursery:
             raise
 
     def prepare(self) -> None:
-        """Make one world ahead of the next call, in the background."""
+        """Make one sandbox process ahead of the next call, in the background."""
         if not self._dead and not self.readiness:
             self.refill = asyncio.create_task(self._keep_spare())
 
     async def _keep_spare(self) -> None:
-        with contextlib.suppress(WorldError):
-            world = await self._fresh()
+        with contextlib.suppress(SandboxProcessError):
+            child = await self._fresh()
             if self._dead or self.spare is not None:
-                world.release()
+                child.release()
             else:
-                self.spare = world
+                self.spare = child
 
-    async def _fresh(self) -> World:
+    async def _fresh(self) -> SandboxProcess:
         async with self._turn:
             try:
                 await asyncio.get_running_loop().sock_sendall(self.control, b"spawn")
                 answer, fds = await receive(self.control, SPAWN_S)
             except (OSError, TimeoutError) as error:
-                raise WorldError(f"the zygote does not answer: {error}") from error
+                raise SandboxProcessError(f"the fork server does not answer: {error}") from error
         if "pid" not in answer or len(fds) != 4:
-            raise WorldError(str(answer.get("error", "malformed answer")))
-        return World(fds[0], _socket(fds[1]), fds[2], fds[3], self.tier)
+            raise SandboxProcessError(str(answer.get("error", "malformed answer")))
+        return SandboxProcess(fds[0], _socket(fds[1]), fds[2], fds[3], self.tier)
 
     def kill(self) -> None:
-        """Hand out nothing more."""
+        """Hand out no further sandbox process and release the one that waits."""
         self._dead = True
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for an answer
@@ -109,13 +110,13 @@ class Nursery:
             self.spare = None
 
 
-class Zygote:
-    """One running zygote. Use ``await Zygote.start()``."""
+class ForkServer:
+    """One running fork server and its spawners. Use ``await ForkServer.start()``."""
 
     def __init__(self, process: Process, control: socket.socket) -> None:
         self._process, self._control = process, control
-        self._nurseries: list[Nursery] = []
-        self._free: list[Nursery] = []
+        self._spawners: list[Spawner] = []
+        self._free: list[Spawner] = []
         self._room = asyncio.Semaphore(0)
         self._here = self._started = False
         self.born = asyncio.get_running_loop().time()
@@ -125,9 +126,9 @@ class Zygote:
         self.dead = False
 
     @classmethod
-    async def start(cls, root: Root = EVERYTHING, calls: int = 2, *, groups: bool = True) -> "Zygote":
-        """Start one that serves ``calls`` calls at once and wait until it has imported everything. Memory is bounded
-        by control groups where ``groups`` and this machine let us make them.
+    async def start(cls, root: Root = EVERYTHING, calls: int = 2, *, groups: bool = True) -> "ForkServer":
+        """Start one that serves ``calls`` calls at once and wait until it has imported everything. Control groups
+        bound memory where ``groups`` is set and this machine allows them.
 
         Raises:
             SandboxUnavailableError: it does not start here; the reason is what it said.
@@ -139,22 +140,22 @@ class Zygote:
         try:
             with theirs:
                 fd = theirs.fileno()
-                zygote = cls(Process([*words, *rootfs.interpreter(fd, root)], {}, pass_fds=[fd]), ours)
+                server = cls(Process([*words, *rootfs.interpreter(fd, root)], {}, pass_fds=[fd]), ours)
         except BaseException:
             ours.close()
             raise
         try:
-            await zygote._awake()
-            await zygote._populate(calls, cgroup.slots(calls) if groups else [])
-        except (WorldError, TimeoutError) as error:
-            why = await zygote._complaint(error)
+            await server._awake()
+            await server._populate(calls, cgroup.slots(calls) if groups else [])
+        except (SandboxProcessError, TimeoutError) as error:
+            why = await server._complaint(error)
             raise SandboxUnavailableError("The sandbox", why, _FIX) from error
         else:
-            zygote._started = True
-            return zygote
+            server._started = True
+            return server
         finally:
-            if not zygote._started:
-                await zygote.close()
+            if not server._started:
+                await server.close()
 
     async def _awake(self) -> None:
         await receive(self._control, START_S)
@@ -165,52 +166,52 @@ class Zygote:
             raise RootError(f"The package {name} cannot be imported: {why}. Name what it needs, too, or take it off.")
 
     async def _populate(self, calls: int, slots: list[Slot]) -> None:
-        """Make the nurseries."""
+        """Make the spawners."""
         try:
             for number in range(calls):
                 await self._add(slots[number] if slots else None)
         except OSError as error:
-            raise WorldError(f"the zygote does not answer: {error}") from error
+            raise SandboxProcessError(f"the fork server does not answer: {error}") from error
         finally:
-            cgroup.discard([slot for slot in slots if slot not in [n.slot for n in self._nurseries]])
+            cgroup.discard([slot for slot in slots if slot not in [n.slot for n in self._spawners]])
 
     async def _add(self, slot: Slot | None) -> None:
         await asyncio.get_running_loop().sock_sendall(self._control, b"nursery")
         answer, fds = await receive(self._control, SPAWN_S)
         if len(fds) != 2:
-            raise WorldError(str(answer.get("error", "malformed answer")))
-        nursery = Nursery(_socket(fds[1]), slot)
-        self._nurseries.append(nursery)
-        self._free.append(nursery)
+            raise SandboxProcessError(str(answer.get("error", "malformed answer")))
+        spawner = Spawner(_socket(fds[1]), slot)
+        self._spawners.append(spawner)
+        self._free.append(spawner)
         self._room.release()
         try:
             if slot is not None:
-                nursery.join(fds[0])
+                spawner.join(fds[0])
         finally:
             os.close(fds[0])
 
     @property
     def tier(self) -> str:
-        """How memory is bounded in all of its worlds: as in the least of them."""
-        return max((nursery.tier for nursery in self._nurseries), default="")
+        """How memory is bounded in its sandbox processes: the weakest bound among its spawners."""
+        return max((spawner.tier for spawner in self._spawners), default="")
 
     @property
     def pid(self) -> int:
-        """Of bubblewrap, the zygote's parent."""
+        """The pid of bubblewrap, the fork server's parent."""
         return self._process.pid
 
     async def execute(self, call: SandboxCall) -> SandboxResult:
-        """Run ``call`` in a fresh world.
+        """Run ``call`` in a fresh sandbox process.
 
         Raises:
-            WorldError: no world, or one that ended without a word.
+            WorldError: no sandbox process, or one that ended without a word.
         """
-        async with self.world() as world:
-            return execution.result(await calling.run(world, execution.request(call)), BACKEND, world.tier)
+        async with self.child() as child:
+            return execution.result(await calling.run(child, execution.request(call)), BACKEND, child.tier)
 
     @asynccontextmanager
-    async def world(self) -> AsyncIterator[World]:
-        """A fresh world, confined and waiting; gone with everything in it at the end of the block.
+    async def child(self) -> AsyncIterator[SandboxProcess]:
+        """Yield a fresh, confined sandbox process; it is killed with everything in it at the end of the block.
 
         Raises:
             WorldError: none could be made.
@@ -220,23 +221,23 @@ class Zygote:
         self.idle.clear()
         try:
             async with self._room:
-                nursery = max(self._free, key=lambda n: n.readiness)
-                self._free.remove(nursery)
+                spawner = max(self._free, key=lambda n: n.readiness)
+                self._free.remove(spawner)
                 try:
-                    world = await nursery.world()
+                    child = await spawner.child()
                     try:
-                        yield world
+                        yield child
                     finally:
-                        world.release()
+                        child.release()
                 finally:
-                    self._free.append(nursery)
+                    self._free.append(spawner)
         finally:
             self.in_flight -= 1
             if not self.in_flight:
                 self.idle.set()
 
     def prepare(self) -> None:
-        """Make one world ahead of the next call, where the last one was."""
+        """Make one sandbox process ahead of the next call, on the spawner used last."""
         if self._free and not self.dead:
             self._free[-1].prepare()
 
@@ -247,38 +248,38 @@ class Zygote:
         return f"it does not start: {said.splitlines()[-1] if said else error}."
 
     async def ended(self) -> bool:
-        """Whether it has ended by itself, which shows within moments."""
+        """Return whether it has ended by itself, waiting up to 0.3 s for that."""
         return await self._process.wait(ENDED_S)
 
     def kill(self) -> None:
-        """End the zygote and every world in it: now, or where it has not said a word yet, as soon as it would."""
+        """End the fork server and every sandbox process in it: now, or as soon as it has started."""
         if self.dead:
             return
         self.dead = True
-        for nursery in self._nurseries:
-            nursery.kill()
+        for spawner in self._spawners:
+            spawner.kill()
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         if self._here:
-            self._process.kill()  # the zygote ends with bubblewrap, its parent, and all namespaces with it
+            self._process.kill()  # the fork server ends with bubblewrap, its parent, and all namespaces with it
 
     async def close(self) -> None:
         """``kill`` and wait."""
         self.kill()
         try:
-            refills = [nursery.refill for nursery in self._nurseries if nursery.refill is not None]
+            refills = [spawner.refill for spawner in self._spawners if spawner.refill is not None]
             for refill in refills:
                 refill.cancel()
             await asyncio.gather(*refills, return_exceptions=True)
             await self._process.end(now=self._here)
-            await asyncio.gather(*(nursery.slot.remove() for nursery in self._nurseries if nursery.slot is not None))
+            await asyncio.gather(*(spawner.slot.remove() for spawner in self._spawners if spawner.slot is not None))
         finally:  # whoever waits here may be cancelled
-            for sock in (self._control, *(nursery.control for nursery in self._nurseries)):
+            for sock in (self._control, *(spawner.control for spawner in self._spawners)):
                 sock.close()
 
 
 async def receive(control: socket.socket, timeout: float) -> tuple[dict[str, Any], list[int]]:
-    """One answer and the descriptors that came with it.
+    """Receive one answer and the file descriptors that came with it.
 
     Raises:
         WorldError: whoever should answer is gone.
@@ -289,9 +290,9 @@ async def receive(control: socket.socket, timeout: float) -> tuple[dict[str, Any
     try:
         data, fds, _, _ = socket.recv_fds(control, 4096, 4)
     except OSError as error:
-        raise WorldError(f"the zygote is gone: {error}") from error
+        raise SandboxProcessError(f"the fork server is gone: {error}") from error
     if not data:
-        raise WorldError("the zygote is gone")
+        raise SandboxProcessError("the fork server is gone")
     for fd in fds:
         os.set_inheritable(fd, False)
     answer: dict[str, Any] = json.loads(data)
@@ -310,7 +311,7 @@ def _pid(pidfd: int) -> int:
         return next(int(line.split()[1]) for line in text if line.startswith("Pid:"))
 
 
-def _discard(task: "asyncio.Task[World]") -> None:
+def _discard(task: "asyncio.Task[SandboxProcess]") -> None:
     if not task.cancelled() and task.exception() is None:
         task.result().release()
 

@@ -1,0 +1,258 @@
+"""Part of the rim: one ablation run, a variant with a seed, executed by a process of its own in a data folder of its
+own."""
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from agent0.assembly.runtime.app import App, open_app, run_handlers, started
+from agent0.assembly.runtime.progress import OVER, Progress, milestone_line
+from agent0.assembly.runtime.read_models import catch_up
+from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.validate.sandbox_speed import fitted
+from agent0.config.loading import load
+from agent0.errors import NotFoundError, OperationError
+from agent0.evaluation.protocol import EvaluationProtocol
+from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
+from agent0.experiments.ablation_runs import AblationRun
+from agent0.settings import RunConfig, Settings
+from agent0.state.run_state import BASE
+from events.base import Event
+from events.checkpoints import StudentExamined
+from events.runs import RunPaused, RunResumed
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
+PLAN, RUN, RESULT = "cell.json", "run.json", "result.json"
+"""The plan of an ablation run, its outcome before the evaluation protocols, its whole outcome."""
+LOOK_S = 0.2
+"""How often a process looks whether the one before it has left the folder."""
+Report = Callable[[str, float | None], None]
+"""(what is new, seconds left or None while unknown)."""
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """The plan of an ablation run, as its folder holds it. ``settings`` are those that do not belong to the run, by
+    dotted key; the final student is evaluated by ``exams``, the base by ``base_exams``."""
+
+    ablation: AblationRun
+    profile: str
+    settings: Mapping[str, str]
+    exams: tuple[EvaluationProtocol, ...] = ()
+    base_exams: tuple[EvaluationProtocol, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Write the plan into ``folder``, whole or not at all."""
+        from infra.log.server_folder import write
+
+        ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
+        config = self.ablation.config.model_dump(mode="json")
+        held = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
+        held |= {name: [asdict(exam) for exam in getattr(self, name)] for name in ("exams", "base_exams")}
+        write(folder / PLAN, json.dumps(held, indent=1))
+
+    @classmethod
+    def read(cls, folder: Path) -> "RunPlan":
+        """Read the plan of ``folder``.
+
+        Raises:
+            NotFoundError: there is none that can be read.
+        """
+        try:
+            held = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+            ablation = AblationRun(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
+            return cls(ablation, held["profile"], held["settings"], *(_exams(held, n) for n in ("exams", "base_exams")))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            fix = "Move that folder away: the run is begun again."
+            raise NotFoundError(
+                f"{folder} is no run of an ablation study.", f"{type(error).__name__}: {error}.", fix
+            ) from error
+
+    def held(self, folder: Path) -> Settings:
+        """Load the settings of its process: its own data folder with its own embedded log."""
+        given = load(self.profile, self.settings)
+        nats = given.nats.model_copy(update={"url": ""})
+        return given.model_copy(update={"home": folder.resolve(), "run": self.ablation.config, "nats": nats})
+
+
+def _exams(held: Mapping[str, Any], name: str) -> tuple[EvaluationProtocol, ...]:
+    lists = ("levels", "excluded")
+    return tuple(
+        EvaluationProtocol(**{**one, **{key: tuple(one.get(key, ())) for key in lists}}) for one in held.get(name, ())
+    )
+
+
+def read_result(folder: Path) -> Outcome | None:
+    """Read the outcome of the ablation run of ``folder``; None while it is not finished."""
+    return _read_outcome(folder / RESULT)
+
+
+def _read_outcome(file: Path) -> Outcome | None:
+    try:
+        return from_json(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+async def execute_ablation_run(folder: Path, report: Report) -> None:
+    """Execute an ablation run: start or resume it, run it to its end, evaluate its checkpoints, write its outcome.
+    Only one process does so at a time: a later one waits for the other to end.
+
+    Raises:
+        OperationError: the run was paused or cancelled.
+    """
+    from infra.log.server_folder import write
+
+    plan = RunPlan.read(folder)
+    held = plan.held(folder)
+    async with _locked_folder(folder):
+        found = _read_outcome(folder / RUN) or await _run(held, plan, report)
+        write(folder / RUN, json.dumps(as_json(found)))
+        found = replace(found, exams=tuple(await _evaluate_protocols(held, plan, found.student, report)))
+        write(folder / RESULT, json.dumps(as_json(found)))
+
+
+async def _run(held: Settings, plan: RunPlan, report: Report) -> Outcome:
+    async with open_app(held) as app:
+        await _begin(app, plan.ablation, report)
+        run = asyncio.create_task(run_handlers(app))
+        follow = asyncio.create_task(_followed(app.log, plan.ablation.run, report))
+        try:
+            await asyncio.wait((run, follow), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (run, follow):
+                task.cancel()
+            ends = await asyncio.gather(run, follow, return_exceptions=True)
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
+        await catch_up(held, app.log)
+        return await _outcome(app.log, plan.ablation)
+
+
+async def _evaluate_protocols(held: Settings, plan: RunPlan, student: str, report: Report) -> list[StudentExamined]:
+    """What the base and the student came to. An exam that was sat is not sat again."""
+    from agent0.assembly.models.protocol import evaluate_protocols
+
+    by_checkpoint = {BASE: plan.base_exams}
+    by_checkpoint[student] = tuple(dict.fromkeys((*by_checkpoint.get(student, ()), *plan.exams)))
+    request = {f"{plan.ablation.run}/{name}": exams for name, exams in by_checkpoint.items() if exams}
+
+    def said(event: StudentExamined) -> None:
+        report(f"{event.checkpoint} sat {event.exam} ({len(event.right)} tasks) in {event.wall_s:.0f} s", None)
+
+    return await evaluate_protocols(held, request, said, once=True) if request else []
+
+
+@asynccontextmanager
+async def _locked_folder(folder: Path) -> AsyncIterator[None]:
+    with (folder / "cell.lock").open("ab") as lock:
+        while not _locked(lock):
+            await asyncio.sleep(LOOK_S)
+        yield
+
+
+def _locked(file: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+async def _begin(app: App, ablation: AblationRun, report: Report) -> None:
+    """Its first event, where there is none; a run that was paused goes on."""
+    last: Event | None = None
+    async for one in app.log.read(ablation.run, ("RunStarted", "RunPaused", "RunResumed")):
+        last = one.event
+    if last is None:
+        begin = started(app.settings, ablation.run).model_copy(update={"run": ablation.run})
+        begin, notice = fitted(app, begin)
+        await app.log.append([begin.model_copy(update={"time": now()})])
+        if notice:
+            report(notice, None)
+    elif isinstance(last, RunPaused):
+        await app.log.append([recorded(ablation.run, RunResumed(reason="its ablation study goes on"))])
+
+
+async def _followed(log: "Log", run: str, report: Report) -> None:
+    """Until the run is over.
+
+    Raises:
+        OperationError: it was paused meanwhile.
+    """
+    progress, begin = Progress(), await log.last_seq(run)
+    async with aclosing(log.tail(0, run)) as events:  # type: ignore[type-var]
+        async for one in events:
+            made = progress.feed(one)
+            if made and progress.state:
+                report(milestone_line(made, progress.state.config.iterations), made.left_s)
+            if progress.over:
+                return
+            if isinstance(one.event, RunPaused) and one.seq > begin:
+                raise OperationError(f"Run {run} was paused.", f"Reason: {one.event.reason or 'none given'}.")
+
+
+async def _outcome(log: "Log", ablation: AblationRun) -> Outcome:
+    events = [one async for one in log.read(ablation.run)]
+    progress = Progress()
+    for one in events:
+        progress.feed(one)
+    state = progress.state
+    if state is None or state.status not in OVER or state.status == "cancelled":
+        status = state.status if state else "unknown"
+        raise OperationError(f"Run {ablation.run} is {status}.", "Only a finished run counts.", "Move its folder away.")
+    return outcome_of(ablation.variant, ablation.seed, state.student.id, state.config.iterations, events)
+
+
+async def serve_ablation_run(folder: Path, output: IO[str], stops: Sequence[signal.Signals]) -> None:
+    """Execute the ablation run of ``folder`` as a process of its own: progress goes to ``output`` line by line. It is
+    cancelled by the signals ``stops``, and where standard input ends: the process that started this one has died.
+
+    Raises:
+        CancelledError: it was stopped; the same command goes on.
+        Agent0Error: the run cannot be executed.
+    """
+    loop = asyncio.get_running_loop()
+    work = asyncio.create_task(execute_ablation_run(folder, lambda text, left_s: _send(output, text, left_s)))
+    for number in stops:
+        loop.add_signal_handler(number, work.cancel)
+    reader = asyncio.StreamReader()
+    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    orphaned = asyncio.create_task(reader.read())
+    orphaned.add_done_callback(lambda _: work.cancel())
+    try:
+        await work
+    finally:
+        orphaned.cancel()
+        pipe.close()
+
+
+def _send(output: IO[str], text: str, left_s: float | None) -> None:
+    with contextlib.suppress(BrokenPipeError):  # nobody reads any more; standard input ends, too
+        output.write(f"{encode_progress(text, left_s)}\n")
+        output.flush()
+
+
+def encode_progress(text: str, left_s: float | None) -> str:
+    """Encode one line of progress, as the process of an ablation run writes it."""
+    return json.dumps({"text": text, "left_s": left_s})
+
+
+def decode_progress(line: bytes) -> tuple[str, float | None]:
+    """Decode a line that ``encode_progress`` made; ("", None) where it is another line."""
+    try:
+        held: Any = json.loads(line)
+        return str(held["text"]), held["left_s"]
+    except (ValueError, KeyError, TypeError):
+        return "", None

@@ -1,0 +1,301 @@
+"""Part of the rim: executes an ablation study run by run, each in a process and a data folder of its own. What is
+finished stays finished: the same command goes on with the rest, whatever was killed."""
+
+import asyncio
+import contextlib
+import fcntl
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from agent0.assembly.ablations.ablation_run import PLAN, RESULT, RunPlan, decode_progress, read_result
+from agent0.assembly.ablations.base_models import describe_bases, make_bases, seeds_without_base, with_base
+from agent0.assembly.ablations.chance_controls import chances_of
+from agent0.assembly.models.protocol import check_fresh, tasks_of
+from agent0.assembly.runtime.child_process import child, last_words, size
+from agent0.assembly.runtime.providers import check_models
+from agent0.assembly.runtime.tool_policy import with_policy
+from agent0.assembly.validate.run_config import check_names
+from agent0.config.loading import amended
+from agent0.errors import Agent0Error, ConfigError, OperationError
+from agent0.experiments.ablation_results import Outcome, comparison_rows, cost_rows, curves, run_rows, variant_rows
+from agent0.experiments.ablation_runs import (
+    AblationRun,
+    changed_settings,
+    chosen_variants,
+    describe_compute,
+    runs_of_study,
+    with_models,
+)
+from agent0.experiments.ablations import AblationStudy, Variant
+from agent0.experiments.training_gain import Chance, summarise
+from agent0.settings import RunConfig, Settings
+
+SAID = "said.txt"
+"""In the folder of an ablation run: what its processes wrote to stderr."""
+GRACE_S = 5.0
+"""How long its last words may take once it has ended: what it started may hold its stdout a little longer."""
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class StudyRequest:
+    """A request to execute an ablation study. ``given``: settings by dotted key as they were typed; ``profile``: as
+    it was typed."""
+
+    study: AblationStudy
+    name: str
+    profile: str
+    seeds: tuple[int, ...]
+    given: Mapping[str, str] = field(default_factory=dict)
+    only: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    jobs: int = 1
+
+
+@dataclass
+class _Work:
+    """A study under way: seconds that finished runs took, and when each running one will be done."""
+
+    request: StudyRequest
+    folder: Path
+    ablations: list[AblationRun]
+    report: Report
+    done: dict[str, Outcome] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    took: list[float] = field(default_factory=list)
+    began: dict[str, float] = field(default_factory=dict)
+    ends: dict[str, float] = field(default_factory=dict)
+
+    def place(self, ablation: AblationRun) -> Path:
+        return self.folder / ablation.name
+
+    def stand(self) -> str:
+        """``3 of 12 runs done, about 4 min left``."""
+        from agent0.assembly.runtime.progress import duration
+
+        left = self.left_s()
+        failed = f", {len(self.failed)} failed" if self.failed else ""
+        status = f"{len(self.done)} of {len(self.ablations)} runs done{failed}"
+        return status if left is None or not left else f"{status}, about {duration(left)} left"
+
+    def left_s(self) -> float | None:
+        """Seconds left, estimated from finished and running runs; None until one of them reports."""
+        now = monotonic()
+        known = [*self.took, *(end - self.began[name] for name, end in self.ends.items() if name in self.began)]
+        if not known:
+            return None
+        mean = sum(known) / len(known)
+        ends = (self.ends.get(name, begun + mean) for name, begun in self.began.items())
+        running = sum(max(0.0, end - now) for end in ends)
+        waiting = len(self.ablations) - len(self.done) - len(self.failed) - len(self.began)
+        return (running + waiting * mean) / max(1, min(self.request.jobs, waiting + len(self.began)))
+
+
+def variant_configs(base: RunConfig, variants: Sequence[Variant]) -> dict[str, RunConfig]:
+    """Make the run settings of each variant: variant name -> settings.
+
+    Raises:
+        ConfigError: a setting that is none, does not fit, or names what there is not; the arm is named.
+    """
+    plans = {}
+    for variant in variants:
+        try:
+            plans[variant.name] = amended(base, variant.settings)
+            check_names(plans[variant.name])
+        except ConfigError as error:
+            raise ConfigError(
+                f"The variant {variant.name} is not possible: {error.what}", error.why, error.fix
+            ) from error
+    return plans
+
+
+async def run_study(settings: Settings, request: StudyRequest, report: Report = lambda _: None) -> dict[str, Any]:
+    """Execute the runs that are not finished; return the results of all finished ones. A run that fails is named in
+    ``failed``, and the others go on.
+
+    Raises:
+        ConfigError: arms, seeds or a name that cannot be.
+        OperationError: another process carries this grid, or a cell of it was begun under other settings.
+    """
+    from infra.log.server_folder import write
+
+    folder, plans, ablations = await _planned(settings, request)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _locked_study(request.name, folder):
+        course = request.study.course
+        bases = (
+            await make_bases(folder, course, seeds_without_base(ablations, course), request.jobs, report)
+            if course
+            else {}
+        )
+        work = _Work(request, folder, [with_base(ablation, course, bases) for ablation in ablations], report)
+        for ablation in work.ablations:
+            _prepare(work, ablation)
+        report(f"Study {request.name}: {describe_compute(plans)} In {folder}. {work.stand()}.")
+        await _execute_all(work)
+        chances = chances_of(request.study.sets, next(iter(plans.values())), bases)
+        found = _outcome_of_all(work, plans, chances) | (describe_bases(course, bases) if bases else {})
+        write(folder / "grid.json", json.dumps(found, indent=1))
+    return found
+
+
+async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dict[str, RunConfig], list[AblationRun]]:
+    """Return the folder, the settings of each variant, and all ablation runs. Every mistake shows before a run
+    begins."""
+    variants = with_models(chosen_variants(request.study, request.only), request.models)
+    typed = {key.removeprefix("run.") for key in request.given}
+    for variant in variants:
+        if both := sorted(typed & {key.removeprefix("run.") for key in variant.settings} | typed & {"seed"}):
+            why = "Seeds are named by --seeds." if both == ["seed"] else f"The variant {variant.name} sets it."
+            raise ConfigError(f"run.{both[0]} has no effect.", why, "Leave it out of --set.")
+    own = {key: text for key, text in request.study.settings.items() if key.removeprefix("run.") not in typed}
+    base = (await with_policy(settings)).run
+    plans = variant_configs(amended(base, own), variants)
+    ablations = runs_of_study(request.name, plans, request.seeds)
+    for plan in plans.values():
+        check_models(plan)
+        for exam in (*request.study.protocols, *request.study.base_protocols):
+            tasks_of(exam, plan)
+        check_fresh(request.study.sets, plan)
+    return settings.home / "grids" / request.name, plans, ablations
+
+
+@contextmanager
+def _locked_study(name: str, folder: Path) -> Iterator[None]:
+    with (folder / "grid.lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            why = f"Another process executes it, in {folder}."
+            raise OperationError(f"Study {name} is under way.", why, "Wait for it, or choose another --name.") from None
+        yield
+
+
+def _prepare(work: _Work, ablation: AblationRun) -> None:
+    """Make the folder of an ablation run with its plan. One that was begun otherwise is refused."""
+    folder, study = work.place(ablation), work.request.study
+    exams = study.protocols, study.base_protocols if ablation.variant == work.ablations[0].variant else ()
+    if (folder / PLAN).exists():
+        begun = RunPlan.read(folder)
+        if changed := changed_settings(begun.ablation.config, ablation.config):
+            why = f"It was begun with other settings: {', '.join(changed[:3])}."
+            fix = "Choose another --name, or move that folder away."
+            raise OperationError(f"Run {ablation.name} of study {work.request.name} has other settings.", why, fix)
+        if exams != (begun.exams, begun.base_exams):  # its run stands; what was not sat is still to be sat
+            (folder / RESULT).unlink(missing_ok=True)
+            replace(begun, exams=exams[0], base_exams=exams[1]).write(folder)
+    else:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        rest = {
+            k: v for k, v in work.request.given.items() if not k.startswith("run.") and k not in ("home", "profile")
+        }
+        RunPlan(ablation, work.request.profile, rest, *exams).write(folder)
+    if found := read_result(folder):
+        work.done[ablation.name] = found
+        work.took.append(found.cost["wall_s"])
+
+
+async def _execute_all(work: _Work) -> None:
+    waiting = asyncio.Queue[AblationRun]()
+    for ablation in work.ablations:
+        if ablation.name not in work.done:
+            waiting.put_nowait(ablation)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(work.request.jobs, waiting.qsize())):
+            group.create_task(_take_next(work, waiting))
+
+
+async def _take_next(work: _Work, waiting: "asyncio.Queue[AblationRun]") -> None:
+    """One after the other, until none is left."""
+    with contextlib.suppress(asyncio.QueueEmpty):
+        while True:
+            ablation = waiting.get_nowait()
+            work.began[ablation.name] = monotonic()
+            why = await _execute_one(work, ablation)
+            began = work.began.pop(ablation.name)
+            work.ends.pop(ablation.name, None)
+            if found := read_result(work.place(ablation)):
+                work.done[ablation.name] = found
+                work.took.append(monotonic() - began)
+                work.report(f"{ablation.name} is done. {work.stand()}.")
+            else:
+                work.failed[ablation.name] = why
+                work.report(f"{ablation.name} failed: {why} The rest goes on. {work.stand()}.")
+
+
+async def _execute_one(work: _Work, ablation: AblationRun) -> str:
+    """What was wrong; empty where nothing was."""
+    folder = work.place(ablation)
+    said = folder / SAID
+    before = size(said)
+    async with child("agent0.cli.experiments.worker_ablation_run", str(folder), said=said) as process:
+        following = asyncio.create_task(_follow_output(work, ablation, process))
+        try:
+            code = await process.wait()
+            await asyncio.wait([following], timeout=GRACE_S)
+        finally:
+            following.cancel()
+    if not code:
+        return ""
+    await _stop_log_server(folder)
+    return last_words(said, before, code)
+
+
+async def _follow_output(work: _Work, ablation: AblationRun, process: asyncio.subprocess.Process) -> None:
+    assert process.stdout is not None  # noqa: S101 - a pipe
+    async for line in process.stdout:
+        text, left = decode_progress(line)
+        if left is not None:
+            work.ends[ablation.name] = monotonic() + left
+        if text:
+            work.report(f"{ablation.name}  {text}  ({work.stand()})")
+
+
+async def _stop_log_server(folder: Path) -> None:
+    """A process that was killed left its log's server behind."""
+    from infra.log.nats_server import Server
+
+    held = RunPlan.read(folder).held(folder)
+    server = Server(held.nats, held.home / "nats")
+    if not server.pid:
+        return
+    with contextlib.suppress(Agent0Error):
+        await server.start()
+        await server.stop()
+
+
+def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mapping[str, Chance]) -> dict[str, Any]:
+    """Collect the results of the study from what finished runs wrote."""
+    study, request = work.request.study, work.request
+    outcomes = [work.done[ablation.name] for ablation in work.ablations if ablation.name in work.done]
+    outcomes.sort(key=lambda one: list(plans).index(one.arm))
+    measures = [name for name in study.measures if any(row[name] is not None for row in run_rows(outcomes, [name]))]
+    variants = with_models(chosen_variants(study, request.only), request.models)
+    return {
+        "grid": request.name,
+        "experiment": study.name,
+        "question": study.question,
+        "notes": list(study.notes),
+        "profile": request.profile,
+        "seeds": list(request.seeds),
+        "given": dict(request.given),
+        "effort": describe_compute(plans),
+        "models": list(request.models),
+        "about": {variant.name: variant.about for variant in variants},
+        "settings": {variant.name: dict(variant.settings) for variant in variants},
+        "folder": str(work.folder),
+        "complete": len(outcomes) == len(work.ablations),
+        "failed": [{"cell": name, "why": why} for name, why in work.failed.items()],
+        "measures": measures,
+        "arms": variant_rows(outcomes, measures, study.controls),
+        "against": comparison_rows(outcomes, measures, study.controls),
+        "curves": curves(outcomes),
+        "cost": cost_rows(outcomes),
+        "cells": run_rows(outcomes, measures),
+        **({"skill": summarise(outcomes, study.sets, chances)} if study.sets else {}),
+    }

@@ -1,0 +1,29 @@
+"""The process that executes one ablation run: ``python -m agent0.cli.experiments.worker_ablation_run FOLDER``.
+
+It writes its progress to standard output, and stops cleanly where its standard input ends: its parent has died.
+"""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    """Execute the ablation run whose folder is the one argument; an error is one paragraph and an exit code."""
+    from agent0.assembly.ablations.ablation_run import serve_ablation_run
+    from agent0.cli import known
+    from agent0.cli.console import complain, defect, stops
+
+    try:
+        asyncio.run(serve_ablation_run(Path(sys.argv[1]), sys.stdout, stops()))
+    except asyncio.CancelledError:
+        sys.exit(128 + signal.SIGTERM)
+    except (Exception, BaseExceptionGroup) as error:
+        said = known(error) or defect(error)
+        complain(said)
+        sys.exit(said.kind.exit_code)
+
+
+if __name__ == "__main__":
+    main()
