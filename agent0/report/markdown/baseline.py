@@ -52,7 +52,8 @@ def _answer(found: Mapping[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{word} on {words.count(word)}" for word in dict.fromkeys(words))
     yield f"- With tools against without, of {len(words)} suites: {counts or 'none'}."
     modes = next((one["modes"] for one in found["failures"] if one["mode"] == "tools" and one["modes"]), ())
-    yield from (f"- Most to gain: {_cell(row['what'])}, {row['to gain']} points." for row in failure_mode_rows(modes[:1]))
+    for row in failure_mode_rows(modes[:1]):
+        yield f"- Most to gain: {_cell(row['what'])}, {row['to gain']} points."
     yield ""
 
 

@@ -4,6 +4,6 @@ from agent0.rewards import Features, reward
 
 
 @reward("correctness", role="student", weight=1.0, reads=("correct",))
-def correctness(facts: Features) -> float | None:
+def correctness(features: Features) -> float | None:
     """1 right, 0 wrong, None undecided (arXiv 2511.16043, section 3.3)."""
-    return None if facts["correct"] is None else float(facts["correct"])
+    return None if features["correct"] is None else float(features["correct"])

@@ -4,8 +4,8 @@ from agent0.rewards import Features, reward
 
 
 @reward("format", role="student", weight=0.0, reads=("answered", "parse_errors"))
-def format_(facts: Features) -> float | None:
+def format_(features: Features) -> float | None:
     """0 for an answer and no error of form, -1 without an answer, between these a quarter an error."""
-    if facts["answered"] is None or facts["parse_errors"] is None:
+    if features["answered"] is None or features["parse_errors"] is None:
         return None
-    return -min(1.0, facts["parse_errors"] / 4) if facts["answered"] else -1.0
+    return -min(1.0, features["parse_errors"] / 4) if features["answered"] else -1.0

@@ -4,6 +4,6 @@ from agent0.rewards import Features, reward
 
 
 @reward("subgoals", role="student", weight=0.2, reads=("credit",))
-def subgoals(facts: Features) -> float | None:
+def subgoals(features: Features) -> float | None:
     """The share of subgoals that are right among those decided; None for a short task and where none was decided."""
-    return None if facts["credit"] is None else float(facts["credit"])
+    return None if features["credit"] is None else float(features["credit"])

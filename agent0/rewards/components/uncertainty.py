@@ -6,62 +6,62 @@ from agent0.tasks.curriculum.sampler import frontier_value
 
 
 @reward("uncertainty", role="teacher", weight=1.0, reads=("solve_rate",))
-def uncertainty(facts: Features) -> float | None:
+def uncertainty(features: Features) -> float | None:
     """``1 - 2|p - 1/2|`` (arXiv 2511.16043, section 3.2), with p the verified solve rate; None where nothing was
     verified: the difficulty of a question without a verifiable answer is unknown, however much the answers differ."""
-    return None if facts["solve_rate"] is None else frontier_value(facts["solve_rate"])
+    return None if features["solve_rate"] is None else frontier_value(features["solve_rate"])
 
 
 @reward("agreement", role="teacher", weight=0.0, reads=("self_consistency",))
-def agreement(facts: Features) -> float | None:
+def agreement(features: Features) -> float | None:
     """``1 - 2|p - 1/2|``, p the share of attempts that agree with the majority, whether or not it is right."""
-    return None if facts["self_consistency"] is None else frontier_value(facts["self_consistency"])
+    return None if features["self_consistency"] is None else frontier_value(features["self_consistency"])
 
 
 @reward("narrow_margin", role="teacher", weight=0.0, reads=("answer_margin",))
-def narrow_margin(facts: Features) -> float | None:
+def narrow_margin(features: Features) -> float | None:
     """1 minus the lead of the most frequent answer over the next one, as a share of all attempts."""
-    return None if facts["answer_margin"] is None else 1.0 - facts["answer_margin"]
+    return None if features["answer_margin"] is None else 1.0 - features["answer_margin"]
 
 
 @reward("answer_doubt", role="teacher", weight=0.0, reads=("answer_confidence",))
-def answer_doubt(facts: Features) -> float | None:
+def answer_doubt(features: Features) -> float | None:
     """``1 - 2|c - 1/2|``, c the student's mean probability of the tokens of its answers, without those of the answer
     format. None where a model gives no log-probabilities."""
-    return None if facts["answer_confidence"] is None else frontier_value(facts["answer_confidence"])
+    return None if features["answer_confidence"] is None else frontier_value(features["answer_confidence"])
 
 
 @reward("token_entropy", role="teacher", weight=0.0, reads=("token_entropy",))
-def token_entropy(facts: Features) -> float | None:
+def token_entropy(features: Features) -> float | None:
     """Mean entropy of the student's own tokens in nats per token, at most 1: the mean of -log p over sampled tokens, an
     unbiased estimate (arXiv 2002.07650)."""
-    return None if facts["token_entropy"] is None else min(1.0, facts["token_entropy"])
+    return None if features["token_entropy"] is None else min(1.0, features["token_entropy"])
 
 
 @reward("fused_doubt", role="teacher", weight=0.0, reads=("fused_confidence",))
-def fused_doubt(facts: Features) -> float | None:
+def fused_doubt(features: Features) -> float | None:
     """``1 - 2|c - 1/2|``, c the mean probability by ``run.rewards.calibrator`` that the attempts are right; None
     without a calibrator that can read their signals."""
-    return None if facts["fused_confidence"] is None else frontier_value(facts["fused_confidence"])
+    return None if features["fused_confidence"] is None else frontier_value(features["fused_confidence"])
 
 
 @reward("critique_doubt", role="teacher", weight=0.0, reads=("critique",))
-def critique_doubt(facts: Features) -> float | None:
+def critique_doubt(features: Features) -> float | None:
     """``1 - 2|c - 1/2|``, c the share of yes among the votes of judges and other checks on the answers; None without
     votes."""
-    return None if facts["critique"] is None else frontier_value(facts["critique"])
+    return None if features["critique"] is None else frontier_value(features["critique"])
 
 
 @reward("calibration", role="student", weight=0.0, reads=("confidence", "correct"))
-def calibration(facts: Features) -> float | None:
+def calibration(features: Features) -> float | None:
     """``-(c - y)^2`` (Brier 1950), c the student's confidence, y whether it is right: highest in expectation for
     calibrated confidence. None where either is unknown."""
-    if facts["confidence"] is None or facts["correct"] is None:
+    if features["confidence"] is None or features["correct"] is None:
         return None
-    return -float((facts["confidence"] - facts["correct"]) ** 2)
+    return -float((features["confidence"] - features["correct"]) ** 2)
 
 
 @reward("critique", role="student", weight=0.0, reads=("critique",))
-def critique(facts: Features) -> float | None:
+def critique(features: Features) -> float | None:
     """Share of yes among the votes of judges and other checks on this answer; None without votes."""
-    return None if facts["critique"] is None else float(facts["critique"])
+    return None if features["critique"] is None else float(features["critique"])

@@ -26,19 +26,19 @@ _READ = ("solve_rate", "self_consistency", "token_confidence")
 
 
 @reward("uncertainty", role="teacher", weight=1.0, reads=_READ, set=FIRST)
-def uncertainty(facts: Features) -> float | None:
+def uncertainty(features: Features) -> float | None:
     """``1 - 2|p - 1/2|``, with p the verified solve rate, or the majority's share where nothing could be verified."""
-    rate = facts["solve_rate"] if facts["solve_rate"] is not None else facts["self_consistency"]
+    rate = features["solve_rate"] if features["solve_rate"] is not None else features["self_consistency"]
     return None if rate is None else frontier_value(rate)
 
 
 @reward("tool_use", role="student", weight=0.1, reads=("grounded", "correct"), set=FIRST)
-def tool_use(facts: Features) -> float | None:
+def tool_use(features: Features) -> float | None:
     """1 where a right answer equals the output of one of its own successful calls, else 0."""
-    return None if facts["correct"] is None else float(facts["correct"] and facts["grounded"])
+    return None if features["correct"] is None else float(features["correct"] and features["grounded"])
 
 
 @reward("tool_demand", role="teacher", weight=0.1, reads=("mean_tool_ok",), set=FIRST)
-def tool_demand(facts: Features) -> float | None:
+def tool_demand(features: Features) -> float | None:
     """Mean calls an attempt that ran, whatever they did, capped at 4 and scaled to [0, 1]."""
-    return None if facts["mean_tool_ok"] is None else min(facts["mean_tool_ok"], 4.0) / 4.0
+    return None if features["mean_tool_ok"] is None else min(features["mean_tool_ok"], 4.0) / 4.0

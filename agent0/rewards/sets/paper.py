@@ -23,37 +23,37 @@ def paper(role: Role, worth: Worth) -> float:
 
 
 @reward("format", role="teacher", weight=1.0, reads=("well_formed",), set="paper")
-def well_formed(facts: Features) -> float | None:
+def well_formed(features: Features) -> float | None:
     """R_format: 1 where the teacher's text holds a task, else 0."""
-    return None if facts["well_formed"] is None else float(facts["well_formed"])
+    return None if features["well_formed"] is None else float(features["well_formed"])
 
 
 @reward("uncertainty", role="teacher", weight=1.0, reads=("self_consistency",), set="paper")
-def uncertainty(facts: Features) -> float | None:
+def uncertainty(features: Features) -> float | None:
     """``R_unc = 1 - 2|p - 1/2|``, p the share of the student's answers that agree with the majority."""
-    return None if facts["self_consistency"] is None else frontier_value(facts["self_consistency"])
+    return None if features["self_consistency"] is None else frontier_value(features["self_consistency"])
 
 
 @reward("tools", role="teacher", weight=0.6, reads=("calls_run",), set="paper")
-def tools(facts: Features) -> float | None:
+def tools(features: Features) -> float | None:
     """``R_tool = gamma * min(N_tool, C)``, N_tool the calls executed in one of the student's attempts, C = 4; the mean
     over attempts. Lambda is 0.6."""
-    if not facts["calls_run"]:
+    if not features["calls_run"]:
         return None
-    return float(GAMMA * sum(min(calls, MOST) for calls in facts["calls_run"]) / len(facts["calls_run"]))
+    return float(GAMMA * sum(min(calls, MOST) for calls in features["calls_run"]) / len(features["calls_run"]))
 
 
 @reward("repetition", role="teacher", weight=-1.0, reads=("cluster_share",), set="paper")
-def repetition(facts: Features) -> float | None:
+def repetition(features: Features) -> float | None:
     """``|C_k| / B``: the share of the batch in this task's cluster, questions apart by ``1 - BLEU``, cut at 0.5
     (average linkage; neither is in the paper). Its weight is -lambda_rep."""
-    return None if facts["cluster_share"] is None else float(facts["cluster_share"])
+    return None if features["cluster_share"] is None else float(features["cluster_share"])
 
 
 @reward("pseudo_label", role="student", weight=1.0, reads=("agrees", "majority"), set="paper")
-def pseudo_label(facts: Features) -> float | None:
+def pseudo_label(features: Features) -> float | None:
     """1 where the answer is that of the majority, else 0 (section 3.3)."""
-    return None if facts["agrees"] is None else float(facts["agrees"])
+    return None if features["agrees"] is None else float(features["agrees"])
 
 
 @reward_set(SECOND, like="paper", label="majority")
@@ -64,6 +64,6 @@ def paper_second(role: Role, worth: Worth) -> float:
 
 
 @reward("pseudo_label", role="student", weight=1.0, reads=("correct",), set=SECOND)
-def verdict(facts: Features) -> float | None:
+def verdict(features: Features) -> float | None:
     """1 where the verdict is right, else 0."""
-    return None if facts["correct"] is None else float(facts["correct"])
+    return None if features["correct"] is None else float(features["correct"])

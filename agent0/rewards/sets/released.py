@@ -32,37 +32,37 @@ def released(role: Role, worth: Worth) -> float:
     reads=("well_formed", "self_consistency", "majority", "teacher_answer"),
     set="released",
 )
-def difficulty(facts: Features) -> float | None:
+def difficulty(features: Features) -> float | None:
     """``min(p, 1 - p)``, -1 without a question or an answer. ``answers[-1]`` of a text is its last character
     (curriculum_reward.py), and p is 0 where the majority does not say that (start_vllm_server_tool.py)."""
-    if facts["well_formed"] is None:
+    if features["well_formed"] is None:
         return None
-    if not facts["well_formed"] or not facts["teacher_answer"]:
+    if not features["well_formed"] or not features["teacher_answer"]:
         return -1.0
-    share = facts["self_consistency"]
+    share = features["self_consistency"]
     if share is None:
         return None
-    cut = facts["teacher_answer"][-1].strip()
-    graded = bool(cut) and same(facts["majority"] or "", cut) and share > LEAST
+    cut = features["teacher_answer"][-1].strip()
+    graded = bool(cut) and same(features["majority"] or "", cut) and share > LEAST
     return float(min(share, 1 - share)) if graded else 0.0
 
 
 @reward("repetition", role="teacher", weight=-1.0, reads=("cluster_share",), set="released")
-def repetition(facts: Features) -> float | None:
+def repetition(features: Features) -> float | None:
     """The share of the batch in this question's cluster: average linkage over ``1 - BLEU``, cut at 0.5."""
-    return None if facts["cluster_share"] is None else float(facts["cluster_share"])
+    return None if features["cluster_share"] is None else float(features["cluster_share"])
 
 
 @reward("tools", role="teacher", weight=1.0, reads=("teacher_text",), set="released")
-def tools(facts: Features) -> float | None:
+def tools(features: Features) -> float | None:
     """``0.05 min(N, 4)``, N the "```output" in the text that the teacher wrote."""
-    return None if facts["teacher_text"] is None else 0.05 * min(facts["teacher_text"].count("```output"), 4)
+    return None if features["teacher_text"] is None else 0.05 * min(features["teacher_text"].count("```output"), 4)
 
 
 @reward("accuracy", role="student", weight=1.0, reads=("agrees", "majority"), set="released")
-def accuracy(facts: Features) -> float | None:
+def accuracy(features: Features) -> float | None:
     """1 where the answer is that of the majority, else 0."""
-    return None if facts["agrees"] is None else float(facts["agrees"])
+    return None if features["agrees"] is None else float(features["agrees"])
 
 
 @reward_set(SECOND, like="released", label="majority")
@@ -72,6 +72,6 @@ def released_second(role: Role, worth: Worth) -> float:
 
 
 @reward("accuracy", role="student", weight=1.0, reads=("correct",), set=SECOND)
-def verdict(facts: Features) -> float | None:
+def verdict(features: Features) -> float | None:
     """1 where the verdict is right, else 0."""
-    return None if facts["correct"] is None else float(facts["correct"])
+    return None if features["correct"] is None else float(features["correct"])
