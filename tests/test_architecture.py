@@ -91,6 +91,7 @@ OUTSIDERS = {
     "numpy": (
         "agent0/tasks/screening.py",
         "agent0/stats/calibrators.py",
+        "agent0/stats/logistic_fit.py",
         "agent0/stats/paired_tests.py",
         "agent0/tasks/decontamination.py",
         "infra/embeddings/*",

@@ -52,7 +52,7 @@ def _forget_moves() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not moved_paths._finder]
     for name in [n for n in sys.modules if any(f"{n}.".startswith(f"{old}.") for old in moved_paths.MOVED)]:
         del sys.modules[name]
-    for old in moved_paths.SPLIT:
+    for old in (*moved_paths.SPLIT, *moved_paths.RENAMED):
         vars(importlib.import_module(old)).pop("__getattr__", None)
 
 
@@ -109,6 +109,19 @@ def test_a_name_that_is_gone_is_told_with_the_new_path(installed):
     installed("broken_plugin", "from agent0.state import no_such_name\n")
     with pytest.raises(ConfigError, match=r"agent0\.state moved to agent0\.state\.run_state"):
         providers.providers()
+
+
+@pytest.mark.filterwarnings("ignore:.* moved to :DeprecationWarning")
+@pytest.mark.parametrize("module", moved_paths.RENAMED)
+def test_every_old_name_is_the_new_one_and_no_other(installed, module):
+    there = vars(importlib.import_module(module))
+    names = moved_paths.RENAMED[module]
+    assert not set(names) & set(there) and set(names.values()) <= set(there)
+    text = "".join(f"from {module} import {old}\n" for old in names)
+    installed("earlier_plugin", text)
+    plugins.load_plugins()
+    assert all(getattr(sys.modules["earlier_plugin"], old) is there[new] for old, new in names.items())
+    assert not hasattr(importlib.import_module(module), "no_such_name")
 
 
 @pytest.mark.filterwarnings("ignore:.* moved to :DeprecationWarning")

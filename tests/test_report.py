@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from agent0.errors import NotFoundError
 from agent0.report.charts.learning_curve import Palette, curve_svg, draw_curve
+from agent0.report.charts.plots import as_file
 from agent0.report.charts.terminal_plot import plot
 from agent0.report.findings import findings
 from agent0.report.html.run_page import page
@@ -157,7 +158,7 @@ def test_curve_is_drawn_from_every_point(tmp_path: Path, story: list[Recorded]) 
             draw_curve(db, "r1", tmp_path / f"curve.{ending}")
             assert (tmp_path / f"curve.{ending}").read_bytes().startswith(magic)
         drawn = curve_svg(db, "r1")
-    root = ET.fromstring(drawn)
+    root = ET.fromstring(as_file(drawn))
     words = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"untrained", "0", "1", "2", "validation accuracy", "tool use"} <= set(words)
     colours = set(re.findall(r"(?:fill|stroke): ([^;\"]+)", drawn))

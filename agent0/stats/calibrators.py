@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
+from agent0.stats.logistic_fit import fit_logistic
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -205,39 +207,13 @@ def softplus(x: float) -> float:
 
 
 def _platt(confidences: Sequence[float], outcomes: Sequence[bool]) -> tuple[float, ...]:
-    """Newton's method with halved steps on smoothed targets (Platt 1999; Lin, Lin and Weng 2007)."""
-    odds = [log_odds(c) for c in confidences]
+    """Slope and intercept on smoothed targets (Platt 1999; Lin, Lin and Weng 2007)."""
     right = sum(outcomes)
     high, low = (right + 1) / (right + 2), 1 / (len(outcomes) - right + 2)
-    targets = [high if outcome else low for outcome in outcomes]
-
-    def loss(line: tuple[float, float]) -> float:
-        scores = [line[0] * x + line[1] for x in odds]
-        return sum(t * softplus(-z) + (1 - t) * softplus(z) for t, z in zip(targets, scores, strict=True))
-
-    line = (0.0, math.log((right + 1) / (len(outcomes) - right + 1)))
-    for _ in range(100):
-        slope, shift = _newton(line, odds, targets)
-        size, here = 1.0, loss(line)
-        while size > 1e-6 and loss((line[0] - size * slope, line[1] - size * shift)) > here:
-            size /= 2
-        line = (line[0] - size * slope, line[1] - size * shift)
-        if size * max(abs(slope), abs(shift)) < 1e-9:
-            break
-    return line
-
-
-def _newton(line: tuple[float, float], odds: Sequence[float], targets: Sequence[float]) -> tuple[float, float]:
-    """The step for slope and intercept, with a little ridge."""
-    ps = [sigmoid(line[0] * x + line[1]) for x in odds]
-    weights = [p * (1 - p) for p in ps]
-    g1 = sum((p - t) * x for p, t, x in zip(ps, targets, odds, strict=True))
-    g2 = sum(p - t for p, t in zip(ps, targets, strict=True))
-    h11 = sum(w * x * x for w, x in zip(weights, odds, strict=True)) + 1e-9
-    h12 = sum(w * x for w, x in zip(weights, odds, strict=True))
-    h22 = sum(weights) + 1e-9
-    size = h11 * h22 - h12 * h12
-    return (h22 * g1 - h12 * g2) / size, (h11 * g2 - h12 * g1) / size
+    rows, targets = [(log_odds(c), 1.0) for c in confidences], [high if outcome else low for outcome in outcomes]
+    start = (0.0, math.log((right + 1) / (len(outcomes) - right + 1)))
+    slope, intercept = fit_logistic(rows, targets, (0.0, 0.0), start)
+    return slope, intercept
 
 
 def _isotonic(confidences: Sequence[float], outcomes: Sequence[bool]) -> tuple[float, ...]:

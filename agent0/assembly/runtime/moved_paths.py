@@ -1,4 +1,4 @@
-"""Part of the rim: modules that plugins may import by the names they had before the rooms.
+"""Part of the rim: modules and names that plugins may import as they were before the rooms.
 
 An import of an old path gives the module of the new one, never a second copy of it, and warns.
 """
@@ -6,7 +6,7 @@ An import of an old path gives the module of the new one, never a second copy of
 import importlib
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -41,6 +41,26 @@ SPLIT = {
     "agent0.state": ("agent0.state.run_state",),
 }
 """Old module whose name is a package now -> the modules that have its names."""
+
+
+RENAMED: dict[str, dict[str, str]] = {
+    "agent0.experiments.ablations": {
+        "Arm": "Variant",
+        "Grid": "AblationStudy",
+        "grid": "ablation_study",
+        "grids": "ablation_studies",
+    },
+    "agent0.ports.training": {"Lesson": "TrainingExample", "Trained": "TrainingResult"},
+    "agent0.rewards": {"Facts": "Features"},
+    "agent0.rewards.features": {"Deed": "RewardContext", "Fact": "Feature", "fact": "feature", "facts": "features"},
+    "agent0.state.run_state": {"Made": "ToolCallRecord"},
+    "agent0.tasks.families": {"asked": "requested_families", "fault": "rejection", "kind_of": "task_length"},
+    "agent0.tools.definition": {"Foreign": "ExternalTool"},
+    "agent0.training.objectives": {"Weighed": "WeightedSample"},
+    "agent0.verification.panel": {"Evidence": "VerificationContext", "Said": "VoteAndReason"},
+    "agent0.verification.verifiers": {"NOTHING": "NO_CONTEXT", "compared": "compare_answer"},
+}
+"""Module -> its old names and what they are called now."""
 
 
 class _Loader(Loader):
@@ -78,6 +98,13 @@ def _split(old: str, homes: Sequence[str], name: str) -> Any:
     raise AttributeError(f"module {old!r} has no attribute {name!r} (its names moved to {', '.join(homes)})")
 
 
+def _renamed(module: str, names: Mapping[str, str], name: str) -> Any:
+    if name not in names:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    _warn(f"{module}.{name}", f"{module}.{names[name]}")
+    return getattr(importlib.import_module(module), names[name])
+
+
 _finder = _Finder()
 
 
@@ -85,6 +112,8 @@ def follow_moves() -> None:
     """Let old paths be imported from now on."""
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+    for module, names in RENAMED.items():
+        importlib.import_module(module).__getattr__ = partial(_renamed, module, names)  # type: ignore[method-assign]
     for old, homes in SPLIT.items():
         importlib.import_module(old).__getattr__ = partial(_split, old, homes)  # type: ignore[method-assign]
 

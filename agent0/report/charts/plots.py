@@ -43,6 +43,8 @@ STAND_IN = {name: f"#0b0c{number:02x}" for number, name in enumerate(VARIABLES)}
 _MARKS, _DASHES = "osD^", ("-", (0, (4, 2.5)), (0, (1, 2)), (0, (5, 2, 1, 2)))
 _FIFTHS = [n / 5 for n in range(6)]
 
+_NAMESPACES = ' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+
 Span = tuple[float, float]
 
 
@@ -72,6 +74,7 @@ def svg(figure: Figure, title: str, tips: Sequence[str] = ()) -> Markup:
     drawn = re.sub(r"#0b0c([0-9a-f]{2})", lambda found: f"var(--{VARIABLES[int(found[1], 16)]})", drawn)
     drawn = re.sub(r'<g id="tip([0-9]+)">', lambda found: f"<g><title>{escape(tips[int(found[1])])}</title>", drawn)
     drawn = re.sub(r' id="[A-Za-z0-9.]+_[0-9]+"', "", drawn)  # a page has several figures; nothing refers to these
+    drawn = re.sub(r' xmlns(:xlink)?="[^"]*"', "", drawn)  # HTML needs none
     wide = round(figure.get_figwidth() * 100)
     told = Markup('<svg class="drawn" style="max-width: {}px" role="img" aria-label="{}"').format(wide, title)
     return told + Markup(re.sub(r' (width|height)="[0-9.]+pt"', "", drawn.partition("<svg")[2], count=2))  # noqa: S704 - texts are escaped by matplotlib
@@ -84,7 +87,7 @@ def as_file(drawn: Markup) -> str:
     style = (FOLDER / "drawing.css.jinja").read_text(encoding="utf-8")
     ground = '<rect width="100%" height="100%" rx="6" style="fill: var(--paper)"/>'
     font = "text { font-family: system-ui, sans-serif !important; }"
-    return f"{head}>\n<style>{style}{font}\n</style>{ground}{rest}" if opened else ""
+    return f"{head}{_NAMESPACES}>\n<style>{style}{font}\n</style>{ground}{rest}" if opened else ""
 
 
 @matplotlib.rc_context(STYLE)
