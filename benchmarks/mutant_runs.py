@@ -42,6 +42,7 @@ TESTS = {
 NOT_FAST = ("nats_server", "log")
 SLOW_S = 5.0  # of processor time: a test that takes longer is not a fast one
 CPU_S = 30.0  # what a mutant may use beyond ten times what its tests take: one that uses more runs for ever
+HANGS_S = 60  # a test that takes longer waits for what never comes, and fails
 HELD = Path("..")
 Noted = tuple[float, list[str]]
 
@@ -167,8 +168,11 @@ def _in_child(work: Callable[[], int], cpu_s: int) -> int:
 def main() -> int:
     """Try the mutants that ``benchmarks.mutants`` asks for."""
     wanted = json.loads((HELD / "wanted.json").read_text())
+    if not wanted:
+        return 0
     rooms = {name.split(".")[1] for name in wanted}
-    return int(pytest.main(["-q", "-p", "no:cacheprovider", *files(rooms)], plugins=[Runs(wanted)])) if wanted else 0
+    options = ["-q", "-p", "no:cacheprovider", f"--timeout={HANGS_S}"]
+    return int(pytest.main([*options, *files(rooms)], plugins=[Runs(wanted)]))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,18 @@ ROOMS = (
     *("verification", "training", "rewards", "run", "evaluation", "experiments"),
 )
 NOT_MUTATED = ("agent0/verification/programs/inside",)  # read as text into the sandbox, never called here
-COPIED = ("agent0", "events", "handlers", "infra", "projections", "configs", "benchmarks", "tests", "pyproject.toml")
+COPIED = (
+    "agent0",
+    "events",
+    "handlers",
+    "infra",
+    "projections",
+    "configs",
+    "benchmarks",
+    "docs",
+    "tests",
+    "pyproject.toml",
+)
 FOLDER = Path("build/mutants")
 BAR = 0.85
 KILLED = ("killed", "loops")
