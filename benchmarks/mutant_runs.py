@@ -29,8 +29,8 @@ TESTS = {
     "state": "changing curriculum guardrails guards making registry repetition rewards_sets run signatures",
     "grading": "answers benchmarks chat_format grading grading_strict literals verifiers",
     "tasks": "checked decontamination families guardrails literals novelty searching splits splitting curriculum "
-    "chances fresh_sets gym_families teacher",
-    "rollout": "analysis answers chat_format confidence fusion parsing student teacher training scripted",
+    "chances fresh_sets scripted teacher",
+    "rollout": "analysis answers chat_format confidence forking fusion panel parsing run scripted student teacher training",
     "provenance": "seals forking",
     "verification": "checked grading panel reviewing verdicts verifiers literals",
     "training": "chat_format conventions dataset making objectives searching seeding splits training",

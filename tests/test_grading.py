@@ -259,3 +259,11 @@ def test_a_quoted_item_holds_commas_brackets_and_escaped_quotes() -> None:
     whole = r'["a\", b", "c]"]'
     assert grade(whole, whole).correct is True
     assert grade(whole, r'["a\", b"]').correct is False and grade(whole, r'["a\"", "b", "c]"]').correct is False
+
+
+@pytest.mark.parametrize(
+    "space", [r"\ ", r"\,", r"\;", r"\:", r"\!", r"\quad ", r"\qquad ", "~", r"\hspace{2em}", r"\phantom{x}"]
+)
+def test_latex_spaces_are_spaces(space: str) -> None:
+    assert grade("3*x + 1", f"(3){space}x + 1").correct is True
+    assert grade("the red dog", f"the{space}red{space}dog").correct is True
