@@ -30,9 +30,10 @@ TESTS = {
     "grading": "answers benchmarks chat_format grading grading_strict literals verifiers",
     "tasks": "checked decontamination families guardrails literals novelty searching splits splitting curriculum "
     "chances fresh_sets scripted teacher",
-    "rollout": "analysis answers chat_format confidence forking fusion panel parsing run scripted student teacher training",
-    "provenance": "seals forking",
-    "verification": "checked grading panel reviewing verdicts verifiers literals",
+    "rollout": "analysis answers chat_format confidence forking fusion panel parsing run scripted student teacher "
+    "training",
+    "provenance": "seals forking rescoring",
+    "verification": "checked grading panel reviewing verdicts verifiers verify literals",
     "training": "chat_format conventions dataset making objectives searching seeding splits training",
     "rewards": "hacking repetition rewards rewards_editions rewards_majority rewards_sets signatures",
     "run": "curriculum forking gate guards registry run state_digest",
