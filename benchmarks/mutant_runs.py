@@ -29,10 +29,11 @@ TESTS = {
     "state": "changing curriculum guardrails guards making registry repetition rewards_sets run signatures",
     "grading": "answers benchmarks chat_format grading grading_strict literals verifiers",
     "tasks": "checked decontamination families guardrails literals novelty searching splits splitting curriculum "
-    "chances fresh_sets gym_families teacher",
-    "rollout": "analysis answers chat_format confidence fusion parsing student teacher training scripted",
-    "provenance": "seals forking",
-    "verification": "checked grading panel reviewing verdicts verifiers literals",
+    "chances fresh_sets scripted teacher",
+    "rollout": "analysis answers chat_format confidence forking fusion panel parsing run scripted student teacher "
+    "training",
+    "provenance": "seals forking rescoring",
+    "verification": "checked grading panel reviewing verdicts verifiers verify literals",
     "training": "chat_format conventions dataset making objectives searching seeding splits training",
     "rewards": "hacking repetition rewards rewards_editions rewards_majority rewards_sets signatures",
     "run": "curriculum forking gate guards registry run state_digest",
@@ -42,6 +43,7 @@ TESTS = {
 NOT_FAST = ("nats_server", "log")
 SLOW_S = 5.0  # of processor time: a test that takes longer is not a fast one
 CPU_S = 30.0  # what a mutant may use beyond ten times what its tests take: one that uses more runs for ever
+HANGS_S = 60  # a test that takes longer waits for what never comes, and fails
 HELD = Path("..")
 Noted = tuple[float, list[str]]
 
@@ -167,8 +169,11 @@ def _in_child(work: Callable[[], int], cpu_s: int) -> int:
 def main() -> int:
     """Try the mutants that ``benchmarks.mutants`` asks for."""
     wanted = json.loads((HELD / "wanted.json").read_text())
+    if not wanted:
+        return 0
     rooms = {name.split(".")[1] for name in wanted}
-    return int(pytest.main(["-q", "-p", "no:cacheprovider", *files(rooms)], plugins=[Runs(wanted)])) if wanted else 0
+    options = ["-q", "-p", "no:cacheprovider", f"--timeout={HANGS_S}"]
+    return int(pytest.main([*options, *files(rooms)], plugins=[Runs(wanted)]))
 
 
 if __name__ == "__main__":

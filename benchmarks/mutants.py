@@ -12,6 +12,7 @@ values that are expressions, and code outside functions.
 """
 
 import argparse
+import functools
 import hashlib
 import json
 import os
@@ -24,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import libcst as cst
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 from mutmut.mutation.file_mutation import combine_mutations_to_source, create_mutations
 from mutmut.utils.format_utils import get_mutant_name, orig_function_and_class_names_from_key
@@ -32,12 +34,29 @@ ROOMS = (
     *("stats", "state", "grading", "tasks", "rollout", "provenance"),
     *("verification", "training", "rewards", "run", "evaluation", "experiments"),
 )
-NOT_MUTATED = ("agent0/verification/programs/inside",)  # read as text into the sandbox, never called here
-COPIED = ("agent0", "events", "handlers", "infra", "projections", "configs", "benchmarks", "tests", "pyproject.toml")
+NOT_MUTATED = (
+    "agent0/verification/programs/inside",  # read as text into the sandbox, never called here
+    *("agent0/tasks/families/gym.py", "agent0/evaluation/benchmarks/gym.py"),  # need a package the tests do without
+)
+COPIED = (
+    "agent0",
+    "events",
+    "handlers",
+    "infra",
+    "projections",
+    "configs",
+    "benchmarks",
+    "docs",
+    "tests",
+    "pyproject.toml",
+)
 FOLDER = Path("build/mutants")
 BAR = 0.85
 KILLED = ("killed", "loops")
-EQUIVALENT: Mapping[str, str] = {}  # "function: - line + line" of a mutant that changes nothing → why
+EQUIVALENT: Mapping[str, str] = {  # by ``Mutant.key``: why the mutant changes nothing
+    "agent0.stats.calibrators._temperature: - low, high, golden = -4.0, 4.0, (math.sqrt(5) - 1) / 2\n"
+    "+ low, high, golden = -4.0, 4.0, (math.sqrt(6) - 1) / 2": "the search finds the same minimum by another ratio",
+}
 
 
 @dataclass(frozen=True)
@@ -77,9 +96,9 @@ def sample(number: int, seed: int, tree: Path) -> list[Mutant]:
         made = {path: create_mutations(str(path), path.read_text()) for path in sources(room)}
         places = [
             (path, n)
-            for path, (_, mutations, _, _) in made.items()
+            for path, (module, mutations, _, _) in made.items()
             for n, mutation in enumerate(mutations)
-            if mutation.contained_by_top_level_function
+            if mutation.contained_by_top_level_function in _functions(module)
         ]
         chosen = defaultdict(list)
         for path, n in sorted(random.Random(f"{seed}:{room}").sample(places, share)):
@@ -88,6 +107,13 @@ def sample(number: int, seed: int, tree: Path) -> list[Mutant]:
             module, _, classes, functions = made[path]
             drawn += _write(path, room, combine_mutations_to_source(module, mutations, classes, functions), tree)
     return drawn
+
+
+@functools.cache
+def _functions(module: cst.Module) -> frozenset[cst.CSTNode]:
+    """What mutmut can put a mutant beside: statements of the module and of its classes."""
+    classes = [one.body for one in module.body if isinstance(one, cst.ClassDef)]
+    return frozenset([*module.body, *(one for body in classes for one in body.body)])
 
 
 def _write(path: Path, room: str, mutated: object, tree: Path) -> list[Mutant]:

@@ -247,3 +247,23 @@ def _changed(gold: str) -> str:
     """Its last digit another."""
     place = max(m.start() for m in re.finditer(r"\d", gold))
     return f"{gold[:place]}{(int(gold[place]) + 3) % 10}{gold[place + 1 :]}"
+
+
+@pytest.mark.parametrize("function", [r"\sin", r"\ln", r"\sqrt", "2^"])
+def test_what_stands_inside_a_function_differs_by_its_denominator_too(function: str) -> None:
+    one, other = (f"{function}{{\\frac{{x}}{{x+{n}}}}}" for n in (1, 2))
+    assert grade(one, one).correct is True and grade(one, other).correct is not True
+
+
+def test_a_quoted_item_holds_commas_brackets_and_escaped_quotes() -> None:
+    whole = r'["a\", b", "c]"]'
+    assert grade(whole, whole).correct is True
+    assert grade(whole, r'["a\", b"]').correct is False and grade(whole, r'["a\"", "b", "c]"]').correct is False
+
+
+@pytest.mark.parametrize(
+    "space", [r"\ ", r"\,", r"\;", r"\:", r"\!", r"\quad ", r"\qquad ", "~", r"\hspace{2em}", r"\phantom{x}"]
+)
+def test_latex_spaces_are_spaces(space: str) -> None:
+    assert grade("3*x + 1", f"(3){space}x + 1").correct is True
+    assert grade("the red dog", f"the{space}red{space}dog").correct is True
