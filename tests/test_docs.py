@@ -245,7 +245,8 @@ def test_make_words_are_the_jobs_of_ci() -> None:
         )
         assert done.returncode == 0, done.stderr
     job = (ROOT / ".ci" / "run").read_text()
-    assert re.findall(r"\bmake\b.*", job)[-1].startswith("make --no-print-directory test")
+    assert re.findall(r"^make .*", job, re.MULTILINE) == ["make --no-print-directory test || code=$?"]
+    assert job.splitlines()[-1] == 'exit "$code"'
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
