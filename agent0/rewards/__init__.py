@@ -13,7 +13,6 @@ from agent0.settings import RewardConfig
 from events.values import RewardPart, Role
 
 Features = Mapping[str, Any]
-Facts = Features  # the name that plugins of earlier versions import
 Score = Callable[[Features], float | None]
 Worth = Mapping[str, float]
 """Value times weight of each part that could be scored, by name."""

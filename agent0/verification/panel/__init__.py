@@ -35,9 +35,6 @@ class VerificationContext:
     ask: Opinion | None = None
 
 
-Evidence = VerificationContext  # the name that plugins of earlier versions import
-
-
 @dataclass(frozen=True)
 class Case:
     """A task's attempts as the checks see them: answers (None where there is none), which are equal, and the context.
