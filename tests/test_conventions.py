@@ -156,7 +156,7 @@ def test_a_recipe_that_names_no_importance_weighs_token_by_token() -> None:
     old["training"]["student"]["objective"] = "rloo"
     held = RunConfig.recorded(old).training
     assert (held.student.importance, held.teacher.importance) == ("token", "token")
-    assert "importance" not in held.student.told() and "importance" not in held.teacher.told()
+    assert "importance" not in held.student.as_recorded() and "importance" not in held.teacher.as_recorded()
     new = RecipeConfig(objective="rloo")
     assert new.told()["importance"] == "sequence" and "importance" not in RecipeConfig().told()
     assert RunConfig.recorded(RunConfig().model_dump()) == RunConfig()

@@ -92,11 +92,8 @@ def heldout(
     tasks: list[Task] = []
     chosen = [domain for domain in domains if not names or requested_families(domain, names, long)]
     for place, domain in enumerate(chosen):
-        entries = (
-            _beyond(requested_families(domain, names, long))
-            if beyond
-            else [*requested_families(domain, names, long).values()]
-        )
+        known = requested_families(domain, names, long)
+        entries = _beyond(known) if beyond else [*known.values()]
         levels_of_families = [
             (e, level) for e in entries for level in range(1, e.levels + 1) if not levels or level in levels
         ]

@@ -32,12 +32,10 @@ async def make_checkpoint(
 ) -> list[Event]:
     """Train the checkpoint that ``request`` asks for; returns the events to record.
 
-    Where rewards have no contrast and there are no ``examples`` there is nothing to learn: the parent stays, and the
-    event says why.
+    Without contrast in rewards or ``examples`` there is nothing to learn: the parent stays, the event says why.
 
     Raises:
-        OperationError: the trainer failed, or too many of its steps did and the recipe forbids such a checkpoint;
-            whatever ports raise.
+        OperationError: the trainer failed, or the recipe forbids a training with so many skipped steps.
     """
     chosen = await _chosen(request, run, plan, history, artifacts, tuple(examples))
     actor: ActorConfig = plan.student if request.role == "student" else plan.teacher
