@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from agent0.assembly.validate.rewards import reward_policy
 from agent0.cli import build, console
 from agent0.errors import ConfigError
-from agent0.report.markdown.rewards import said
+from agent0.report.markdown.rewards import code_part
 from agent0.rewards import registered_set, reward_sets
 from agent0.rewards.describe import explain_receipt, part_rows
 from agent0.settings import RewardConfig
@@ -115,4 +115,4 @@ def test_a_name_that_is_neither_a_set_nor_a_file_says_what_may_be_named() -> Non
 
 
 def test_code_on_the_page_is_in_single_quotes_and_fences_stay() -> None:
-    assert '"```output"' in said() and "`1 - 2" in said()
+    assert '"```output"' in code_part() and "`1 - 2" in code_part()
