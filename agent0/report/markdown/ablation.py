@@ -136,7 +136,7 @@ def _incomplete(found: Row) -> list[str]:
     if found["complete"]:
         return []
     whys = [f"{one['cell']} failed: {one['why'].replace(found['folder'] + '/', '')}" for one in found["failed"]]
-    return [f"**Not complete:** {len(found['runs_of_study'])} runs are finished. {'; '.join(whys)}\n"]
+    return [f"**Not complete:** {len(found['cells'])} runs are finished. {'; '.join(whys)}\n"]
 
 
 def _asked(found: Row) -> Iterator[str]:
