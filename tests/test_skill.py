@@ -371,7 +371,7 @@ def test_a_cell_that_is_stopped_between_exams_sits_each_once(tmp_path: Path) -> 
         asyncio.run(execute_ablation_run(tmp_path, told_first))
     carried_on(tmp_path, 1)
     asked = RunPlan.read(tmp_path)
-    assert (asked.exams, asked.base_exams) == (EXAMS, OF_BASE)
+    assert (asked.protocols, asked.base_protocols) == (EXAMS, OF_BASE)
 
 
 @pytest.mark.slow  # part of make crash

@@ -43,13 +43,13 @@ Report = Callable[[str, float | None], None]
 @dataclass(frozen=True)
 class RunPlan:
     """The plan of an ablation run, as its folder holds it. ``settings`` are those that do not belong to the run, by
-    dotted key; the final student is evaluated by ``exams``, the base by ``base_exams``."""
+    dotted key; the final student is evaluated by ``protocols``, the base by ``base_protocols``."""
 
     ablation: AblationRun
     profile: str
     settings: Mapping[str, str]
-    exams: tuple[EvaluationProtocol, ...] = ()
-    base_exams: tuple[EvaluationProtocol, ...] = ()
+    protocols: tuple[EvaluationProtocol, ...] = ()
+    base_protocols: tuple[EvaluationProtocol, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write the plan into ``folder``, whole or not at all."""
@@ -58,7 +58,8 @@ class RunPlan:
         ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
         config = self.ablation.config.model_dump(mode="json")
         held = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
-        held |= {name: [asdict(exam) for exam in getattr(self, name)] for name in ("exams", "base_exams")}
+        by_key = {"exams": self.protocols, "base_exams": self.base_protocols}  # keys of files that exist
+        held |= {key: [asdict(protocol) for protocol in protocols] for key, protocols in by_key.items()}
         write(folder / PLAN, json.dumps(held, indent=1))
 
     @classmethod
@@ -71,7 +72,9 @@ class RunPlan:
         try:
             held = json.loads((folder / PLAN).read_text(encoding="utf-8"))
             ablation = AblationRun(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
-            return cls(ablation, held["profile"], held["settings"], *(_exams(held, n) for n in ("exams", "base_exams")))
+            return cls(
+                ablation, held["profile"], held["settings"], *(_protocols(held, n) for n in ("exams", "base_exams"))
+            )
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the run is begun again."
             raise NotFoundError(
@@ -85,7 +88,7 @@ class RunPlan:
         return given.model_copy(update={"home": folder.resolve(), "run": self.ablation.config, "nats": nats})
 
 
-def _exams(held: Mapping[str, Any], name: str) -> tuple[EvaluationProtocol, ...]:
+def _protocols(held: Mapping[str, Any], name: str) -> tuple[EvaluationProtocol, ...]:
     lists = ("levels", "excluded")
     return tuple(
         EvaluationProtocol(**{**one, **{key: tuple(one.get(key, ())) for key in lists}}) for one in held.get(name, ())
@@ -144,8 +147,8 @@ async def _evaluate_protocols(held: Settings, plan: RunPlan, student: str, repor
     """What the base and the student came to. An exam that was sat is not sat again."""
     from agent0.assembly.models.protocol import evaluate_protocols
 
-    by_checkpoint = {BASE: plan.base_exams}
-    by_checkpoint[student] = tuple(dict.fromkeys((*by_checkpoint.get(student, ()), *plan.exams)))
+    by_checkpoint = {BASE: plan.base_protocols}
+    by_checkpoint[student] = tuple(dict.fromkeys((*by_checkpoint.get(student, ()), *plan.protocols)))
     request = {f"{plan.ablation.run}/{name}": exams for name, exams in by_checkpoint.items() if exams}
 
     def said(event: StudentExamined) -> None:

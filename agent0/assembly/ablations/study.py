@@ -179,22 +179,22 @@ def _locked_study(name: str, folder: Path) -> Iterator[None]:
 def _prepare(work: _Work, ablation: AblationRun) -> None:
     """Make the folder of an ablation run with its plan. One that was begun otherwise is refused."""
     folder, study = work.place(ablation), work.request.study
-    exams = study.protocols, study.base_protocols if ablation.variant == work.ablations[0].variant else ()
+    protocols = study.protocols, study.base_protocols if ablation.variant == work.ablations[0].variant else ()
     if (folder / PLAN).exists():
         begun = RunPlan.read(folder)
         if changed := changed_settings(begun.ablation.config, ablation.config):
             why = f"It was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Run {ablation.name} of study {work.request.name} has other settings.", why, fix)
-        if exams != (begun.exams, begun.base_exams):  # its run stands; what was not sat is still to be sat
+        if protocols != (begun.protocols, begun.base_protocols):  # its run stands; what was not sat is still to be sat
             (folder / RESULT).unlink(missing_ok=True)
-            replace(begun, exams=exams[0], base_exams=exams[1]).write(folder)
+            replace(begun, protocols=protocols[0], base_protocols=protocols[1]).write(folder)
     else:
         folder.mkdir(mode=0o700, exist_ok=True)
         rest = {
             k: v for k, v in work.request.given.items() if not k.startswith("run.") and k not in ("home", "profile")
         }
-        RunPlan(ablation, work.request.profile, rest, *exams).write(folder)
+        RunPlan(ablation, work.request.profile, rest, *protocols).write(folder)
     if found := read_result(folder):
         work.done[ablation.name] = found
         work.took.append(found.cost["wall_s"])

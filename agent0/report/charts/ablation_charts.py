@@ -1,4 +1,4 @@
-"""What a grid came to, drawn: for its HTML page, and as files beside the Markdown one."""
+"""Charts of an ablation study: for its HTML page, and as files beside the Markdown one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ FEW = 4
 
 
 def curve(found: Row) -> Markup:
-    """Validation accuracy by iteration, a line for each arm, its intervals where they leave anything to be seen; empty
+    """Draw validation accuracy by iteration, a line per variant, with intervals where few lines are drawn; empty
     without one."""
     curves = {arm: {row["iteration"]: row for row in curve} for arm, curve in found["curves"].items() if curve}
     places = sorted({place for held in curves.values() for place in held})
@@ -32,7 +32,7 @@ def curve(found: Row) -> Markup:
 
 
 def means(found: Row, measure: str) -> Markup:
-    """Every arm by one measure, its controls below it."""
+    """Draw the mean of one measure for every variant, its controls below it."""
     groups: dict[str, list[Score]] = {}
     for row in found["arms"]:
         if row["measure"] != measure:

@@ -97,8 +97,8 @@ def lines(
     title: str,
     spans: Mapping[str, Sequence[Span | None]] | None = None,
 ) -> Markup:
-    """Shares over ``ticks``, a line each, told apart by colour, mark and dashes; empty without a value. ``spans`` are
-    their intervals, a place each: drawn beside one another, so that none hides another."""
+    """Draw shares over ``ticks`` as lines that differ in colour, mark and dashes; empty without a value. ``spans``
+    are their intervals, drawn beside one another so that none hides another."""
     if not any(value is not None for values in series.values() for value in values):
         return Markup()
     figure, axes = canvas(4.8, 2.4)

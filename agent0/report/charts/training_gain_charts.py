@@ -1,4 +1,4 @@
-"""What exams of a grid came to, drawn."""
+"""Charts of the evaluation protocols of an ablation study."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +10,11 @@ from agent0.report.charts.plots import Score, as_file, intervals
 
 Row = Mapping[str, Any]
 SHOWN = ("within", "single")
-"""Measures of the picture of arms."""
+"""Measures on the chart of variants."""
 
 
 def set_chart(skill: Row, tasks: str) -> Markup:
-    """The first arm's measures on the set ``tasks``, with every control below what it is held against."""
+    """Draw the measures of the first variant on the set ``tasks``, each with its controls below it."""
     first = next((row["who"] for row in skill["means"] if row["trained"]), "")
     groups: dict[str, list[Score]] = {}
     for picked in ("check", "nobody"):
@@ -26,7 +26,7 @@ def set_chart(skill: Row, tasks: str) -> Markup:
 
 
 def variants_chart(skill: Row) -> Markup:
-    """Every arm on the first set, and its base asked the same."""
+    """Draw every variant on the first set, and its base under the same protocol."""
     tasks = skill["sets"][0]["name"] if skill["sets"] else ""
     groups: dict[str, list[Score]] = {}
     for row in skill["means"]:
@@ -34,7 +34,7 @@ def variants_chart(skill: Row) -> Markup:
             same = row["set"] == tasks and row["how"] == measure.short and row["picked"] == measure.picked
             if same and (row["trained"] or row["who"] == BASE):
                 groups.setdefault(row["who"], []).append(_score(row, measure.short))
-    return intervals(groups, f"{tasks}: every arm, means over seeds with 95 % intervals")
+    return intervals(groups, f"{tasks}: every variant, means over seeds with 95 % intervals")
 
 
 def _score(row: Row, series: str) -> Score:
@@ -42,6 +42,7 @@ def _score(row: Row, series: str) -> Score:
 
 
 def chart_files(skill: Row) -> dict[str, str]:
-    """By name, the text of an SVG file for each set and for all arms; empty where there is nothing on it."""
+    """Make the SVG files: one for each set and one for all variants, by name; empty text where there is nothing to
+    draw."""
     drawn = {one["name"]: as_file(set_chart(skill, one["name"])) for one in skill["sets"]}
     return drawn | {"arms": as_file(variants_chart(skill))}

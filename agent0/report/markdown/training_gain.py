@@ -46,9 +46,9 @@ def sentences(skill: Row) -> list[str]:
     return out + still_base(skill["cells"])
 
 
-def still_base(runs_of_study: Iterable[Row]) -> list[str]:
+def still_base(runs: Iterable[Row]) -> list[str]:
     """Name the runs in which no student was promoted, in one sentence; none where there is no such run."""
-    still = [f"{row['arm']} (seed {row['seed']})" for row in runs_of_study if row["student"] == BASE]
+    still = [f"{row['arm']} (seed {row['seed']})" for row in runs if row["student"] == BASE]
     return [f"No trained student was promoted, so the student is still the base: {', '.join(still)}."] if still else []
 
 
