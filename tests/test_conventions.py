@@ -158,5 +158,5 @@ def test_a_recipe_that_names_no_importance_weighs_token_by_token() -> None:
     assert (held.student.importance, held.teacher.importance) == ("token", "token")
     assert "importance" not in held.student.as_recorded() and "importance" not in held.teacher.as_recorded()
     new = RecipeConfig(objective="rloo")
-    assert new.told()["importance"] == "sequence" and "importance" not in RecipeConfig().told()
+    assert new.as_recorded()["importance"] == "sequence" and "importance" not in RecipeConfig().as_recorded()
     assert RunConfig.recorded(RunConfig().model_dump()) == RunConfig()

@@ -390,11 +390,13 @@ def test_a_cell_that_is_killed_between_exams_sits_each_once(tmp_path: Path) -> N
 def test_a_finished_grid_sits_exams_that_are_added_and_nothing_else(tmp_path: Path) -> None:
     """Its runs stand: nothing is trained again, and what was sat is not sat again."""
     held = load("scripted", {**SIZES, "home": str(tmp_path)}, {})
-    entry = AblationStudy("added", "Which?", (Variant("ours", {}),), sets=(TINY,), exams=EXAMS, base_exams=OF_BASE)
+    entry = AblationStudy(
+        "added", "Which?", (Variant("ours", {}),), sets=(TINY,), protocols=EXAMS, base_protocols=OF_BASE
+    )
     asked = StudyRequest(entry, "added", "scripted", (0,))
     before = asyncio.run(run_study(held, asked))
     more = TaskSet("harder", "harder ones", 3, 8)
-    larger = replace(entry, sets=(TINY, more), exams=(*EXAMS, *student_protocols(more)))
+    larger = replace(entry, sets=(TINY, more), protocols=(*EXAMS, *student_protocols(more)))
     said: list[str] = []
     after = asyncio.run(run_study(held, replace(asked, study=larger), said.append))
     sat = [text for text in said if " sat " in text]
