@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,13 @@ class NoSandbox:
         """Nothing to end."""
 
 
+class AgreeingEngine(NoSandbox):
+    """A symbolic engine that finds everything equal."""
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        return replace(await super().call(call), stdout="true\n")
+
+
 def items_of(name: str) -> list[Item]:
     entry = benchmarks()[name]
     if entry.make:
@@ -69,6 +77,25 @@ async def test_references_are_right_and_other_items_references_are_not(name: str
         ):
             taken += 1
     assert taken <= len(items) // 200, "a different answer that means the same is rare"
+
+
+@pytest.mark.parametrize("name", ["gsm8k", "math", "bbh", "adversarial"])
+async def test_where_the_gold_is_a_number_so_is_the_answer(name: str) -> None:
+    judge, item = benchmarks()[name].judge, Item("x", "Compute 76*26+89.", "2065", "")
+
+    async def right(gold: str, *answers: str) -> list[str]:
+        said = [(a, await judge(replace(item, gold=gold), f"\\boxed{{{a}}}", a, AgreeingEngine())) for a in answers]
+        return [answer for answer, grade in said if grade.correct is True]
+
+    written = ["2065", "2,065", "$2065$", "2065.0", "x = 2065", "2065 apples", "4130/2=2065", "76*26+89 = 2065"]
+    assert await right("2065", *written) == written
+    assert await right("2065", "76*26+89", "2065+0", "4130/2", "2065-0-0", r"2064+\binom{300}{0}", "sqrt4264225") == []
+
+
+async def test_symbolic_golds_stay_generous() -> None:
+    judge, item = benchmarks()["math"].judge, Item("x", "?", "", "")
+    for gold, answer in [("24/2", "12"), ("24/2", "36/3"), (r"2\pi", r"\pi+\pi"), ("2^{10}", "1024"), ("x^2", "x*x")]:
+        assert (await judge(replace(item, gold=gold), answer, answer, NoSandbox())).correct is True
 
 
 @needs_rows

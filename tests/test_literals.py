@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agent0.grading import grade
 from agent0.grading.answer_types import left_undone
+from agent0.grading.answer_types.value import arithmetic_left
 from agent0.grading.literals import is_literal
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.tasks.families import Step, families
@@ -44,12 +45,24 @@ WRITTEN = [
     ("12", ["twelve", "12 cm", r"12\text{ cm}"]),
     ("[1, 2]", ["[1, 2]", "1, 2", "(1,2)"]),
     ("{'a': 2}", ["a: 2", "a is 2"]),
+    ("[2024-05-01, 3]", ["[2024-05-01, 3]"]),
+    ("[24/2, 3]", ["[12, 3]", "[24/2, 3]", "[36/3, 3]"]),
+    ("{1, 2}", ["{2, 1}", "2, 1"]),
     ("1.4142135623730951", [r"\sqrt{2}", "1.4142135623730951"]),
 ]  # fmt: skip
 UNDONE = [
     ("2065", ["76*26+89", "2065+0", "1*2065", "2065-0", "4130/2", "2065/1", r"\frac{4130}{2}", "--2065", "-(-2065)",
               "|-2065|", r"\sqrt{2065^2}", "x = 2064+1", "2064+1 apples", r"76\cdot 26+89", "(76*26)+89",
               r"\boxed{76*26+89}", "$2064+1$", "((2064)+(1))", "2065!/2064!", r"\sin^2 x + \cos^2 x + 2064"]),
+    ("2065", [r"76*26+89-1+\binom{300}{0}", r"76*26+88+\binom{201}{201}", r"(76*26+89)\binom{201}{0}",
+              r"\log{1}+\sqrt[50]{1}+2064", r"x = 2064+\binom{300}{0}", r"\int_0^{2065} 1 dx"]),
+    ("1, 2", [r"1, 1+\binom{300}{0}", "1, 2-0-0"]),
+    ("[62, 71, 89, 99]", ["[62-0-0, 71-0-0, 89-0-0, 99-0-0]", "[sqrt3844, sqrt5041, sqrt7921, sqrt9801]",
+                          "62, 71, 89, 99-0-0", "[62, 71, 89, [99-0-0]]"]),
+    ("{62, 71}", ["{71-0-0, 62}", "71, sqrt3844"]),
+    ("[[1, 2], [3]]", ["[[1, 2], [3-0-0]]"]),
+    ("[24/2, 3]", ["[12, 3+0]"]),
+    ("{'a': 12, 'b': 3}", ["a: 12-0-0, b: 3", "a: 12, b: sqrt9", r"a: 12, b: 2+\binom{300}{0}"]),
     ("8", ["2^3", "2**3", "2^{3}", r"\lfloor 8.5 \rfloor", r"\binom{8}{1}"]),
     ("3/2", ["1/2+1", "1+1/2", "3*1/2", "0.5+1", "3/2+0"]),
     ("[1, 2]", ["[1, 1+1]", "1, 2+0"]),
@@ -95,6 +108,24 @@ def test_benchmarks_stay_generous(gold: str, answer: str) -> None:
         assert not left_undone("", gold, answer)
 
 
+LEFT = [
+    "76*26+89", "(20-6)/2", "14/2", r"\frac{14}{2}", "x=(20-6)/2", "1+1, 2", "0*x+7", "2065-0-0", "1-1-2065", "sqrt4",
+    r"\binom{300}{0}+2064", r"\log{1}+\sqrt[50]{1}+2064", "9^{99999}", "(" * 50 + "1+1" + ")" * 50, "1+" * 300 + "1",
+]  # fmt: skip
+NOT_LEFT = [
+    "2065", "-7", "1,234", "3/2", "1 1/2", "1e5", "10^2", "7.50", "50%", "12 apples", "twelve", "x = 7", "[1, 2]",
+    "3:4", "x^2+1", "(x+1)^{100}", r"\sqrt{2}", r"2\pi", r"\frac{\sqrt3}{2}", r"\int x^2 dx + C",
+    "yes", "Ann < Bob", "the red one", "A-B", "", "+",
+]  # fmt: skip
+
+
+def test_arithmetic_that_is_left_is_told_without_a_gold() -> None:
+    assert [answer for answer in LEFT if not arithmetic_left(answer)] == []
+    assert [answer for answer in NOT_LEFT if arithmetic_left(answer)] == []
+    for date in ("2024-05-01", "1/5/2024"):
+        assert [arithmetic_left(date, asked) for asked in ("Which day is it?", "Compute 2020-2.")] == [False, True]
+
+
 async def test_subgoals_are_judged_by_the_same_rule() -> None:
     entry = next(one for one in families(long=True).values() if one.steps)
     task = next(
@@ -128,6 +159,7 @@ def _steps(task: Task) -> Sequence[Step]:
 def test_any_text_is_looked_at_in_bounded_time(answer: str, gold: str) -> None:
     assert left_undone("", gold, answer) in (True, False)
     assert left_undone("", answer or "0", gold) in (True, False)
+    assert arithmetic_left(answer) in (True, False)
     assert not is_literal(f"2+{answer}")
 
 

@@ -109,6 +109,35 @@ def test_what_is_not_known_of_tools_speaks_neither_for_nor_against() -> None:
     assert told == [True, True, None, None, False]
 
 
+SOLVE = OPEN.model_copy(update={"question": "Solve 2*x+6=20 for x."})
+COMPUTE = OPEN.model_copy(update={"question": "Compute 76*26+89."})
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "computed", "correct"),
+    [
+        (SOLVE, "(20-6)/2", False, None),
+        (SOLVE, "14/2", False, None),
+        (SOLVE, "x = 8-1", False, None),
+        (SOLVE, "7", False, True),
+        (COMPUTE, "76*26+89", True, None),
+        (COMPUTE, r"2064+\binom{300}{0}", True, None),
+        (COMPUTE, "2065", True, True),
+        (COMPUTE, "x^2+1", True, True),
+        (COMPUTE, "4130/3", True, True),
+    ],
+)
+async def test_work_left_undone_gets_no_vote_for_it(
+    task: Task, answer: str, computed: bool, correct: bool | None
+) -> None:
+    found = await judged(task, [answer] * 4, computed=(computed,) * 4)
+    assert [verdict.correct for verdict in found] == [correct] * 4
+    assert correct or not any(vote.correct for verdict in found for vote in verdict.votes)
+    first = VerificationConfig(edition=1)
+    old = await judged(task, [answer] * 4, computed=(computed,) * 4, rules=first)
+    assert all(verdict.correct for verdict in old)
+
+
 async def decided(run: RunState, *events: tasks.TaskAttempted) -> dict[str, list[Vote]]:
     """The computation's vote on each attempt of the task ``t``, once the last one is in."""
     found: dict[str, list[Vote]] = {}

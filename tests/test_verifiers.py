@@ -336,6 +336,12 @@ async def test_two_attempts_that_agree_are_a_majority_however_many_there_are(cou
     assert agreement(answers).count == 2
 
 
+async def test_work_left_undone_is_no_majority() -> None:
+    assert [v.correct for v in await by_majority("76*26+89", "76*26+89", "76*26+89")] == [None] * 3
+    assert [v.correct for v in await by_majority("6*7", "6*7", "6*7", "42", "42")] == [False] * 3 + [True] * 2
+    assert [v.correct for v in await by_majority("x^2+1", "x^2+1", "1/2")] == [True, True, False]
+
+
 async def test_a_run_of_the_first_edition_decides_as_it_did() -> None:
     """Its verdicts are found again: rounded shares of answers, and work left undone."""
     old = VerificationContext(rules=VerificationConfig(edition=1))
@@ -346,6 +352,7 @@ async def test_a_run_of_the_first_edition_decides_as_it_did() -> None:
     assert asked is not None
     (verdict,) = await verifier_for(asked).judge(asked, ["76*26+89"], Printing(), old)
     assert verdict.correct is True
+    assert {v.correct for v in await judge.judge(OPEN, ["6*7", "6*7", "1"], Printing(), old)} == {True, False}
     assert RunConfig.recorded({}).verification.edition == 1 < RunConfig().verification.edition
 
 

@@ -128,6 +128,7 @@ async def test_what_cannot_be_compared_is_wrong_and_truth_crosses(sandbox: Bubbl
     assert (outcome.passed, "Match" in outcome.reason) == (False, True)
 
 
+DEEP_LIST = "def deep(n):\n    x = []\n    for _ in range(n):\n        x = [x]\n    return x\n"
 OPAQUE = "class Box:\n    pass\ndef f(x): return Box()"
 ENDLESS = "import itertools\ndef f(x): return itertools.count()"
 
@@ -140,7 +141,18 @@ ENDLESS = "import itertools\ndef f(x): return itertools.count()"
         ("assert f(3) == 6", OPAQUE, "def f(x): return 2 * x", False),
         ("assert f(3) == 6", OPAQUE, "def f(x): return object()", None),
         ("assert f(3) == 6", OPAQUE, "def f(x): return 5", None),
-        ("assert f(3) == 6", ENDLESS, "", None),
+        ("assert f(3) == 6", ENDLESS, "", False),
+        ("assert f(3) == 6", "def f(x): return 'a' * 10**8", "", False),
+        ("assert f(3) == 6", "def f(x): return list(range(10**6))", "", False),
+        ("assert f(3) == 6", f"{DEEP_LIST}def f(x): return deep(5000)", "", False),
+        ("assert f(3) == 6", "def f(x):\n    x = [x]\n    x.append(x)\n    return x", "", False),
+        ("assert f(3) in (6, 7)", "def f(x): return [[x] * 10**6]", "", False),
+        ("assert [f(3), f(4)] == [6, 8]", "def f(x): return 10**10**7", "", False),
+        ("assert len(f(3)) == 6", "def f(x): return 'a' * 10**8", "", False),
+        ("assert sorted(f(3)) == [1, 2]", "def f(x): return list(range(10**6))", "", False),
+        ("assert abs(f(3) - 6) < 1e-6", "def f(x): return 10**10**7", "", False),
+        ("assert f(3) != 6 and len(f(3)) == 10**6", "def f(x): return list(range(10**6))", "", True),
+        ("assert f(3) == 'a' * 10**8", "def f(x): return 'a' * 10**8", "def f(x): return 'a' * 10**8", None),
         ("assert f(3) == 6", ENDLESS, "def f(x): return 2 * x", False),
         ("assert f(f(3)) == 12", OPAQUE, "", None),
         ("assert f(f(3)) == 12", OPAQUE, "def f(x): return 2 * x", False),
@@ -216,7 +228,7 @@ async def test_every_reference_program_passes(sandbox: Bubblewrap, suite: Any) -
 
 @in_the_sandbox
 async def test_programs_of_other_sources_fare_the_same(sandbox: Bubblewrap) -> None:
-    """Right ones in every dress pass; mutants and attacks do not, and what cannot cross is undecided, not right."""
+    """Right ones in every dress pass; mutants and attacks do not, and what cannot cross is wrong."""
     path = Path(__file__).parents[1] / "data" / "program_pairs.jsonl"
     chosen = read_pairs(path.read_text(encoding="utf-8"), path.name)
     problems = [(Problem(r["test"], r["setup"], r["entry_point"]), r["candidate"]) for r in chosen]
@@ -224,7 +236,7 @@ async def test_programs_of_other_sources_fare_the_same(sandbox: Bubblewrap) -> N
     told = {r["category"]: (o.passed, r["label"]) for r, o in zip(chosen, outcomes, strict=True)}
     assert {name: passed for name, (passed, label) in told.items() if (passed is True) != (label == "accept")} == {}
     undecided = {name for name, (passed, _) in told.items() if passed is None}
-    assert undecided == {"attack.deep_value", "attack.endless_generator"}
+    assert undecided == set()
 
 
 @needs_rows

@@ -146,12 +146,14 @@ def _row(played: Any) -> dict[str, Any]:
 
 
 def _undone(one: Any) -> dict[str, Any]:
-    """The share of answers that were right, beside that of the family's own."""
+    """The share of answers that were right or undecided, beside that of the family's own."""
     question, answer = one.example or ("", "")
     about = f"{one.tried} answers of this kind, judged by the family's verifier"
-    row = {"role": "student", "policy": one.policy, "family": one.family, "paid": round(one.right / one.tried, 4)}
-    more = {"honest": round(one.honest, 4), "more": one.right > 0, "receipts": one.tried}
-    return {**row, **more, "about": f"{answer!r} is right for {question!r}" if one.right else about}
+    paid = round(one.not_wrong / one.tried, 4)
+    row = {"role": "student", "policy": one.policy, "family": one.family, "paid": paid}
+    more = {"honest": round(one.honest, 4), "more": one.not_wrong > 0, "receipts": one.tried}
+    told = f"{answer!r} is not wrong for {question!r}" if one.not_wrong else about
+    return {**row, **more, "undecided": one.undecided, "about": told}
 
 
 def _write(path: Path, seed: int) -> None:

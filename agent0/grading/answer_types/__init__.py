@@ -24,14 +24,14 @@ VALUE = "value"
 @dataclass(frozen=True)
 class Kind:
     """``grade`` gets an expected answer and one that was given, neither empty nor out of bounds. ``applies`` says
-    whether an expected answer is of this kind although nobody said so; lower ranks are asked first. ``unevaluated``
-    counts what a text of this kind leaves to be computed."""
+    whether an expected answer is of this kind although nobody said so; lower ranks are asked first. ``undone`` says
+    whether a given answer leaves more to be computed than the expected one does."""
 
     name: str
     grade: Callable[[str, str], Grade]
     applies: Callable[[str], bool]
     rank: int
-    unevaluated: Callable[[str], int] = lambda text: 0
+    undone: Callable[[str, str], bool] = lambda expected, given: False
 
 
 _kinds = Registry[str, Kind]("kinds", __name__, order=lambda _, entry: entry.rank)
@@ -39,10 +39,14 @@ _Grader = Callable[[str, str], Grade]
 
 
 def kind(
-    name: str, *, applies: Callable[[str], bool], rank: int, unevaluated: Callable[[str], int] = lambda text: 0
+    name: str,
+    *,
+    applies: Callable[[str], bool],
+    rank: int,
+    undone: Callable[[str, str], bool] = lambda expected, given: False,
 ) -> Callable[[_Grader], _Grader]:
     """Register how one kind of answer is read and compared."""
-    return _kinds.adding(name, lambda grade: Kind(name, grade, applies, rank, unevaluated))
+    return _kinds.adding(name, lambda grade: Kind(name, grade, applies, rank, undone))
 
 
 def kinds() -> dict[str, Kind]:
@@ -78,8 +82,7 @@ def left_undone(name: str, expected: str, given: str) -> bool:
     """
     if guard(expected, given) or guard(expected, expected):
         return False
-    entry = named(name or kind_of(expected))
-    return (left := entry.unevaluated(given)) > 0 and left > entry.unevaluated(expected)
+    return named(name or kind_of(expected)).undone(expected, given)
 
 
 def named(name: str) -> Kind:

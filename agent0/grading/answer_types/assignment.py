@@ -3,7 +3,7 @@
 import re
 
 from agent0.grading import Grade
-from agent0.grading.answer_types import grade_as, kind, kind_of, named, plain, words
+from agent0.grading.answer_types import grade_as, kind, left_undone, plain, words
 from agent0.grading.answer_types.listing import cut
 
 _PAIR = re.compile(r"\s*(.+?)\s*(?::|=>|->|→|=|\bis\b|\bhas\b)\s*(.+?)\s*", re.S)
@@ -20,11 +20,13 @@ def _pairs(text: str) -> dict[str, str] | None:
     return out if out and len(out) == len(found) else None
 
 
-def _unevaluated(text: str) -> int:
-    return sum(named(kind_of(one)).unevaluated(one) for one in (_pairs(text) or {}).values())
+def _undone(expected: str, given: str) -> bool:
+    """Value by value, each as the kind of the one that is wanted."""
+    wanted, said = _pairs(expected) or {}, _pairs(given) or {}
+    return any(left_undone("", wanted[name], said[name]) for name in wanted.keys() & said.keys())
 
 
-@kind("assignment", applies=lambda expected: bool(_DICT.fullmatch(expected)), rank=5, unevaluated=_unevaluated)
+@kind("assignment", applies=lambda expected: bool(_DICT.fullmatch(expected)), rank=5, undone=_undone)
 def assignment(expected: str, given: str) -> Grade:
     """Every name has its value, and no name is left over."""
     wanted, said = _pairs(expected), _pairs(given)

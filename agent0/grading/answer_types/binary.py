@@ -11,7 +11,7 @@ from fractions import Fraction
 from agent0.grading import Grade
 from agent0.grading import grade as compare
 from agent0.grading.answer_types import kind
-from agent0.grading.answer_types.value import unevaluated
+from agent0.grading.answer_types.value import exact, undone_by
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient
 from agent0.grading.math.cleaning import clean
@@ -32,16 +32,11 @@ def _significant(text: str) -> int:
     return len(re.sub(r"e.*|\D", "", text.lower()).lstrip("0"))
 
 
-def _unevaluated(text: str) -> int:
-    """An irrational number has no digits to be written in: its exact form is a value."""
-    return unevaluated(text, lambda one: one.literal or algebra.rational(one.value) is None)
-
-
 @kind(
     "binary",
     applies=lambda s: bool(_PRINTED.fullmatch(s)) and _significant(s) >= _DIGITS,
     rank=0,
-    unevaluated=_unevaluated,
+    undone=undone_by(exact),
 )
 def binary(expected: str, given: str) -> Grade:
     """Against the exact value of ``given``, to about fifteen digits."""

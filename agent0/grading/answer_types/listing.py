@@ -4,7 +4,7 @@ missing, as people leave them out of what a program prints; intervals of mathema
 import re
 
 from agent0.grading import Grade
-from agent0.grading.answer_types import VALUE, grade_as, kind, kind_of, named, plain
+from agent0.grading.answer_types import VALUE, grade_as, kind, left_undone, plain
 
 MOST = 200
 _OPEN, _CLOSE = "([{", ")]}"
@@ -49,12 +49,16 @@ def _items(text: str) -> tuple[list[str], bool] | None:
     return (items, ordered) if len(items) <= MOST and all(items) else None
 
 
-def _unevaluated(text: str) -> int:
-    items, _ = _items(text) or ((), True)
-    return sum(named(kind_of(item) if item != text else VALUE).unevaluated(item) for item in items)
+def _undone(expected: str, given: str) -> bool:
+    """Item by item, each as the kind that its partner is: ``12-0-0`` is no date where ``12`` is wanted."""
+    wanted, said = _items(expected), _items(given)
+    if wanted is None or said is None:
+        return False
+    pairs = _partners(expected, *wanted, said[0]) or ()
+    return any(left_undone(_kind(expected, one), one, other) for one, other in pairs)
 
 
-@kind("listing", applies=lambda expected: bool(_LISTED.fullmatch(expected)), rank=6, unevaluated=_unevaluated)
+@kind("listing", applies=lambda expected: bool(_LISTED.fullmatch(expected)), rank=6, undone=_undone)
 def listing(expected: str, given: str) -> Grade:
     """Item by item, each compared as its own kind."""
     wanted, said = _items(expected), _items(given)
@@ -65,20 +69,24 @@ def listing(expected: str, given: str) -> Grade:
         return Grade(False, "no list", *shown)
     if len(wanted[0]) != len(said[0]):
         return Grade(False, f"{len(said[0])} items for {len(wanted[0])}", *shown)
-    same = _in_order if wanted[1] else _in_any_order
-    return Grade(same(wanted[0], said[0]), "item by item", *shown)
+    return Grade(_partners(expected, *wanted, said[0]) is not None, "item by item", *shown)
 
 
-def _in_order(wanted: list[str], said: list[str]) -> bool:
-    return all(grade_as("", one, other).correct is True for one, other in zip(wanted, said, strict=True))
+def _kind(expected: str, item: str) -> str:
+    """The kind that an item is compared as, empty: as it reads. What is its own only item (``[a]+[a]``) is a value."""
+    return VALUE if item == expected else ""
 
 
-def _in_any_order(wanted: list[str], said: list[str]) -> bool:
-    """Each has a partner of its own."""
-    left = list(said)
-    for one in wanted:
-        place = next((n for n, other in enumerate(left) if grade_as("", one, other).correct is True), -1)
+def _partners(expected: str, items: list[str], ordered: bool, said: list[str]) -> list[tuple[str, str]] | None:
+    """Each wanted item with the one that says the same: the next, or any where there is no order. None where one has
+    none, or one is left over."""
+    if len(items) != len(said):
+        return None
+    left, out = list(said), []
+    for one in items:
+        name, able = _kind(expected, one), left[:1] if ordered else left
+        place = next((n for n, other in enumerate(able) if grade_as(name, one, other).correct is True), -1)
         if place < 0:
-            return False
-        del left[place]
-    return True
+            return None
+        out.append((one, left.pop(place)))
+    return out

@@ -107,11 +107,11 @@ def _answer(found: Mapping[str, Mapping[tuple[str, str], PolicyReward]], rows: S
     cheats = {name: sum(row.exploits for row in by_policy.values()) for name, by_policy in found.items()}
     safe = [f"`{name}`" for name, count in cheats.items() if not count]
     gamed = [f"`{name}` ({count})" for name, count in cheats.items() if count]
-    right, tried = sum(row.right for row in rows), sum(row.tried for row in rows)
+    right, tried = sum(row.not_wrong for row in rows), sum(row.tried for row in rows)
     return [
         f"- No policy of the table gets more than honest work under: {', '.join(safe) or 'none'}. Some do under: "
         f"{', '.join(gamed) or 'none'}.",
-        f"- Answers that leave the work undone: {right} of {tried} were accepted by the families' verifiers.\n",
+        f"- Answers that leave the work undone: {right} of {tried} were not refused by the families' verifiers.\n",
     ]
 
 
@@ -124,13 +124,14 @@ def _policies(found: Mapping[str, Mapping[tuple[str, str], PolicyReward]]) -> li
 
 def _undone(rows: Sequence[Undone]) -> list[str]:
     lines = [
-        "Answers that leave the work undone, put to the verifier of every family: how many of them were right.\n",
+        "Answers that leave the work undone, put to the verifier of every family: how many of them were right, or "
+        "undecided without symbolic algebra.\n",
     ]
     policies = list(dict.fromkeys(row.policy for row in rows))
     lines += [_line(["family", *policies]), "|---" * (len(policies) + 1) + "|"]
     for family in dict.fromkeys(row.family for row in rows):
         own = {row.policy: row for row in rows if row.family == family}
-        lines.append(_line([family, *(f"{own[name].right} of {own[name].tried}" for name in policies)]))
+        lines.append(_line([family, *(f"{own[name].not_wrong} of {own[name].tried}" for name in policies)]))
     return lines
 
 

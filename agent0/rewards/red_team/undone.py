@@ -19,6 +19,7 @@ DRAWS = 24
 _run = re.compile(r"[-+*/^%(\[{\d][-+*/^%()\[\]{}\d.,= <>|x]*[)\]}\dx]")
 _printed = re.compile(r"print\((.*)\)\s*", re.S)
 _number = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
+_whole = re.compile(r"(?<![-./\d])\d+(?![./\d])")
 
 
 class NoSandbox:
@@ -36,7 +37,8 @@ class NoSandbox:
 class Undone:
     """How many answers of a policy the verifier accepted on tasks of ``family``: ``right`` of ``tried``.
 
-    ``honest`` is the share of tasks whose own answer is accepted; ``example`` is an accepted (question, answer).
+    ``undecided`` ones symbolic algebra might accept: they count as accepted. ``honest`` is the share of tasks whose own
+    answer is accepted; ``example`` is a (question, answer) that was not refused.
     """
 
     family: str
@@ -45,6 +47,12 @@ class Undone:
     tried: int
     honest: float
     example: tuple[str, str] | None = None
+    undecided: int = 0
+
+    @property
+    def not_wrong(self) -> int:
+        """Answers that were not wrong."""
+        return self.right + self.undecided
 
 
 def verdicts(task: Task, answers: Sequence[str | None]) -> list[bool | None]:
@@ -67,11 +75,18 @@ def copies(task: Task, entry: Family) -> Iterator[str]:
 
 
 def sums(answer: str) -> Iterator[str]:
-    """``answer`` rewritten as a sum that evaluates to it, as a whole and number by number."""
+    """``answer`` rewritten as a sum that evaluates to it, as a whole and number by number; also in notation that only
+    symbolic algebra reads, and in forms that look like a date or a name."""
     yield f"{answer}+0"
     yield _number.sub(lambda found: f"{found[0]}+0", answer)
     yield _number.sub(lambda found: f"1*{found[0]}", answer)
     yield _number.sub(lambda found: f"({found[0]}-1)+1", answer)
+    yield rf"{answer}-1+\binom{{300}}{{0}}"
+    yield _number.sub(lambda found: rf"{found[0]}-1+\binom{{201}}{{201}}", answer)
+    yield _number.sub(lambda found: rf"({found[0]})\binom{{201}}{{0}}", answer)
+    yield _number.sub(lambda found: rf"\log{{1}}+\sqrt[50]{{1}}+{found[0]}-1", answer)
+    yield _number.sub(lambda found: f"{found[0]}-0-0", answer)
+    yield _whole.sub(lambda found: f"sqrt{int(found[0]) ** 2}", answer)
 
 
 def _family(entry: Family, seed: int, draws: int) -> Iterator[Undone]:
@@ -89,8 +104,10 @@ def _family(entry: Family, seed: int, draws: int) -> Iterator[Undone]:
             for answer, correct in zip(given, verdicts(task, given), strict=True)
             if not same(answer, right)  # a list that is in order already is its own answer
         ]
-        hits = [(question, answer) for question, answer, correct in found if correct]
-        yield Undone(entry.name, policy, len(hits), len(found), honest, hits[0] if hits else None)
+        hits = [(question, answer) for question, answer, correct in found if correct is not False]
+        right = sum(correct is True for _, _, correct in found)
+        example = hits[0] if hits else None
+        yield Undone(entry.name, policy, right, len(found), honest, example, len(hits) - right)
 
 
 def _drawn(entry: Family, seed: int, draws: int) -> Iterator[Task]:

@@ -2,12 +2,14 @@
 
 Two checks that say yes and none that says no make an answer right; two that say no, and more than say yes, make it
 wrong; everything else is undecided. So no single check can be talked into a verdict by an answer that praises itself.
+An unevaluated numeric expression (``76*26+89``) gets no vote for it, whatever its value.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent0.grading.answer_types import grade_as
+from agent0.grading.answer_types.value import arithmetic_left
 from agent0.grading.normal_form import normal_form
 from agent0.registry import Registry
 from agent0.settings import VerificationConfig
@@ -15,6 +17,7 @@ from events.values import Task, Vote
 
 NEEDED = 2
 """Checks that must say the same."""
+UNDONE = "work left undone where a value is wanted"
 
 VoteAndReason = tuple[bool | None, str]
 """True, False, or None where it cannot be told; and why."""
@@ -86,11 +89,23 @@ def _place(known: list[str], answer: str) -> int:
 
 
 async def votes_on(case: Case) -> list[tuple[Vote, ...]]:
-    """Ask every check about a case; returns the votes on each answer."""
+    """Ask every check about a case; returns the votes on each answer. No check votes for unevaluated arithmetic."""
+    undone = [is_unevaluated(case.task, answer, case.context) for answer in case.answers]
     columns = [
-        [Vote(check=name, correct=c, reason=why[:200]) for c, why in await fn(case)] for name, fn in checks().items()
+        [_vote(name, said, left) for said, left in zip(await fn(case), undone, strict=True)]
+        for name, fn in checks().items()
     ]
     return [tuple(row) for row in zip(*columns, strict=True)]
+
+
+def is_unevaluated(task: Task, answer: str | None, context: VerificationContext) -> bool:
+    """Tell whether ``answer`` is arithmetic left to be done; version 1 of the verification rules has no such rule."""
+    return context.rules.edition > 1 and answer is not None and arithmetic_left(answer, task.question)
+
+
+def _vote(check: str, said: VoteAndReason, undone: bool) -> Vote:
+    correct, why = (None, UNDONE) if undone and said[0] else said
+    return Vote(check=check, correct=correct, reason=why[:200])
 
 
 def combine_votes(votes: Sequence[Vote]) -> bool | None:

@@ -59,8 +59,9 @@ class Outcome:
 async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
     """Run ``problem``'s tests against the program in ``reply``. Both run in fresh calls of ``sandbox``.
 
-    A program whose results are no plain data where plain data is needed is wrong. It is undecided where the reference's
-    are none either; without a reference also where a result is too large, or where tests hand it on.
+    A program whose results are no plain data, or too large, where plain data is needed is wrong. It is undecided where
+    the reference's are the same; without a reference also where tests hand such a result on. A result that is too large
+    still has a length and a truth value, and equals no small one.
 
     Raises:
         SandboxUnavailableError: there is no sandbox.
@@ -69,7 +70,7 @@ async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
     if not found.opaque:
         return found
     if not problem.reference:
-        return replace(found, passed=False) if found.opaque == "result" else found
+        return found if found.opaque == "argument" else replace(found, passed=False)
     plain = (await _tested(problem, problem.reference, sandbox)).passed is True
     return replace(found, passed=False) if plain else found
 

@@ -12,7 +12,7 @@ from agent0.grading.answer_types import left_undone
 from agent0.grading.math.symbolic import decide
 from agent0.ports.sandbox import Sandbox
 from agent0.registry import Registry
-from agent0.verification.panel import VerificationContext
+from agent0.verification.panel import UNDONE, VerificationContext
 from events.values import Task, Vote
 
 PANEL = "panel"
@@ -48,7 +48,7 @@ async def compare_answer(
         SandboxUnavailableError: symbolic algebra would have to be run, and there is no sandbox.
     """
     if answer is not None and leaves_work_undone(expected, answer, context, kind):
-        return Verdict(False, "work left undone where a value is wanted", expected[:200], answer[:200])
+        return Verdict(False, UNDONE, expected[:200], answer[:200])
     return verdict_of(await decide(expected, answer, sandbox, kind=kind))
 
 

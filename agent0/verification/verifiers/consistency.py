@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from agent0.grading.normal_form import normal_form
 from agent0.ports.sandbox import Sandbox
 from agent0.rollout.confidence.signals import agreement
-from agent0.verification.panel import VerificationContext
+from agent0.verification.panel import UNDONE, VerificationContext, is_unevaluated
 from agent0.verification.verifiers import Verdict, verifier
 from events.values import Task
 
@@ -15,14 +15,23 @@ from events.values import Task
 async def self_consistency(
     task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
 ) -> list[Verdict]:
-    """Compare with a majority that at least two attempts share; without one, everything is undecided."""
-    found = agreement(answers)
+    """Compare with a majority that at least two attempts share; without one, everything is undecided.
+
+    Unevaluated arithmetic counts for no majority, and is wrong where there is one.
+    """
+    undone = [is_unevaluated(task, answer, context) for answer in answers]
+    found = agreement([None if left else answer for answer, left in zip(answers, undone, strict=True)])
     rounded = context.rules.edition < 2  # as the first edition counted: 49 attempts of which 2 agree have no majority
     agreeing = found.share * len(answers) if rounded else found.count
     if found.majority is None or agreeing < 2:
         return [Verdict(None, "no two attempts agree") for _ in answers]
     why = f"majority of {found.share:.0%}"
     return [
-        Verdict(a is not None and normal_form(a) == found.majority, why, found.majority[:200], (a or "")[:200])
-        for a in answers
+        Verdict(
+            a is not None and not left and normal_form(a) == found.majority,
+            UNDONE if left else why,
+            found.majority[:200],
+            (a or "")[:200],
+        )
+        for a, left in zip(answers, undone, strict=True)
     ]

@@ -6,6 +6,7 @@ could forge is a value that is right.
 
 import json
 import sys
+from collections.abc import Sized
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def answer(names: dict[str, Any], asked: str) -> dict[str, Any]:
     try:
         return {"value": values.pack(value), "after": values.pack(list(positional))}
     except values.OpaqueError as error:
-        return {"opaque": str(error)[:100], "true": bool(value)}
+        sized = str(error) in values.SIZES and isinstance(value, Sized)
+        return {"opaque": str(error)[:100], "true": bool(value), "length": len(value) if sized else None}
 
 
 def _builtin(error: BaseException) -> str:

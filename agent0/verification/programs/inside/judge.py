@@ -58,20 +58,34 @@ class ArgumentError(values.OpaqueError):
 
 
 class Opaque:
-    """A result that is no plain data and stayed in the candidate's process: only its truth value is known."""
+    """A result that is no plain data and stayed in the candidate's process: its truth value is known. Of plain data that
+    is too large, so is the length, and that it equals nothing that is small."""
 
-    def __init__(self, kind: str, true: bool) -> None:
-        self._kind, self._true = kind, true
+    def __init__(self, kind: str, true: bool, length: "int | None") -> None:
+        self._kind, self._true, self._length = kind, true, length
 
     def __bool__(self) -> bool:
         return self._true
+
+    def __len__(self) -> int:
+        return self._unknown() if self._length is None else self._length
+
+    def __eq__(self, other: object) -> bool:
+        if self._kind in values.SIZES and not isinstance(other, Opaque):
+            with contextlib.suppress(values.OpaqueError):
+                values.pack(other)
+                return False
+        return bool(self._unknown())
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def _unknown(self, *_: Any) -> Any:
         raise values.OpaqueError(self._kind)
 
     __hash__ = object.__hash__
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = _unknown
-    __add__ = __radd__ = __sub__ = __rsub__ = __getitem__ = __iter__ = __len__ = __call__ = __float__ = _unknown
+    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = _unknown
+    __add__ = __radd__ = __sub__ = __rsub__ = __getitem__ = __iter__ = __call__ = __float__ = _unknown
 
 
 class StandIn:
@@ -103,7 +117,7 @@ def _replayed(known: dict[str, Any], positional: tuple[Any, ...]) -> Any:
         usable = isinstance(kind, type) and issubclass(kind, Exception)
         raise (kind if usable else RuntimeError)(known["raised"][1])
     if "opaque" in known:
-        return Opaque(known["opaque"], bool(known["true"]))
+        return Opaque(known["opaque"], bool(known["true"]), known.get("length"))
     for before, after in zip(positional, values.unpack(known["after"]), strict=False):
         _become(before, after)
     return values.unpack(known["value"])
