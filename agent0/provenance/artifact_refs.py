@@ -1,6 +1,7 @@
 """Which artifacts an event refers to: directly, and through artifacts that refer to others (work folders, transcripts,
 progress)."""
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,11 @@ from events.values import Artifact
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MENTION = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+MOST_MARKS = 1 << 21
+"""Opening brackets and commas in JSON that is parsed at once. Artifacts that were written have one in 20 bytes, and
+manifests of archives one in 30: a manifest of half a million artifacts, a transcript of 40 MiB or a folder of 700,000
+files stay below; what is parsed takes 200 MiB at most."""
 
 
 def named(value: Any) -> Iterator[Artifact]:
@@ -28,16 +34,34 @@ def named(value: Any) -> Iterator[Artifact]:
             stack.extend(one)
 
 
+def marks(data: bytes) -> int:
+    """Count opening brackets and commas in ``data``: JSON holds no more values than that, and one. Each takes up to a
+    hundred bytes of memory once parsed, whatever it takes in the text."""
+    return sum(map(data.count, (b"[", b"{", b",")))
+
+
+def marks_at_once(artifact: Artifact, content: bytes) -> int:
+    """The most marks in what is parsed of ``content`` at once: all of it, or one line."""
+    return max(map(marks, _pieces(artifact, content)), default=0)
+
+
 def named_within(artifact: Artifact, content: bytes) -> Iterator[Artifact]:
-    """Yield the artifacts that another one's ``content`` refers to; none where it is no JSON."""
+    """Yield the artifacts that another one's ``content`` refers to; none where it is no JSON, or too much to parse."""
     try:
-        told = [json.loads(line) for line in content.splitlines()] if _is_lines(artifact) else json.loads(content)
+        for piece in _pieces(artifact, content):
+            if marks(piece) > MOST_MARKS:
+                return
+            told = json.loads(piece)
     except (ValueError, RecursionError):
         return
-    if artifact.media == MEDIA and isinstance(told, dict):
-        yield from _files(told.values())
-    else:
-        yield from named(told)
+    for number, piece in enumerate(_pieces(artifact, content)):
+        told = json.loads(piece) if number or _is_lines(artifact) else told
+        yield from _files(told.values()) if artifact.media == MEDIA and isinstance(told, dict) else named(told)
+
+
+def _pieces(artifact: Artifact, content: bytes) -> Iterable[bytes]:
+    """What is parsed at once. One line at a time is in memory."""
+    return io.BytesIO(content) if _is_lines(artifact) else (content,)
 
 
 def may_name(artifact: Artifact) -> bool:

@@ -10,14 +10,14 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 import zstandard
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, FailFast, TypeAdapter, ValidationError
 
 from agent0.errors import ConfigError, DependencyError, LogError, NotFoundError
-from agent0.provenance.artifact_refs import may_name
+from agent0.provenance.artifact_refs import MOST_MARKS, marks, marks_at_once, may_name
 from agent0.provenance.hash_chain import Seal
 from events.base import sha256
 from events.values import Artifact
@@ -35,6 +35,8 @@ LARGEST_ARTIFACT, LARGEST_JSON = 4 << 30, 256 << 20
 """Bytes of an artifact; of one that may name others, which is parsed."""
 _LAST = 10**12 - 1
 _LINE = re.compile(rb'\{"seq":(\d{1,18}),"body":')
+_FIRST = FailFast()
+"""Ends at the first item that is wrong: a message for each would take more memory than they do."""
 Bodies = list[tuple[int, bytes]]
 
 
@@ -62,15 +64,15 @@ class Manifest:
     last: int
     before: str
     after: str
-    segments: tuple[Segment, ...]
-    seals: tuple[Seal, ...]
-    runs: tuple[str, ...]
-    artifacts: tuple[Artifact, ...]
-    absent: tuple[str, ...] = ()
+    segments: Annotated[tuple[Segment, ...], _FIRST]
+    seals: Annotated[tuple[Seal, ...], _FIRST]
+    runs: Annotated[tuple[str, ...], _FIRST]
+    artifacts: Annotated[tuple[Artifact, ...], _FIRST]
+    absent: Annotated[tuple[str, ...], _FIRST] = ()
     """Artifacts that events name and that were not there, or damaged."""
-    redacted: tuple[int, ...] = ()
+    redacted: Annotated[tuple[int, ...], _FIRST] = ()
     """Events left out to be forgotten: first and last sequence of each stretch in turn."""
-    elsewhere: tuple[int, ...] = ()
+    elsewhere: Annotated[tuple[int, ...], _FIRST] = ()
     """The same for events of other runs, where it is an archive of one."""
     withheld: int = 0
     """Artifacts left out with them."""
@@ -94,7 +96,10 @@ def manifest_of(place: Place) -> Manifest:
         NotFoundError: it is no archive. DamagedError: the manifest does not vouch for itself.
     """
     try:
-        raw = json.loads(read(place, MANIFEST, LARGEST_MANIFEST))
+        data = read(place, MANIFEST, LARGEST_MANIFEST)
+        if wrong := crowded(marks(data)):
+            raise DamagedError(place.path, [f"manifest.json has {wrong}"])
+        raw = json.loads(data)
         stated = raw.pop("sha256")
         if raw.get("format") != FORMAT:
             why = f"It is of format {str(raw.get('format'))[:40]!r}; this Agent0 reads {FORMAT}."
@@ -159,6 +164,11 @@ def most_of(artifact: Artifact) -> int:
     return LARGEST_JSON if may_name(artifact) else LARGEST_ARTIFACT
 
 
+def crowded(found: int) -> str:
+    """What is wrong with JSON of ``found`` brackets and commas; empty where it is read."""
+    return f"{found:,} brackets and commas, and at most {MOST_MARKS:,} are read" if found > MOST_MARKS else ""
+
+
 def _segment_name(first: int, last: int) -> str:
     return f"segments/{first:012}-{last:012}.jsonl.zst"
 
@@ -210,6 +220,8 @@ def _lines(data: bytes, segment: Segment, where: str) -> tuple[Bodies, list[str]
         seq, due = int(found[1]), segment.first + number
         if seq != due:
             return held, [f"{where}: event {seq} stands where {due} should"]
+        if wrong := crowded(marks(line)):
+            return held, [f"{where}: event {seq} has {wrong}"]
         held.append((seq, line[found.end() : -1]))
     if len(held) != segment.last - segment.first + 1:
         return held, [f"{where} ends at event {held[-1][0] if held else segment.first - 1}"]
@@ -277,6 +289,7 @@ class Writer:
             LogError: it is larger than what is read of an archive.
         """
         _require_readable(f"Artifact {artifact.sha256[:12]}", len(data), most_of(artifact))
+        _require_parsed(f"Artifact {artifact.sha256[:12]}", marks_at_once(artifact, data) if may_name(artifact) else 0)
         _write(self._made / artifact_name(artifact), data)
 
     def close(self) -> tuple[Segment, ...]:
@@ -289,6 +302,7 @@ class Writer:
         """Give the archive its name; the manifest as written."""
         text = manifest.to_json()
         _require_readable("Its manifest", len(text), LARGEST_MANIFEST)
+        _require_parsed("Its manifest", marks(text))
         _write(self._made / MANIFEST, text)
         if self.path.suffix == ".tar":
             self._pack()
@@ -321,6 +335,12 @@ def _require_readable(what: str, size: int, most: int) -> None:
     if size > most:
         why = f"{what} has {size:,} bytes, and at most {most:,} are read of an archive."
         raise LogError("The archive could not be read again.", why, "Export one run at a time: --run RUN")
+
+
+def _require_parsed(what: str, found: int) -> None:
+    if why := crowded(found):
+        fix = "Export one run at a time: --run RUN"
+        raise LogError("The archive could not be read again.", f"{what} has {why} of an archive.", fix)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -5,10 +5,10 @@ import json
 import re
 from dataclasses import dataclass, field
 
-from agent0.provenance.artifact_refs import may_name, named, named_within
+from agent0.provenance.artifact_refs import marks_at_once, may_name, named, named_within
 from agent0.provenance.hash_chain import Chain
 from events.values import Artifact
-from infra.integrity.archive import Bodies, Manifest, artifact_name, bodies_of, stretches
+from infra.integrity.archive import Bodies, Manifest, artifact_name, bodies_of, crowded, stretches
 from infra.integrity.archive_place import DamagedError, Place
 
 MOST_WRONG = 100
@@ -100,7 +100,15 @@ def _artifact(found: _Found, place: Place, artifact: Artifact) -> None:
     if rolling.hexdigest() != artifact.sha256:
         found.wrong.append(f"artifact {artifact.sha256[:12]} does not have its digest")
     elif may_name(artifact):
-        found.named |= {other.sha256 for other in named_within(artifact, bytes(kept))}
+        _within(found, artifact, bytes(kept))
+
+
+def _within(found: _Found, artifact: Artifact, content: bytes) -> None:
+    """What ``artifact`` names in turn."""
+    if wrong := crowded(marks_at_once(artifact, content)):
+        found.wrong.append(f"artifact {artifact.sha256[:12]} has {wrong}")
+    else:
+        found.named |= {other.sha256 for other in named_within(artifact, content)}
 
 
 def _unaccounted(named: set[str], manifest: Manifest) -> list[str]:

@@ -58,8 +58,8 @@ class ArgumentError(values.OpaqueError):
 
 
 class Opaque:
-    """A result that is no plain data and stayed in the candidate's process: its truth value is known. Of plain data that
-    is too large, so is the length, and that it equals nothing that is small."""
+    """A result that is no plain data and stayed in the candidate's process: its truth value is known. Where it is only
+    too large, so is its length, and that it equals nothing small."""
 
     def __init__(self, kind: str, true: bool, length: "int | None") -> None:
         self._kind, self._true, self._length = kind, true, length
