@@ -142,7 +142,7 @@ def _row(played: Any) -> dict[str, Any]:
         "paid": round(played.mean, 4),
         "honest": round(played.honest, 4),
     }
-    return {**row, "more": played.more, "receipts": played.receipts, "about": played.about}
+    return {**row, "more": played.exploits, "receipts": played.receipts, "about": played.about}
 
 
 def _undone(one: Any) -> dict[str, Any]:
