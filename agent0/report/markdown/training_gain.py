@@ -146,8 +146,8 @@ def answer(skill: Row) -> Iterator[str]:
 
 
 def leading(skill: Row) -> Iterator[str]:
-    """The first arm beside every control and every other arm on the first set, where a check picks; nothing without
-    such a row."""
+    """The first variant beside every control and every other variant on the first set, where a check picks; nothing
+    without such a row."""
     tasks, measure = skill["sets"][0]["name"], MEASURES["within"]
     rows = [row for held in ("against", "arms") for row in _rows(skill, held, tasks, "within")]
     if not rows:
