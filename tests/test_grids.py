@@ -76,7 +76,7 @@ def test_every_grid_there_is_can_be_carried(entry: AblationStudy) -> None:
     """On the profile that it names and on the scripted one: settings exist, arms differ, names fit."""
     plans = variant_configs(load(entry.profile, env={}).run, entry.variants)
     assert len({plan.model_dump_json() for plan in plans.values()}) == len(entry.variants)
-    assert describe_compute(plans).startswith("Asked of every cell alike")
+    assert describe_compute(plans).startswith("Asked of every run alike")
     assert all(TOKEN.fullmatch(cell.run) for cell in runs_of_study("x" * 30, plans, (0, 99)))
     variant_configs(load("scripted", env={}).run, entry.variants)
     assert set(entry.measures) <= set(MEASURES) and set(entry.controls) <= set(CONTROLS)

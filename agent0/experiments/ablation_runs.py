@@ -144,7 +144,7 @@ def describe_compute(plans: Mapping[str, RunConfig]) -> str:
     """
     asked = {name: requested_compute(plan) for name, plan in plans.items()}
     if len({tuple(one.values()) for one in asked.values()}) == 1:
-        text = f"Asked of every cell alike: {_words(next(iter(asked.values())))}"
+        text = f"Asked of every run alike: {_words(next(iter(asked.values())))}"
     else:
         text = "NOT equal compute: " + "; ".join(f"{name} {_words(one)}" for name, one in asked.items())
     if len({(plan.student.provider, plan.student.model) for plan in plans.values()}) > 1:

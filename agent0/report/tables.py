@@ -149,7 +149,7 @@ def tool_effect_rows(compared: Sequence[Row]) -> list[Row]:
             "without": share(one["without"]),
             "with": share(one["with"]),
             **{name: value for name, value in _claim("", {**one, "against": ""}).items() if name in _TESTED},
-            "tools are": one["word"],
+            "tools are": conclusion(one["word"]),
         }
         for one in compared
     ]

@@ -67,7 +67,7 @@ async def search(settings: Settings, request: Search, report: Report = lambda _:
         "search": request.name,
         "profile": first[0].profile,
         "seed": first[0].seed,
-        "effort": describe_compute({"run": own_config}).removeprefix("Asked of every cell alike: ").partition(". ")[0],
+        "effort": describe_compute({"run": own_config}).removeprefix("Asked of every run alike: ").partition(". ")[0],
         "searched": list(request.space),
         "untrained": first[1].accuracy,
         "n": first[1].n,

@@ -15,12 +15,12 @@ SETS = (FRESH, HARDER, OUTSIDE, TAUGHT)
 STUDENT = "training.student"
 NOTES = (
     "**Fresh sets and looks.** This page's is the third. The first (seed 20270101) was scored after three seeds of the "
-    "first arm; two seeds were then added, and a second set (seed 20270303) was scored for the page before this one; "
+    "first variant; two seeds were then added, and a second set (seed 20270303) was scored for the page before this one; "
     "23 of its 150 tasks stood in the first. An audit scored that set again, with variants. All sets of this "
     "page are new: none shares a task with a set drawn before, which the command checks, and tasks on the same numbers "
-    "are in one split. Each student and base is scored on them once, after arms, seeds and rules were fixed.",
-    "**Seeds** are fixed beforehand, the same for every arm; none is added after a look.",
-    "**Superseded.** The page before this one lacked the controls by chance and the arms `random-tries`, "
+    "are in one split. Each student and base is scored on them once, after variants, seeds and rules were fixed.",
+    "**Seeds** are fixed beforehand, the same for every variant; none is added after a look.",
+    "**Superseded.** The page before this one lacked the controls by chance and the variants `random-tries`, "
     "`permuted-verdicts` and `right-as-written`, so its aims do not count as reached ([log](../log.md)).",
 )
 

@@ -10,7 +10,7 @@ from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
 from agent0.experiments.ablations import ablation_studies
 from agent0.report.conclusions import conclusion
 from agent0.report.markdown import training_gain
-from agent0.report.markdown.tables import claim, folded, picture, points, shares, span, table
+from agent0.report.markdown.tables import claim, folded, picture, points, shares, span, table, variants_named
 from agent0.stats.paired_tests import FELL, IMPROVED
 
 Row = Mapping[str, Any]
@@ -44,7 +44,7 @@ def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
         *_curve(pictures.get(CURVE, "")),
         *_cost(found),
         "## Every run\n",
-        *table([*skill["bases"], *skill["cells"]] if skill else found["cells"]),
+        *table(map(variants_named, [*skill["bases"], *skill["cells"]] if skill else found["cells"])),
     ]
     return folded("\n".join([*first, *rest]))
 
@@ -180,7 +180,7 @@ def _measures(found: Row, drawn: str) -> Iterator[str]:
     for place, name in enumerate(found["measures"]):
         title = MEASURES[name].title
         yield f"## {_capital(title)}\n"
-        yield from picture("" if place else drawn, f"{title} of every arm and its controls, means over seeds")
+        yield from picture("" if place else drawn, f"{title} of every variant and its controls, means over seeds")
         if place:
             yield "Means over seeds with 95 % intervals; the tasks are the same for every seed and arm.\n"
             yield from table(_mean(row) for row in found["arms"] if row["measure"] == name)
@@ -211,7 +211,7 @@ def _curve(file: str) -> Iterator[str]:
 def _cost(found: Row) -> Iterator[str]:
     yield "## Cost\n"
     yield "Of one run, means over seeds; *wall_s* is from its first event to its last.\n"
-    yield from table({"variant" if key == "arm" else key: value for key, value in row.items()} for row in found["cost"])
+    yield from table(map(variants_named, found["cost"]))
     first, *others = found["cost"] or [{}]
     beside = "; ".join(f"{one['arm']} {more}" for one in others if (more := _more(first, one)))
     if beside:

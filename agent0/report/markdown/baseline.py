@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent0.evaluation.benchmark_scores import NAMES
+from agent0.report.conclusions import conclusion
 from agent0.report.html.rendering import NOTHING, number, p_value, points, share
 from agent0.report.markdown.tables import folded
 from agent0.report.tables import failure_mode_rows
@@ -48,7 +49,7 @@ def _answer(found: Mapping[str, Any]) -> Iterator[str]:
         if one["mode"] == "tools"
     ]
     yield f"- Accuracy with tools: {', '.join(by_domain) or 'nothing was scored'}."
-    words = [one["word"] for one in found["tools_against_plain"]]
+    words = [conclusion(one["word"]) for one in found["tools_against_plain"]]
     counts = ", ".join(f"{word} on {words.count(word)}" for word in dict.fromkeys(words))
     yield f"- With tools against without, of {len(words)} suites: {counts or 'none'}."
     modes = next((one["modes"] for one in found["failures"] if one["mode"] == "tools" and one["modes"]), ())
@@ -85,7 +86,7 @@ def _tools(compared: Sequence[Row]) -> Iterator[str]:
                 "points": f"{points(one['mean'])} ({points(one['lower95'])} to {points(one['upper95'])})",
                 "p (Holm)": p_value(one["adjusted_p"]).removeprefix("p ").removeprefix("= "),
                 "detectable": f"{100 * one['detectable']:.1f}",
-                "with tools": one["word"],
+                "with tools": conclusion(one["word"]),
             }
             for one in compared
         ]

@@ -18,6 +18,14 @@ def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return [*lines, *(f"| {' | '.join(_cell(one[name]) for name in names)} |" for one in held), ""]
 
 
+def variants_named(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a study's ``--json`` under a page's column names: ``arm`` is its variant, ``cells`` are its runs."""
+    return {_COLUMNS.get(name, name): value for name, value in row.items()}
+
+
+_COLUMNS = {"arm": "variant", "cells": "runs"}
+
+
 def folded(text: str) -> str:
     """Markdown in which each section (``## Title``) is a ``<details>`` block under its title, closed at first."""
     before, *sections = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)

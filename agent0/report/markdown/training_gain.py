@@ -5,7 +5,7 @@ from typing import Any
 
 from agent0.experiments.ablation_results import ONE_SEED, TESTED
 from agent0.experiments.training_gain import BASE, CHANCE, MEASURES, SAME_TOKENS, SAME_TRIES
-from agent0.report.markdown.tables import claim, picture, points, shares, span, table
+from agent0.report.markdown.tables import claim, picture, points, shares, span, table, variants_named
 from agent0.stats.paired_tests import FELL, IMPROVED, LEVEL
 
 Row = Mapping[str, Any]
@@ -312,7 +312,7 @@ def _made(skill: Row) -> Iterator[str]:
         "in random-tries a random derivation); *corrected*: the tool wrote the step otherwise; *placed*: boxes and "
         "`no` around the tries. *other_tasks*: share of the examples that are for a task which was not asked.\n"
     )
-    yield from table(skill["learned"])
+    yield from table(map(variants_named, skill["learned"]))
 
 
 def evaluation_cost(skill: Row) -> str:
