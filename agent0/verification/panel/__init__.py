@@ -99,7 +99,7 @@ async def votes_on(case: Case) -> list[tuple[Vote, ...]]:
 
 
 def is_unevaluated(task: Task, answer: str | None, context: VerificationContext) -> bool:
-    """Tell whether ``answer`` is arithmetic left to be done; version 1 of the verification rules has no such rule."""
+    """Return whether ``answer`` is arithmetic left to be done; version 1 of the verification rules has no such rule."""
     return context.rules.edition > 1 and answer is not None and arithmetic_left(answer, task.question)
 
 
