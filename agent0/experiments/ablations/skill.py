@@ -15,8 +15,8 @@ SETS = (FRESH, HARDER, OUTSIDE, TAUGHT)
 STUDENT = "training.student"
 NOTES = (
     "**Fresh sets and looks.** This page's is the third. The first (seed 20270101) was scored after three seeds of the "
-    "first variant; two seeds were then added, and a second set (seed 20270303) was scored for the page before this one; "
-    "23 of its 150 tasks stood in the first. An audit scored that set again, with variants. All sets of this "
+    "first variant; two seeds were then added, and a second set (seed 20270303) was scored for the page before this "
+    "one; 23 of its 150 tasks stood in the first. An audit scored that set again, with variants. All sets of this "
     "page are new: none shares a task with a set drawn before, which the command checks, and tasks on the same numbers "
     "are in one split. Each student and base is scored on them once, after variants, seeds and rules were fixed.",
     "**Seeds** are fixed beforehand, the same for every variant; none is added after a look.",

@@ -182,7 +182,7 @@ def _measures(found: Row, drawn: str) -> Iterator[str]:
         yield f"## {_capital(title)}\n"
         yield from picture("" if place else drawn, f"{title} of every variant and its controls, means over seeds")
         if place:
-            yield "Means over seeds with 95 % intervals; the tasks are the same for every seed and arm.\n"
+            yield "Means over seeds with 95 % intervals; the tasks are the same for every seed and variant.\n"
             yield from table(_mean(row) for row in found["arms"] if row["measure"] == name)
         others = [claim(row) for row in _first(found, name)]
         if others:
