@@ -331,9 +331,9 @@ TWINS = AblationStudy(
 ASKED = StudyRequest(TWINS, "twins", "scripted", (0,), SMALL)
 SCRIPT = """
 import asyncio, sys
-from agent0.assembly.ablations.study import run_grid
+from agent0.assembly.ablations.study import run_study
 from tests.test_grids import ASKED, settings_at
-asyncio.run(run_grid(settings_at(sys.argv[1]), ASKED, lambda text: print(text, flush=True)))
+asyncio.run(run_study(settings_at(sys.argv[1]), ASKED, lambda text: print(text, flush=True)))
 """
 
 

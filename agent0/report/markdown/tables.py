@@ -65,7 +65,7 @@ def span(row: Mapping[str, Any]) -> str:
 
 
 def claim(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a table of differences (``agent0.experiments.ablation_results.claims``)."""
+    """A row of a table of differences (``agent0.experiments.ablation_results.claim_rows``)."""
     return {
         "variant": row["arm"],
         "against": row["against"],
