@@ -82,7 +82,7 @@ async def check_log(settings: Settings, log: "Log") -> dict[str, Any]:
         "redacted": found.redacted,
         "set_aside": len(log.asides),
         "archives": [one.path for one in known.archives],
-        "differences": [{**vars(one), "where": one.where} for one in found.differences],
+        "differences": [{**vars(one), "told": one.message, "where": one.where} for one in found.differences],
     }
 
 
