@@ -8,7 +8,7 @@ import contextlib
 import logging
 import traceback
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Literal
@@ -168,7 +168,11 @@ class Reactions:
         began = monotonic()
         effects = await self._call(work)
         if effects and not (monotonic() - began > self._half_window and await self._stored(work)):
-            await self._commit(work, effects)
+            try:
+                await self._commit(work, effects)
+            except asyncio.CancelledError:
+                await self._leave(work)
+                raise
             view.done.add(work.key)
 
     async def _set_aside(self, work: Work) -> None:
@@ -249,14 +253,20 @@ class Reactions:
                 await self._note(work, "begun")
                 yield
             except (DependencyError, asyncio.CancelledError):
-                with contextlib.suppress(Agent0Error, TimeoutError):
-                    async with asyncio.timeout(LEAVE_S):
-                        await self._note(work, "left")
+                await self._leave(work)
                 raise
+
+    async def _leave(self, work: Work) -> None:
+        """Record that a reaction whose beginning is in the log ended, and its process did not."""
+        if work.noted:
+            with contextlib.suppress(Agent0Error, TimeoutError):
+                async with asyncio.timeout(LEAVE_S):
+                    await self._note(work, "left")
 
     async def _note(
         self, work: Work, outcome: Literal["begun", "failed", "left"], error: Exception | None = None
     ) -> None:
+        """Record a try. What is cancelled meanwhile ends after that: a beginning without its end counts as a crash."""
         cause, ended = work.cause, work.noted and outcome != "begun"
         name, message = _what(error) if error else ("", "")
         tried = ReactionTried(
@@ -270,7 +280,7 @@ class Reactions:
             message=message,
         )
         work.noted = outcome == "begun"
-        (seq,) = await self._committer.commit([self._record(tried, cause)])
+        (seq,) = await _then_cancelled(self._committer.commit([self._record(tried, cause)]))
         await work.view.reach(seq)
 
     def _record(self, event: Event, cause: Recorded, id: str = "", handler: str = "") -> Recorded:
@@ -314,6 +324,18 @@ class Reactions:
         # A retry that fails again is another fact; the same failure delivered twice is not.
         id = effect_id(f"{trigger.id}/{cause.id}", handler, -1)
         return self._record(event, cause, id, handler)
+
+
+async def _then_cancelled(stored: Coroutine[Any, Any, list[int]]) -> list[int]:
+    """Wait for ``stored``; where this task is cancelled meanwhile, it ends after that, or after ``LEAVE_S``."""
+    task = asyncio.create_task(stored)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=LEAVE_S)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        raise
 
 
 def _what(error: Exception) -> tuple[str, str]:
