@@ -1,5 +1,5 @@
 """What training is worth: measures read exams, every control is held against them, sentences follow from numbers, and
-a killed cell goes on with the exams that it has not sat."""
+a killed cell goes on with the exams that are missing."""
 
 import asyncio
 import json
@@ -72,7 +72,7 @@ def test_levels_that_no_family_has_are_refused(levels: str, tmp_path: Path) -> N
 # --- arithmetic, on students whose every attempt is known
 
 
-def sat(checkpoint: str, tasks: TaskSet, way: ProtocolReading, share: float) -> StudentExamined:
+def examined(checkpoint: str, tasks: TaskSet, way: ProtocolReading, share: float) -> StudentExamined:
     """Solves the first ``share`` of the set, half of the attempts right (all where there is one)."""
     exam, solved = way.of(tasks), round(share * tasks.n)
     right = max(1, exam.attempts // 2)
@@ -105,14 +105,14 @@ def runs_of_study(
                     ProtocolReading(e.attempts, e.temperature, "within", e.forced_tool) for e in base_protocols(tasks)
                 }
                 if place == 0:
-                    exams += [sat(BASE, tasks, way, base + seed / tasks.n) for way in sorted(ways, key=repr)]
+                    exams += [examined(BASE, tasks, way, base + seed / tasks.n) for way in sorted(ways, key=repr)]
                 more = seeds - 1 - seed if abs(share - base) > 0.1 else seed  # seeds do not agree on a gap to the digit
                 own = {
                     ProtocolReading(e.attempts, e.temperature, "within", e.forced_tool)
                     for e in student_protocols(tasks)
                 }
                 if student != BASE or place:
-                    exams += [sat(student, tasks, way, share + more / tasks.n) for way in sorted(own, key=repr)]
+                    exams += [examined(student, tasks, way, share + more / tasks.n) for way in sorted(own, key=repr)]
             out.append(Outcome(arm, seed, f"g-{arm}-{seed}", student, 2, (), {"wall_s": 1.0}, tuple(exams)))
     return out
 
@@ -348,7 +348,7 @@ def planned(folder: Path) -> None:
 
 
 def carried_on(folder: Path, already: int) -> None:
-    """To the end, without what was sat; and then nothing is left to do."""
+    """To the end, without what is recorded; and then nothing is left to do."""
     assert read_result(folder) is None
     heard: list[str] = []
     asyncio.run(execute_ablation_run(folder, lambda text, _: heard.append(text)))
@@ -357,14 +357,14 @@ def carried_on(folder: Path, already: int) -> None:
     asked = [(one.checkpoint, one.exam) for one in found.exams]
     wanted = {(BASE, exam.name) for exam in OF_BASE} | {(found.student, exam.name) for exam in EXAMS}
     assert set(asked) == wanted and len(asked) == len(wanted)
-    assert sum(" sat " in text for text in heard) == len(wanted) - already
+    assert sum(" examined on " in text for text in heard) == len(wanted) - already
 
 
 def test_a_cell_that_is_stopped_between_exams_sits_each_once(tmp_path: Path) -> None:
     planned(tmp_path)
 
     def told_first(text: str, _: float | None) -> None:
-        if " sat " in text:
+        if " examined on " in text:
             raise OperationError("Stopped.")
 
     with pytest.raises(OperationError, match="Stopped"):
@@ -381,14 +381,14 @@ def test_a_cell_that_is_killed_between_exams_sits_each_once(tmp_path: Path) -> N
     pipe, root = subprocess.PIPE, Path(__file__).parents[1]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=root) as process:
         assert process.stdout is not None
-        assert any(" sat " in line for line in process.stdout), "it never came so far"
+        assert any(" examined on " in line for line in process.stdout), "it never came so far"
         process.send_signal(signal.SIGKILL)
     said = call("events", "tail", "--type", "StudentExamined", "--json", home=tmp_path)
     carried_on(tmp_path, len(said.out.splitlines()))
 
 
 def test_a_finished_grid_sits_exams_that_are_added_and_nothing_else(tmp_path: Path) -> None:
-    """Its runs stand: nothing is trained again, and what was sat is not sat again."""
+    """Its runs stand: nothing is trained again, and no exam is made again."""
     held = load("scripted", {**SIZES, "home": str(tmp_path)}, {})
     entry = AblationStudy(
         "added", "Which?", (Variant("ours", {}),), sets=(TINY,), protocols=EXAMS, base_protocols=OF_BASE
@@ -399,8 +399,8 @@ def test_a_finished_grid_sits_exams_that_are_added_and_nothing_else(tmp_path: Pa
     larger = replace(entry, sets=(TINY, more), protocols=(*EXAMS, *student_protocols(more)))
     said: list[str] = []
     after = asyncio.run(run_study(held, replace(asked, study=larger), said.append))
-    sat = [text for text in said if " sat " in text]
-    assert len(sat) == len(student_protocols(more)) and all("(3 tasks)" in text for text in sat)
+    made = [text for text in said if " examined on " in text]
+    assert len(made) == len(student_protocols(more)) and all("(3 tasks)" in text for text in made)
     assert after["cells"] == before["cells"] and after["complete"]
     assert {row["set"] for row in after["skill"]["means"]} == {"fresh", "harder"}
     own = [row for row in after["skill"]["means"] if row["set"] == "fresh"]

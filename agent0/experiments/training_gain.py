@@ -272,7 +272,7 @@ def _items(outcomes: Sequence["Outcome"], checkpoint: str, tasks: TaskSet, way: 
 
 
 def _tokens(outcomes: Sequence["Outcome"], checkpoints: Container[str], protocol: EvaluationProtocol) -> float | None:
-    """Written in an attempt, on average; None where nobody sat it."""
+    """Written in an attempt, on average; None where it was not examined."""
     events = [event for one in outcomes for event in one.exams if event.checkpoint in checkpoints]
     events = [event for event in events if protocol.matches(event)]
     return (

@@ -144,7 +144,7 @@ async def _run(held: Settings, plan: RunPlan, report: Report) -> Outcome:
 
 
 async def _evaluate_protocols(held: Settings, plan: RunPlan, student: str, report: Report) -> list[StudentExamined]:
-    """What the base and the student came to. An exam that was sat is not sat again."""
+    """What the base and the student came to. An exam that is recorded is not made again."""
     from agent0.assembly.models.protocol import evaluate_protocols
 
     by_checkpoint = {BASE: plan.base_protocols}
@@ -152,7 +152,7 @@ async def _evaluate_protocols(held: Settings, plan: RunPlan, student: str, repor
     request = {f"{plan.ablation.run}/{name}": exams for name, exams in by_checkpoint.items() if exams}
 
     def said(event: StudentExamined) -> None:
-        report(f"{event.checkpoint} sat {event.exam} ({len(event.right)} tasks) in {event.wall_s:.0f} s", None)
+        report(f"{event.checkpoint} examined on {event.exam} ({len(event.right)} tasks) in {event.wall_s:.0f} s", None)
 
     return await evaluate_protocols(held, request, said, once=True) if request else []
 
@@ -242,7 +242,7 @@ async def serve_ablation_run(folder: Path, output: IO[str], stops: Sequence[sign
 
 
 def _send(output: IO[str], text: str, left_s: float | None) -> None:
-    with contextlib.suppress(BrokenPipeError):  # nobody reads any more; standard input ends, too
+    with contextlib.suppress(BrokenPipeError):  # the reader has gone; standard input ends, too
         output.write(f"{encode_progress(text, left_s)}\n")
         output.flush()
 

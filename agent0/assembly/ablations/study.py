@@ -186,7 +186,7 @@ def _prepare(work: _Work, ablation: AblationRun) -> None:
             why = f"It was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Run {ablation.name} of study {work.request.name} has other settings.", why, fix)
-        if protocols != (begun.protocols, begun.base_protocols):  # its run stands; what was not sat is still to be sat
+        if protocols != (begun.protocols, begun.base_protocols):  # its run stands; missing exams are made
             (folder / RESULT).unlink(missing_ok=True)
             replace(begun, protocols=protocols[0], base_protocols=protocols[1]).write(folder)
     else:

@@ -186,7 +186,7 @@ async def _evaluate(
 
 
 def _lent(config: StudentConfig) -> StudentConfig:
-    """With the usual tools and turns where it has none: a call that nobody carries out would be no control."""
+    """With the usual tools and turns where it has none: calls that are not carried out would be no control."""
     if config.tools and config.max_calls:
         return config
     usual = StudentConfig()

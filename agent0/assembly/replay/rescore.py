@@ -186,11 +186,11 @@ async def _recompute(
 
 
 def _take(found: _Found, fold: Rescoring, stored: Recorded, run: str) -> None:
-    """A fork's past was paid in its parent: it is folded, and not told again."""
+    """A fork's past was paid in its parent: it is folded, and not reported again."""
     assigned = fold.take(stored)
     if isinstance(stored.event, EventRedacted) and stored.event.why != "aside":
         found.redacted += 1
-        found.after.pop(stored.id, None)  # a receipt that was forgotten is not told again
+        found.after.pop(stored.id, None)  # a receipt that was forgotten is not reported again
     if stored.run != run:
         return
     if isinstance(stored.event, RewardAssigned):
@@ -237,7 +237,7 @@ async def begun_as(log: "Log", experiment: str) -> ExperimentStarted | None:
 
 
 async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found, summary: dict[str, Any]) -> None:
-    """Write what is not written yet; the closing event comes last, and everything before it is nobody's truth."""
+    """Write what is not written yet; the closing event comes last, and what stands before it counts only with it."""
     rewards = [each for id, each in found.after.items() if id in found.before or found.due(each)]
     end = ExperimentFinished(
         kind="rescore",
