@@ -84,7 +84,6 @@ async def test_shell(sandbox: Bubblewrap) -> None:
         ("f() { ls; }; f", ""),
         ("echo git; true # git", ""),
         ("echo 'echo 1' > run.sh; chmod +x run.sh; ./run.sh", ""),
-        ("alias g=git; g log", ""),
         ("echo 'open", ""),
     ],
 )

@@ -7,12 +7,10 @@ from agent0.tools import tool
 from agent0.tools.definition import Example
 from agent0.tools.paths import printable
 from agent0.tools.results import answer
-from agent0.tools.shell_commands import BUILTINS, command_words
+from agent0.tools.shell_commands import missing_programs
 from agent0.tools.workspace import Workspace
 from events.values import ToolResult, ToolState
 
-_DEFINING = {".", "alias", "eval", "source"}
-"""Behind these, a word may be a command that no parser knows of."""
 _BIN = ("/usr/bin/", "/bin/")
 
 
@@ -33,21 +31,20 @@ async def shell(work: Workspace, command: Annotated[str, "a bash command line, o
     are there. Files you write are kept for later calls; variables are not.
     Example: {"command": "echo '3 1 2' | tr ' ' '\\n' | sort"}
     """
-    absent = unknown(command, work.policy.executables)
-    result = answer(await work.shell(command))
+    ran = await work.shell(command)
+    result, absent = answer(ran), absent_programs(ran.stderr, work.policy.executables)
     if not absent or result.state not in (ToolState.OK, ToolState.ERROR):
         return result
     notes = "\n".join(f"[{_note(word, work)}]" for word in absent[:5])
     return result.model_copy(update={"output": f"{result.output}\n{notes}".strip()})
 
 
-def unknown(command: str, executables: tuple[str, ...]) -> list[str]:
-    """Programs that ``command`` names and that are not among ``executables``; none where it cannot be parsed."""
-    words = command_words(command) or []
-    if _DEFINING.intersection(words):
-        return []
+def absent_programs(stderr: str, executables: tuple[str, ...]) -> list[str]:
+    """List the programs that bash did not find, by its own words in ``stderr``, and that are not among
+    ``executables``."""
+    words = missing_programs(stderr)
     bare = [next((word.removeprefix(top) for top in _BIN if word.startswith(top)), word) for word in words]
-    return [word for word in bare if "/" not in word and word not in BUILTINS and word not in executables]
+    return [word for word in bare if "/" not in word and word not in executables]
 
 
 def _note(word: str, work: Workspace) -> str:
