@@ -16,8 +16,8 @@ from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.rollout.workspace_store import Scratch
 from agent0.run.lifecycle import RunState
-from agent0.tasks.curriculum.sampler import derive_seed
 from agent0.tasks.families import families
+from agent0.tasks.seeds import derive_seed
 from agent0.tasks.splits import heldout
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool

@@ -14,8 +14,9 @@ from agent0.errors import ConfigError
 from agent0.run.lifecycle import evolve
 from agent0.settings import RunConfig
 from agent0.state.run_state import Arm, RunState, TaskState, arm_key, attempt_id, task_id
-from agent0.tasks.curriculum.sampler import allocate, derive_seed, frontier_value, learn, remember, slots
+from agent0.tasks.curriculum.sampler import allocate, frontier_value, learn, remember, slots
 from agent0.tasks.families import families
+from agent0.tasks.seeds import derive_seed
 from agent0.tasks.splits import heldout
 from events.base import TOKEN
 from tests.world import small, started

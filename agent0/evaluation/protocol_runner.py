@@ -10,7 +10,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.rollout.confidence.signals import agreement
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
-from agent0.tasks.curriculum.sampler import derive_seed
+from agent0.tasks.seeds import derive_seed
 from agent0.verification.verifiers import verifier_for
 from events.values import Task
 

@@ -20,7 +20,7 @@ from agent0.rollout.prompts import Prompt, render
 from agent0.rollout.trajectories import assemble, mean_logprob, total_usage
 from agent0.rollout.workspace_store import Keeper, Stored, opened
 from agent0.settings import PolicyConfig, StudentConfig
-from agent0.tasks.curriculum.sampler import derive_seed
+from agent0.tasks.seeds import derive_seed
 from agent0.tools import control_names, tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.calling import call_tool

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from agent0.settings import RecipeConfig
 from agent0.state.run_state import Checkpoint, RunState, attempt_id, checkpoint_id, task_id
 from agent0.tasks.curriculum import sampler
+from agent0.tasks.seeds import derive_seed
 from events import alarms, checkpoints, runs, tasks
 from events.base import Event
 from events.values import Role, Split
@@ -82,7 +83,7 @@ def _ask_tasks(state: RunState) -> list[Event]:
             domain=domain,
             family=family,
             level=level,
-            seed=sampler.derive_seed(state.config.seed, "task", state.iteration, slot),
+            seed=derive_seed(state.config.seed, "task", state.iteration, slot),
             teacher=state.teacher.id,
             adapter=state.teacher.adapter,
             state_sha=digest,
@@ -102,7 +103,7 @@ def attempt_requests(state: RunState, event: tasks.TaskAccepted) -> list[Event]:
             iteration=event.iteration,
             number=number,
             proposal=event.proposal,
-            seed=sampler.derive_seed(state.config.seed, "attempt", event.task, number),
+            seed=derive_seed(state.config.seed, "attempt", event.task, number),
             student=state.student.id,
             adapter=state.student.adapter,
             state_sha=digest,
@@ -124,7 +125,7 @@ def _ask_trainings(state: RunState) -> list[Event]:
             after=state.starts[-1],
             until=state.seq,
             replay_after=state.starts[back],
-            seed=sampler.derive_seed(state.config.seed, "train", role, state.iteration),
+            seed=derive_seed(state.config.seed, "train", role, state.iteration),
             state_sha=state.digest,
         )
         for role in _trained_roles(state)

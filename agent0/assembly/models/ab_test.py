@@ -20,7 +20,7 @@ from agent0.settings import Settings
 from agent0.state.run_state import BASE, Checkpoint
 from agent0.stats.intervals import wilson
 from agent0.stats.sequential_test import e_value, winner
-from agent0.tasks.curriculum.sampler import derive_seed
+from agent0.tasks.seeds import derive_seed
 from events.base import Recorded, sha256
 from events.checkpoints import (
     CheckpointEvaluated,

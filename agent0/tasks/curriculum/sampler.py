@@ -6,14 +6,9 @@ from agent0.state.replace import changed
 from agent0.state.run_state import Arm, RunState, arm_key
 from agent0.tasks.curriculum.constraints import broadened, open_slots, stale
 from agent0.tasks.families import requested_families
-from events.base import sha256
+from agent0.tasks.seeds import derive_seed
 
 Slot = tuple[str, str, int]
-
-
-def derive_seed(*parts: object) -> int:
-    """Derive a 63-bit seed from ``parts`` by sha256: one for each purpose, the same parts always give the same seed."""
-    return int(sha256("/".join(map(str, parts)))[:16], 16) >> 1
 
 
 def frontier_value(rate: float) -> float:

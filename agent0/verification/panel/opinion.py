@@ -9,7 +9,7 @@ import re
 from agent0.ports.models import GenerateRequest, Models, Sampling
 from agent0.rollout.prompts import prompt, render
 from agent0.settings import JudgeConfig
-from agent0.tasks.curriculum.sampler import derive_seed
+from agent0.tasks.seeds import derive_seed
 from agent0.verification.panel import Case, Opinion, VoteAndReason, check
 from events.values import Task
 
