@@ -107,6 +107,12 @@ class World:
             out += await self.react(out[-1])
         return out
 
+    async def attempt(self) -> tasks.TaskAttempted:
+        """What is told at the end."""
+        last = (await self.play(asked()))[-1]
+        assert isinstance(last, tasks.TaskAttempted)
+        return last
+
 
 def asked(task: Task = LONG) -> tasks.AttemptRequested:
     at = {"task": "t0-000", "attempt": "t0-000-a0", "iteration": 0, "number": 0}
@@ -345,40 +351,32 @@ async def test_a_failing_sandbox_inside_a_plan_is_nobodys_fault_either(state: To
 
 
 async def test_a_turn_that_cannot_be_read_is_told_to_the_student() -> None:
-    out = await World(["x" * 40_000, put("a", "1") * 17, "\\boxed{1}"], {"max_calls": 9}).play(asked())
-    last = out[-1]
-    assert isinstance(last, tasks.TaskAttempted)
+    last = await World(["x" * 40_000, put("a", "1") * 17, "\\boxed{1}"], {"max_calls": 9}).attempt()
     told = [turn.content for turn in last.transcript if turn.role == "tool" and not turn.name]
     assert ["cut at 32768 characters" in told[0], "17 calls, 16 read" in told[1]] == [True, True]
     assert (last.answer, last.parse_errors, len(told)) == ("1", 2, 2)
 
 
 async def test_used_up_budgets_are_told_to_the_student() -> None:
-    story = [put("a", "1") * 9, LAST]
-    last = (await World(story).play(asked()))[-1]
-    assert isinstance(last, tasks.TaskAttempted) and last.answer == "5"
+    last = await World([put("a", "1") * 9, LAST]).attempt()
+    assert last.answer == "5"
     told = [turn.content for turn in last.transcript if turn.role == "tool"]
     assert ["used up" in text for text in told] == [False] * 8 + [True]
-    late = (await World([call("python", code="cat a"), put("a", "1"), LAST], {"tool_seconds": 0.2}).play(asked()))[-1]
-    assert isinstance(late, tasks.TaskAttempted)
+    late = await World([call("python", code="cat a"), put("a", "1"), LAST], {"tool_seconds": 0.2}).attempt()
     assert "tool time is used up" in [turn.content for turn in late.transcript if turn.role == "tool"][1]
     much = [put("a", "y" * 200), call("python", code="cat a"), call("python", code="cat a"), LAST]
-    wordy = (await World(much, {"tool_output": 256}).play(asked()))[-1]
-    assert isinstance(wordy, tasks.TaskAttempted)
+    wordy = await World(much, {"tool_output": 256}).attempt()
     told = [turn.content for turn in wordy.transcript if turn.role == "tool"]
     assert ["tool output is used up" in text for text in told] == [False, False, True]
 
 
 async def test_a_boxed_answer_answers_the_last_subgoal_too() -> None:
-    last = (await World([submit("2", 1), LAST]).play(asked()))[-1]
-    assert isinstance(last, tasks.TaskAttempted)
+    last = await World([submit("2", 1), LAST]).attempt()
     assert (last.answer, last.subgoals, last.tool_ok) == ("5", ("2", None, "5"), 0)
 
 
 async def test_no_call_follows_a_submitted_answer() -> None:
-    out = await World([put("a", "1") + submit("9") + put("b", "2")]).play(asked())
-    last = out[-1]
-    assert isinstance(last, tasks.TaskAttempted)
+    last = await World([put("a", "1") + submit("9") + put("b", "2")]).attempt()
     assert (last.answer, last.end, last.tool_calls, last.tool_ok) == ("9", "answered", 2, 1)
 
 

@@ -16,9 +16,8 @@ import pytest
 from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run, read_result
 from agent0.assembly.ablations.base_models import make_bases, provenance, seeds_without_base, with_base
 from agent0.assembly.ablations.study import StudyRequest, run_study
-from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.config.loading import load
-from agent0.errors import ConfigError, OperationError
+from agent0.errors import OperationError
 from agent0.evaluation.protocol import TaskSet
 from agent0.experiments.ablation_results import ONE_SEED, Outcome, as_json, from_json
 from agent0.experiments.ablation_runs import AblationRun
@@ -41,7 +40,6 @@ from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import page
 from agent0.report.markdown.training_gain import aimed, sentences, word
 from agent0.settings import RunConfig
-from agent0.tasks.splits import heldout
 from events.checkpoints import StudentExamined
 from infra.models.tiny import packaged
 from infra.tiny import build
@@ -50,23 +48,6 @@ from tests.terminal import agent0 as call
 FRESH = TaskSet("fresh", "new tasks", 40, 7, (2, 3))
 HARDER = TaskSet("harder", "longer <tasks>", 10, 8, (4,))
 COST = ("arm", "cells", "attempts", "tokens", "model_s", "steps", "training_s", "wall_s")
-
-
-# --- levels of held-out tasks
-
-
-def test_levels_choose_among_the_same_tasks() -> None:
-    assert heldout("test", 12, 3, ("math",)) == heldout("test", 12, 3, ("math",), levels=())
-    for levels in ((2, 3), (4,)):
-        found = heldout("test", 12, 3, ("math",), names=("countdown",), levels=levels)
-        assert {task.level for task in found} == set(levels) and len({task.canonical for task in found}) == 12
-
-
-@pytest.mark.parametrize("levels", ["[0]", "[2, 9]", "[5]"])
-def test_levels_that_no_family_has_are_refused(levels: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"run.evaluation.levels = .* Levels of math are 1 to 4"):
-        check_curriculum(load("search", {"run.evaluation.levels": levels, "home": str(tmp_path)}, {}).run)
-    check_curriculum(load("search", {"run.evaluation.levels": "[2, 4]", "home": str(tmp_path)}, {}).run)
 
 
 # --- arithmetic, on students whose every attempt is known

@@ -1,10 +1,13 @@
 """Which split a task is in: tasks on the same operands are in one, and a run keeps the rule it was recorded under."""
 
 import random
+from pathlib import Path
 
 import pytest
 
-from agent0.config.loading import config_of
+from agent0.assembly.validate.curriculum import check_curriculum
+from agent0.config.loading import config_of, load
+from agent0.errors import ConfigError
 from agent0.settings import CurriculumConfig, RecipeConfig, RunConfig, TrainingConfig
 from agent0.tasks.families import Family, families
 from agent0.tasks.screening import Archive, Proposed, decide_batch
@@ -141,3 +144,20 @@ def test_a_log_without_a_rule_has_the_first_and_a_new_run_the_second() -> None:
     assert RunConfig.recorded(plain).curriculum.split_rule == 1
     old = heldout("test", 60, 4, ("math",), names=("countdown",), rule=1)
     assert {split_of(task.canonical) for task in old} == {"test"}
+
+
+# --- levels of held-out tasks
+
+
+def test_levels_choose_among_the_same_tasks() -> None:
+    assert heldout("test", 12, 3, ("math",)) == heldout("test", 12, 3, ("math",), levels=())
+    for levels in ((2, 3), (4,)):
+        found = heldout("test", 12, 3, ("math",), names=("countdown",), levels=levels)
+        assert {task.level for task in found} == set(levels) and len({task.canonical for task in found}) == 12
+
+
+@pytest.mark.parametrize("levels", ["[0]", "[2, 9]", "[5]"])
+def test_levels_that_no_family_has_are_refused(levels: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"run.evaluation.levels = .* Levels of math are 1 to 4"):
+        check_curriculum(load("search", {"run.evaluation.levels": levels, "home": str(tmp_path)}, {}).run)
+    check_curriculum(load("search", {"run.evaluation.levels": "[2, 4]", "home": str(tmp_path)}, {}).run)

@@ -90,13 +90,16 @@ class TellingModel:
     name = "scripted"
 
     def __init__(self, inner: Scripted, sandbox: KnowingSandbox) -> None:
-        self._inner, self._sandbox = inner, sandbox
+        self._inner, self._sandbox, self._seen = inner, sandbox, set[str]()
 
     async def generate(self, request: GenerateRequest) -> Generation:
-        self._trust(request.turns[-1].content)
-        for line in request.turns[-1].content.splitlines():
-            await self._tell(line.strip())
-            await self._tell(line.partition(": ")[2].strip())
+        asked = request.turns[-1].content
+        if asked not in self._seen:
+            self._seen.add(asked)
+            self._trust(asked)
+            for line in asked.splitlines():
+                await self._tell(line.strip())
+                await self._tell(line.partition(": ")[2].strip())
         return await self._inner.generate(request)
 
     async def _tell(self, question: str) -> None:

@@ -5,12 +5,14 @@ instead of guessing. It may know a family's answer, because nothing is concluded
 """
 
 import asyncio
+import codecs
 import json
 import math
 import random
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from statistics import fmean
 from typing import Literal
 
@@ -42,7 +44,17 @@ def encode(text: str) -> tuple[int, ...]:
 
 def decode(ids: Sequence[int]) -> str:
     """The text of ``ids``; control tokens have none."""
-    return b"".join(i.to_bytes(5, "big").lstrip(b"\0")[1:] for i in ids if i >= 256).decode(errors="ignore")
+    return _bytes(ids).decode(errors="ignore")
+
+
+def _bytes(ids: Iterable[int]) -> bytes:
+    return b"".join(i.to_bytes((i.bit_length() + 7) // 8, "big")[1:] for i in ids if i >= 256)
+
+
+def _ends(ids: Sequence[int], start: int) -> Iterator[int]:
+    """Where the text of each prefix of ``ids`` ends, in characters after ``start``; half a character is none."""
+    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+    return accumulate((len(decoder.decode(_bytes((one,)))) for one in ids), initial=start)
 
 
 class Scripted:
@@ -74,7 +86,7 @@ class Scripted:
             finish=finish,
             usage=Usage(prompt_tokens=len(prompt), completion_tokens=len(ids), wall_s=time.monotonic() - start),
             model=self.name,
-            ends=tuple(len(request.prefill) + len(decode(ids[: n + 1])) for n in range(len(ids))),
+            ends=tuple(_ends(ids, len(request.prefill)))[1:],
         )
 
     async def close(self) -> None:
