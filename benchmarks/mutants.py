@@ -4,8 +4,8 @@
 
 mutmut makes the mutants. Each room gets a share of the sample by its lines; a seed draws that share from the room's
 mutants. The mutants are compiled into a copy of the tree, build/mutants; verdicts are kept there, so a run that was
-stopped goes on. ``--again`` tries what survived once more, with the tests as they are now. Uses one core. Exit 1 where
-fewer than 85 % are killed.
+stopped goes on. ``--again`` tries what survived once more, with the tests as they are now, and those that were not
+tried yet; ``--told`` tries nothing. Uses one core. Exit 1 where fewer than 85 % are killed.
 
 Left out, because mutmut makes no mutants there: functions under a decorator (but static and class methods), default
 values that are expressions, and code outside functions.
@@ -89,7 +89,10 @@ def shares(number: int, lines: Mapping[str, int]) -> dict[str, int]:
 
 
 def sample(number: int, seed: int, tree: Path) -> list[Mutant]:
-    """Draw ``number`` mutants by ``seed`` and write their files into ``tree``, every mutant beside its original."""
+    """Draw ``number`` mutants by ``seed`` and write their files into ``tree``, every mutant beside its original.
+
+    They come in random order, so that those tried so far are a sample too.
+    """
     lines = {room: sum(len(path.read_text().splitlines()) for path in sources(room)) for room in ROOMS}
     drawn = []
     for room, share in shares(number, lines).items():
@@ -106,7 +109,7 @@ def sample(number: int, seed: int, tree: Path) -> list[Mutant]:
         for path, mutations in chosen.items():
             module, _, classes, functions = made[path]
             drawn += _write(path, room, combine_mutations_to_source(module, mutations, classes, functions), tree)
-    return drawn
+    return random.Random(seed).sample(drawn, len(drawn))
 
 
 @functools.cache
@@ -159,10 +162,11 @@ def _digest(number: int, seed: int) -> str:
     return whole.hexdigest()
 
 
-def verdicts() -> dict[str, str]:
-    """What became of each mutant so far, by its name; the last word counts."""
+def verdicts(first: bool = False) -> dict[str, str]:
+    """What became of each mutant that was tried, by its name: the last word, or the ``first``."""
     file = FOLDER / "verdicts.jsonl"
-    return dict(json.loads(line) for line in file.read_text().splitlines()) if file.is_file() else {}
+    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+    return dict(rows[::-1] if first else rows)
 
 
 def try_mutants(names: Sequence[str]) -> None:
