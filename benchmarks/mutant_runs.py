@@ -43,7 +43,7 @@ TESTS = {
     "experiments": "same_seed arms_page chances compare_page fresh_sets rescoring rewards_editions trials",
 }
 NOT_FAST = ("nats_server", "log")
-SLOW_S = 5.0  # of processor time: a test that takes longer is not a fast one
+SLOW_S = 5.0  # of processor time: a test that takes longer is no fast one, and is stopped
 CPU_S = 15.0  # what a mutant may use beyond five times what its tests take: one that uses more runs for ever
 HANGS_S = 60  # a test that takes longer waits for what never comes, and fails
 HELD = Path("..")
@@ -106,18 +106,25 @@ def _file(name: str) -> str:
 
 def _note(items: Sequence[pytest.Item], told: Path) -> int:
     set_mutant_under_test("stats")
+    signal.signal(signal.SIGPROF, _too_slow)
     found = {}
     for item, following in pairwise([*items, None]):
         assert item
         state()._stats.clear()
         started = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, SLOW_S)
         if _run(item, following):
             found[item.nodeid] = time.process_time() - started, sorted(state()._stats)
         else:
-            print(f"left out, fails without a mutant: {item.nodeid}")
+            print(f"left out, slow or fails without a mutant: {item.nodeid}")
+        signal.setitimer(signal.ITIMER_PROF, 0)
     told.write_text(json.dumps(found))
     print(f" {_file(items[0].nodeid)}: {sum(seconds for seconds, _ in found.values()):.1f} s", flush=True)
     return 0
+
+
+def _too_slow(*_: object) -> None:
+    raise TimeoutError("no fast test")
 
 
 def tests_of(mutant: str, noted: dict[str, Noted]) -> list[str]:
@@ -125,7 +132,7 @@ def tests_of(mutant: str, noted: dict[str, Noted]) -> list[str]:
     function, room = mangled_name_from_mutant_name(mutant), mutant.split(".")[1]
     here = {f"tests/test_{name}.py" for name in TESTS[room].split()}
     names = [name for name, (_, functions) in noted.items() if function in functions and _file(name) in here]
-    return sorted((name for name in names if noted[name][0] <= SLOW_S), key=lambda name: noted[name][0])
+    return sorted(names, key=lambda name: noted[name][0])
 
 
 def try_one(mutant: str, items: Sequence[pytest.Item], noted: dict[str, Noted]) -> str:
