@@ -38,7 +38,7 @@ TESTS = {
     "rewards": "same_seed hacking repetition rewards rewards_editions rewards_majority rewards_sets rewards_told "
     "signatures",
     "run": "same_seed curriculum forking gate guards registry run state_digest",
-    "evaluation": "same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate mistakes "
+    "evaluation": "rows same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate mistakes "
     "registry within",
     "experiments": "same_seed arms_page chances compare_page fresh_sets rescoring rewards_editions trials",
 }
