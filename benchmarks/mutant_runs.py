@@ -25,24 +25,26 @@ from mutmut.utils.format_utils import mangled_name_from_mutant_name
 
 # The fast tests of each room: no server, no sandbox, no process. Tests in them that do start a server are left out.
 TESTS = {
-    "stats": "analysis bench_report calibration comparison fusion gate registry within",
-    "state": "changing curriculum guardrails guards making registry repetition rewards_sets run signatures",
-    "grading": "answers benchmarks chat_format grading grading_strict literals verifiers",
-    "tasks": "checked decontamination families guardrails literals novelty searching splits splitting curriculum "
-    "chances fresh_sets scripted teacher",
-    "rollout": "analysis answers chat_format confidence forking fusion panel parsing run scripted student teacher "
-    "training",
+    "stats": "same_seed analysis bench_report calibration comparison fusion gate registry within",
+    "state": "same_seed changing curriculum guardrails guards making registry repetition rewards_sets run signatures",
+    "grading": "forms answers benchmarks chat_format grading grading_strict literals verifiers",
+    "tasks": "same_seed checked decontamination families guardrails literals novelty searching splits splitting "
+    "curriculum chances fresh_sets scripted teacher",
+    "rollout": "same_seed analysis answers chat_format confidence forking fusion panel parsing run scripted student "
+    "teacher training",
     "provenance": "seals forking rescoring",
-    "verification": "checked grading panel reviewing verdicts verifiers verify literals",
-    "training": "chat_format conventions dataset making objectives searching seeding splits training",
-    "rewards": "hacking repetition rewards rewards_editions rewards_majority rewards_sets signatures",
-    "run": "curriculum forking gate guards registry run state_digest",
-    "evaluation": "analysis bench_items bench_report benchmarks calibrate chances gate mistakes registry",
-    "experiments": "arms_page chances compare_page rescoring rewards_editions trials",
+    "verification": "program_verdicts stated_rules checked grading panel reviewing verdicts verifiers verify literals",
+    "training": "same_seed chat_format conventions dataset making objectives searching seeding splits training",
+    "rewards": "same_seed hacking repetition rewards rewards_editions rewards_majority rewards_sets rewards_told "
+    "signatures",
+    "run": "same_seed curriculum forking gate guards registry run state_digest",
+    "evaluation": "rows same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate mistakes "
+    "registry within",
+    "experiments": "same_seed arms_page chances compare_page fresh_sets rescoring rewards_editions trials",
 }
 NOT_FAST = ("nats_server", "log")
-SLOW_S = 5.0  # of processor time: a test that takes longer is not a fast one
-CPU_S = 30.0  # what a mutant may use beyond ten times what its tests take: one that uses more runs for ever
+SLOW_S = 5.0  # of processor time: a test that takes longer is no fast one, and is stopped
+CPU_S = 15.0  # what a mutant may use beyond five times what its tests take: one that uses more runs for ever
 HANGS_S = 60  # a test that takes longer waits for what never comes, and fails
 HELD = Path("..")
 Noted = tuple[float, list[str]]
@@ -104,18 +106,25 @@ def _file(name: str) -> str:
 
 def _note(items: Sequence[pytest.Item], told: Path) -> int:
     set_mutant_under_test("stats")
+    signal.signal(signal.SIGPROF, _too_slow)
     found = {}
     for item, following in pairwise([*items, None]):
         assert item
         state()._stats.clear()
         started = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, SLOW_S)
         if _run(item, following):
             found[item.nodeid] = time.process_time() - started, sorted(state()._stats)
         else:
-            print(f"left out, fails without a mutant: {item.nodeid}")
+            print(f"left out, slow or fails without a mutant: {item.nodeid}")
+        signal.setitimer(signal.ITIMER_PROF, 0)
     told.write_text(json.dumps(found))
     print(f" {_file(items[0].nodeid)}: {sum(seconds for seconds, _ in found.values()):.1f} s", flush=True)
     return 0
+
+
+def _too_slow(*_: object) -> None:
+    raise TimeoutError("no fast test")
 
 
 def tests_of(mutant: str, noted: dict[str, Noted]) -> list[str]:
@@ -123,7 +132,7 @@ def tests_of(mutant: str, noted: dict[str, Noted]) -> list[str]:
     function, room = mangled_name_from_mutant_name(mutant), mutant.split(".")[1]
     here = {f"tests/test_{name}.py" for name in TESTS[room].split()}
     names = [name for name, (_, functions) in noted.items() if function in functions and _file(name) in here]
-    return sorted((name for name in names if noted[name][0] <= SLOW_S), key=lambda name: noted[name][0])
+    return sorted(names, key=lambda name: noted[name][0])
 
 
 def try_one(mutant: str, items: Sequence[pytest.Item], noted: dict[str, Noted]) -> str:
@@ -131,7 +140,7 @@ def try_one(mutant: str, items: Sequence[pytest.Item], noted: dict[str, Noted]) 
     if not items:
         return "no test"
     seconds = sum(noted[item.nodeid][0] for item in items)
-    code = _in_child(lambda: _try(mutant, items), int(CPU_S + 10 * seconds))
+    code = _in_child(lambda: _try(mutant, items), int(CPU_S + 5 * seconds))
     return {0: "survived", 1: "killed", -signal.SIGXCPU: "loops"}.get(code, "stopped")
 
 

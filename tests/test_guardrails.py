@@ -24,6 +24,8 @@ def test_chances_are_broadened_as_far_as_needed_and_no_further(given_weights: li
     assert entropy(chances) >= floor - 1e-6
     if sum(given_weights) > 0 and entropy(given_weights) >= floor:
         assert chances == [w / sum(given_weights) for w in given_weights]
+    elif sum(given_weights) > 0:
+        assert entropy(chances) == pytest.approx(floor, abs=1e-6), "as far as needed and no further"
     order = sorted(range(len(chances)), key=lambda n: given_weights[n])
     assert all(chances[a] <= chances[b] + 1e-9 for a, b in pairwise(order))
 

@@ -1,0 +1,206 @@
+"""A seed means the same in every version: tasks, suites, controls and whole runs are drawn as earlier versions drew
+them, so that a run can be repeated and an old one extended.
+
+``python -m tests.test_same_seed`` writes what is recorded anew, where a draw is meant to change.
+"""
+
+import asyncio
+import hashlib
+import json
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from agent0.evaluation.benchmarks import benchmarks
+from agent0.evaluation.serving_parity import probes
+from agent0.experiments.hyperparameter_search import trials
+from agent0.rewards.batch_similarity import clusters, distances
+from agent0.rewards.red_team.play import Size, play_policies
+from agent0.rewards.red_team.undone import undone
+from agent0.run.lifecycle import evolve
+from agent0.settings import RewardConfig, RunConfig
+from agent0.state.run_state import arm_key
+from agent0.stats import calibrators
+from agent0.stats.paired_tests import bootstrap
+from agent0.tasks.curriculum.sampler import allocate, learn, slots
+from agent0.tasks.decontamination import own_words
+from agent0.tasks.families import Family, Params
+from agent0.tasks.splits import heldout
+from agent0.training.search_traces import search_examples
+from agent0.training.selection import draw_diverse, select
+from agent0.training.trace_sources import apply_source
+from tests.play import play
+from tests.test_searching import attempts, config
+from tests.test_training import scored
+from tests.world import own, ports, small, started
+
+RECORDED = Path(__file__).parent / "golden" / "same_seed.json"
+DRAWS = 6
+MEASURED = {"state_sha", "wall_s", "latency_p50_s", "latency_p95_s", "items", "usage"}
+"""Fields that hold a time, or the digest of what holds one."""
+WRONG = ("", "0", "1;2", "x", "7,3", "3+4=7", "(1", "no")
+
+
+def drawn(entry: Family) -> Iterable[Any]:
+    """Everything that a family makes of a few seeds, at each level."""
+    for level in range(1, entry.levels + 1):
+        for n in range(DRAWS):
+            rng = random.Random(f"{entry.name} {level} {n}")
+            yield [*of_task(entry, entry.sample(level, rng), rng)]
+            if entry.beyond:
+                yield [*of_task(entry, entry.beyond(level, rng), rng)]
+
+
+def of_task(entry: Family, params: Params, rng: random.Random) -> Iterable[Any]:
+    """The task in words and numbers, its answer, and what the family says of other answers."""
+    right = entry.solve(params)
+    yield [params, entry.render(params, rng), entry.level(params), right, entry.canonical(params), entry.call(params)]
+    yield [entry.operands and entry.operands(params), entry.trivial and entry.trivial(params)]
+    yield [entry.chance and entry.chance(params), entry.steps and entry.steps(params)]
+    yield entry.script and entry.script(params)
+    tried = [right, f" {right} ", right[:-1], right[1:], right.replace(",", ";"), f"{right}1", *WRONG]
+    tried += [entry.derive(params, rng) for _ in range(3)] if entry.derive else []
+    yield [entry.check(params, one) for one in tried] if entry.check else None
+    yield [entry.retrace(params, one) for one in tried] if entry.retrace else None
+
+
+def suite(name: str) -> Iterable[Any]:
+    """Items without the reference program, which is this project's own code."""
+    make = benchmarks()[name].make
+    assert make
+    for item in make(24, 5):
+        yield [item.id, item.question, item.gold, item.labels, item.choices, item.facts, item.data, item.own]
+        yield sorted(item.files)
+
+
+def examples(**recipe: Any) -> Iterable[Any]:
+    """Search examples of one source of tries."""
+    plan = config(**recipe)
+    for seed, iteration in ((1, 0), (2, 3)):
+        held = [replace(one, iteration=n % 3) for n, one in enumerate(attempts(seed, 8))]
+        tried = apply_source(held, plan)
+        yield [[one.event, one.text, one.right] for one in tried]
+        yield search_examples(tried, 12, plan, seed, iteration)
+
+
+def selections() -> Iterable[Any]:
+    """What is replayed and trained on, of two dozen trajectories."""
+    ways = [
+        scored(n, family="linear", level=1 + n % 3, tools=("python",) * (n % 4), signature="s" * (n % 2))
+        for n in range(24)
+    ]
+    yield [one.event_id for one in draw_diverse(ways, 9, 4)]
+    for by in ("chance", "pattern"):
+        for shuffle in (False, True):
+            recipe = {"student": {"replay_by": by, "replay_steps": 2, "minibatch": 3}}
+            plan = RunConfig.model_validate({"tasks": 4, "training": recipe, "shuffle_rewards": shuffle})
+            found = select("student", ways, ways, author="me", config=plan, seed=3)
+            yield [found.used, found.skipped, [one.weight for one in found.samples]]
+
+
+def chosen() -> Iterable[Any]:
+    """Slots of a run with some history, under each constraint."""
+    rules = [{}, {"kind": "uniform"}, {"long": 0.3}, {"max_share": 0.2}, {"entropy": 0.95}, {"patience": 2}]
+    for rule in rules:
+        plan = RunConfig.model_validate(
+            small().model_dump() | {"tasks": 15, "curriculum": {"embedder": "ngram"} | rule}
+        )
+        state = evolve(None, started(plan).model_copy(update={"seq": 1}))
+        assert state
+        arms = {}
+        for n, slot in enumerate(slots(state)):
+            arms[arm_key(*slot)] = replace(learn(learn(None, n % 5 / 4), 0.5), asked=n % 4)
+        yield allocate(replace(state, iteration=3, arms=arms))
+
+
+def numbers() -> Iterable[Any]:
+    """Resampled intervals, calibrators and folds of seeded figures."""
+    rng = random.Random(2)
+    said = [round(rng.random(), 2) for _ in range(40)]
+    came = [rng.random() < one for one in said]
+    yield [calibrators.ece_interval(said, came, seed=3), calibrators.ece_floor(said, seed=3)]
+    yield calibrators.folds(came, 4, 3)
+    yield [
+        calibrators.fit(method, said, came).apply(one)
+        for method in get_args(calibrators.Method)
+        for one in (0.1, 0.5, 0.8)
+    ]
+    yield bootstrap([float(a) - b for a, b in zip(came, said, strict=True)], rounds=200, seed=3)
+
+
+def alike() -> Iterable[Any]:
+    """Clusters of questions, of which several are equally far apart."""
+    rng = random.Random(6)
+    for count in range(12):
+        texts = [rng.choices("abcd", k=rng.randint(1, 6)) for _ in range(count)]
+        apart = distances(texts)
+        yield [apart, [clusters(apart, cut) for cut in (0.2, 0.5, 0.8, 1.0)]]
+
+
+def ran(**changes: Any) -> Iterable[Any]:
+    """Every event of a small run, but for what names the code and the machine."""
+    first = started(RunConfig.model_validate(small(tasks=3, attempts=2).model_dump() | changes))
+    for one in asyncio.run(play(first, ports()))[1:]:
+        yield [one.type, one.event.model_dump(mode="json", exclude=MEASURED)]
+
+
+FAMILIES: dict[str, Callable[[], Any]] = {f"family {name}": partial(drawn, entry) for name, entry in own().items()}
+SUITES: dict[str, Callable[[], Any]] = {
+    f"suite {name}": partial(suite, name) for name in ("adversarial", "coding", "tool_scenarios")
+}
+SOURCES: dict[str, Callable[[], Any]] = {
+    f"examples {source}": partial(examples, source=source)
+    for source in ("own", "written", "random", "permuted", "wrong")
+}
+REWARDS: dict[str, Callable[[], Any]] = {
+    f"red team {name}": partial(play_policies, RewardConfig(set=name), 5, Size(2, 3, 3))
+    for name in ("agent0", "paper", "released")
+}
+OTHERS: dict[str, Callable[[], Any]] = {
+    "slots": chosen,
+    "selections": selections,
+    "numbers": numbers,
+    "clusters": alike,
+    "held-out tasks": lambda: [heldout("test", 20, 4), heldout("validation", 12, 4, ("math",), levels=(1, 2))],
+    "probes": probes,
+    "words": lambda: [sorted(own_words(name)) for name in own()],
+    "trials": lambda: trials("s", {"run.tasks": ("1", "2", "3"), "run.attempts": ("4", "5", "6")}, 4, 3),
+    "undone work": lambda: undone(seed=3, draws=1),
+    "a run": ran,
+    "a shuffled run": partial(ran, shuffle_rewards=True),
+}
+DRAWN = FAMILIES | SUITES | SOURCES | REWARDS | OTHERS
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON has it, floats to nine digits."""
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if hasattr(value, "model_dump"):
+        return plain(value.model_dump(mode="json"))
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    return value if isinstance(value, str | int | None) else [plain(one) for one in value]
+
+
+def digest(name: str) -> tuple[str, str]:
+    """The digest of what ``name`` draws, and the beginning of it."""
+    text = json.dumps(plain(DRAWN[name]()))
+    return hashlib.sha256(text.encode()).hexdigest()[:16], text[:1000]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_seed_draws_what_it_drew_before(name: str) -> None:
+    found, begins = digest(name)
+    assert found == json.loads(RECORDED.read_text())[name], begins
+
+
+if __name__ == "__main__":
+    RECORDED.write_text(json.dumps({name: digest(name)[0] for name in DRAWN}, indent=1) + "\n")
