@@ -51,10 +51,11 @@ def docs(as_json: console.Json = False) -> None:
     if as_json:
         console.data(rows)
         return
-    for row in rows:
-        if row["key"].rpartition(".")[2] == row["first"]:
-            console.text(f"\n## {row['section'] or 'General'}\n\n| key | default | meaning |\n|---|---|---|")
-        console.text(f"| `{row['key']}` | `{row['default']}` | {row['meaning']} |")
+    from pathlib import Path
+
+    from agent0.report.markdown.rendering import render
+
+    console.text("\n" + render("settings.md.jinja", Path(__file__).parent, settings=rows).rstrip("\n"))
 
 
 def reference() -> list[dict[str, Any]]:

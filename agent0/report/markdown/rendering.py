@@ -1,0 +1,42 @@
+"""How Markdown pages are made: a module gathers values, a template beside it holds the words."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from agent0.report.conclusions import conclusion
+
+FOLDER = Path(__file__).parent
+
+
+def render(template: str, folder: Path = FOLDER, **held: Any) -> str:
+    """Make the page of ``template``, which lies in ``folder``; it may import ``parts.md.jinja`` of this folder."""
+    made = Environment(
+        loader=FileSystemLoader([folder, FOLDER]),
+        autoescape=False,  # noqa: S701 - Markdown, not HTML
+        undefined=StrictUndefined,
+        finalize=cell,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(conclusion=conclusion, cell=cell, code=code, pipes=pipes)
+    return made.get_template(template).render(**held).strip("\n") + "\n"
+
+
+def cell(value: Any) -> str:
+    """None is a dash; a float has three digits, or none from 1,000 on."""
+    if value is None:
+        return "-"
+    return str(value) if not isinstance(value, float) else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3f}"
+
+
+def code(text: str) -> str:
+    """Turn the double backticks of a docstring into those of Markdown."""
+    return re.sub(r"(?<!`)``(?!`)", "`", text)
+
+
+def pipes(text: str) -> str:
+    """Escape what would end a cell of a table."""
+    return text.replace("|", "\\|")
