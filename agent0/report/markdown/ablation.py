@@ -2,6 +2,7 @@
 the numbers, whatever they are."""
 
 import shlex
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -10,7 +11,8 @@ from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
 from agent0.experiments.ablations import ablation_studies
 from agent0.report.conclusions import conclusion
 from agent0.report.markdown import training_gain
-from agent0.report.markdown.tables import claim, folded, picture, points, shares, span, table, variants_named
+from agent0.report.markdown.rendering import render
+from agent0.report.markdown.tables import claim, points, shares, span
 from agent0.stats.paired_tests import FELL, IMPROVED
 
 Row = Mapping[str, Any]
@@ -24,29 +26,24 @@ def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
     """Markdown of an ablation study: its answer, one table, the command, and everything else folded by section.
     ``file`` is where the page goes, ``pictures`` are files beside it: by set, ``arms`` and ``curve``."""
     skill = found.get("skill")
-    first = [
-        f"<!-- Written by `agent0 experiment {found['experiment']} --write`; not by hand. -->\n",
-        f"# {PurePath(file).stem.replace('-', ' ').capitalize()}\n",
-        f"{found['question']}\n",
-        *(training_gain.answer(skill) if skill else _answer(found)),
-        *(training_gain.leading(skill) if skill else _leading(found)),
-        f"```\n{command(found, file)}\n```\n",
-        *_incomplete(found),
-    ]
-    rest = [
-        "## Conclusions\n",
-        *(f"- {said}" for said in sentences(found)),
-        "",
-        *(f"- {note}" for note in found.get("notes", ())),
-        "",
-        *_asked(found),
-        *(training_gain.sections(found, pictures) if skill else _measures(found, pictures.get(ARMS, ""))),
-        *_curve(pictures.get(CURVE, "")),
-        *_cost(found),
-        "## Every run\n",
-        *table(map(variants_named, [*skill["bases"], *skill["cells"]] if skill else found["cells"])),
-    ]
-    return folded("\n".join([*first, *rest]))
+    first, *others = found["cost"] or [{}]
+    dearer = "; ".join(f"{one['arm']} {more}" for one in others if (more := _more(first, one)))
+    return render(
+        "ablation.md.jinja",
+        found=found,
+        skill=training_gain.gathered(skill) if skill else None,
+        title=PurePath(file).stem.replace("-", " ").capitalize(),
+        short=training_gain.answer(skill) if skill else _answer(found),
+        command=command(found, file),
+        conclusions=sentences(found),
+        settings={arm: _settings(about, found["settings"][arm]) for arm, about in found["about"].items()},
+        measures=[] if skill else [_measure(found, name) for name in found["measures"]],
+        pictures=defaultdict(str, pictures),
+        tested_by=TESTED,
+        dearer=dearer,
+        bases=[{**one, "sha256": f"`{str(one['sha256'])[:12]}`"} for one in found.get("bases", ())],
+        runs=[*skill["bases"], *skill["cells"]] if skill else found["cells"],
+    )
 
 
 def command(found: Row, file: str) -> str:
@@ -84,24 +81,12 @@ def _answer(found: Row) -> list[str]:
     """The answer in at most five lines: the first variant beside the others, and beside what needs no training."""
     lead = found["measures"][:1]
     told = [*_in_short(found, *_names(found))] if lead else sentences(found)
-    told += [said for control in CONTROLS for name in lead if (said := _worth(found, control, name))]
-    return [*(f"- {said}" for said in told), ""]
+    return told + [said for control in CONTROLS for name in lead if (said := _worth(found, control, name))]
 
 
 def _names(found: Row) -> tuple[str, list[str]]:
     first, *others = found["about"]
     return first, others
-
-
-def _leading(found: Row) -> Iterator[str]:
-    """The table of the measure that leads."""
-    for name in found["measures"][:1]:
-        yield f"{_capital(MEASURES[name].title)}, means over seeds with 95 % intervals:\n"
-        yield from table(_mean(row) for row in found["arms"] if row["measure"] == name)
-
-
-def _capital(title: str) -> str:
-    return f"{title[0].upper()}{title[1:]}"
 
 
 def _in_short(found: Row, first: str, others: Sequence[str]) -> Iterator[str]:
@@ -158,66 +143,26 @@ def _first(found: Row, measure: str) -> list[Row]:
     return [row for row in rows if row["against"] in others]
 
 
-def _incomplete(found: Row) -> list[str]:
-    if found["complete"]:
-        return []
-    whys = [f"{one['cell']} failed: {one['why'].replace(found['folder'] + '/', '')}" for one in found["failed"]]
-    return [f"**Not complete:** {len(found['cells'])} runs are finished. {'; '.join(whys)}\n"]
+def _settings(about: str, settings: Mapping[str, str]) -> str:
+    said = ", ".join(f"`{key}={text}`" for key, text in settings.items())
+    return "; ".join(filter(None, (about, said))) or "the profile as it is"
 
 
-def _asked(found: Row) -> Iterator[str]:
-    yield "## Settings\n"
-    seeds = ", ".join(map(str, found["seeds"]))
-    own = "; each has a base of its own" if "bases" in found else ""
-    yield f"Profile {found['profile']}. {found['effort']} Seeds: {seeds}{own}.\n"
-    for arm, about in found["about"].items():
-        settings = ", ".join(f"`{key}={text}`" for key, text in found["settings"][arm].items())
-        yield f"- **{arm}**: {'; '.join(filter(None, (about, settings))) or 'the profile as it is'}"
-    yield ""
-
-
-def _measures(found: Row, drawn: str) -> Iterator[str]:
-    for place, name in enumerate(found["measures"]):
-        title = MEASURES[name].title
-        yield f"## {_capital(title)}\n"
-        yield from picture("" if place else drawn, f"{title} of every variant and its controls, means over seeds")
-        if place:
-            yield "Means over seeds with 95 % intervals; the tasks are the same for every seed and variant.\n"
-            yield from table(_mean(row) for row in found["arms"] if row["measure"] == name)
-        others = [claim(row) for row in _first(found, name)]
-        if others:
-            who = others[0]["variant"]
-            yield f"{who} less each other variant; *improved*: {who} is better, *decreased*: the other one is.\n"
-            yield from table(others)
-        yield "The student at the end less each control that needs no training, variant by variant:\n"
-        held = [row for row in found["against"] if row["measure"] == name and row["against"] in CONTROLS]
-        yield from table(claim({**row, "against": CONTROLS[row["against"]]}) for row in held)
-    yield f"{TESTED} Holm's correction runs over the variants compared with one another, or against one control.\n"
+def _measure(found: Row, name: str) -> Row:
+    """A measure's means, and its differences to the other variants and to the controls, as rows of tables."""
+    held = [row for row in found["against"] if row["measure"] == name and row["against"] in CONTROLS]
+    return {
+        "title": MEASURES[name].title,
+        "leads": name == found["measures"][0],
+        "means": [_mean(row) for row in found["arms"] if row["measure"] == name],
+        "others": [claim(row) for row in _first(found, name)],
+        "controls": [claim({**row, "against": CONTROLS[row["against"]]}) for row in held],
+    }
 
 
 def _mean(row: Row) -> dict[str, Any]:
     student, right = STUDENTS[row["student"]], shares(row)
     return {"variant": row["arm"], "student": student, "right": right, "seeds": row["seeds"], "tasks": row["items"]}
-
-
-def _curve(file: str) -> Iterator[str]:
-    if file:
-        yield "## Curves\n"
-        caption = "Greedy accuracy on validation tasks of the newest student, means over seeds with 95 % intervals"
-        yield f"{caption} (where there are many variants, of the first).\n"
-        yield from picture(file, "validation accuracy by iteration, a line for each variant")
-
-
-def _cost(found: Row) -> Iterator[str]:
-    yield "## Cost\n"
-    yield "Of one run, means over seeds; *wall_s* is from its first event to its last.\n"
-    yield from table(map(variants_named, found["cost"]))
-    first, *others = found["cost"] or [{}]
-    beside = "; ".join(f"{one['arm']} {more}" for one in others if (more := _more(first, one)))
-    if beside:
-        yield f"Compared with a run of {first['arm']}: {beside}.\n"
-    if "skill" in found:
-        yield training_gain.evaluation_cost(found["skill"])
 
 
 def _more(first: Row, one: Row) -> str:

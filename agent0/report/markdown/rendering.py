@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from agent0.report.conclusions import conclusion
+from agent0.report.markdown.tables import variants_named
 
 FOLDER = Path(__file__).parent
 
@@ -21,7 +22,9 @@ def render(template: str, folder: Path = FOLDER, **held: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(conclusion=conclusion, cell=cell, code=code, pipes=pipes)
+    made.filters.update(
+        conclusion=conclusion, capital=capital, cell=cell, code=code, pipes=pipes, variants_named=variants_named
+    )
     return made.get_template(template).render(**held).strip("\n") + "\n"
 
 
@@ -30,6 +33,11 @@ def cell(value: Any) -> str:
     if value is None:
         return "-"
     return str(value) if not isinstance(value, float) else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3f}"
+
+
+def capital(text: str) -> str:
+    """Capitalise the first letter and leave the others."""
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def code(text: str) -> str:

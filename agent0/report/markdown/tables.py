@@ -1,21 +1,9 @@
-"""Parts of Markdown pages: tables, charts, shares and their differences."""
+"""Values on Markdown pages: shares, their differences, rows of tables."""
 
-import re
-from collections.abc import Iterable, Mapping
-from html import escape
+from collections.abc import Mapping
 from typing import Any
 
 from agent0.report.conclusions import conclusion
-
-
-def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Lines of Markdown, the first row's keys as the head, an empty line after; "Nothing." without a row."""
-    held = list(rows)
-    if not held:
-        return ["Nothing.\n"]
-    names = list(held[0])
-    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
-    return [*lines, *(f"| {' | '.join(_cell(one[name]) for name in names)} |" for one in held), ""]
 
 
 def variants_named(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,27 +12,6 @@ def variants_named(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _COLUMNS = {"arm": "variant", "cells": "runs"}
-
-
-def folded(text: str) -> str:
-    """Markdown in which each section (``## Title``) is a ``<details>`` block under its title, closed at first."""
-    before, *sections = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
-    blocks = (
-        f"<details>\n<summary>{escape(title)}</summary>\n\n{body.strip()}\n\n</details>\n\n"
-        for title, body in zip(sections[::2], sections[1::2], strict=True)
-    )
-    return (before + "".join(blocks)).rstrip("\n") + "\n"
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return str(value) if not isinstance(value, float) else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3f}"
-
-
-def picture(file: str, words: str) -> list[str]:
-    """Make the Markdown of a chart; no line without a file."""
-    return [f"![{words}]({file})\n"] if file else []
 
 
 def shares(row: Mapping[str, Any]) -> str:

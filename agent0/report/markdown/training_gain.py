@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agent0.experiments.ablation_results import ONE_SEED, TESTED
+from agent0.experiments.ablation_results import ONE_SEED
 from agent0.experiments.training_gain import BASE, CHANCE, MEASURES, SAME_TOKENS, SAME_TRIES
-from agent0.report.markdown.tables import claim, picture, points, shares, span, table, variants_named
+from agent0.report.markdown.tables import claim, points, shares, span
 from agent0.stats.paired_tests import FELL, IMPROVED, LEVEL
 
 Row = Mapping[str, Any]
@@ -19,16 +19,38 @@ OUTSIDE = "outside"
 """The set of numbers that training never draws."""
 
 
-def sections(found: Row, pictures: Mapping[str, str]) -> Iterator[str]:
-    """Write the sections of a study's page on its evaluation protocols. ``pictures`` are files beside it, by set, and
-    ``arms``."""
-    skill = found["skill"]
-    yield from _asked(skill)
-    yield from _base(found)
-    for one in skill["sets"]:
-        yield from _set(skill, one, pictures.get(one["name"], ""))
-    yield from _arms(skill, pictures.get("arms", ""))
-    yield from _made(skill)
+def gathered(skill: Row) -> Row:
+    """Rows of the tables on a study's evaluation protocols."""
+    first = next((row["arm"] for row in skill["arms"] or skill["alike"]), "")
+    return {
+        "sets": [_set(skill, one, first) for one in skill["sets"]],
+        "within": MEASURES["within"].title,
+        "compared": _compared(skill),
+        "arms": [{"set": row["set"], **_claim(row)} for row in skill["arms"]],
+        "alike": [{"set": row["set"], **_claim(row)} for row in skill["alike"]],
+        "learned": skill["learned"],
+    }
+
+
+def _set(skill: Row, tasks: Row, first: str) -> Row:
+    """A set of tasks with its rows: of the first variant and of what is untrained, and its differences to these."""
+    held = [row for row in skill["means"] if row["set"] == tasks["name"] and row["who"] in (first, *UNTRAINED)]
+    return {
+        **tasks,
+        "checked": [_mean(row) for row in held if row["picked"] == "check"],
+        "unselected": [_mean(row) for row in held if row["picked"] == "nobody"],
+        "against": [_claim(row) for row in skill["against"] if row["set"] == tasks["name"]],
+    }
+
+
+def _mean(row: Row) -> dict[str, Any]:
+    seeds = ", ".join(f"{share:.3f}" for share in row["by_seed"].values())
+    columns = {"who": row["who"], "how": row["how"], "solved": shares(row), "by seed": seeds, "tasks": row["items"]}
+    return columns | {"tokens an attempt": None if row["tokens"] is None else f"{row['tokens']:.0f}"}
+
+
+def _claim(row: Row) -> dict[str, Any]:
+    return {"measure": MEASURES[row["measure"]].title, **claim(row), "conclusion": word(row)}
 
 
 def sentences(skill: Row) -> list[str]:
@@ -135,40 +157,26 @@ def aimed(skill: Row, name: str) -> str:
     return f"The aim was {wants}: {result}."
 
 
-def answer(skill: Row) -> Iterator[str]:
+def answer(skill: Row) -> list[str]:
     """Summarise the page in at most five lines."""
     if not skill["means"]:
-        return
+        return []
     first = next(row["who"] for row in skill["means"])
-    yield from (f"- {one}" for one in (_source(skill, first), *_gains(skill, first), _variants(skill)) if one)
     aims = [f"{MEASURES[name].title}: {aimed(skill, name)}" for name in MAIN if MEASURES[name].aim]
-    yield f"- **Aims.** {' '.join(f'{one[0].upper()}{one[1:]}' for one in aims)}\n"
+    said = [one for one in (_source(skill, first), *_gains(skill, first), _variants(skill)) if one]
+    return [*said, f"**Aims.** {' '.join(f'{one[0].upper()}{one[1:]}' for one in aims)}"]
 
 
-def leading(skill: Row) -> Iterator[str]:
-    """The first variant beside every control and every other variant on the first set, where a check picks; nothing
-    without such a row."""
-    tasks, measure = skill["sets"][0]["name"], MEASURES["within"]
+def _compared(skill: Row) -> list[Row]:
+    """The first variant beside every control and every other variant on the first set, where a check picks."""
+    tasks = skill["sets"][0]["name"]
     rows = [row for held in ("against", "arms") for row in _rows(skill, held, tasks, "within")]
-    if not rows:
-        return
-    first = rows[0]["arm"]
-    yield f"{tasks[0].upper()}{tasks[1:]}, {measure.title}, means over seeds:\n"
-    compared = [
-        {"who": first, "solved": _solved(skill, tasks, first), "points": "-", "95 % interval": "-", "conclusion": "-"}
+    shown = [(row["arm"], "-", "-", "-") for row in rows[:1]]
+    shown += [(row["against"], points(row["mean"]), span(row), word(row)) for row in rows]
+    return [
+        {"who": who, "solved": _solved(skill, tasks, who), "points": much, "95 % interval": within, "conclusion": said}
+        for who, much, within, said in shown
     ]
-    compared += [
-        {
-            "who": row["against"],
-            "solved": _solved(skill, tasks, row["against"]),
-            "points": points(row["mean"]),
-            "95 % interval": span(row),
-            "conclusion": word(row),
-        }
-        for row in rows
-    ]
-    yield from table(compared)
-    yield f"*points*: {first} less that row.\n"
 
 
 def _solved(skill: Row, tasks: str, name: str) -> str:
@@ -235,90 +243,3 @@ def _share(skill: Row, tasks: str, who: str, how: str) -> str:
 
 def _is(row: Row, tasks: str, who: str, how: str) -> bool:
     return (row["set"], row["who"], row["how"]) == (tasks, who, how)
-
-
-def _asked(skill: Row) -> Iterator[str]:
-    yield from (
-        f"- **{one['name']}**: {one['n']} {one['title']} (levels {', '.join(map(str, one['levels']))}, test split, "
-        f"seed {one['seed']}); the same for every seed and variant, answered once by each student."
-        for one in skill["sets"]
-    )
-    yield ""
-    yield (
-        "*Within* is pass@k (verifier-selected): a task counts as solved where any of k attempts is right. All other "
-        "rows have no such selection; *within* rows beside them are shown, not compared. One attempt may hold several "
-        "tries that the student alone judges: *tokens an attempt* says what it costs. *Random derivations* need no "
-        "model: of all pairs of numbers with all signs whose value is within 1 to 99 one is drawn, each as likely, "
-        "until one number is left; what so many checked ones come to is computed exactly, task by task. *As many "
-        "tokens*: as many derivations, in boxes and counted by the base's tokenizer, as fit into what the student "
-        "wrote in its attempts at a task, on average. The student is asked at one "
-        "temperature that was fixed beforehand; the base at several, and the best of them counts. Where its tool is "
-        "forced, the base is lent Python and SymPy.\n"
-    )
-
-
-def _base(found: Row) -> Iterator[str]:
-    if "bases" not in found:
-        return
-    yield "## Training of the base model\n"
-    yield f"Taught: {found['taught']}\n"
-    yield f"Left out: {found['left_out']}\n"
-    yield "`agent0 tiny card --course " + found["course"] + "` has the rest.\n"
-    yield from table({**one, "sha256": f"`{str(one['sha256'])[:12]}`"} for one in found["bases"])
-
-
-def _set(skill: Row, tasks: Row, drawn: str) -> Iterator[str]:
-    name = tasks["name"]
-    yield f"## {name[0].upper()}{name[1:]}: {tasks['title']}\n"
-    yield from picture(drawn, f"{name}: every measure and every control, means over seeds with 95 % intervals")
-    first = next((row["arm"] for row in skill["arms"] or skill["alike"]), "")
-    held = [row for row in skill["means"] if row["set"] == name and row["who"] in (first, *UNTRAINED)]
-    for picked, title in (("check", "Verifier-selected"), ("nobody", "No selection")):
-        yield f"**{title}.**\n"
-        yield from table(_mean(row) for row in held if row["picked"] == picked)
-    yield "Differences to every control, on the same items and seeds:\n"
-    yield from table(_claim(row) for row in skill["against"] if row["set"] == name)
-
-
-def _mean(row: Row) -> dict[str, Any]:
-    seeds = ", ".join(f"{share:.3f}" for share in row["by_seed"].values())
-    columns = {"who": row["who"], "how": row["how"], "solved": shares(row), "by seed": seeds, "tasks": row["items"]}
-    return columns | {"tokens an attempt": None if row["tokens"] is None else f"{row['tokens']:.0f}"}
-
-
-def _claim(row: Row) -> dict[str, Any]:
-    return {"measure": MEASURES[row["measure"]].title, **claim(row), "conclusion": word(row)}
-
-
-def _arms(skill: Row, drawn: str) -> Iterator[str]:
-    yield "## The effect of each part\n"
-    yield from picture(drawn, "Every variant and its base on the first set, means over seeds with 95 % intervals")
-    yield "The first variant less each other one; *better*: the first is better.\n"
-    yield from table({"set": row["set"], **_claim(row)} for row in skill["arms"])
-    yield "Every variant less its own base, under the same protocol:\n"
-    yield from table({"set": row["set"], **_claim(row)} for row in skill["alike"])
-    yield f"{TESTED} Holm's correction runs over the rows of one set and measure in a table.\n"
-
-
-def _made(skill: Row) -> Iterator[str]:
-    if not skill["learned"]:
-        return
-    yield "## What training examples are made of\n"
-    yield (
-        "The source of the supervision is a tool, `agent0.training.search_traces` with `Family.retrace`: it carries "
-        "out each try without mistakes, decides what it solves, and lays the tries out. Of the characters that count "
-        "in training, "
-        "as shares over seeds: *written*: the step stands so in the try that the variant begins with (the student's; "
-        "in random-tries a random derivation); *corrected*: the tool wrote the step otherwise; *placed*: boxes and "
-        "`no` around the tries. *other_tasks*: share of the examples that are for a task which was not asked.\n"
-    )
-    yield from table(map(variants_named, skill["learned"]))
-
-
-def evaluation_cost(skill: Row) -> str:
-    """State the cost of all evaluations of a study in one sentence."""
-    total = skill["cost"]
-    return (
-        f"All evaluations: {total['exams']}, with {total['attempts']:,} attempts and {total['tokens']:,} tokens, in "
-        f"{total['seconds']:,.0f} s.\n"
-    )
