@@ -9,7 +9,7 @@ import pytest
 
 from agent0.assembly.runtime.stamping import code_rev
 from benchmarks.crash import State, _tried
-from benchmarks.crash_page import PAGE, Line, done_again, page, wrong
+from benchmarks.crash_page import PAGE, Line, done_again, page, with_shipped, wrong
 from events.base import Recorded
 from tests.crashing import ROLES, Kill, Past
 from tests.play import play
@@ -111,6 +111,15 @@ def test_what_broke_off_is_done_again_under_other_code_and_still_told(tmp_path: 
     assert "round 0 under old: did not come to an end; it did under later code" in page(
         state.lines, (9, 0), 0, "today", "0"
     )
+
+
+def test_rounds_under_shipped_settings_change_their_parts_of_the_page_alone() -> None:
+    kill = {**KILL, "role": ROLES[0]}
+    rounds, more = [{**GOOD, "kills": [kill] * 2}], {**GOOD, "what": "shipped", "kills": [kill] * 3}
+    made = (0, "today", "0")
+    before, after = page(rounds, (9, 9), *made), page([*rounds, more], (9, 9), *made)
+    assert "- 3 kills under the shipped settings: 0 attempts lost" in after and "No round has been made" in before
+    assert with_shipped(before, [*rounds, more], 9, *made) == after
 
 
 def test_the_page_says_what_was_found() -> None:
