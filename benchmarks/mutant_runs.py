@@ -32,14 +32,14 @@ TESTS = {
     "curriculum chances fresh_sets scripted teacher",
     "rollout": "same_seed analysis answers chat_format confidence forking fusion panel parsing run scripted student "
     "teacher training",
-    "provenance": "seals forking rescoring",
+    "provenance": "same_seed seals forking rescoring",
     "verification": "program_verdicts stated_rules checked grading panel reviewing verdicts verifiers verify literals",
     "training": "same_seed chat_format conventions dataset making objectives searching seeding splits training",
     "rewards": "same_seed hacking repetition rewards rewards_editions rewards_majority rewards_sets rewards_told "
     "signatures",
     "run": "same_seed curriculum forking gate guards registry run state_digest",
-    "evaluation": "rows same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate mistakes "
-    "registry within",
+    "evaluation": "rows same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate "
+    "mistakes registry within",
     "experiments": "same_seed arms_page chances compare_page fresh_sets rescoring rewards_editions trials",
 }
 NOT_FAST = ("nats_server", "log")

@@ -1,5 +1,5 @@
 """A seed means the same in every version: tasks, suites, controls and whole runs are drawn as earlier versions drew
-them, so that a run can be repeated and an old one extended.
+them, and figures of the same outcomes are the same: a run can be repeated, an old one extended, and pages compared.
 
 ``python -m tests.test_same_seed`` writes what is recorded anew, where a draw is meant to change.
 """
@@ -34,6 +34,7 @@ from agent0.tasks.splits import heldout
 from agent0.training.search_traces import search_examples
 from agent0.training.selection import draw_diverse, select
 from agent0.training.trace_sources import apply_source
+from tests.figures import FIGURES
 from tests.play import play
 from tests.test_searching import attempts, config
 from tests.test_training import scored
@@ -174,7 +175,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "a run": ran,
     "a shuffled run": partial(ran, shuffle_rewards=True),
 }
-DRAWN = FAMILIES | SUITES | SOURCES | REWARDS | OTHERS
+DRAWN = FAMILIES | SUITES | SOURCES | REWARDS | OTHERS | FIGURES
 
 
 def plain(value: Any) -> Any:
