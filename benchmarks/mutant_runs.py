@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -30,22 +30,23 @@ TESTS = {
     "grading": "forms answers benchmarks chat_format grading grading_strict literals verifiers",
     "tasks": "same_seed checked decontamination families guardrails literals novelty searching splits splitting "
     "curriculum chances fresh_sets scripted teacher",
-    "rollout": "same_seed analysis answers chat_format confidence forking fusion panel parsing run scripted student "
-    "teacher training",
-    "provenance": "seals forking rescoring",
+    "rollout": "turns_read same_seed analysis answers chat_format confidence forking fusion panel parsing run scripted "
+    "student teacher training",
+    "provenance": "same_seed seals forking rescoring",
     "verification": "program_verdicts stated_rules checked grading panel reviewing verdicts verifiers verify literals",
     "training": "same_seed chat_format conventions dataset making objectives searching seeding splits training",
     "rewards": "same_seed hacking repetition rewards rewards_editions rewards_majority rewards_sets rewards_told "
     "signatures",
     "run": "same_seed curriculum forking gate guards registry run state_digest",
-    "evaluation": "rows same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate mistakes "
-    "registry within",
+    "evaluation": "rows same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate "
+    "mistakes registry within",
     "experiments": "same_seed arms_page chances compare_page fresh_sets rescoring rewards_editions trials",
 }
 NOT_FAST = ("nats_server", "log")
 SLOW_S = 5.0  # of processor time: a test that takes longer is no fast one, and is stopped
+MOST_S = 20.0  # of processor time that is spent on a mutant: one that is not killed by then survives
 CPU_S = 15.0  # what a mutant may use beyond five times what its tests take: one that uses more runs for ever
-HANGS_S = 60  # a test that takes longer waits for what never comes, and fails
+HANGS_S = 180  # a test that takes longer waits for what never comes, and fails
 HELD = Path("..")
 Noted = tuple[float, list[str]]
 
@@ -128,11 +129,13 @@ def _too_slow(*_: object) -> None:
 
 
 def tests_of(mutant: str, noted: dict[str, Noted]) -> list[str]:
-    """The fast tests of the mutant's room that call its function, quickest first."""
+    """The fast tests of the mutant's room that call its function, quickest first, ``MOST_S`` of them together."""
     function, room = mangled_name_from_mutant_name(mutant), mutant.split(".")[1]
     here = {f"tests/test_{name}.py" for name in TESTS[room].split()}
     names = [name for name, (_, functions) in noted.items() if function in functions and _file(name) in here]
-    return sorted(names, key=lambda name: noted[name][0])
+    ordered = sorted(names, key=lambda name: noted[name][0])
+    spent = accumulate(noted[name][0] for name in ordered)
+    return [name for name, seconds in zip(ordered, spent, strict=True) if seconds <= MOST_S]
 
 
 def try_one(mutant: str, items: Sequence[pytest.Item], noted: dict[str, Noted]) -> str:

@@ -1,5 +1,5 @@
 """A seed means the same in every version: tasks, suites, controls and whole runs are drawn as earlier versions drew
-them, so that a run can be repeated and an old one extended.
+them, and figures of the same outcomes are the same: a run can be repeated, an old one extended, and pages compared.
 
 ``python -m tests.test_same_seed`` writes what is recorded anew, where a draw is meant to change.
 """
@@ -31,9 +31,11 @@ from agent0.tasks.curriculum.sampler import allocate, learn, slots
 from agent0.tasks.decontamination import own_words
 from agent0.tasks.families import Family, Params
 from agent0.tasks.splits import heldout
+from agent0.training.objectives import objectives
 from agent0.training.search_traces import search_examples
 from agent0.training.selection import draw_diverse, select
 from agent0.training.trace_sources import apply_source
+from tests.figures import FIGURES
 from tests.play import play
 from tests.test_searching import attempts, config
 from tests.test_training import scored
@@ -41,7 +43,7 @@ from tests.world import own, ports, small, started
 
 RECORDED = Path(__file__).parent / "golden" / "same_seed.json"
 DRAWS = 6
-MEASURED = {"state_sha", "wall_s", "latency_p50_s", "latency_p95_s", "items", "usage"}
+MEASURED = {"state_sha", "wall_s", "latency_p50_s", "latency_p95_s", "items", "usage", "progress"}
 """Fields that hold a time, or the digest of what holds one."""
 WRONG = ("", "0", "1;2", "x", "7,3", "3+4=7", "(1", "no")
 
@@ -91,10 +93,31 @@ def examples(**recipe: Any) -> Iterable[Any]:
 def selections() -> Iterable[Any]:
     """What is replayed and trained on, of two dozen trajectories."""
     ways = [
-        scored(n, family="linear", level=1 + n % 3, tools=("python",) * (n % 4), signature="s" * (n % 2))
+        scored(
+            n,
+            family="linear",
+            level=1 + n % 3,
+            tools=("python",) * (n % 4),
+            signature="s" * (n % 2),
+            solve_rate=(0.5, 0.25, 0.75)[n // 10],
+        )
         for n in range(24)
     ]
     yield [one.event_id for one in draw_diverse(ways, 9, 4)]
+    for name, objective in objectives().items():
+        recipe = {role: {"objective": name} for role in objective.roles}
+        plan = RunConfig.model_validate({"tasks": 4, "training": recipe})
+        for role in objective.roles:
+            made = select(role, ways, ways, author="me", config=plan, seed=3)
+            yield [
+                name,
+                role,
+                made.used,
+                made.over,
+                made.skipped,
+                [(one.advantage, one.clip_high) for one in made.samples],
+            ]
+            yield [one.over for one in made.samples]
     for by in ("chance", "pattern"):
         for shuffle in (False, True):
             recipe = {"student": {"replay_by": by, "replay_steps": 2, "minibatch": 3}}
@@ -172,9 +195,15 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "trials": lambda: trials("s", {"run.tasks": ("1", "2", "3"), "run.attempts": ("4", "5", "6")}, 4, 3),
     "undone work": lambda: undone(seed=3, draws=1),
     "a run": ran,
-    "a shuffled run": partial(ran, shuffle_rewards=True),
+    "a run with long tasks": partial(ran, curriculum={"embedder": "ngram", "long": 0.5}),
+    **{
+        f"a run paid by {name} {edition}": partial(
+            ran, rewards={"set": name, "edition": edition, "normalize": True, "clip": 1.5}
+        )
+        for name, edition in (("agent0", 3), ("agent0", 1), ("paper", 2), ("released", 3))
+    },
 }
-DRAWN = FAMILIES | SUITES | SOURCES | REWARDS | OTHERS
+DRAWN = FAMILIES | SUITES | SOURCES | REWARDS | OTHERS | FIGURES
 
 
 def plain(value: Any) -> Any:

@@ -1,0 +1,168 @@
+"""Figures that pages are written from, of seeded outcomes: ``tests.test_same_seed`` compares them with those of earlier
+versions."""
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from agent0.evaluation.protocol import TaskSet
+from agent0.experiments import ablation_results, compare_runs, training_gain, verdict_diff
+from agent0.experiments.ablation_results import Outcome
+from agent0.experiments.training_gain import BASE, Chance, base_protocols, student_protocols, summarise
+from agent0.provenance.hash_chain import Chain, Seal, compare_seals, localise
+from events.alarms import LOG, AlarmRaised, LogContinued
+from events.base import record
+from events.checkpoints import CheckpointEvaluated, StudentExamined
+from events.tasks import ResultVerified
+from events.values import Artifact
+from tests.play import EPOCH
+
+SETS = TaskSet("fresh", "new", 12, 7, (2, 3)), TaskSet("harder", "longer", 6, 8, (4,))
+COST = {"attempts": 100, "tokens": 5000, "model_s": 1.25, "steps": 3, "training_s": 1.5, "wall_s": 9.0}
+Draw = random.Random
+
+
+def examined(rng: Draw, checkpoint: str, tasks: TaskSet, share: float) -> Iterable[StudentExamined]:
+    """Results of every protocol that a study asks of ``checkpoint``."""
+    for exam in base_protocols(tasks) if checkpoint == BASE else student_protocols(tasks):
+        right = tuple(sum(rng.random() < share for _ in range(exam.attempts)) for _ in range(tasks.n))
+        yield StudentExamined(
+            exam=exam.name,
+            checkpoint=checkpoint,
+            split=exam.split,
+            seed=exam.seed,
+            levels=exam.levels,
+            attempts=exam.attempts,
+            temperature=exam.temperature,
+            forced_tool=exam.forced_tool,
+            right=right,
+            majority="".join(rng.choice("01-") for _ in right),
+            tokens=rng.randint(50, 90),
+            wall_s=rng.randint(1, 9) / 8,
+        )
+
+
+def scored(rng: Draw, checkpoint: str, iteration: int, share: float, **more: Any) -> CheckpointEvaluated:
+    outcomes = "".join("1" if rng.random() < share else "0" for _ in range(30))
+    correct = outcomes.count("1")
+    within = "".join(rng.choice("01-") for _ in outcomes)
+    facts: dict[str, Any] = {"evaluation": f"e{iteration}", "checkpoint": checkpoint, "n": 30, "correct": correct}
+    facts |= {"split": "test", "accuracy": correct / 30, "lower95": 0.0, "upper95": 1.0, "tool_use": 0.5} | more
+    return CheckpointEvaluated(**facts, iteration=iteration, outcomes=outcomes, outcomes_within=within)
+
+
+def outcomes(seeds: int) -> list[Outcome]:
+    """Three variants, of which the second was never examined and the third is still the base."""
+    found = []
+    for seed in range(seeds):
+        for place, arm in enumerate(("ours", "random", "none")):
+            rng = Draw(f"{arm} {seed}")
+            student = BASE if place == 2 else f"student-{seed}"
+            exams = [
+                one
+                for tasks in SETS
+                for name, share in ((BASE, 0.2), (student, 0.7 - place / 4))
+                if name != BASE or place == 0
+                for one in examined(rng, name, tasks, share)
+            ]
+            scores = [
+                scored(rng, name, iteration, 0.3 + 0.2 * iteration, split=split, forced_tool=forced)
+                for iteration, name in ((-1, BASE), (0, "student-9"), (1, student))
+                for split in ("test", "validation")
+                for forced in (False, True)
+                if iteration < 0 or not forced
+            ]
+            learned = {"examples": 4, "other_tasks": 1, "written": 30, "corrected": 10 + seed, "placed": 5}
+            told = learned if place == 0 else {}
+            run = f"g-{arm}-{seed}"
+            kept = () if place == 1 else tuple(exams)
+            cost = {name: value + seed for name, value in COST.items()}
+            found.append(Outcome(arm, seed, run, student, 2, tuple(scores), cost, kept, told))
+    return found
+
+
+def gains() -> Iterable[Any]:
+    """What training is worth, with and without chance, of three seeds and of one."""
+    chances = {"fresh": Chance(tuple(n / 20 for n in range(12)), 5.0), "harder": Chance((0.1,) * 6)}
+    yield summarise(outcomes(3), SETS, chances)
+    yield summarise(outcomes(1), SETS[:1])
+    yield [training_gain.MEASURES, training_gain.CONTROLS]
+
+
+def studies() -> Iterable[Any]:
+    """Tables and curves of a study."""
+    for seeds in (1, 3):
+        held = outcomes(seeds)
+        measures, controls = list(ablation_results.MEASURES), list(ablation_results.CONTROLS)
+        yield ablation_results.variant_rows(held, measures, controls)
+        yield ablation_results.comparison_rows(held, measures, controls)
+        yield [ablation_results.curves(held), ablation_results.cost_rows(held)]
+        yield ablation_results.run_rows(held, measures)
+        yield [ablation_results.as_json(one) for one in held]
+
+
+def sides() -> Iterable[Any]:
+    """Runs side by side, the last without any score."""
+    found = []
+    for n, rng in enumerate(map(Draw, "abc")):
+        side = compare_runs.Side(f"run {n}")
+        for task in range(6 + n):
+            side.rewards[f"t{task}", "", "teacher"] = round(rng.uniform(-1, 1), 3)
+            side.rewards[f"t{task}", f"a{task}", "student"] = round(rng.uniform(-1, 1), 3)
+        side.curve += [scored(rng, f"s{i}", i, 0.2 + 0.3 * n, split="validation") for i in range(-1, 2 * (n < 2))]
+        side.cost |= {"attempts": n, "model_s": n / 7}
+        found.append(side)
+    yield compare_runs.side_by_side(found)
+
+
+def verdicts() -> Iterable[Any]:
+    """Verdicts before and after, each way that they can differ."""
+
+    def said(n: int, correct: bool | None, verifier: str) -> ResultVerified:
+        facts: dict[str, Any] = {"task": f"t{n // 2}", "attempt": f"t{n // 2}-a{n % 2}", "reason": "so"}
+        return ResultVerified(**facts, iteration=0, correct=correct, verifier=verifier)
+
+    words = (True, False, None)
+    pairs = [
+        verdict_diff.VerdictPair(said(n, before, "exact"), said(n, after, f"v{n % 2}"), f"family {n % 3}")
+        for n, (before, after) in enumerate((one, other) for one in words for other in words)
+    ]
+    sides = [(None, said(20, True, "x")), (said(21, False, "x"), None), (said(22, True, "x"), said(22, True, "x"))]
+    pairs += [verdict_diff.VerdictPair(*one, "family 0") for one in sides]
+    yield verdict_diff.difference(pairs)
+
+
+def chain() -> Iterable[Any]:
+    """What a reader of the log says of seals, whole and damaged in each way."""
+    held, bodies = Chain(), []
+    for n in range(9):
+        seals = n in (2, 5, 8)
+        alarm = AlarmRaised(alarm=f"a{n}", severity="info", message="m")
+        event = held.proposal(2 if n == 5 else 0) if seals else alarm
+        bodies.append(record(event, run=LOG if seals else "r", time=EPOCH, id=f"i{n}").to_json())
+        yield [str(one) for one in held.feed(n + 1, bodies[-1])]
+    yield [held.proposal(), held.close(), held.sealed, held.fresh, held.rest, held.wants_seal, held.met]
+    for n in range(9):
+        for damaged in (bodies[:n] + bodies[n + 1 :], [*bodies[:n], b"x", *bodies[n + 1 :]], bodies[n:]):
+            again = Chain()
+            yield [[str(one), one.problem] for seq, body in enumerate(damaged, 1) for one in again.feed(seq, body)]
+        late, seal = Chain.after(held.met[0]), Seal(9, n, n + 2, "0" * 64, "1" * 64)
+        yield [str(one) for seq, body in enumerate(bodies[n:], n + 1) for one in late.feed(seq, body)]
+        yield [[str(one), one.problem] for one in compare_seals([seal, *held.met], {3: held.met[0], 6: seal}, n, 8)]
+    archive = Artifact(sha256="0" * 64, size=1)
+    for seal in ("a" * 64, "no digest"):
+        going = record(LogContinued(before=3, seal=seal, archive=archive), run=LOG, time=EPOCH, id="i").to_json()
+        for digest in ("", "b" * 64):
+            later = Chain(last=3, digest=digest)
+            yield [[str(one), later.close()] for one in later.feed(4, going)] + [later.digest]
+    whole = Chain().feed(4, bodies[0])
+    yield [[str(one) for one in whole], localise(whole[0], {1: b"a", 2: b"b", 3: b"c"}, {1: b"b", 2: b"a", 3: b"d"})]
+
+
+FIGURES: dict[str, Callable[[], Any]] = {
+    "gains": gains,
+    "studies": studies,
+    "sides": sides,
+    "verdicts": verdicts,
+    "hash chain": chain,
+}
