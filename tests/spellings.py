@@ -18,7 +18,7 @@ TASKS: tuple[Fields, ...] = (
     },
     {
         "question": "Ann's set is {2, 3, 5}, and \\(x \\times 7 \\neq 4\\). What is its sum?",
-        "program": "d = {'a': 2, \"b\": 3}  # { \"question\n\nfor k in d:\n\tpass\nprint(sum(d.values()) + 5, sep='\\n')",
+        "program": "d = {'a': 2, \"b\": 3}  # { \"question\n\nfor k in d:\n\tpass\nprint(sum(d.values()), sep='\\n')",
     },
     {
         "question": "Which is prime?\nA) 4\nB) 5",
@@ -108,10 +108,13 @@ def python(task: Fields) -> Iterator[Spelling]:
     yield repr(task), task
     yield fenced(pprint.pformat(task, width=10_000), "python"), task
     yield repr({**task, "checked": True, "answer_kind": task.get("answer_kind"), "hint": None}), task
-    yield f"task = {repr({**task, 'easy': False})}", task
-    if '"""' not in task["program"] and "\\" not in task["program"]:
-        program = f'"""\n{task["program"]}\n"""'
-        yield repr({**task, "program": 7}).replace("7", program), task if "7" not in task["question"] else None
+    yield "task = " + repr({**task, "easy": False}), task
+    if '"""' not in task["program"]:
+        program = task["program"].replace("\\", "\\\\")
+        yield (
+            f'{{"question": {task["question"]!r}, "program": """\n{program}\n""", "answer_kind": None}}',
+            {key: task[key] for key in ("question", "program")},
+        )
 
 
 @style
@@ -119,9 +122,7 @@ def commas(task: Fields) -> Iterator[Spelling]:
     """Trailing commas."""
     yield spelled(task, end=","), task
     yield spelled(task, "'", end=" , "), task
-    yield json.dumps({**task, "tags": [1]}).replace("[1]", "[1,]", 1) if "[1,]" not in str(task) else "?", (
-        task if "[1,]" not in str(task) else None
-    )
+    yield spelled(task, end=', "tags": ["a", "b",], "more": {"c": 3,}, '), task
     yield spelled(task, end=",,"), None
 
 
@@ -131,7 +132,7 @@ def comments(task: Fields) -> Iterator[Spelling]:
     body = spelled(task)
     yield "{ // the task\n" + body[1:], task
     yield body[:-1] + "# that is all, isn't it?\n}", task
-    yield "{ /* question: \"none\" */" + body[1:], task
+    yield '{ /* question: "none" */' + body[1:], task
     yield "{" + ", ".join(f"{key}: {json.dumps(text)}" for key, text in task.items()) + "}", task
 
 
@@ -144,7 +145,7 @@ def smart(task: Fields) -> Iterator[Spelling]:
 
     body = spelled(task, "?", write=typeset).replace("?question?", "“question”").replace("?program?", "“program”")
     yield body.replace("?answer_kind?", "“answer_kind”"), task
-    quoted = {**task, "question": f"“{task['question']}” – what’s that?"}
+    quoted = {**task, "question": f"“{task['question']}” \u2013 what\u2019s that?"}
     yield json.dumps(quoted, ensure_ascii=False), quoted
     yield spelled(quoted, "?", write=typeset).replace("?question?", "“question”").replace("?", "“"), None
 
@@ -215,6 +216,26 @@ def broken(task: Fields) -> Iterator[Spelling]:
     yield '{"question": "What is \\(3 + 4\\)?", "program": "print(7)"}', None
     yield spelled({**task, "question": 'She wrote """.'}, write=lambda text, quote: f"{quote}{text}{quote}"), None
     yield json.dumps(task).replace('"program": "', '"program": f"', 1), None
+
+
+@style
+def odd(task: Fields) -> Iterator[Spelling]:
+    """What stands beside a task, and what only resembles one."""
+    body, question = json.dumps(task), task["question"]
+    yield body + "}", task
+    yield f"\ufeff{body}<|im_end|>", task
+    yield json.dumps({key.title(): text for key, text in task.items()}), task
+    yield spelled(task, "'", end=", 'tags': None").replace("\n", "\r\n"), task
+    yield json.dumps({**task, "program": fenced(task["program"], "python")}), task
+    yield f"**Question:** {question}\n\n{fenced(body)}", task
+    yield f"**Question:** {OTHER['question']}\n\n{fenced(body)}", None
+    yield json.dumps({**task, "Question": OTHER["question"]}), None
+    yield json.dumps(body), None
+    yield body.replace('"', "&quot;"), None
+    yield f"question={question!r}, program={task['program']!r}", None
+    yield f"Problem: {question}\nCode: {task['program']}", None
+    yield f"question: {OTHER['question']}\nprogram: print(12**3 -", None
+    yield f'question: "{OTHER["question"]}"\nprogram: "{OTHER["program"]}"', OTHER
 
 
 def spellings() -> list[tuple[str, str, Fields | None]]:
