@@ -212,6 +212,35 @@ def test_fences_hold_calls_only_where_they_look_like_one() -> None:
     assert (len(tagged.calls), tagged.answer) == (1, "2")
 
 
+AROUND = ("", "\n", "\n\n", " \t\nSo it is.", "\n```python\nprint(1)\n```\n", "\n```json\n{}\n```\n", "\n\\boxed{7}\n")
+    "",
+    "\n",
+    "\n\n",
+    " \t\nSo it is.",
+    "\n```python\nprint(1)\n```\n",
+    '\n```json\n{"x": 1}\n```\n',
+    "\n\\boxed{7}\n",
+)
+
+
+@pytest.mark.parametrize("after", AROUND)
+@pytest.mark.parametrize("before", AROUND)
+@pytest.mark.parametrize("end", ["\n```", " ```", "\n\n  ```"])
+def test_a_call_in_a_fence_is_read_whatever_stands_around_it(before: str, after: str, end: str) -> None:
+    bodies = [{"name": "python", "arguments": {"code": f"print('```{n}')\n"}} for n in range(2)]
+    texts = [f"```{tag}\n{json.dumps(body)}{end}" for tag, body in zip(("json", ""), bodies, strict=True)]
+    parsed = parse_turn(f"I look.{before}\n{texts[0]}{after}\n{texts[1]}{after}")
+    assert [{"name": call.name, "arguments": call.arguments} for call in parsed.calls] == bodies
+    assert [call.raw for call in parsed.calls] == [text.partition("\n")[2][: -len("```")] for text in texts]
+    assert parsed.answer == ("7" if "boxed" in before + after else None)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", ['```\n{"":', '```\n{"a":1,"', '```\n{"', "```\n{ ", '```json\n{"a":[{"b":'])
+def test_repeated_fences_end(piece: str) -> None:
+    assert parse_turn(piece * (LONGEST // len(piece))).calls == ()
+
+
 @pytest.mark.parametrize(
     ("text", "answer"),
     [

@@ -26,7 +26,8 @@ DEEPEST = 32
 
 
 _name = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_fence = re.compile(r"```(?:json|tool_call)?[ \t]*\n")
+_fence = re.compile(r"```(?:json|tool_call)?[ \t]*\n(\s*)")
+_fence_end = re.compile(r"\s*```")
 _label = re.compile(r"[ \t*#>]{0,8}(final answer|answer|action input|action|observation|thought)[* \t]{0,4}:", re.I)
 _bracket = re.compile(r"([A-Za-z0-9_.-]{1,64})[ \t]*\[(.*)\]", re.S)
 
@@ -109,18 +110,26 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def _fenced(text: str) -> tuple[list[ToolCall], str]:
-    """Call objects in fences; JSON of any other shape is prose."""
-    pieces = _fence.split(text)
-    calls, prose = [], [pieces[0]]
-    for piece in pieces[1:]:
-        inside, closed, after = piece.partition("```")
-        found = _object(inside) if closed else None
-        if found and "name" in found and ("arguments" in found or "parameters" in found):
-            calls.append(_call(found, inside))
-            prose.append(after)
-        else:
-            prose.append(piece)
-    return calls, "\n".join(prose)
+    """Call objects in fences, and the text around them; JSON of any other shape is prose."""
+    calls: list[ToolCall] = []
+    prose, place = [], 0
+    while opened := _fence.search(text, place):
+        prose.append(text[place : opened.start()])
+        call, place = _fenced_call(text, opened)
+        calls += [call] if call else []
+    return calls, "\n".join([*prose, text[place:]])
+
+
+def _fenced_call(text: str, opened: re.Match[str]) -> tuple[ToolCall | None, int]:
+    """The call in the fence that ``opened`` opens, and the fence's end; where there is none, None and its beginning."""
+    try:
+        found, end = _decoder.raw_decode(text, opened.end())
+    except (ValueError, RecursionError):
+        return None, opened.end()
+    closed = _fence_end.match(text, end)
+    if closed and isinstance(found, dict) and "name" in found and ("arguments" in found or "parameters" in found):
+        return _call(found, text[opened.start(1) : closed.end() - 3]), closed.end()
+    return None, opened.end()
 
 
 def _acted(text: str, text_argument: Mapping[str, str]) -> tuple[list[ToolCall], str]:

@@ -1,13 +1,12 @@
 """The teacher's rollout: how it is prompted for a task, and how its answer is parsed."""
 
-import json
 import unicodedata
 from dataclasses import dataclass
-from typing import Any
 
-from agent0.grading.answer_types import ANSWER_KIND, kinds
+from agent0.grading.answer_types import ANSWER_KIND
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.prompts import Prompt, render
+from agent0.rollout.proposals import LONGEST_PROGRAM, LONGEST_QUESTION, Written, is_python, read_parts
 from agent0.rollout.trajectories import assemble, total_usage
 from agent0.settings import ActorConfig
 from agent0.tasks.families import families, task_length
@@ -16,8 +15,8 @@ from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
 from events.base import sha256
 from events.values import Artifact, Task, Trajectory, Turn, Usage
 
-LONGEST_QUESTION = 2_000
-LONGEST_PROGRAM = 8_000
+LONGEST_KEPT = 32_768
+"""Characters of a reply that are recorded."""
 
 OPEN_FAMILY = "open"
 """The family of free questions, which bring a checking program of their own."""
@@ -33,17 +32,6 @@ class Draft:
     trajectory: Trajectory | None
     usage: Usage
     model: str
-
-
-@dataclass(frozen=True)
-class _Written:
-    """What a teacher's text holds, before any of it is believed."""
-
-    question: str
-    program: str = ""
-    subgoals: tuple[str, ...] = ()
-    programs: tuple[str, ...] = ()
-    answer_kind: str = ""
 
 
 def request_turns(prompt: Prompt, domain: str, family: str, level: int) -> tuple[Turn, ...]:
@@ -73,20 +61,32 @@ async def propose(
     turns = request_turns(prompt, domain, family, level)
     written = await model.generate(GenerateRequest(turns, sampling, adapter=adapter, group=group))
     proposal, problem = read_proposal(written.text, domain, family, level, unchecked)
+    if written.finish == "length":
+        proposal, problem = None, f"the reply was cut off at {config.max_tokens} tokens"
     trajectory, _ = assemble([written])
-    return Draft(written.text, proposal, problem, trajectory, total_usage([written]), written.model)
+    return Draft(_kept(written.text), proposal, problem, trajectory, total_usage([written]), written.model)
+
+
+def _kept(text: str) -> str:
+    """What is recorded of a reply: its two ends where it is longer than ``LONGEST_KEPT``, always text that can be
+    stored."""
+    text = text.encode(errors="replace").decode()
+    if len(text) <= LONGEST_KEPT:
+        return text
+    half = LONGEST_KEPT // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
 
 
 def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bool = False) -> tuple[Task | None, str]:
     """Parse a task from the teacher's text; returns (task, "") or (None, why not).
 
-    A JSON object with ``question`` (and ``program``, ``answer_kind``; for a long task ``subgoals`` and ``programs``,
-    one each) or the bare question. A question that a family can parse becomes that family's task, ``family`` and those
-    of ``domain`` tried first: level, parameters and identity are the family's. Any other question needs a program to be
-    an open task at ``level``, unless ``unchecked`` ones are allowed; a long one, which it is where ``family`` is long,
-    needs steps, too.
+    An object with ``question`` (and ``program``, ``answer_kind``; for a long task ``subgoals`` and ``programs``, one
+    each), fields of these names, or the bare question (``agent0.rollout.proposals``). A question that a family can
+    parse becomes that family's task, ``family`` and those of ``domain`` tried first: level, parameters and identity are
+    the family's. Any other question needs a program to be an open task at ``level``, unless ``unchecked`` ones are
+    allowed; a long one, which it is where ``family`` is long, needs steps, too.
     """
-    found = _written(text)
+    found = read_parts(text)
     if isinstance(found, str):
         return None, found
     if problem := _unfit_parts(found):
@@ -97,6 +97,8 @@ def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bo
     program = found.program or (found.programs[-1] if long and found.programs else "")
     if not program and not unchecked:
         return None, "no family reads this question, and it brings no program"
+    if any(not is_python(one) for one in (program, *found.programs)):
+        return None, "the program is no Python"
     task = Task(
         question=found.question,
         domain=domain,
@@ -109,7 +111,7 @@ def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bo
     return _with_steps(task, found) if long else (task, "")
 
 
-def _with_steps(task: Task, found: _Written) -> tuple[Task | None, str]:
+def _with_steps(task: Task, found: Written) -> tuple[Task | None, str]:
     """``task`` as a long one, its steps as given or as the question names them."""
     steps = found.subgoals or split(task.question)
     if not 2 <= len(steps) <= MOST_STEPS:
@@ -125,44 +127,7 @@ def normal(question: str) -> str:
     return plain if len(plain) <= 200 else sha256(plain)
 
 
-def _written(text: str) -> _Written | str:
-    """The parts of a proposal, or what is wrong."""
-    body = text.strip()
-    if body.startswith("```"):
-        body = body.removesuffix("```").partition("\n")[2].strip()
-    if not body:
-        return "nothing was written"
-    if not body.startswith("{"):
-        return _Written(body)
-    if len(body) > LONGEST_QUESTION + 2 * LONGEST_PROGRAM:
-        return "the JSON is too long"
-    try:
-        return _parts(json.loads(body))
-    except (ValueError, RecursionError):
-        return "broken JSON"
-
-
-def _parts(value: dict[str, Any]) -> _Written | str:
-    """The parts of a proposal that is an object."""
-    question, program = value.get("question"), value.get("program", "")
-    if not isinstance(question, str) or not isinstance(program, str):
-        return "question and program must be text"
-    named = value.get("answer_kind") or ""
-    if not isinstance(named, str) or named not in ("", *kinds()):
-        return f"there is no kind of answer {str(named)[:40]!r}"
-    subgoals, programs = value.get("subgoals") or [], value.get("programs") or []
-    if not _is_texts(subgoals) or not _is_texts(programs):
-        return "subgoals and programs must be lists of text"
-    steps = tuple(" ".join(step.split()) for step in subgoals)
-    written = tuple(one.strip("\n") for one in programs)
-    return _Written(question.strip(), program.strip("\n"), steps, written, named)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _unfit_parts(found: _Written) -> str:
+def _unfit_parts(found: Written) -> str:
     """What is wrong with the first part of a proposal that is not fit."""
     parts = [
         (found.question, LONGEST_QUESTION, "question"),

@@ -1,0 +1,102 @@
+"""Reads a task that is written as fields under labels: in Markdown, as blocks like those of YAML, or in tags.
+
+The extent of each field must be clear: a question is one paragraph, a program stands in a fence, in an indented block
+after ``|`` or on one line.
+"""
+
+import re
+from textwrap import dedent
+
+from agent0.rollout.object_spellings import read_object
+
+MOST_FENCES = 32
+
+_NAMES = "question|program|answer[ _-]kind"
+_ASIDE = "answer|expected answer|domain|level|difficulty|family|kind|topic|category|explanation|note|rationale"
+_label = re.compile(
+    rf"^[ \t>]*(?:[-*+][ \t]+)?(?:\#{{1,6}}[ \t]+)?[*_`]{{0,3}}({_NAMES}|{_ASIDE})[*_`]{{0,3}}"
+    r"[ \t]*(?::[*_`]{0,3}|$)",
+    re.I | re.M,
+)
+_other_label = re.compile(r"^[ \t>*_#-]*[A-Za-z][\w \t-]{0,30}[*_`]*:", re.M)
+_fence = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)\n(.*?)^[ \t]*\1[ \t]*$", re.S | re.M)
+_open_fence = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.M)
+_block = re.compile(r"[ \t]*\|[-+]?[ \t]*\n((?:[ \t]+[^\n]*(?:\n|\Z)|[ \t]*\n)+)")
+_tag = re.compile(r"</?(question|program|answer_kind)>")
+_TEXT = ("", "yaml", "yml", "markdown", "md", "text")
+"""Languages of fences in which labels are labels, not code."""
+
+
+def read_fields(body: str) -> dict[str, str] | str | None:
+    """Read the fields of ``body``; returns their texts by name, what is unclear, or None where it has no question."""
+    if len(_open_fence.findall(body)) > MOST_FENCES:
+        return f"more than {MOST_FENCES} fences"
+    found = _tagged(body) or _labelled(body)
+    names = [name for name, _ in found]
+    if "question" not in names:
+        return None
+    if len(set(names)) < len(names):
+        return "a field is there twice"
+    if unclear := next((name for name, text in found if text is None), ""):
+        return f"where the {unclear} ends is not clear"
+    return {name: text or "" for name, text in found}
+
+
+def _tagged(body: str) -> list[tuple[str, str | None]]:
+    """Name and text of each field between tags, None where another tag stands between its own."""
+    marks = [*_tag.finditer(body)]
+    opened = [number for number, mark in enumerate(marks) if not mark[0].startswith("</")]
+    found: list[tuple[str, str | None]] = []
+    for number in opened:
+        name, closing = marks[number][1], marks[number + 1 : number + 2]
+        closed = closing and closing[0][0] == f"</{name}>"
+        text = body[marks[number].end() : closing[0].start()] if closed else None
+        found.append((name, text if text is None or name == "program" else text.strip()))
+    return found
+
+
+def _labelled(body: str) -> list[tuple[str, str | None]]:
+    """Name and text of each field under a label, None where its end is not clear. Labels in code are none."""
+    fences: list[tuple[str, str]] = []
+
+    def kept(found: re.Match[str]) -> str:
+        fences.append((found[2].strip().lower(), found[3]))
+        return f"\0{len(fences) - 1}\0"
+
+    pieces = _label.split(_fence.sub(kept, body.replace("\0", "")))
+    codes = [code for _, code in fences]
+    pairs = zip((re.sub(r"[ -]", "_", name.lower()) for name in pieces[1::2]), pieces[2::2], strict=True)
+    found = [(name, _text(name, text, codes)) for name, text in pairs if re.fullmatch(_NAMES, name)]
+    if not found and len(fences) == 1 and fences[0][0] in _TEXT:
+        return _labelled(codes[0])
+    return found
+
+
+def _text(name: str, text: str, codes: list[str]) -> str | None:
+    """The text of a field that follows its label."""
+    if _open_fence.search(text):
+        return None
+    if block := _block.match(text):
+        return dedent(block[1]).strip("\n") if not text[block.end() :].strip() else None
+    if name == "program":
+        return _program(text.strip(), codes)
+    first, *rest = re.split(r"\n[ \t]*\n", text.strip())
+    if name == "question":
+        unclear = rest or "\0" in first or first.startswith((">", "|")) or _other_label.search(first.partition("\n")[2])
+        return None if unclear else _unquoted(first)
+    return first.strip(" \t`*\"'.")
+
+
+def _program(text: str, codes: list[str]) -> str | None:
+    """The one fence that ``text`` begins with, prose after it aside, or its one line."""
+    if marks := re.findall(r"\0(\d+)\0", text):
+        return codes[int(marks[0])] if len(marks) == 1 and text.startswith("\0") else None
+    return _unquoted(text.strip("`")) if "\n" not in text else None
+
+
+def _unquoted(text: str) -> str | None:
+    """``text`` without the quotes around all of it; None where it only begins with one and ends with one."""
+    if len(text) < 2 or text[0] not in "\"'“" or text[-1] not in "\"'”":
+        return text
+    value, end = read_object(f"[{text}]", 0) or (None, 0)
+    return value[0] if isinstance(value, list) and len(value) == 1 and end == len(text) + 2 else None

@@ -1,0 +1,179 @@
+"""Reads the parts of a task from what a teacher wrote, in the spellings of language models.
+
+Read is what is unambiguous: one object with a ``question`` among prose, fences, thoughts and other objects, also as the
+arguments of a call; or fields in Markdown, YAML blocks or tags. Two different tasks in one reply, a reply that ends in
+the middle and an object that cannot be read are refused with the reason. What is looked at is bounded.
+"""
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from agent0.grading.answer_types import kinds
+from agent0.rollout.labelled_fields import read_fields
+from agent0.rollout.object_spellings import read_object
+
+LONGEST_QUESTION = 2_000
+LONGEST_PROGRAM = 8_000
+LONGEST = LONGEST_QUESTION + 2 * LONGEST_PROGRAM
+"""Characters of a reply that holds an object or fields, thoughts aside."""
+
+MOST_UNREAD = 8
+"""Openings of objects that cannot be read, after which no more are looked at."""
+
+DEEPEST = 4
+"""How deep a task lies in other objects."""
+
+_thought = re.compile(r"</?(?:think|thinking|thought|reasoning)>")
+_opening = re.compile(r"\{\s*(?:[\"'“}#]|/[/*]|[A-Za-z_]\w*\s*:)|\[\s*\{")
+_question = re.compile(r"[\"'“\u2018]question[\"'”\u2019]\s*:|[{,]\s*question\s*:", re.I)
+_named = re.compile(r"question\S{0,8}\s*:", re.I)
+_list = re.compile(r"\[\s*\0")
+_whole_fence = re.compile(r"```[^\n`]*\n(.*?)\n?[ \t]*```", re.S)
+_latex = re.compile(
+    r"\t(?:imes|ext\w*|heta|an|o|au|frac|ilde|riangle)\b|\n(?:eq|abla|otin)\b|(?<=[ $(=,])\n(?:e|u|ot)\b"
+)
+"""What JSON makes of LaTeX commands whose backslash is not escaped."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a teacher's text holds, before any of it is believed."""
+
+    question: str
+    program: str = ""
+    subgoals: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    answer_kind: str = ""
+
+
+def read_parts(text: str) -> Written | str:
+    """Read the parts of the one task in a teacher's reply; returns them, or what is wrong.
+
+    A reply without an object or fields is a bare question.
+    """
+    thoughts = [*_thought.finditer(text)]
+    if thoughts and not thoughts[-1][0].startswith("</"):
+        return "the reply ends inside its thoughts"
+    body = _unfenced(text[thoughts[-1].end() if thoughts else 0 :].replace("\r\n", "\n").strip())
+    if not body:
+        return "nothing was written"
+    if len(body) > LONGEST:
+        return "the JSON is too long" if "{" in body else "the reply is longer than any task"
+    found = _of_objects(body)
+    if found is None:
+        fields = read_fields(body)
+        found = _parts(fields) if isinstance(fields, dict) else fields
+    return found or _bare(body)
+
+
+def _bare(body: str) -> Written | str:
+    """A reply that is a question and nothing else."""
+    return "no object or fields that can be read" if "```" in body or _named.search(body) else Written(body)
+
+
+def _of_objects(body: str) -> Written | str | None:
+    """The one task among the objects of ``body``, or what is wrong; None where no object is or should be a task."""
+    values, rest = _objects(body)
+    tasks = [task for value in values for task in _tasks(value)]
+    if _question.search(rest) or _list.search(rest):
+        return "broken JSON"
+    if not tasks:
+        return _no_task(bool(values)) if body.startswith("{") else None
+    if rest.count("{") > rest.count("}"):
+        return "the reply ends inside an object"
+    real = [task for task in tasks if not _is_placeholder(task)] or tasks
+    found = list(dict.fromkeys(_parts(task) for task in real))
+    if len(found) > 1:
+        return f"{len(found)} different tasks"
+    return "different tasks in fields and object" if _asks_another(rest, str(real[0]["question"])) else found[0]
+
+
+def _no_task(read: bool) -> str:
+    return "question and program must be text" if read else "broken JSON"
+
+
+def _asks_another(rest: str, question: str) -> bool:
+    """Whether the text around the object that asks ``question`` has a field that asks something else."""
+    fields = read_fields(rest)
+    if fields is None or (isinstance(fields, dict) and not fields["question"]):
+        return False
+    return " ".join(question.split()) not in " ".join(rest.split())
+
+
+def _objects(body: str) -> tuple[list[Any], str]:
+    r"""The objects and lists that can be read, and the text around them with ``\0`` for each."""
+    values, rest, place, unread = [], "", 0, 0
+    while (opening := _opening.search(body, place)) and unread < MOST_UNREAD:
+        start = opening.start()
+        found = read_object(body, start)
+        value, end = found or (None, start + 1)
+        values += [value] if found else []
+        unread += not found
+        rest += body[place:start] + ("\0" if found else body[start])
+        place = end
+    return values, rest + body[place:]
+
+
+def _tasks(value: Any, room: int = DEEPEST) -> Iterator[dict[str, Any]]:
+    """The objects in ``value`` that have a question, those in calls' arguments that are JSON text among them."""
+    if isinstance(value, dict):
+        named = {_key(key): inner for key, inner in value.items()}
+        if "question" in named:
+            yield named if len(named) == len(value) else {"question": None}
+        value = named
+    inner = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+    for key, item in inner if room else ():
+        if key in ("arguments", "parameters") and isinstance(item, str) and _question.search(item):
+            item, _ = read_object(item.strip(), 0) or (None, 0)
+        yield from _tasks(item, room - 1)
+
+
+def _key(key: object) -> str:
+    return re.sub(r"[\s-]+", "_", str(key).strip().lower())
+
+
+def _is_placeholder(task: dict[str, Any]) -> bool:
+    """Whether the question is the ``...`` of a format that the reply repeats."""
+    return isinstance(task["question"], str) and not re.search(r"\w", task["question"])
+
+
+def _parts(value: dict[str, Any]) -> Written | str:
+    """The parts of a proposal that is an object."""
+    question, program = value.get("question"), value.get("program") or ""
+    if not isinstance(question, str) or not isinstance(program, str):
+        return "question and program must be text"
+    if _latex.search(question):
+        return "a backslash in the question that is not escaped"
+    named = value.get("answer_kind") or ""
+    if not isinstance(named, str) or named not in ("", *kinds()):
+        return f"there is no kind of answer {str(named)[:40]!r}"
+    subgoals, programs = value.get("subgoals") or [], value.get("programs") or []
+    if not _is_texts(subgoals) or not _is_texts(programs):
+        return "subgoals and programs must be lists of text"
+    steps = tuple(" ".join(step.split()) for step in subgoals)
+    written = tuple(_unfenced(one).strip("\n") for one in programs)
+    return Written(question.strip(), _unfenced(program).strip("\n"), steps, written, named)
+
+
+def _unfenced(text: str) -> str:
+    """``text`` without the one fence around all of it."""
+    whole = _whole_fence.fullmatch(text.strip())
+    return whole[1].strip("\n") if whole and "```" not in whole[1] else text
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def is_python(program: str) -> bool:
+    """Tell whether ``program`` is Python by its grammar; the empty one is. Nothing of it runs."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            ast.parse(program)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
