@@ -5,6 +5,7 @@ Agent0Error
 ├── NotFoundError            1  a run, task or event does not exist
 ├── OperationError           1  the requested operation cannot be done
 ├── GateError                3  a requested check failed
+├── RunFailedError           6  the run ended without what it was for
 ├── AuthError                4  credentials are missing or refused
 ├── DependencyError          5  a server, model, sandbox or disk is unavailable (retryable: uses up no deliveries)
 │   └── SandboxUnavailableError
@@ -30,6 +31,7 @@ class Kind(Enum):
     GATE = ("gate_failed", 3, False)
     AUTH = ("auth_denied", 4, False)
     DEPENDENCY = ("dependency_unreachable", 5, True)
+    RUN_FAILED = ("run_failed", 6, False)
     LOG = ("log_refused", 1, False)
     TRANSIENT = ("transient", 1, True)
 
@@ -70,6 +72,12 @@ class GateError(Agent0Error):
     """A check that was requested does not hold; the CLI exits with 3."""
 
     kind = Kind.GATE
+
+
+class RunFailedError(Agent0Error):
+    """A run gave up too much, or had nothing to train on; the CLI exits with 6."""
+
+    kind = Kind.RUN_FAILED
 
 
 class AuthError(Agent0Error):

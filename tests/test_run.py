@@ -188,6 +188,8 @@ async def test_a_training_reads_the_same_whoever_was_first() -> None:
 # --- plans -------------------------------------------------------------------------------------------------------
 
 OFF = {"enabled": False}
+TO_THE_END: dict[str, Any] = {"max_given_up": 1.0, "max_untrained": 0}
+"""Whatever is given up, and though nothing can be trained on."""
 PLANS: dict[str, dict[str, Any]] = {
     "one iteration": {"iterations": 1},
     "no test set": {"evaluation": {"validation": 3, "test": 0}},
@@ -266,7 +268,7 @@ def sound(told: Sequence[Recorded]) -> None:
 @pytest.mark.parametrize("name", WORKERS)
 def test_a_run_ends_though_a_handler_always_fails(name: str) -> None:
     for seed in (None, 1):
-        told = played(small(tasks=4), failing(name), seed)
+        told = played(small(tasks=4, **TO_THE_END), failing(name), seed)
         assert isinstance(told[-1].event, runs.RunFinished)
         sound(told)
 
@@ -275,7 +277,7 @@ def test_a_run_ends_though_a_handler_always_fails(name: str) -> None:
 @FEW
 @given(chosen=st.lists(st.integers(0, 25), min_size=1, max_size=6), seed=st.integers(0, 2**32))
 def test_a_run_ends_whichever_reactions_are_given_up(name: str, chosen: list[int], seed: int) -> None:
-    told = played(small(tasks=4), failing(name, chosen), seed)
+    told = played(small(tasks=4, **TO_THE_END), failing(name, chosen), seed)
     assert isinstance(told[-1].event, runs.RunFinished)
     sound(told)
 
@@ -354,7 +356,7 @@ def test_collective_verdicts_survive_what_is_given_up(attempts: list[int], verdi
         chosen["attempt_task"] = failing("attempt_task", attempts)["attempt_task"]
     if verdicts:
         chosen["verify_result"] = failing("verify_result", verdicts)["verify_result"]
-    told = played(small(tasks=4), chosen, seed)
+    told = played(small(tasks=4, **TO_THE_END), chosen, seed)
     assert isinstance(told[-1].event, runs.RunFinished)
     sound(told)
     judges = {r.event.verifier for r in told if r.type == "ResultVerified"}  # type: ignore[attr-defined]
@@ -362,7 +364,9 @@ def test_collective_verdicts_survive_what_is_given_up(attempts: list[int], verdi
 
 
 def test_collective_verdicts_that_always_fail_settle_their_task() -> None:
-    told = played(small(tasks=4), _uncomputable() | {"verify_result": failing("verify_result")["verify_result"]})
+    told = played(
+        small(tasks=4, **TO_THE_END), _uncomputable() | {"verify_result": failing("verify_result")["verify_result"]}
+    )
     assert isinstance(told[-1].event, runs.RunFinished)
     assert not any(r.type == "ResultVerified" for r in told)
 

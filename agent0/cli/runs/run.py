@@ -64,7 +64,8 @@ def resume(
     no_handlers: NoHandlers = False,
     as_json: console.Json = False,
 ) -> None:
-    """Go on with a run that was stopped or paused. What it does was fixed when it started."""
+    """Go on with a run that was stopped or paused, or with what a failed one has. What it does was fixed when it
+    started."""
     from events.runs import RunResumed
 
     held = console.settings(profile, pairs)
@@ -76,7 +77,9 @@ def resume(
         console.say(f"Run {name} is finished.")
         print_conclusion(held, name, as_json)
         return
-    begin = _recorded(name, RunResumed()) if row["status"] == "paused" else None
+    begin = _recorded(name, RunResumed()) if row["status"] in ("paused", "failed") else None
+    if begin and row["status"] == "failed":
+        begin = begin.model_copy(update={"cause": _failure_id(name)})
     if detach:
         if begin:
             console.run_async(lambda: _append(held, begin))
@@ -103,7 +106,9 @@ def list_(
         rows = []
     first = ("run", "parent", "parent_seq") if forks else ("run",)
     seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "events", "wall_s", "started")
-    console.table([r for r in rows if r["parent"] or not forks][:limit], as_json, (*first, *seen))
+    shown = [r for r in rows if r["parent"] or not forks][:limit]
+    why = ("failed",) if any(r["failed"] for r in shown) else ()
+    console.table(shown, as_json, (*first, *seen, *why))
 
 
 @app.command()
@@ -180,7 +185,7 @@ def cancel(
 
     if not yes:
         typer.confirm(f"Cancel run {console.clean(_row(run)['run'])} for good?", abort=True, err=True)
-    _decide(run, RunCancelled(reason=reason), ("running", "paused"), as_json)
+    _decide(run, RunCancelled(reason=reason), ("running", "paused", "failed"), as_json)
 
 
 def _decide(run: str, event: "Event", allowed: tuple[str, ...], as_json: bool) -> None:
@@ -203,6 +208,14 @@ def _row(run: str) -> dict[str, Any]:
 
     with console.tables() as db:
         return show_run(db, run)
+
+
+def _failure_id(run: str) -> str:
+    """Id of the event with which ``run`` failed last: the chain of causes goes on from it."""
+    from projections.events import list_events
+
+    with console.tables() as db:
+        return str(list_events(db, run, type="RunFailed", limit=100_000)[-1]["id"])
 
 
 def _recorded(run: str, event: "Event") -> "Recorded":
