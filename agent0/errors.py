@@ -9,6 +9,7 @@ Agent0Error
 ├── AuthError                4  credentials are missing or refused
 ├── DependencyError          5  a server, model, sandbox or disk is unavailable (retryable: uses up no deliveries)
 │   └── SandboxUnavailableError
+├── RequirementsError        5  a run needs what is not here; it has not begun
 ├── LogError                 1  the log refuses, drifted or was altered
 └── TransientError           1  another try may succeed (uses up a delivery)
 """
@@ -99,6 +100,12 @@ class DependencyError(Agent0Error):
 
 class SandboxUnavailableError(DependencyError):
     """No sandbox backend passed its self-test. Nothing runs then: there is no weaker fallback."""
+
+
+class RequirementsError(Agent0Error):
+    """A run needs what this machine lacks, and has not begun; the CLI exits with 5."""
+
+    kind = Kind.DEPENDENCY
 
 
 class LogError(Agent0Error):

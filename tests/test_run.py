@@ -198,7 +198,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "teacher only": {"training": {"student": OFF}},
     "nobody is trained": {"training": {"student": OFF, "teacher": OFF}},
     "nobody is trained or tested": {"training": {"student": OFF, "teacher": OFF}, "evaluation": {"test": 0}},
-    "one task, one attempt": {"tasks": 1, "attempts": 1},
+    "one task, one attempt": {"tasks": 1, "attempts": 1, **TO_THE_END},
     "no tool": {"student": {"max_calls": 0}},
     "one domain": {"curriculum": {"domains": ("math",), "levels": (2,), "embedder": "ngram"}},
     "shuffled rewards": {"shuffle_rewards": True},

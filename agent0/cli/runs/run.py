@@ -17,6 +17,7 @@ Detach = Annotated[
     bool, typer.Option("--detach", "--no-wait", help="Only begin it: `agent0 handlers run` processes do the work.")
 ]
 NoHandlers = Annotated[bool, typer.Option("--no-handlers", help="Watch only; other processes run the handlers.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")]
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
 
 
@@ -31,11 +32,11 @@ def start(
     pairs: console.Set = None,
     detach: Detach = False,
     no_handlers: NoHandlers = False,
+    wait: Wait = False,
     as_json: console.Json = False,
 ) -> None:
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     from agent0.assembly.runtime.app import started
-    from agent0.assembly.runtime.providers import check_models
     from agent0.assembly.runtime.tool_policy import with_policy
     from agent0.assembly.validate.run_config import check_names
 
@@ -43,9 +44,9 @@ def start(
         profile, pairs, run__seed=seed, run__iterations=iterations, run__tasks=tasks, run__attempts=attempts
     )
     check_names(given.run)
-    held = console.run_async(lambda: with_policy(given))
     if not (detach or no_handlers):  # other machines' models are theirs
-        check_models(held.run)
+        _require(given, wait)
+    held = console.run_async(lambda: with_policy(given))
     begin = started(held, name)
     if detach:
         console.run_async(lambda: _append(held, begin, make=True))
@@ -62,10 +63,12 @@ def resume(
     pairs: console.Set = None,
     detach: Detach = False,
     no_handlers: NoHandlers = False,
+    wait: Wait = False,
     as_json: console.Json = False,
 ) -> None:
     """Go on with a run that was stopped or paused, or with what a failed one has. What it does was fixed when it
     started."""
+    from agent0.settings import RunConfig
     from events.runs import RunResumed
 
     held = console.settings(profile, pairs)
@@ -85,6 +88,8 @@ def resume(
             console.run_async(lambda: _append(held, begin))
         console.record({"run": name, "status": "running"}, as_json)
         return
+    if not no_handlers:
+        _require(held.model_copy(update={"run": RunConfig.recorded(row["config"])}), wait)
     news = f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}"
     follow_to_end(held, name, begin, news, with_handlers=not no_handlers, as_json=as_json)
 
@@ -208,6 +213,13 @@ def _row(run: str) -> dict[str, Any]:
 
     with console.tables() as db:
         return show_run(db, run)
+
+
+def _require(held: "Settings", wait: bool) -> None:
+    """Nothing may be missing that a run of ``held`` needs, or it is waited for."""
+    from agent0.assembly.runtime.requirements import require
+
+    console.run_async(lambda: require(held, console.say if wait else None))
 
 
 def _failure_id(run: str) -> str:
