@@ -5,9 +5,11 @@ Agent0Error
 ├── NotFoundError            1  a run, task or event does not exist
 ├── OperationError           1  the requested operation cannot be done
 ├── GateError                3  a requested check failed
+├── RunFailedError           6  the run ended without what it was for
 ├── AuthError                4  credentials are missing or refused
 ├── DependencyError          5  a server, model, sandbox or disk is unavailable (retryable: uses up no deliveries)
 │   └── SandboxUnavailableError
+├── RequirementsError        5  a run needs what is not here; it has not begun
 ├── LogError                 1  the log refuses, drifted or was altered
 └── TransientError           1  another try may succeed (uses up a delivery)
 """
@@ -30,6 +32,7 @@ class Kind(Enum):
     GATE = ("gate_failed", 3, False)
     AUTH = ("auth_denied", 4, False)
     DEPENDENCY = ("dependency_unreachable", 5, True)
+    RUN_FAILED = ("run_failed", 6, False)
     LOG = ("log_refused", 1, False)
     TRANSIENT = ("transient", 1, True)
 
@@ -72,6 +75,12 @@ class GateError(Agent0Error):
     kind = Kind.GATE
 
 
+class RunFailedError(Agent0Error):
+    """A run gave up too much, or had nothing to train on; the CLI exits with 6."""
+
+    kind = Kind.RUN_FAILED
+
+
 class AuthError(Agent0Error):
     """Credentials are missing, or the server refused them; the CLI exits with 4."""
 
@@ -91,6 +100,12 @@ class DependencyError(Agent0Error):
 
 class SandboxUnavailableError(DependencyError):
     """No sandbox backend passed its self-test. Nothing runs then: there is no weaker fallback."""
+
+
+class RequirementsError(Agent0Error):
+    """A run needs what this machine lacks, and has not begun; the CLI exits with 5."""
+
+    kind = Kind.DEPENDENCY
 
 
 class LogError(Agent0Error):

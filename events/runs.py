@@ -1,6 +1,6 @@
 """What happens to a run as a whole. A fork is a run whose start names a parent; an experiment is such a fork."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -53,6 +53,20 @@ class IterationMeasured(Event):
     student: str
     teacher: str
     measures: dict[str, float]
+
+
+class RunFailed(Event):
+    """The run stopped since what it makes would be worth little; ``RunResumed`` continues it all the same.
+
+    ``cause_kind``: too many attempts of an iteration were given up (``run.max_given_up``), or there was nothing to
+    train on for too many iterations in a row (``run.max_untrained``).
+    """
+
+    reason: str
+    """The cause, in one line."""
+    cause_kind: Literal["given_up", "untrained"]
+    iteration: int
+    state_sha: str
 
 
 class RunFinished(Event):

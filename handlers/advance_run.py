@@ -8,6 +8,7 @@ from handlers import on
 
 @on(
     runs.RunStarted,
+    runs.RunResumed,
     tasks.TaskAccepted,
     tasks.RewardAssigned,
     checkpoints.CheckpointTrained,

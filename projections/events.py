@@ -114,7 +114,7 @@ def story(db: sqlite3.Connection, run: str) -> list[Row]:
     last = select(
         db,
         "SELECT max(seq) AS seq FROM events WHERE run = ? AND cause != '' AND type != 'LogSealed'"
-        " GROUP BY type = 'RunFinished' ORDER BY type = 'RunFinished' DESC LIMIT 1",
+        " GROUP BY type IN ('RunFinished', 'RunFailed') ORDER BY type IN ('RunFinished', 'RunFailed') DESC LIMIT 1",
         (run,),
     )
     return select(db, _CHAIN, (last[0]["seq"],)) if last else list_events(db, run, type="RunStarted")

@@ -21,6 +21,7 @@ _NO_RUNS = (policies.RUN, alarms.LOG)
         "profile": str,
         "seed": int,
         "paused": bool,
+        "failed": str,
         "ended": str,
         "iteration": int,
         "tasks": int,
@@ -49,13 +50,16 @@ _NO_RUNS = (policies.RUN, alarms.LOG)
     adds=("events", "tasks", "accepted", "rejected", "attempts", "tool_calls", "open_failures"),
     computed={
         "status": "coalesce(ended, CASE WHEN started IS NULL THEN 'unknown' "
-        "WHEN paused THEN 'paused' ELSE 'running' END)",
+        "WHEN failed IS NOT NULL THEN 'failed' WHEN paused THEN 'paused' ELSE 'running' END)",
         "wall_s": "round((julianday(coalesce(ended_at, updated)) - julianday(started)) * 86400, 3)",
     },
 )
 def runs(e: Recorded) -> Iterator[Row]:
-    """Runs that train; policies, benchmarks and experiments have tables of their own. The first end of a run counts;
-    ``wall_s`` is from its start to its end, or to its last event."""
+    """Runs that train; policies, benchmarks and experiments have tables of their own. The first end of a run counts.
+
+    ``failed``: the cause, where it failed and was not resumed since. ``wall_s`` is from its start to its end, or to its
+    last event.
+    """
     if e.run in _NO_RUNS or e.run.startswith(experiments.PREFIX) or type(e.event).__module__ == benchmarks.__name__:
         return
     row: Row = {"run": e.run, "events": 1, "updated": stamp(e)}
@@ -85,7 +89,8 @@ def _evaluated(e: Recorded, x: checkpoints.CheckpointEvaluated) -> Row:
 _CHANGES: dict[type[Event], Callable[[Recorded, Any], Row]] = {
     facts.RunStarted: _started,
     facts.RunPaused: lambda e, x: {"paused": True},
-    facts.RunResumed: lambda e, x: {"paused": False},
+    facts.RunResumed: lambda e, x: {"paused": False, "failed": None},
+    facts.RunFailed: lambda e, x: {"failed": x.reason},
     facts.RunCancelled: lambda e, x: {"ended": "cancelled", "ended_at": stamp(e)},
     facts.RunFinished: lambda e, x: {"ended": "finished", "ended_at": stamp(e), "state_sha": x.state_sha},
     tasks.TaskRequested: lambda e, x: {"tasks": 1, "iteration": x.iteration},

@@ -48,6 +48,7 @@ def _evaluated(x: Any) -> str:
 
 _WORDS: dict[str, Callable[[Any], str]] = {
     "RunStarted": lambda x: f"run {x.name} started, profile {x.profile}, seed {x.seed}",
+    "RunFailed": lambda x: f"run failed: {x.reason}",
     "RunFinished": lambda x: f"run finished: {x.iterations} iterations, {x.tasks} tasks, {x.attempts} attempts",
     "TaskRequested": lambda x: f"{x.teacher} asked for {x.domain} {x.family} level {x.level}",
     "TaskProposed": _proposed,

@@ -67,6 +67,8 @@ async def play(
     state: RunState | None = None
     async for recorded in past_of(Played([*past, started]), started.run):
         state = evolve(state, recorded)
+    for recorded in past:
+        state = evolve(state, recorded) if recorded.run == started.run else state
     new = [started]
     while new or owed:
         for recorded in new:

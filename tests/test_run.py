@@ -196,6 +196,8 @@ async def test_a_training_reads_the_same_whoever_was_first() -> None:
 # --- plans -------------------------------------------------------------------------------------------------------
 
 OFF = {"enabled": False}
+TO_THE_END: dict[str, Any] = {"max_given_up": 1.0, "max_untrained": 0}
+"""Whatever is given up, and though nothing can be trained on."""
 PLANS: dict[str, dict[str, Any]] = {
     "one iteration": {"iterations": 1},
     "no test set": {"evaluation": {"validation": 3, "test": 0}},
@@ -204,7 +206,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "teacher only": {"training": {"student": OFF}},
     "nobody is trained": {"training": {"student": OFF, "teacher": OFF}},
     "nobody is trained or tested": {"training": {"student": OFF, "teacher": OFF}, "evaluation": {"test": 0}},
-    "one task, one attempt": {"tasks": 1, "attempts": 1},
+    "one task, one attempt": {"tasks": 1, "attempts": 1, **TO_THE_END},
     "no tool": {"student": {"max_calls": 0}},
     "one domain": {"curriculum": {"domains": ("math",), "levels": (2,), "embedder": "ngram"}},
     "shuffled rewards": {"shuffle_rewards": True},
@@ -273,7 +275,7 @@ def sound(told: Sequence[Recorded]) -> None:
 
 @pytest.mark.parametrize("name", WORKERS)
 def test_a_run_ends_though_a_handler_always_fails(name: str) -> None:
-    told = played(brief(), failing(name))
+    told = played(brief(**TO_THE_END), failing(name))
     assert isinstance(told[-1].event, runs.RunFinished)
     sound(told)
 
@@ -282,7 +284,7 @@ def test_a_run_ends_though_a_handler_always_fails(name: str) -> None:
 @FEW
 @given(chosen=st.lists(st.integers(0, 25), min_size=1, max_size=6), seed=st.integers(0, 2**32))
 def test_a_run_ends_whichever_reactions_are_given_up(name: str, chosen: list[int], seed: int) -> None:
-    told = played(brief(), failing(name, chosen), seed)
+    told = played(brief(**TO_THE_END), failing(name, chosen), seed)
     assert isinstance(told[-1].event, runs.RunFinished)
     sound(told)
 
@@ -361,7 +363,7 @@ def test_collective_verdicts_survive_what_is_given_up(attempts: list[int], verdi
         chosen["attempt_task"] = failing("attempt_task", attempts)["attempt_task"]
     if verdicts:
         chosen["verify_result"] = failing("verify_result", verdicts)["verify_result"]
-    told = played(brief(), chosen, seed)
+    told = played(brief(**TO_THE_END), chosen, seed)
     assert isinstance(told[-1].event, runs.RunFinished)
     sound(told)
     judges = {r.event.verifier for r in told if r.type == "ResultVerified"}  # type: ignore[attr-defined]
@@ -369,7 +371,7 @@ def test_collective_verdicts_survive_what_is_given_up(attempts: list[int], verdi
 
 
 def test_collective_verdicts_that_always_fail_settle_their_task() -> None:
-    told = played(brief(), _uncomputable() | {"verify_result": failing("verify_result")["verify_result"]})
+    told = played(brief(**TO_THE_END), _uncomputable() | {"verify_result": failing("verify_result")["verify_result"]})
     assert isinstance(told[-1].event, runs.RunFinished)
     assert not any(r.type == "ResultVerified" for r in told)
 

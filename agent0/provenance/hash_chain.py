@@ -17,7 +17,7 @@ Problem = Literal[
     "changed", "swapped", "missing", "unreadable", "truncated", "seal", "replaced", "gone", "hidden", "foreign"
 ]
 
-_ENDS = ("RunFinished", "RunCancelled", "RunPaused", "ExperimentFinished")
+_ENDS = ("RunFinished", "RunCancelled", "RunPaused", "RunFailed", "ExperimentFinished")
 """After these nothing more may come for long, so they are sealed at once."""
 _HEAD = re.compile(rb'\{"id":"[^"\\]{1,200}","type":"(\w{1,80})"')
 

@@ -39,6 +39,8 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
         config_sha=event.config_sha,
         status="running",
         failures=frozenset(),
+        lost=(),
+        untrained=0,
         just_settled="",
         tasks=left,
         task_count=parent.task_count - len(again),

@@ -6,6 +6,7 @@ Both are pure, so that any past state can be rebuilt and any past decision check
 from agent0.run.forking import adopt
 from agent0.run.reducers import FOLDS
 from agent0.run.requests import REQUESTS, attempt_requests, drop, pending_ids
+from agent0.run.run_failure import counts_as_training, lost_attempts, run_failed
 from agent0.settings import RunConfig
 from agent0.state.replace import changed
 from agent0.state.run_state import BASE, Phase, RunState
@@ -32,12 +33,14 @@ def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
     after = fold(state, recorded.event) if fold else state
     moved = after is not state
     after = changed(after, seq=recorded.seq)
+    if state.status == "failed" and after.status == "running":
+        return changed(after, entered=recorded.seq)  # its phase had begun, and nothing was requested
     return _advance(after) if moved and _may_complete(after, recorded.task) else after
 
 
 def decide(state: RunState, event: Event) -> list[Event]:
-    """What to request, given the state just after ``event``: the requests of a phase that it began, the attempts of a
-    task it accepted, a drop where policy says so."""
+    """What to request, given the state just after ``event``: the requests of a phase that it began, or that the run
+    failed; the attempts of a task it accepted; a drop where policy says so."""
     if isinstance(event, alarms.ReactionFailed):
         # without its own requests a run would wait for ever: those are for a person to retry
         given_up = state.config.on_failure == "drop" and event.failed_handler != "advance_run"
@@ -46,7 +49,7 @@ def decide(state: RunState, event: Event) -> list[Event]:
     if isinstance(event, tasks.TaskAccepted) and event.iteration == state.iteration:
         wanted += attempt_requests(state, event)
     if state.entered == state.seq:
-        wanted += REQUESTS[state.phase](state)
+        wanted += run_failed(state) or REQUESTS[state.phase](state)
     return wanted
 
 
@@ -80,7 +83,7 @@ def _advance(state: RunState) -> RunState:
     """Enter the next phase where the present one is complete at this event."""
     match state.phase:
         case "tasks" if len(state.tasks) == state.config.tasks and all(t.done for t in state.tasks.values()):
-            return _enter(changed(state, arms=remember(state)), "training")
+            return _enter(changed(state, arms=remember(state), lost=lost_attempts(state)), "training")
         case "baseline" | "judging" if not state.pending:
             return _next(state)
         case "training" if not state.pending:
@@ -106,4 +109,5 @@ def _enter(state: RunState, phase: Phase) -> RunState:
     """Begin ``phase``; one that has nothing to wait for is passed through at once."""
     entered = changed(state, phase=phase, entered=state.seq)
     entered = changed(entered, pending=frozenset(pending_ids(entered)))
+    entered = changed(entered, untrained=entered.untrained + counts_as_training(entered))
     return entered if phase in ("tasks", "done") or entered.pending else _advance(entered)

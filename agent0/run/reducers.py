@@ -27,15 +27,23 @@ from events.values import ToolState
 
 
 def _status(state: RunState, event: Event) -> RunState:
-    if state.status in ("finished", "cancelled"):
+    if state.status in ("finished", "cancelled") or (state.status == "failed" and isinstance(event, runs.RunPaused)):
         return state
     return changed(state, status=_STATUS[type(event)])
+
+
+def _run_resumed(state: RunState, event: runs.RunResumed) -> RunState:
+    """What failed the run was seen by whoever resumes it, and is not counted again."""
+    if state.status == "failed":
+        state = changed(state, lost=(), untrained=0)
+    return _status(state, event)
 
 
 _STATUS: dict[type[Event], Status] = {
     runs.RunPaused: "paused",
     runs.RunResumed: "running",
     runs.RunCancelled: "cancelled",
+    runs.RunFailed: "failed",
     runs.RunFinished: "finished",
 }
 
@@ -162,7 +170,9 @@ def _trained(state: RunState, event: checkpoints.CheckpointTrained) -> RunState:
         return state
     after = changed(state, pending=state.pending - {event.checkpoint})
     if event.adapter is None:
-        return after
+        left_out = ", ".join(f"{why} {count}" for why, count in sorted(event.skipped.items())) or "no samples"
+        return changed(after, trouble=f"{event.checkpoint} had nothing to learn from ({left_out})")
+    after = changed(after, untrained=0)
     made = Checkpoint(event.checkpoint, event.adapter)
     return changed(after, teacher=made) if event.role == "teacher" else changed(after, candidate=made)
 
@@ -206,7 +216,8 @@ def _measured(state: RunState, event: runs.IterationMeasured) -> RunState:
 
 
 def _failed(state: RunState, event: alarms.ReactionFailed) -> RunState:
-    return changed(state, failures=state.failures | {event.failure})
+    said = f"{event.failed_handler}: {event.error}: {event.message}"
+    return changed(state, failures=state.failures | {event.failure}, trouble=said)
 
 
 def _retried(state: RunState, event: alarms.ReactionRetried) -> RunState:
@@ -262,8 +273,9 @@ def _last_word(held: TaskState, event: alarms.ReactionDropped) -> bool:
 
 FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     runs.RunPaused: _status,
-    runs.RunResumed: _status,
+    runs.RunResumed: _run_resumed,
     runs.RunCancelled: _status,
+    runs.RunFailed: _status,
     runs.RunFinished: _status,
     runs.IterationMeasured: _measured,
     tasks.TaskRequested: _requested,

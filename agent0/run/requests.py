@@ -17,11 +17,12 @@ def pending_ids(state: RunState) -> list[str]:
         case "baseline" | "evaluating" | "final":
             return [evaluation_id(state, split, forced) for split, forced in _evaluations(state)]
         case "training":
-            return [checkpoint_id(role, state.iteration) for role in _trained_roles(state)]
+            return [checkpoint_id(role, state.iteration) for role in trained_roles(state)]
     return []
 
 
-def _trained_roles(state: RunState) -> list[Role]:
+def trained_roles(state: RunState) -> list[Role]:
+    """Roles that the schedule trains in the state's iteration."""
     plan = state.config.training
     roles: dict[Role, RecipeConfig] = {"student": plan.student, "teacher": plan.teacher}
     turns = {"joint": ("student", "teacher"), "alternate": ("student" if state.iteration % 2 else "teacher",)}
@@ -128,7 +129,7 @@ def _ask_trainings(state: RunState) -> list[Event]:
             seed=derive_seed(state.config.seed, "train", role, state.iteration),
             state_sha=state.digest,
         )
-        for role in _trained_roles(state)
+        for role in trained_roles(state)
         if checkpoint_id(role, state.iteration) in state.pending
     ]
 

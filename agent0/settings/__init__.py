@@ -65,6 +65,12 @@ class RunConfig(Frozen):
     tasks: int = Field(12, ge=1, le=1000, description="tasks asked of the teacher an iteration")
     attempts: int = Field(4, ge=1, le=1000, description="attempts a task")
     on_failure: Literal["drop", "wait"] = Field("drop", description="a failed reaction: go on, or wait")
+    max_given_up: float = Field(
+        0.05, ge=0, le=1, description="share of an iteration's attempts given up above which the run fails; 1: never"
+    )
+    max_untrained: int = Field(
+        2, ge=0, le=100_000, description="iterations in a row with nothing to train on until the run fails; 0: never"
+    )
     teacher: ActorConfig = ActorConfig()
     student: StudentConfig = StudentConfig()
     policy: PolicyConfig = PolicyConfig()
@@ -82,7 +88,7 @@ class RunConfig(Frozen):
 
         Keys that earlier versions did not have get the value that reproduces what those versions did: reward and
         verification rules version 1, no calibration limit in the promotion gate, split rule 1, token-level importance
-        ratios.
+        ratios, no share of attempts given up and no number of iterations without training that fails a run.
         """
         training = dict(plain.get("training", {}))
         recipes = {role: {"importance": "token"} | training.get(role, {}) for role in ("student", "teacher")}
@@ -93,7 +99,8 @@ class RunConfig(Frozen):
             "curriculum": {"split_rule": 1},
         }
         known = {name: old | plain.get(name, {}) for name, old in older.items()}
-        return cls.model_validate({**plain, **known, "training": training | recipes})
+        unfailing = {"max_given_up": 1.0, "max_untrained": 0}
+        return cls.model_validate({**unfailing, **plain, **known, "training": training | recipes})
 
 
 class Settings(Frozen):

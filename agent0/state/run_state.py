@@ -12,7 +12,7 @@ from events.digest import NEVER, UNLESS_EMPTY, InDigest, always, digest_of
 from events.values import Artifact, Task, Vote
 
 Phase = Literal["baseline", "tasks", "training", "evaluating", "judging", "final", "done"]
-Status = Literal["running", "paused", "finished", "cancelled"]
+Status = Literal["running", "paused", "failed", "finished", "cancelled"]
 
 BASE = "base"
 """The checkpoint id of an untrained model."""
@@ -177,6 +177,14 @@ class RunState:
     ledger: Annotated[RewardHistory | None, UNLESS_EMPTY] = None
     """Totals and skills of earlier receipts; None where no reward in use reads them."""
     failures: frozenset[str] = frozenset()
+    trouble: Annotated[str, NEVER] = ""
+    """What the last reaction that failed said, or why the last training had nothing to learn from: for users."""
+    lost: Annotated[tuple[int, ...], UNLESS_EMPTY] = ()
+    """(given up, of how many) attempts of the iteration that ended last, where that is more than
+    ``run.max_given_up``: the run fails. Empty otherwise."""
+    untrained: Annotated[int, UNLESS_EMPTY] = 0
+    """Iterations in a row in which nothing was trained, the present one included from its training on; 0: not kept
+    (``run.max_untrained`` is 0)."""
     just_settled: str = ""
     """The task whose last attempt was resolved by the last event itself."""
     entered: Annotated[int, always(0)] = 0

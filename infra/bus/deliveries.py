@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, Self
 
 from events.base import Event, Recorded
-from events.runs import RunCancelled, RunFinished, RunPaused
+from events.runs import RunCancelled, RunFailed, RunFinished, RunPaused
 from infra.bus.run_views import RunView
 from infra.log.streams import Reactor
 
@@ -86,11 +86,11 @@ class Work:
 
     @property
     def should_run(self) -> bool:
-        """Whether this reaction is to run now: not while its run is paused or over, unless it reacts to that very
-        event."""
+        """Whether this reaction is to run now: not while its run is paused, failed or over, unless it reacts to that
+        very event."""
         return self.view.status == "running" or self.of_the_end
 
     @property
     def of_the_end(self) -> bool:
         """Whether it reacts to the very event that stopped the run."""
-        return isinstance(self.cause.event, RunPaused | RunCancelled | RunFinished)
+        return isinstance(self.cause.event, RunPaused | RunFailed | RunCancelled | RunFinished)

@@ -14,7 +14,7 @@ from agent0.errors import TransientError
 from agent0.provenance.fork_history import past_of
 from events.alarms import DependencyLost, DependencyRestored, ReactionRetried, ReactionTried
 from events.base import Recorded
-from events.runs import RunCancelled, RunPaused, RunResumed
+from events.runs import RunCancelled, RunFailed, RunPaused, RunResumed
 from infra.log.event_log import Log
 
 Evolve = Callable[[Any, Recorded], Any]
@@ -58,7 +58,7 @@ class RunView:
         self._count = 0
         self._pauses: list[tuple[int, bool]] = [(0, False)]
         self.stopped = asyncio.Event()
-        """Set while the run is paused or over: nobody goes on waiting for a dependency."""
+        """Set while the run is paused, failed or over: nobody goes on waiting for a dependency."""
         self.caught_up = False
         self._moved = asyncio.Event()
         self._reader = asyncio.create_task(self._follow(), name=f"view of {run}")
@@ -146,7 +146,7 @@ class RunView:
 
     def _note(self, recorded: Recorded) -> None:
         match recorded.event:
-            case RunPaused():
+            case RunPaused() | RunFailed():
                 self._pauses.append((recorded.seq, True))
             case RunResumed():
                 self._pauses.append((recorded.seq, False))

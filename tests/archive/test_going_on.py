@@ -19,6 +19,7 @@ from agent0.assembly.log.rollover import archive
 from agent0.assembly.log.rollover_recovery import finish
 from agent0.assembly.runtime import doctor
 from agent0.assembly.runtime.read_models import catch_up, open_views
+from agent0.assembly.runtime.requirements import examine as looked_at
 from agent0.errors import NotFoundError, OperationError
 from agent0.provenance.artifact_refs import named, named_within
 from agent0.settings import Settings
@@ -203,6 +204,6 @@ async def test_a_log_that_fills_up_is_told_in_time(
     held = settings_of(tmp_path / "home", **{"nats.max_bytes": "100000"})
     async with open_log(held, make=True) as log:
         await log.append([naming(Artifact(sha256="0" * 64, size=1), message="m" * size)])
-    monkeypatch.setattr(doctor, "_LOOKS", {"log": doctor._LOOKS["log"]})
-    found = {check.name: check async for check in doctor.examine(held)}
+    monkeypatch.setattr(doctor, "LOOKS", {"log": doctor.LOOKS["log"]})
+    found = {check.name: check async for check in looked_at(held, doctor.LOOKS)}
     assert found["log size"].state == state and "events archive" in found["log size"].fix

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
-from agent0.assembly.runtime.progress import OVER, Progress, milestone_line
+from agent0.assembly.runtime.progress import Progress, milestone_line
 from agent0.assembly.runtime.read_models import catch_up
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.assembly.validate.sandbox_speed import fitted
@@ -212,7 +212,7 @@ async def _outcome(log: "Log", ablation: AblationRun) -> Outcome:
     for one in events:
         progress.feed(one)
     state = progress.state
-    if state is None or state.status not in OVER or state.status == "cancelled":
+    if state is None or state.status != "finished":
         status = state.status if state else "unknown"
         raise OperationError(f"Run {ablation.run} is {status}.", "Only a finished run counts.", "Move its folder away.")
     return outcome_of(ablation.variant, ablation.seed, state.student.id, state.config.iterations, events)

@@ -11,7 +11,7 @@ from agent0.state.run_state import RunState
 from events import alarms, checkpoints, runs
 from events.base import Recorded
 
-OVER = ("finished", "cancelled")
+OVER = ("finished", "failed", "cancelled")
 GIVEN_UP = {
     "train_checkpoint": "a training failed",
     "evaluate_checkpoint": "its evaluation failed",
@@ -67,7 +67,7 @@ class Progress:
 
     @property
     def over(self) -> bool:
-        """Nothing more will happen."""
+        """Nothing more will happen, unless a run that failed is resumed."""
         return self.state is not None and self._since is not None and self.state.status in OVER
 
     def begin_with(self, recorded: Recorded) -> None:

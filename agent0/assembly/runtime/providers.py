@@ -1,6 +1,6 @@
 """Part of the rim: which adapter plays a model, a trainer, an embedder. One entry a provider; plugins add their own."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,7 @@ from agent0.ports.models import Embedder, Model
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer
 from agent0.registry import Registry
-from agent0.settings import ActorConfig, RunConfig, Settings
+from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
@@ -25,8 +25,9 @@ class Provider:
     """How a provider's models are opened and trained; ``train`` None: they cannot be trained here.
 
     ``prefill``: a turn can be made to begin with given text (the forced-tool control needs it). ``by_role``: what
-    opens depends on the role too, so the roles never share one. ``check`` raises where this machine lacks the model.
-    ``folder``: of the weights that its adapters are trained on, which nothing else may serve with them.
+    opens depends on the role too, so the roles never share one. ``check`` raises where this machine lacks the model,
+    ``probe`` asks its server for a line on it, and raises where it cannot. ``folder``: of the weights that its adapters
+    are trained on, which nothing else may serve with them.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Provider:
     by_role: bool = False
     check: Callable[[ActorConfig], None] | None = None
     folder: Callable[[ActorConfig], Path] | None = None
+    probe: Callable[[ActorConfig, Settings], Awaitable[str]] | None = None
 
 
 _providers = Registry[str, Provider]("providers")
@@ -271,9 +273,16 @@ def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
     return Ollama(actor, settings.models.ollama_url)
 
 
+async def _probe_ollama(actor: ActorConfig, settings: Settings) -> str:
+    from infra.models.ollama import STUDENT, TEACHER, probe
+
+    usual = STUDENT if isinstance(actor, StudentConfig) else TEACHER
+    return await probe(settings.models.ollama_url, actor.model or usual)
+
+
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged))
 provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved))
-provider(Provider("ollama", _ollama, prefill=False, by_role=True))
+provider(Provider("ollama", _ollama, prefill=False, by_role=True, probe=_probe_ollama))
 provider(Provider("scripted", _scripted, _train_scripted))
 
 

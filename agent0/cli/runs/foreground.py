@@ -7,6 +7,7 @@ from agent0.cli import console
 
 if TYPE_CHECKING:
     from agent0.assembly.runtime.progress import Progress
+    from agent0.errors import RunFailedError
     from agent0.settings import Settings
     from events.base import Recorded
     from infra.log.event_log import Log
@@ -40,6 +41,7 @@ def follow_to_end(
 
     Raises:
         OperationError: the run was cancelled.
+        RunFailedError: it failed.
     """
     from agent0.assembly.runtime.execution import execute_run, resume_command
     from agent0.errors import OperationError
@@ -49,8 +51,22 @@ def follow_to_end(
     words = (STOPPING, f"Left at once; run {run} may still be running. {resume_command(run)}") if with_handlers else ()
     progress = console.run_async(lambda: follow(held, run, begin, terminal, news), *words)
     print_conclusion(held, run, as_json)
-    if progress.state and progress.state.status == "cancelled":
+    status = progress.state.status if progress.state else ""
+    if status == "cancelled":
         raise OperationError(f"Run {run} was cancelled.")
+    if status == "failed":
+        raise run_failed_error(held, run)
+
+
+def run_failed_error(held: "Settings", run: str) -> "RunFailedError":
+    """Make the error that says why ``run`` failed and how it may go on."""
+    from agent0.errors import RunFailedError
+    from projections.runs import show_run
+
+    with console.tables() as db:
+        why = str(show_run(db, run)["failed"])
+    fix = f"`agent0 run resume {run}` goes on with what it has; docs/guide/troubleshooting.md has the other ways."
+    return RunFailedError(f"Run {run} failed.", f"{why[:1].upper()}{why[1:]}.", fix)
 
 
 async def _watch(held: "Settings", run: str, begin: "Recorded | None", terminal: Terminal, news: str) -> "Progress":
@@ -99,7 +115,8 @@ def print_results(found: dict[str, Any]) -> None:
     from agent0.report.overview import curve_columns, failures_for_people, rows_for_people
 
     names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
-    console.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")}, False)
+    cause = {"failed": found["failed"]} if found["status"] == "failed" else {}
+    console.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")} | cause, False)
     if found["validation"]:
         seen = curve_columns(found["validation"])
         console.table(found["validation"], False, seen, title="\nLearning curve (iteration -1: untrained)")

@@ -63,7 +63,7 @@ async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) 
                     display.say(milestone_line(milestone, progress.state.config.iterations))
                 elif recorded.seq > begin and (news := trouble(recorded)):
                     display.say(news, "yellow")
-                if progress.over:
+                if progress.over and recorded.seq >= begin:  # what failed may have been resumed since
                     break
         finally:
             if shown:

@@ -17,6 +17,7 @@ Detach = Annotated[
     bool, typer.Option("--detach", "--no-wait", help="Only begin it: `agent0 handlers run` processes do the work.")
 ]
 NoHandlers = Annotated[bool, typer.Option("--no-handlers", help="Watch only; other processes run the handlers.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")]
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
 
 
@@ -31,11 +32,11 @@ def start(
     pairs: console.Set = None,
     detach: Detach = False,
     no_handlers: NoHandlers = False,
+    wait: Wait = False,
     as_json: console.Json = False,
 ) -> None:
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     from agent0.assembly.runtime.app import started
-    from agent0.assembly.runtime.providers import check_models
     from agent0.assembly.runtime.tool_policy import with_policy
     from agent0.assembly.validate.run_config import check_names
 
@@ -43,9 +44,9 @@ def start(
         profile, pairs, run__seed=seed, run__iterations=iterations, run__tasks=tasks, run__attempts=attempts
     )
     check_names(given.run)
-    held = console.run_async(lambda: with_policy(given))
     if not (detach or no_handlers):  # other machines' models are theirs
-        check_models(held.run)
+        _require(given, wait)
+    held = console.run_async(lambda: with_policy(given))
     begin = started(held, name)
     if detach:
         console.run_async(lambda: _append(held, begin, make=True))
@@ -62,9 +63,12 @@ def resume(
     pairs: console.Set = None,
     detach: Detach = False,
     no_handlers: NoHandlers = False,
+    wait: Wait = False,
     as_json: console.Json = False,
 ) -> None:
-    """Go on with a run that was stopped or paused. What it does was fixed when it started."""
+    """Go on with a run that was stopped or paused, or with what a failed one has. What it does was fixed when it
+    started."""
+    from agent0.settings import RunConfig
     from events.runs import RunResumed
 
     held = console.settings(profile, pairs)
@@ -76,12 +80,16 @@ def resume(
         console.say(f"Run {name} is finished.")
         print_conclusion(held, name, as_json)
         return
-    begin = _recorded(name, RunResumed()) if row["status"] == "paused" else None
+    begin = _recorded(name, RunResumed()) if row["status"] in ("paused", "failed") else None
+    if begin and row["status"] == "failed":
+        begin = begin.model_copy(update={"cause": _failure_id(name)})
     if detach:
         if begin:
             console.run_async(lambda: _append(held, begin))
         console.record({"run": name, "status": "running"}, as_json)
         return
+    if not no_handlers:
+        _require(held.model_copy(update={"run": RunConfig.recorded(row["config"])}), wait)
     news = f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}"
     follow_to_end(held, name, begin, news, with_handlers=not no_handlers, as_json=as_json)
 
@@ -103,7 +111,9 @@ def list_(
         rows = []
     first = ("run", "parent", "parent_seq") if forks else ("run",)
     seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "events", "wall_s", "started")
-    console.table([r for r in rows if r["parent"] or not forks][:limit], as_json, (*first, *seen))
+    shown = [r for r in rows if r["parent"] or not forks][:limit]
+    why = ("failed",) if any(r["failed"] for r in shown) else ()
+    console.table(shown, as_json, (*first, *seen, *why))
 
 
 @app.command()
@@ -180,7 +190,7 @@ def cancel(
 
     if not yes:
         typer.confirm(f"Cancel run {console.clean(_row(run)['run'])} for good?", abort=True, err=True)
-    _decide(run, RunCancelled(reason=reason), ("running", "paused"), as_json)
+    _decide(run, RunCancelled(reason=reason), ("running", "paused", "failed"), as_json)
 
 
 def _decide(run: str, event: "Event", allowed: tuple[str, ...], as_json: bool) -> None:
@@ -203,6 +213,21 @@ def _row(run: str) -> dict[str, Any]:
 
     with console.tables() as db:
         return show_run(db, run)
+
+
+def _require(held: "Settings", wait: bool) -> None:
+    """Nothing may be missing that a run of ``held`` needs, or it is waited for."""
+    from agent0.assembly.runtime.requirements import require
+
+    console.run_async(lambda: require(held, console.say if wait else None))
+
+
+def _failure_id(run: str) -> str:
+    """Id of the event with which ``run`` failed last: the chain of causes goes on from it."""
+    from projections.events import list_events
+
+    with console.tables() as db:
+        return str(list_events(db, run, type="RunFailed", limit=100_000)[-1]["id"])
 
 
 def _recorded(run: str, event: "Event") -> "Recorded":

