@@ -88,11 +88,19 @@ class ToolResult(Value):
 
 
 class Usage(Value):
-    """The tokens and seconds that a model call took."""
+    """The tokens and seconds that a model call took; ``first_s`` of them until the first token, None where nobody
+    knows. What came before the call had its turn at the model does not count."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     wall_s: float = 0.0
+    first_s: float | None = None
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens written a second after the first, None where that is not known."""
+        seconds = self.wall_s - self.first_s if self.first_s is not None else 0.0
+        return (self.completion_tokens - 1) / seconds if seconds > 0 and self.completion_tokens > 1 else None
 
 
 class Trajectory(Value):

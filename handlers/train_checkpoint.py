@@ -1,5 +1,6 @@
 """Trains a new adapter on an iteration's scored trajectories."""
 
+from agent0.ports.models import Models, Resting
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers
 from agent0.run.lifecycle import RunState
@@ -11,8 +12,12 @@ from handlers import on
 
 @on(TrainingRequested, in_flight=1, long=True)
 async def train_checkpoint(
-    event: TrainingRequested, run: RunState, trainers: Trainers, history: History, artifacts: Artifacts
+    event: TrainingRequested, run: RunState, models: Models, trainers: Trainers, history: History, artifacts: Artifacts
 ) -> list[Event]:
     """Return the dataset, named event by event, and the checkpoint; or the latter alone where there is nothing to learn
-    from."""
+    from. Models that can give their memory back do so first."""
+    for actor in (run.config.teacher, run.config.student):
+        model = models.open(actor)
+        if isinstance(model, Resting):
+            await model.rest()
     return await make_checkpoint(event, run.run, run.config, trainers, history, artifacts)

@@ -1,43 +1,59 @@
-"""A server that speaks Ollama's documented wire format (docs/api.md of ollama/ollama), with a scripted model behind it.
+"""A server that does what Ollama's does on the wire, with a scripted model behind it.
+
+A chat is rendered by the official template of qwen2.5, and the model sees that prompt alone. ``parallel`` chats are
+answered at once and ``queue`` more may wait (OLLAMA_NUM_PARALLEL and OLLAMA_MAX_QUEUE; the real one bounds the queue
+only while its model loads), one more is refused as busy. Answers are streamed, a line a token.
 
 Blobs are kept in memory under their digest, and models are made from them as the real one's handlers do: which fields
 are refused depends on the version that it says it is.
 
-Requests are kept as they came over the wire, so that tests see what a real server would see.
+Requests are kept as they came over the wire, and prompts as they were rendered, so that tests see what a real server
+and its model would see.
 """
 
 import asyncio
 import hashlib
-import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from agent0.ports.models import GenerateRequest, Sampling
+from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from events.values import Turn
-from infra.models.scripted import Scripted, decode
+from infra.models.scripted import Scripted, decode, encode
+from tests.ollama_chat import native, rendered, seen
 
 CREATED = "2026-01-01T00:00:00.000000Z"
 Writes = Callable[[str, str, int], tuple[str, list[tuple[str, float]]]]
 """Model, prompt and most tokens to the text that it goes on with, and its tokens with their log-probabilities."""
 ADAPTERS_GONE = (0, 34, 1)
+BUSY = "server busy, please try again.  maximum pending requests exceeded"
+Lines = Iterator[dict[str, Any]]
 
 
 @dataclass
 class OllamaServer:
-    """Where it listens, what it has and what it was asked. ``fail`` is a status that every chat then ends with."""
+    """Where it listens, what it has and what it was asked."""
 
     artifacts: Artifacts
     url: str = ""
     models: tuple[str, ...] = ("qwen2.5:3b", "qwen2.5:7b")
     offers_logprobs: bool = True
     fail: int = 0
+    """A status that every chat ends with."""
     stall: threading.Event | None = None
+    """Every chat waits for it before its first word."""
     version: str = "0.12.11"
+    parallel: int = 1
+    queue: int = 512
+    turn_s: float = 0.0
+    """Seconds that a turn takes."""
+    says: Callable[[Sequence[Turn]], str] | None = None
+    """What the model says to the turns that it sees, in the place of the scripted one."""
+    spoils_stream: Callable[[Lines], Lines] = iter
+    """What becomes of an answer on its way; an error in it cuts the connection."""
     writes: Writes | None = None
     renders: Callable[[list[dict[str, Any]]], str] | None = None
     infos: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -47,9 +63,22 @@ class OllamaServer:
     blobs: dict[str, bytes] = field(default_factory=dict)
     made: dict[str, dict[str, Any]] = field(default_factory=dict)
     asked: list[dict[str, Any]] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+    """What the model saw, a prompt a chat."""
+    in_memory: set[str] = field(default_factory=set)
+    on_refusal: Callable[[], object] = bool
+    """Called for each chat that finds the queue full."""
+    most: int = 0
+    """The most chats that were here at once."""
 
-    def chat(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """POST /api/chat; with ``_debug_render_only`` the prompt alone."""
+    def __post_init__(self) -> None:
+        self._places, self._turn, self._here = threading.Lock(), threading.Semaphore(self.parallel), 0
+
+    def chat(self, body: dict[str, Any], gone: Callable[[], bool] = bool) -> tuple[int, dict[str, Any] | Lines]:
+        """POST /api/chat: status, and one object or those of the stream; with ``_debug_render_only`` the prompt.
+
+        ``gone`` tells whether its client has left: such a chat is not answered.
+        """
         self.asked.append(body)
         if body.get("_debug_render_only") and self.renders and body["model"] in self.made:
             info = {"_debug_info": {"rendered_template": self.renders(body["messages"])}}
@@ -60,6 +89,38 @@ class OllamaServer:
             return self.fail, {"error": "made to fail"}
         if body["model"] not in self.models:
             return 404, {"error": f"model '{body['model']}' not found"}
+        if not body["messages"]:
+            return 200, self._kept(body)
+        with self._places:
+            if self._here >= self.parallel + self.queue:
+                self.on_refusal()
+                return 503, {"error": BUSY}
+            self._here += 1
+            self.most = max(self.most, self._here)
+        try:
+            with self._turn:
+                return self._answered(body, gone)
+        finally:
+            with self._places:
+                self._here -= 1
+
+    def _kept(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A chat without messages loads the model, or throws it out of memory."""
+        leaves = body.get("keep_alive") == 0
+        (self.in_memory.discard if leaves else self.in_memory.add)(body["model"])
+        reply = {"model": body["model"], "created_at": CREATED, "message": {"role": "assistant", "content": ""}}
+        return reply | {"done": True, "done_reason": "unload" if leaves else "load"}
+
+    def _answered(self, body: dict[str, Any], gone: Callable[[], bool]) -> tuple[int, dict[str, Any] | Lines]:
+        if gone():
+            raise ConnectionAbortedError
+        time.sleep(self.turn_s)
+        self.in_memory.add(body["model"])
+        self.prompts.append(rendered(body))
+        lines = list(self._lines(body, self._generated(body, seen(self.prompts[-1]))))
+        return 200, _merged(lines) if body.get("stream") is False else self.spoils_stream(iter(lines))
+
+    def _generated(self, body: dict[str, Any], turns: tuple[Turn, ...]) -> Generation:
         options = body.get("options", {})
         sampling = Sampling(
             temperature=options.get("temperature", 0.8),
@@ -67,12 +128,27 @@ class OllamaServer:
             max_tokens=options.get("num_predict", 128),
             seed=options.get("seed", 0),
         )
-        turns = tuple(Turn(role=m["role"], content=m.get("content") or "") for m in body["messages"])
-        written = asyncio.run(Scripted(self.artifacts).generate(GenerateRequest(turns, sampling)))
-        reply = {
-            "model": body["model"],
-            "created_at": CREATED,
-            "message": _message(written.text, bool(body.get("tools"))),
+        if self.says:
+            text = self.says(turns)
+            ids = encode(text)
+            return Generation(text, ids, (-0.25,) * len(ids), encode(self.prompts[-1]))
+        return asyncio.run(Scripted(self.artifacts).generate(GenerateRequest(turns, sampling)))
+
+    def _lines(self, body: dict[str, Any], written: Generation) -> Lines:
+        """An answer as it is streamed: a token with its log-probability a line, native calls, and the end."""
+        line = {"model": body["model"], "created_at": CREATED, "done": False}
+        names = [tool["function"]["name"] for tool in body.get("tools") or ()]
+        content, calls = native(written.text, names) if names else (written.text, [])
+        told = 0
+        for token, value in zip(map(_piece, written.token_ids), written.logprobs, strict=True):
+            said = {"role": "assistant", "content": content[told : told + len(token)]}
+            found = [{"token": token, "logprob": value, "bytes": list(token.encode())}]
+            told += len(token)
+            yield line | {"message": said} | ({"logprobs": found} if self._tells_logprobs(body) else {})
+        if calls:
+            yield line | {"message": {"role": "assistant", "content": "", "tool_calls": calls}}
+        yield line | {
+            "message": {"role": "assistant", "content": ""},
             "done": True,
             "done_reason": written.finish,
             "total_duration": 5_000_000,
@@ -82,12 +158,9 @@ class OllamaServer:
             "eval_count": len(written.token_ids),
             "eval_duration": 3_000_000,
         }
-        if body.get("logprobs") and self.offers_logprobs:
-            reply["logprobs"] = [
-                {"token": decode([i]), "logprob": value, "bytes": list(decode([i]).encode())}
-                for i, value in zip(written.token_ids, written.logprobs, strict=True)
-            ]
-        return 200, reply
+
+    def _tells_logprobs(self, body: dict[str, Any]) -> bool:
+        return bool(body.get("logprobs")) and self.offers_logprobs
 
     def generate(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """POST /api/generate, raw only."""
@@ -185,90 +258,14 @@ class OllamaServer:
         return {"format": "gguf", "family": "qwen2", "parameter_size": size, "quantization_level": "Q4_K_M"}
 
 
-def _message(text: str, tools: bool) -> dict[str, Any]:
-    """A server reads complete calls out of the text when tools were given, and leaves broken ones in it."""
-    content, *bodies = text.split("<tool_call>")
-    if not tools or not bodies or any("</tool_call>" not in body for body in bodies):
-        return {"role": "assistant", "content": text}
-    calls = [{"function": json.loads(body.partition("</tool_call>")[0])} for body in bodies]
-    return {"role": "assistant", "content": content, "tool_calls": calls}
+def _piece(token: int) -> str:
+    return decode([token])
 
 
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 128
-
-
-class _Handler(BaseHTTPRequestHandler):
-    ollama: OllamaServer
-
-    def do_GET(self) -> None:
-        answers = {
-            "/api/version": {"version": self.ollama.version},
-            "/api/tags": self.ollama.tags(),
-            "/api/ps": self.ollama.loaded(),
-        }
-        found = answers.get(self.path)
-        self._send(200 if found else 404, found or {"error": "not found"})
-
-    def do_HEAD(self) -> None:
-        digest = self.path.removeprefix("/api/blobs/")
-        self.send_response(200 if digest in self.ollama.blobs else 404)
-        self.end_headers()
-
-    def do_POST(self) -> None:
-        content = self._content()
-        if self.path.startswith("/api/blobs/"):
-            self._send(*self.ollama.blob(self.path.removeprefix("/api/blobs/"), content))
-            return
-        body = json.loads(content)
-        routes = {
-            "/api/chat": self.ollama.chat,
-            "/api/show": self.ollama.show,
-            "/api/generate": self.ollama.generate,
-            "/api/create": self.ollama.create,
-        }
-        self._send(*(routes[self.path](body) if self.path in routes else (404, {"error": "not found"})))
-
-    def _content(self) -> bytes:
-        """The request's body; what is streamed comes in chunks."""
-        if self.headers.get("Transfer-Encoding", "") != "chunked":
-            return self.rfile.read(int(self.headers["Content-Length"]))
-        parts = []
-        while size := int(self.rfile.readline(), 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(parts)
-
-    def _send(self, status: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
-        try:
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json; charset=utf-8")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-        except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Tests read ``asked`` instead."""
-
-
-@contextmanager
-def serving(artifacts: Artifacts, **options: Any) -> Iterator[OllamaServer]:
-    """A server on a free loopback port."""
-    ollama = OllamaServer(artifacts, **options)
-    handler = type("Handler", (_Handler,), {"ollama": ollama})
-    server = _Server(("127.0.0.1", 0), handler)
-    ollama.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield ollama
-    finally:
-        if ollama.stall:
-            ollama.stall.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def _merged(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The lines of a stream as the one object of an answer that is not streamed."""
+    message = {"role": "assistant", "content": "".join(line["message"]["content"] for line in lines)}
+    if calls := [call for line in lines for call in line["message"].get("tool_calls", ())]:
+        message["tool_calls"] = calls
+    found = [entry for line in lines for entry in line.get("logprobs", ())]
+    return lines[-1] | {"message": message} | ({"logprobs": found} if found else {})

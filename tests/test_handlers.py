@@ -170,6 +170,25 @@ async def test_an_empty_adapter_is_refused() -> None:
         await handlers()["train_checkpoint"](cause, state_at(cause.seq), world)
 
 
+async def test_models_that_can_give_their_memory_back_do_so_before_training() -> None:
+    did: list[str] = []
+
+    class Resting:
+        async def rest(self) -> None:
+            did.append("rest")
+
+    class Noting(_Empty):
+        async def train(self, job: TrainJob) -> TrainingResult:
+            did.append("train")
+            return await super().train(job)
+
+    cause = next(r for r in TOLD if isinstance(r.event, checkpoints.TrainingRequested))
+    world = {**PORTS, "history": _Told(), "models": Opened(Resting()), "trainers": Opened(Noting())}
+    with pytest.raises(OperationError, match="empty adapter"):
+        await handlers()["train_checkpoint"](cause, state_at(cause.seq), world)
+    assert did == ["rest", "rest", "train"]
+
+
 async def test_alarms_tell_what_a_person_should_see() -> None:
     failed = alarms.ReactionFailed(
         failure="f-1", cause_id="c", cause_seq=3, cause_type="TaskRequested", failed_handler="propose_task",

@@ -36,7 +36,8 @@ from tests.adapters import adapter
 from tests.llama_server import MISSING
 from tests.llama_server import serving as llama
 from tests.memory import MemoryArtifacts
-from tests.ollama_server import OllamaServer, serving
+from tests.ollama_server import OllamaServer
+from tests.ollama_wire import serving
 from tests.terminal import agent0
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's, 2026-11

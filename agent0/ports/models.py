@@ -86,6 +86,15 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class Resting(Protocol):
+    """A model whose memory can be had for something else, as for training."""
+
+    async def rest(self) -> None:
+        """Give the memory back; the next call takes it again. What is not there or cannot be reached holds none."""
+        ...
+
+
 @dataclass(frozen=True)
 class Likely:
     """The likelihood of a text: summed log-probability (natural) of its tokens, and its length in tokens

@@ -36,8 +36,10 @@ def mean_logprob(generations: Sequence[Generation]) -> float | None:
 
 def total_usage(generations: Sequence[Generation]) -> Usage:
     """Sum the tokens and seconds of all turns of a conversation."""
+    waits = [g.usage.first_s for g in generations if g.usage.first_s is not None]
     return Usage(
         prompt_tokens=sum(g.usage.prompt_tokens for g in generations),
         completion_tokens=sum(g.usage.completion_tokens for g in generations),
         wall_s=sum(g.usage.wall_s for g in generations),
+        first_s=sum(waits) if waits and len(waits) == len(generations) else None,
     )

@@ -1,12 +1,12 @@
 """Models of an Ollama server, through its official client and native chat API.
 
-Ollama turns text into tokens itself, control tokens included, so marks that would be such are broken up in task text
-and tool output. It gives no token ids: its turns are recorded and scored but never trained on.
+Calls and their results travel as text (``infra.models.tool_text``). Ollama turns text into tokens itself and gives no
+token ids: its turns are recorded and scored but never trained on.
 """
 
-import re
+import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
 from itertools import accumulate
 from typing import Any
 
@@ -15,10 +15,11 @@ from ollama import AsyncClient, ChatResponse, ResponseError
 
 from agent0.chat_format import format_call
 from agent0.errors import Agent0Error, AuthError, DependencyError, OperationError, TransientError
-from agent0.ports.models import GenerateRequest, Generation, ToolSpec
-from agent0.rollout.parsing import parse_turn
+from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
-from events.values import Turn, Usage
+from events.values import Usage
+from infra.models.slots import BusyError, Slots
+from infra.models.tool_text import messages
 
 TEACHER, STUDENT = "qwen2.5:3b", "qwen2.5:7b"
 """Models where none is configured."""
@@ -26,26 +27,34 @@ TEACHER, STUDENT = "qwen2.5:3b", "qwen2.5:7b"
 KEEP_ALIVE = "10m"
 """How long the server keeps a model in memory after a call."""
 
-_mark = re.compile(r"<(?=[|/]?[A-Za-z\uff5c|][\w\uff5c|]{0,40}>|\|)|\[(?=/?INST\])")
-_call = re.compile(r"<tool_call>.*?(?:</tool_call>|\Z)", re.S)
+CONNECT_S = 5.0
+SILENT_S = 30.0
+"""Seconds without a token in the middle of a turn after which the server counts as away."""
+
+LOOP = 30
+"""So many equal pieces in a row, and Ollama ends a turn without saying so (llm/llama_server.go)."""
 
 
 class Ollama:
-    """The ``Model`` port on one model of the Ollama server at ``url``."""
+    """The ``Model`` port on one model of the Ollama server at ``url``; ``actor.parallel`` calls to it at once."""
 
     def __init__(self, actor: ActorConfig, url: str) -> None:
         self._actor = actor
         self._url = url
         self._model = actor.model or (STUDENT if isinstance(actor, StudentConfig) else TEACHER)
         self.name = f"ollama/{self._model}"
-        self._client = AsyncClient(url, timeout=httpx.Timeout(actor.timeout_s, connect=min(5.0, actor.timeout_s)))
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=actor.parallel)
+        timeout = httpx.Timeout(None, connect=min(CONNECT_S, actor.timeout_s))  # of what is read: ``_pieces``
+        self._client = AsyncClient(url, timeout=timeout, limits=limits)
+        self._slots = Slots("Ollama", actor.parallel, actor.timeout_s)
 
     async def generate(self, request: GenerateRequest) -> Generation:
-        """Write one turn. Native tool calls become canonical ``<tool_call>`` text at its end.
+        """Write one turn, calls as the model writes them. ``timeout_s`` is the time to its first token, once the call
+        has a slot; from then on the server counts as away after ``SILENT_S`` without a word.
 
         Raises:
-            DependencyError: no server, or it lacks the model.
-            TransientError: it failed or took longer than ``timeout_s``.
+            DependencyError: no server, one that is busy or silent, or it lacks the model.
+            TransientError: it failed, or its first token took longer than ``timeout_s``.
             OperationError: a prefill or an adapter was asked for, or the model refuses the request.
         """
         if request.prefill:
@@ -53,23 +62,68 @@ class Ollama:
         if request.adapter:
             fix = "Make it a model there with `agent0 model push`, or use provider transformers."
             raise OperationError("Ollama loads no adapters by the request.", "It serves models by name.", fix)
-        start = time.monotonic()
+        return await self._slots.call(lambda: self._written(request))
+
+    async def rest(self) -> None:
+        """Have the server throw the model out of memory; the next call loads it again. No server is no error."""
         try:
-            reply = await self._client.chat(
-                self._model,
-                [_message(turn) for turn in request.turns],
-                tools=[_tool(spec) for spec in request.tools] or None,
-                options=self._options(request),
-                logprobs=True,
-                keep_alive=KEEP_ALIVE,
-            )
-        except (ResponseError, ConnectionError, httpx.HTTPError, ValueError) as error:
-            raise refusal(error, self._url, self._model) from error
-        return self._read(reply, time.monotonic() - start)
+            async with asyncio.timeout(self._actor.timeout_s):
+                await self._client.chat(self._model, [], keep_alive=0)
+        except (ResponseError, ConnectionError, httpx.HTTPError, ValueError, TimeoutError):
+            return
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()  # type: ignore[no-untyped-call]
+
+    async def _written(self, request: GenerateRequest) -> Generation:
+        """One turn. Raises BusyError too."""
+        start, first, parts = time.monotonic(), None, list[ChatResponse]()
+        try:
+            async for part in self._pieces(request):
+                first = first or time.monotonic()
+                parts.append(part)
+        except (ResponseError, ConnectionError, httpx.HTTPError, ValueError) as error:
+            if isinstance(error, ResponseError) and error.status_code == 503:
+                raise BusyError(error.error) from error
+            raise refusal(error, self._url, self._model) from error
+        if not parts or not (parts[-1].done or _looped(parts)):
+            raise DependencyError("Ollama", f"It ended in the middle of an answer ({self._url}).", "See its log.")
+        return self._read(parts, (first or start) - start, time.monotonic() - start)
+
+    async def _pieces(self, request: GenerateRequest) -> AsyncIterator[ChatResponse]:
+        """The answer as it comes.
+
+        Raises:
+            TransientError, DependencyError: not within the time that ``generate`` names.
+        """
+        stream: Any = await self._client.chat(
+            self._model,
+            messages(request.turns, request.tools),
+            stream=True,
+            options=self._options(request),
+            logprobs=True,
+            keep_alive=KEEP_ALIVE,
+        )
+        begun = False
+        while True:
+            try:
+                async with asyncio.timeout(SILENT_S if begun else self._actor.timeout_s):
+                    part = await anext(stream, None)
+            except TimeoutError as error:
+                raise self._late(begun) from error
+            if part is None:
+                return
+            begun = True
+            yield part
+
+    def _late(self, begun: bool) -> Agent0Error:
+        if begun:
+            return DependencyError(
+                "Ollama", f"It fell silent in the middle of an answer ({self._url}).", "See its log."
+            )
+        why = f"{self._model} at {self._url} wrote no word in {self._actor.timeout_s:g} s."
+        return TransientError("Ollama took too long.", why, "Raise timeout_s, lower parallel, or take a smaller model.")
 
     def _options(self, request: GenerateRequest) -> dict[str, Any]:
         return {
@@ -80,31 +134,33 @@ class Ollama:
             "num_ctx": self._actor.num_ctx,
         }
 
-    def _read(self, reply: ChatResponse, seconds: float) -> Generation:
-        calls = [format_call(c.function.name, c.function.arguments) for c in reply.message.tool_calls or ()]
-        said = (reply.message.content or "").strip()
-        text = "\n".join([said, *calls] if said else calls)
+    def _read(self, parts: list[ChatResponse], first_s: float, seconds: float) -> Generation:
+        last, entries = parts[-1], [entry for part in parts for entry in part.logprobs or ()]
+        text = "".join(part.message.content or "" for part in parts)
+        pieces = [entry.token for entry in entries]
+        spelt = "".join(pieces) == text
+        # models with a parser of their own at the server give calls apart even where none was asked for
+        calls = [call.function for part in parts for call in part.message.tool_calls or ()]
+        text = "\n".join(filter(None, [text, *(format_call(call.name, call.arguments) for call in calls)]))
         return Generation(
             text=text,
-            logprobs=tuple(entry.logprob for entry in reply.logprobs or ()),
-            finish="length" if reply.done_reason == "length" else "stop",
+            logprobs=tuple(entry.logprob for entry in entries),
+            finish="stop" if last.done and last.done_reason != "length" else "length",
             usage=Usage(
-                prompt_tokens=reply.prompt_eval_count or 0,
-                completion_tokens=reply.eval_count or 0,
+                prompt_tokens=last.prompt_eval_count or 0,
+                completion_tokens=last.eval_count or len(entries),
                 wall_s=seconds,
+                first_s=first_s,
             ),
             model=self.name,
-            ends=_ends([entry.token for entry in reply.logprobs or ()], text),
+            ends=tuple(accumulate(map(len, pieces))) if spelt else (),
         )
 
 
-def _ends(tokens: Sequence[str], text: str) -> tuple[int, ...]:
-    """Where each token ends in ``text``; nothing where they do not spell it, as with calls."""
-    whole = "".join(tokens)
-    if whole.strip() != text:
-        return ()
-    before = len(whole) - len(whole.lstrip())
-    return tuple(min(max(end - before, 0), len(text)) for end in accumulate(map(len, tokens)))
+def _looped(parts: list[ChatResponse]) -> bool:
+    """Whether an answer that just stops was stopped for repeating itself."""
+    said = [(part.message.content or "").strip() for part in parts[-LOOP:]]
+    return len(said) == LOOP and len(set(said)) == 1
 
 
 async def probe(url: str, model: str, timeout_s: float = 5) -> str:
@@ -147,28 +203,3 @@ def _response(error: ResponseError, model: str) -> Agent0Error:
     if error.status_code == 400:
         return OperationError(f"Ollama refused a request to {model}.", why, "Take a model that supports tools.")
     return TransientError(f"Ollama failed with status {error.status_code}.", why)
-
-
-def harmless(text: str) -> str:
-    """``text`` with a zero-width space inside every mark that a chat template could take for its own."""
-    return _mark.sub(lambda found: found[0] + "\u200b", text)
-
-
-def _message(turn: Turn) -> dict[str, Any]:
-    """A turn as the chat API wants it: calls apart from the text around them."""
-    match turn.role:
-        case "assistant":
-            calls = [c for c in parse_turn(turn.content).calls if not c.error] if "<tool_call>" in turn.content else []
-            said = harmless(_call.sub("", turn.content).strip() if calls else turn.content)
-            native = [{"function": {"name": c.name, "arguments": c.arguments}} for c in calls]
-            return {"role": "assistant", "content": said} | ({"tool_calls": native} if native else {})
-        case "tool":
-            return {"role": "tool", "content": harmless(turn.content), "tool_name": turn.name}
-        case "user":
-            return {"role": "user", "content": harmless(turn.content)}
-    return {"role": turn.role, "content": turn.content}
-
-
-def _tool(spec: ToolSpec) -> dict[str, Any]:
-    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    return {"type": "function", "function": function}

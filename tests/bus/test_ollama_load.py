@@ -1,0 +1,122 @@
+"""Much is asked at once of an Ollama that answers one chat at a time: nothing is given up, whatever becomes of it.
+
+A turn takes 4 ms and the time limit is 0.3 s: 4 seconds and 5 minutes, a thousand times shorter. Bus, log and handlers
+are the real ones.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import pytest
+import pytest_asyncio
+
+from agent0.chat_format import format_call
+from agent0.run.lifecycle import evolve
+from agent0.settings import HandlerSettings, Settings, StudentConfig
+from agent0.state.run_state import attempt_id, task_id
+from agent0.tasks.splits import heldout
+from events.base import Event, record
+from events.checkpoints import EvaluationRequested
+from events.tasks import AttemptRequested
+from events.values import Turn
+from handlers import handlers
+from infra.bus.bus import Bus
+from infra.models.ollama import Ollama
+from tests.bus.toys import World
+from tests.memory import MemoryArtifacts
+from tests.ollama_server import OllamaServer
+from tests.ollama_wire import Running, running
+from tests.world import NOON, Opened, ports, small, started
+
+TASKS, ATTEMPTS, ITEMS = 64, 8, 150
+STUDENT = StudentConfig(provider="ollama", max_tokens=200, timeout_s=0.3)
+EVALUATION = EvaluationRequested(
+    evaluation="base-validation",
+    checkpoint="base",
+    iteration=-1,
+    split="validation",
+    n=ITEMS,
+    seed=7,
+    state_sha="",
+)
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(handlers=HandlerSettings(retry_delay_s=0.001, ack_wait_s=15))
+
+
+def says(turns: Sequence[Turn]) -> str:
+    """An answer, for one question of four after a call."""
+    calls = turns[-1].role == "user" and len(turns[-1].content) % 4 == 0
+    return format_call("python", {"code": "print(42)"}) if calls else "\\boxed{42}"
+
+
+@pytest.fixture
+def ollama() -> OllamaServer:
+    return OllamaServer(MemoryArtifacts(), turn_s=0.004, says=says)
+
+
+@pytest.fixture
+def server(ollama: OllamaServer) -> Iterator[Running]:
+    with running(ollama) as run:
+        yield run
+
+
+@pytest_asyncio.fixture
+async def student(ollama: OllamaServer, server: Running) -> AsyncIterator[Ollama]:
+    model = Ollama(STUDENT, ollama.url)
+    yield model
+    await model.close()
+
+
+async def run(world: World, student: Ollama, *asked: Event) -> None:
+    """Put a run and what it asks for into the log, and have the handlers of a student react to it."""
+    config = small(tasks=TASKS, attempts=ATTEMPTS, student=STUDENT.model_dump())
+    chosen = [handlers()[name] for name in ("attempt_task", "evaluate_checkpoint")]
+    await world.provision(*chosen)  # type: ignore[arg-type]
+    await world.put(started(config), *(record(event, run="r1", time=NOON) for event in asked))
+    played = ports() | {"models": Opened(student)}
+    bus = Bus(world.log, chosen, played, evolve, world.settings, "rev", fatal=world.deaths.append)
+    world.buses.append(bus)
+    await bus.start()
+
+
+def attempts() -> list[Event]:
+    return [
+        AttemptRequested(
+            task=task_id(0, slot),
+            attempt=attempt_id(task_id(0, slot), number),
+            iteration=0,
+            number=number,
+            proposal=task,
+            seed=ATTEMPTS * slot + number,
+            student="base",
+            state_sha="",
+        )
+        for slot, task in enumerate(heldout("validation", TASKS, 7))
+        for number in range(ATTEMPTS)
+    ]
+
+
+async def test_no_attempt_is_given_up_though_the_server_dies_in_the_middle(
+    world: World, student: Ollama, ollama: OllamaServer, server: Running
+) -> None:
+    asked = attempts()
+    await run(world, student, *asked)
+    await world.until_any(len(asked) // 4, "TaskAttempted")
+    server.kill()
+    await world.until_any(1, "DependencyLost")
+    server.start()
+    ended = await world.until(len(asked), "TaskAttempted")
+    await world.quiet()
+    assert {one.event.attempt for one in ended} == {one.attempt for one in asked}  # type: ignore[attr-defined]
+    assert not await world.stored("ReactionFailed")
+    assert await world.stored("DependencyRestored")
+    assert ollama.most <= STUDENT.parallel
+
+
+async def test_an_evaluation_finishes(world: World, student: Ollama, ollama: OllamaServer) -> None:
+    await run(world, student, EVALUATION)
+    (evaluated,) = await world.until(1, "CheckpointEvaluated")
+    assert evaluated.event.n == ITEMS  # type: ignore[attr-defined]
+    assert not await world.stored("ReactionFailed") and ollama.most <= STUDENT.parallel
