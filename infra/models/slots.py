@@ -1,0 +1,64 @@
+"""Slots of a model server: how many calls to it are under way at once, and how a busy one is asked again.
+
+A server that is asked more than it answers at once queues the rest, where their time runs out. So callers wait here,
+and a call's own time begins when it has its slot.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from time import monotonic
+from typing import TypeVar
+
+from agent0.errors import DependencyError
+
+FIRST_S, LONGEST_S = 0.1, 5.0
+"""Seconds before a busy server is asked again: at first, and at most."""
+
+T = TypeVar("T")
+
+
+class BusyError(Exception):
+    """A server has no room for a call right now. ``after_s``: seconds after which it wants to be asked again, 0 where
+    it did not say."""
+
+    def __init__(self, why: str, after_s: float = 0.0) -> None:
+        super().__init__(why)
+        self.after_s = after_s
+
+
+class Slots:
+    """At most ``parallel`` calls at once to ``server``, in the order in which they came.
+
+    A server that is still busy after ``patience_s`` seconds counts as a dependency that is away: callers then wait for
+    it as for one that is down, which uses up none of their tries.
+    """
+
+    def __init__(self, server: str, parallel: int, patience_s: float) -> None:
+        self._server, self._patience_s = server, patience_s
+        self._free = asyncio.Semaphore(parallel)
+
+    @contextlib.asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Hold one slot; wait for it first."""
+        async with self._free:
+            yield
+
+    async def call(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return what ``ask`` returns, called in a slot, and again while it raises ``BusyError``.
+
+        Raises:
+            DependencyError: the server is still busy after ``patience_s``.
+        """
+        async with self.slot():
+            began, delay_s = monotonic(), FIRST_S
+            while True:
+                try:
+                    return await ask()
+                except BusyError as busy:
+                    wait_s = max(delay_s, busy.after_s)
+                    if monotonic() - began + wait_s > self._patience_s:
+                        why = f"It has been busy for {self._patience_s:g} seconds: {busy}"[:300]
+                        raise DependencyError(self._server, why, "Lower run.<role>.parallel.") from busy
+                await asyncio.sleep(wait_s)
+                delay_s = min(2 * delay_s, LONGEST_S)
