@@ -95,6 +95,11 @@ class Usage(Value):
     wall_s: float = 0.0
 
 
+Capture = Literal["", "tokens", "logprobs", "text"]
+"""How much a model server gave of what its model wrote: the ids of prompt and completion with log-probabilities, the
+latter only, or neither. Empty: no server, or not recorded."""
+
+
 class Trajectory(Value):
     """What the model saw and wrote, by token. All three have one length T.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from agent0.settings import ActorConfig
-from events.values import Artifact, Turn, Usage
+from events.values import Artifact, Capture, Turn, Usage
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,14 @@ class GenerateRequest:
     group: str = ""
 
 
-Capture = Literal["", "tokens", "logprobs", "text"]
-"""How much a server gave of what its model wrote: ids of prompt and completion with log-probabilities, the latter
-only, neither. Empty: a model of this machine, which has all."""
-
-
 @dataclass(frozen=True)
 class Generation:
     """One assistant turn as generated. ``text`` includes the prefill.
 
     ``prompt_ids`` is the whole context as the model saw it; ``token_ids`` and ``logprobs`` (natural log, at the
     sampling temperature) are the sampled tokens, one each. ``ends`` has the character position in ``text`` at which
-    each token's text ends. Providers that lack one of these leave it empty. ``untrainable`` is the reason why nothing
-    may be trained on this turn although its tokens may be known; empty where there is none.
+    each token's text ends. Providers that lack one of these leave it empty. ``capture`` says how much a server gave.
+    ``untrainable`` is the reason why nothing may be trained on this turn, known tokens or not; empty where it may.
     """
 
     text: str

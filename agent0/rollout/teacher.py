@@ -14,7 +14,7 @@ from agent0.tasks.families import families, task_length
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
 from events.base import sha256
-from events.values import Artifact, Task, Trajectory, Turn, Usage
+from events.values import Artifact, Capture, Task, Trajectory, Turn, Usage
 
 LONGEST_QUESTION = 2_000
 LONGEST_PROGRAM = 8_000
@@ -31,6 +31,8 @@ class Draft:
     proposal: Task | None
     problem: str
     trajectory: Trajectory | None
+    trajectory_problem: str
+    capture: Capture
     usage: Usage
     model: str
 
@@ -73,8 +75,9 @@ async def propose(
     turns = request_turns(prompt, domain, family, level)
     written = await model.generate(GenerateRequest(turns, sampling, adapter=adapter, group=group))
     proposal, problem = read_proposal(written.text, domain, family, level, unchecked)
-    trajectory, _ = assemble([written])
-    return Draft(written.text, proposal, problem, trajectory, total_usage([written]), written.model)
+    trajectory, why = assemble([written])
+    usage = total_usage([written])
+    return Draft(written.text, proposal, problem, trajectory, why, written.capture, usage, written.model)
 
 
 def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bool = False) -> tuple[Task | None, str]:

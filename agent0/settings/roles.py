@@ -10,7 +10,9 @@ from agent0.settings.base import SERVER_ADDRESS, Frozen
 class ActorConfig(Frozen):
     """Which model plays a role and how it samples."""
 
-    provider: str = Field("scripted", description="tiny | transformers | ollama | openai | scripted, or a plugin's name")
+    provider: str = Field(
+        "scripted", description="tiny | transformers | ollama | openai | scripted, or a plugin's name"
+    )
     model: str = Field(
         "", description="model name (ollama, openai) or folder (transformers); empty: the provider's default"
     )

@@ -7,9 +7,9 @@ turn. Token ids go out and come back where a server takes them, so that nothing 
 import asyncio
 import os
 import time
-from asyncio import sleep
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,28 +17,39 @@ import httpx2
 from openai import AsyncOpenAI, OpenAIError
 
 from agent0.errors import AuthError, DependencyError, OperationError
-from agent0.ports.models import GenerateRequest, Generation, Sampling
+from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
 from agent0.settings import ActorConfig
 from events.values import Turn, Usage
 from infra.models.ollama import token_ends
 from infra.models.openai_dialects import PATHS, Reply, Way, body, reply_of, ways
-from infra.models.openai_errors import delay, refusal
+from infra.models.openai_errors import refusal
+from infra.models.slots import Slots
 
 CONNECT_S = 5.0
-PROBE = GenerateRequest((Turn(role="user", content="Say: 1, zwei, 三."),), Sampling(max_tokens=8))
-WAIT_S = 1.0
-"""First wait for a busy server that does not say how long; doubles, up to ``LONGEST_S``."""
-LONGEST_S = 30.0
+PROBE = GenerateRequest(
+    (Turn(role="user", content="Say: 1, zwei, 三."),),
+    Sampling(max_tokens=8),
+    (ToolSpec("say", "Say a text.", {"type": "object", "properties": {"text": {"type": "string"}}}),),
+)
+"""The short request that shows which way of asking a server takes, tools included."""
 
 
 class Encoder(Protocol):
-    """Turns to token ids and back (``infra.engine.chat_template.Chat``)."""
+    """Encodes turns as token ids and decodes what was written (``infra.engine.chat_template.Chat``)."""
 
     stops: frozenset[int]
 
-    def prompt(self, turns: Sequence[Turn], tools: Sequence[Any] = (), prefill: str = "") -> list[int]: ...
-    def decode(self, ids: Sequence[int]) -> str: ...
-    def ends(self, ids: Sequence[int], start: int = 0) -> list[int]: ...
+    def prompt(self, turns: Sequence[Turn], tools: Sequence[Any] = (), prefill: str = "") -> list[int]:
+        """Encode a whole context, up to the opening of the assistant's next turn and ``prefill``."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of ``ids`` without a closing end of turn."""
+        ...
+
+    def ends(self, ids: Sequence[int], start: int = 0) -> list[int]:
+        """Find where the text of each of ``ids`` ends, counted on from ``start``."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -60,11 +71,12 @@ class OpenAIServer:
     def __init__(self, actor: ActorConfig) -> None:
         self._actor, self._root = actor, root_of(actor.base_url)
         self._key = key_of(actor)
-        self.name = f"openai/{actor.model}" if actor.model else "openai"
+        self.name = _name(actor.model)
         timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
         self._client = AsyncOpenAI(
             base_url=f"{self._root}/v1", api_key=self._key or "none", timeout=timeout, max_retries=0
         )
+        self._slots = Slots(f"The server at {self._root}", actor.parallel, actor.timeout_s)
         self._found: Found | None = None
         self._finding = asyncio.Lock()
 
@@ -93,7 +105,7 @@ class OpenAIServer:
         async with self._finding:
             if self._found is None:
                 self._found = await self._find()
-                self.name = f"openai/{self._found.model}"
+                self.name = _name(self._found.model)
             return self._found
 
     async def close(self) -> None:
@@ -156,30 +168,23 @@ class OpenAIServer:
         try:
             reply = reply_of(found.way, held)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise refusal(error, self._root) from error
+            raise refusal(error, self._root) from None  # its text may quote what was written
         return _checked(reply.until(stops), prompt, self._root) if found.way.ids else reply
 
     async def _sent(self, method: str, path: str, content: Any = None, private: Sequence[str] = ()) -> Any:
         """What it answers, as soon as it is not busy."""
-        waited, wait = 0.0, WAIT_S
-        while True:
-            try:
-                async with asyncio.timeout(self._actor.timeout_s):
-                    return await self._once(method, path, content)
-            except (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError) as error:
-                pause = delay(error)
-                pause = wait if pause == 0.0 else pause
-                if pause is None or waited + pause > self._actor.timeout_s:
-                    secrets = [self._key, *private]
-                    raise refusal(error, self._root, key_env=self._actor.key_env, private=secrets) from None
-            await sleep(pause)
-            waited, wait = waited + pause, min(2 * wait, LONGEST_S)
+        return await self._slots.call(partial(self._once, method, path, content, private))
 
-    async def _once(self, method: str, path: str, content: Any) -> Any:
+    async def _once(self, method: str, path: str, content: Any, private: Sequence[str]) -> Any:
         url = self._root + path
-        if method == "GET":
-            return await self._client.get(url, cast_to=object)
-        return await self._client.post(url, cast_to=object, body=content)
+        try:
+            async with asyncio.timeout(self._actor.timeout_s):
+                if method == "GET":
+                    return await self._client.get(url, cast_to=object)
+                return await self._client.post(url, cast_to=object, body=content)
+        except (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError) as error:
+            secrets = [self._key, *private]
+            raise refusal(error, self._root, key_env=self._actor.key_env, private=secrets) from None
 
     def _generation(
         self, found: Found, request: GenerateRequest, prompt: Sequence[int], reply: Reply, seconds: float
@@ -232,6 +237,11 @@ def key_of(actor: ActorConfig) -> str:
         return key
     fix = f"export {actor.key_env}=..."
     raise AuthError(f"The key for {root_of(actor.base_url)} is missing.", f"{actor.key_env} is not set.", fix)
+
+
+def _name(model: str) -> str:
+    """A file's name stands for its path, as llama.cpp names models."""
+    return f"openai/{Path(model).name if model.startswith('/') else model}".rstrip("/")
 
 
 def _chosen(name: str, there: Sequence[str], root: str) -> str:

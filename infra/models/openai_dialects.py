@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent0.chat_format import CLOSE, OPEN
-from agent0.ports.models import Capture, GenerateRequest, Sampling, ToolSpec
-from events.values import Turn
+from agent0.ports.models import GenerateRequest, Sampling, ToolSpec
+from events.values import Capture, Turn
 from infra.models.ollama import harmless
 
 Dialect = Literal["llama.cpp", "completions", "chat"]
@@ -73,7 +73,7 @@ def body(way: Way, request: GenerateRequest, model: str, prompt: Sequence[int], 
         return held | {"prompt": list(prompt), "logprobs": 0, "stop_token_ids": sorted(stops)}
     held |= {"messages": [_message(turn) for turn in request.turns]}
     if way.asks != "text":
-        held |= {"logprobs": True, "top_logprobs": 0}
+        held |= {"logprobs": True, "top_logprobs": 1}
     if request.tools:
         held |= {"tools": [_tool(spec) for spec in request.tools], "tool_choice": way.choice}
     return held

@@ -15,6 +15,7 @@ from agent0.ports.training import Trainer
 from agent0.registry import Registry
 from agent0.settings import ActorConfig, RunConfig, Settings
 
+EXTRA_OPENAI = 'pip install "agent0[openai]"'
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
 OpenEmbedder = Callable[[Settings], Embedder]
@@ -159,6 +160,10 @@ def _weights(actor: ActorConfig) -> Hashable:
         actor.precision,
         actor.num_ctx,
         actor.timeout_s,
+        actor.parallel,
+        actor.base_url,
+        actor.key_env,
+        actor.tokenizer,
     )
 
 
@@ -199,6 +204,17 @@ def _check_transformers(actor: ActorConfig) -> None:
 def _check_tiny(actor: ActorConfig) -> None:
     _packaged(actor)
     _check_packages(actor)
+
+
+def _check_openai(actor: ActorConfig) -> None:
+    if find_spec("openai") is None:
+        raise DependencyError("The package that talks to such servers", "Not installed: openai.", EXTRA_OPENAI)
+    if not actor.base_url:
+        fix = "Set run.student.base_url and run.teacher.base_url, as http://127.0.0.1:8000/v1."
+        raise ConfigError("Provider openai needs the address of a server.", "The setting base_url is empty.", fix)
+    from infra.models.openai import key_of
+
+    key_of(actor)
 
 
 def _packaged(actor: ActorConfig) -> Path:
@@ -271,9 +287,17 @@ def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
     return Ollama(actor, settings.models.ollama_url)
 
 
+def _openai(actor: ActorConfig, _: Settings, __: Artifacts) -> Model:
+    _check_openai(actor)
+    from infra.models.openai import OpenAIServer
+
+    return OpenAIServer(actor)
+
+
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged))
 provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved))
 provider(Provider("ollama", _ollama, prefill=False, by_role=True))
+provider(Provider("openai", _openai, prefill=False, check=_check_openai))
 provider(Provider("scripted", _scripted, _train_scripted))
 
 
