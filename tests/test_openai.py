@@ -16,25 +16,29 @@ import pytest_asyncio
 import torch
 
 from agent0.assembly.runtime.providers import check_models
+from agent0.assembly.validate.run_config import check_names
 from agent0.errors import AuthError, ConfigError, DependencyError, OperationError, TransientError
 from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
-from agent0.settings import RunConfig, StudentConfig
+from agent0.settings import EvaluationConfig, RunConfig, StudentConfig
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Artifact, Task, Turn
 from infra.engine.inference import Engine
 from infra.models import slots
 from infra.models.openai import OpenAIServer
 from infra.models.tiny import BASE
-from infra.weights.gguf import write_base
+from infra.weights.gguf import write_adapter, write_base
+from infra.weights.merge import read_lora
+from tests.adapters import adapter
 from tests.conformance_model import QUESTION, SPECIAL, ModelConformance, ask
 from tests.llama_server import MISSING
 from tests.llama_server import serving as llama_serving
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.openai_server import OpenAIStandIn, serving
 
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's, 2026-11
 real = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 TASK = Task(question="What is 12+30?", domain="math", family="arithmetic", level=1, canonical="arithmetic 12+30")
 KEY = "sk-never-to-be-seen-1234"
@@ -359,8 +363,47 @@ async def test_a_prompt_that_the_server_changed_is_refused(student: OpenAIServer
         await student.generate(ask())
 
 
-async def test_adapters_are_refused(student: OpenAIServer) -> None:
-    with pytest.raises(OperationError, match="no adapters"):
+@real
+async def test_the_adapter_that_answers_is_the_one_that_was_asked_for(llama: str, tmp_path: Path) -> None:
+    """Told by its file's digest and proven by its log-probabilities; a server without it is waited for."""
+    store, data = MemoryArtifacts(), adapter(BASE)
+    trained, other = store.put(data), store.put(adapter(BASE, seed=1))
+    write_adapter(read_lora(data), BASE, tmp_path / "any name.gguf")
+    write_base(BASE, tmp_path / "base.gguf")
+    engine = Engine(str(BASE), through=True)
+    engine.load_adapter("trained", data)
+    with llama_serving(tmp_path / "base.gguf", tmp_path / "any name.gguf") as url:
+        model = OpenAIServer(actor(url), store)
+        for asked, name in ((None, ""), (trained, "trained"), (None, "")):
+            written = await model.generate(replace(ask(), adapter=asked))
+            ids = torch.tensor([[*written.prompt_ids, *written.token_ids]])
+            with torch.inference_mode(), engine._using(name):
+                computed = token_logprobs(engine._model(ids).logits, ids)[0, len(written.prompt_ids) :]
+            assert written.logprobs == pytest.approx(computed.tolist(), abs=1e-3)
+        with pytest.raises(DependencyError, match=f"adapter {other.sha256[:12]} on its server") as caught:
+            await model.generate(replace(ask(), adapter=other))
+        assert f"agent0 model export {other.sha256[:12]}" in caught.value.fix and "any name.gguf" in caught.value.why
+        await model.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"temperature": 0.7}, "temperature 1 and top_p 1"),
+        ({"top_p": 0.9}, "temperature 1 and top_p 1"),
+        ({"tokenizer": ""}, "no token ids"),
+        ({"tokenizer": "/nowhere"}, "no weights"),
+    ],
+)
+def test_a_run_that_would_train_on_less_does_not_begin(changes: dict[str, Any], why: str) -> None:
+    plan = RunConfig(evaluation=EvaluationConfig(forced_tool=False))
+    check_names(plan.model_copy(update={"student": actor("http://host")}))
+    with pytest.raises(ConfigError, match=why):
+        check_names(plan.model_copy(update={"student": actor("http://host", **changes)}))
+
+
+async def test_adapters_are_refused_where_none_can_be_swapped(student: OpenAIServer) -> None:
+    with pytest.raises(OperationError, match="takes no adapters"):
         await student.generate(replace(ask(), adapter=Artifact(sha256="0" * 64, size=1)))
 
 

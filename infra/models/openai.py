@@ -18,8 +18,10 @@ from openai import AsyncOpenAI, OpenAIError
 
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
+from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
-from events.values import Turn, Usage
+from events.values import Artifact, Turn, Usage
+from infra.models.llama_adapters import LlamaAdapters, Scales
 from infra.models.ollama import token_ends
 from infra.models.openai_dialects import PATHS, Reply, Way, body, reply_of, ways
 from infra.models.openai_errors import refusal
@@ -59,6 +61,7 @@ class Found:
     model: str
     way: Way
     chat: Encoder | None
+    adapters: LlamaAdapters | None = None
 
 
 class OpenAIServer:
@@ -68,8 +71,8 @@ class OpenAIServer:
         AuthError: the variable that holds the key is not set.
     """
 
-    def __init__(self, actor: ActorConfig) -> None:
-        self._actor, self._root = actor, root_of(actor.base_url)
+    def __init__(self, actor: ActorConfig, artifacts: Artifacts | None = None) -> None:
+        self._actor, self._root, self._artifacts = actor, root_of(actor.base_url), artifacts
         self._key = key_of(actor)
         self.name = _name(actor.model)
         timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
@@ -89,15 +92,13 @@ class OpenAIServer:
             TransientError: it failed, broke off, or took longer than ``timeout_s``.
             OperationError: it has no such model, or cannot do what is asked.
         """
-        if request.adapter:
-            raise OperationError("This server loads no adapters by the request.", fix="Use provider transformers.")
         found = await self.found()
         if request.prefill and not found.way.ids:
             why = "It takes text only." if found.chat else "Its prompts go as text: run.<role>.tokenizer is empty."
             raise OperationError("This server cannot begin a turn with given text.", why)
         start = time.monotonic()
         prompt = found.chat.prompt(request.turns, request.tools, request.prefill) if found.chat else []
-        reply = await self._asked(found, request, prompt)
+        reply = await self._asked(found, request, prompt, await self._scales(found, request.adapter))
         return self._generation(found, request, prompt, reply, time.monotonic() - start)
 
     async def found(self) -> Found:
@@ -111,6 +112,17 @@ class OpenAIServer:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
+
+    async def _scales(self, found: Found, adapter: Artifact | None) -> Scales:
+        """Which of llama.cpp's adapters answers; other servers get no adapter by the request."""
+        if found.adapters:
+            return await found.adapters.scales(adapter)
+        if adapter:
+            why = (
+                "Only llama.cpp's are swapped by the request, where run.<role>.tokenizer is the folder of its weights."
+            )
+            raise OperationError(f"The server at {self._root} takes no adapters.", why, "Use provider transformers.")
+        return ()
 
     async def _find(self) -> Found:
         model = _chosen(self._actor.model, await self.models(), self._root)
@@ -127,8 +139,14 @@ class OpenAIServer:
                 refused = error
                 continue
             if not way.ids or reply.capture == "tokens":
-                return found
+                return replace(found, adapters=self._adapters()) if way.dialect == "llama.cpp" else found
         raise refused or OperationError(f"The server at {self._root} writes nothing.")
+
+    def _adapters(self) -> LlamaAdapters | None:
+        folder = Path(self._actor.tokenizer).expanduser()
+        if self._artifacts is None or not any(folder.glob("*.safetensors")):
+            return None
+        return LlamaAdapters(partial(self._sent, "GET", "/lora-adapters"), self._artifacts, folder, self._root)
 
     async def models(self) -> list[str]:
         """Names of the server's models.
@@ -160,9 +178,11 @@ class OpenAIServer:
             why = f"The tokenizer in {self._actor.tokenizer} spells its token ids differently."
             raise OperationError(f"The server at {self._root} serves another model.", why, "Set run.<role>.tokenizer.")
 
-    async def _asked(self, found: Found, request: GenerateRequest, prompt: Sequence[int]) -> Reply:
+    async def _asked(self, found: Found, request: GenerateRequest, prompt: Sequence[int], scales: Scales = ()) -> Reply:
         stops = found.chat.stops if found.chat else ()
         content = body(found.way, request, found.model, prompt, stops)
+        if scales:
+            content["lora"] = [{"id": key, "scale": scale} for key, scale in scales]
         private = [turn.content for turn in request.turns]
         held = await self._sent("POST", PATHS[found.way.dialect], content, private)
         try:

@@ -28,6 +28,7 @@ class Provider:
     ``prefill``: a turn can be made to begin with given text (the forced-tool control needs it). ``by_role``: what
     opens depends on the role too, so the roles never share one. ``check`` raises where this machine lacks the model.
     ``folder``: of the weights that its adapters are trained on, which nothing else may serve with them.
+    ``untrainable``: why turns of an actor as it is set cannot be trained on; empty where they can.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Provider:
     by_role: bool = False
     check: Callable[[ActorConfig], None] | None = None
     folder: Callable[[ActorConfig], Path] | None = None
+    untrainable: Callable[[ActorConfig], str] = lambda actor: ""
 
 
 _providers = Registry[str, Provider]("providers")
@@ -287,17 +289,45 @@ def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
     return Ollama(actor, settings.models.ollama_url)
 
 
-def _openai(actor: ActorConfig, _: Settings, __: Artifacts) -> Model:
+def _openai(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Model:
     _check_openai(actor)
     from infra.models.openai import OpenAIServer
 
-    return OpenAIServer(actor)
+    return OpenAIServer(actor, artifacts)
+
+
+def _train_openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
+    return _train_lora(actor.model_copy(update={"model": actor.tokenizer}), settings, artifacts)
+
+
+def _served(actor: ActorConfig) -> Path:
+    return Path(actor.tokenizer).expanduser()
+
+
+def _untrainable(actor: ActorConfig) -> str:
+    if not actor.tokenizer:
+        return "Its prompts go as text and no token ids come back: tokenizer is empty."
+    if not any(_served(actor).glob("*.safetensors")):
+        return f"The folder in tokenizer, {actor.tokenizer}, holds no weights."
+    if actor.temperature != 1 or actor.top_p != 1:
+        return "A server's log-probabilities are those of temperature 1 and top_p 1, and it is to sample otherwise."
+    return ""
 
 
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged))
 provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved))
 provider(Provider("ollama", _ollama, prefill=False, by_role=True))
-provider(Provider("openai", _openai, prefill=False, check=_check_openai))
+provider(
+    Provider(
+        "openai",
+        _openai,
+        _train_openai,
+        prefill=False,
+        check=_check_openai,
+        folder=_served,
+        untrainable=_untrainable,
+    )
+)
 provider(Provider("scripted", _scripted, _train_scripted))
 
 
