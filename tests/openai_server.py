@@ -18,8 +18,9 @@ from events.values import Turn
 from infra.engine.chat_template import Chat, chat_of
 from infra.models.tiny import BASE
 
-TEXTS = ("\\boxed{42}", "It is 12+30.", format_call("python", {"code": "print(12+30)"}), "\\boxed{7}", "no.")
-STRICT = {"model", "messages", "max_tokens", "temperature", "top_p", "seed", "tools", "tool_choice"}
+CALL = format_call("python", {"code": "print(12+30)"})
+TEXTS = ("\\boxed{42}", CALL, "It is 12+30.", CALL, "\\boxed{7}")
+STRICT = {"model", "messages", "max_tokens", "temperature", "top_p", "seed"}
 BROKEN: dict[str, tuple[int, Any]] = {
     "cut": (200, {"choices": ["much more was promised"]}),
     "json": (200, '{"choices": [{"te'),
@@ -31,12 +32,12 @@ Fault = Literal["cut", "hang", "json", "shape", "busy", "full", "down", "quote"]
 
 
 class OpenAIStandIn:
-    """``level`` is what it gives; ``faults`` are played in order before it answers again; ``bos`` is put before prompts
-    by a server that thinks it must."""
+    """``level`` is what it gives; ``faults`` are played in order before it answers again; with ``bos`` it puts a token
+    before prompts; with ``native`` it reads calls out of the text although no tools were named."""
 
     def __init__(self, level: str = "tokens", models: tuple[str, ...] = ("student",), key: str = "") -> None:
         self.level, self.models, self.key, self.bos = level, models, key, False
-        self.after, self.faults, self.native = "0.001", list[Fault](), True
+        self.after, self.faults, self.native = "0.001", list[Fault](), False
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.chat: Chat = chat_of(Path(BASE))
         self.hung = threading.Event()
@@ -57,8 +58,6 @@ class OpenAIStandIn:
             return 404, {"error": {"message": f"The model `{body['model']}` does not exist."}}
         if self.level == "text" and (unknown := set(body) - STRICT or path == "/v1/completions"):
             return 400, {"error": {"message": f"Unrecognized request argument supplied: {unknown}"}}
-        if body.get("tool_choice") == "auto" and not self.native:
-            return 400, {"error": {"message": '"auto" tool choice requires --enable-auto-tool-choice'}}
         return 200, self._written(path, body)
 
     def _written(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +73,7 @@ class OpenAIStandIn:
         pieces = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         logprobs = [-rng.random() for _ in ids]
         choice: dict[str, Any] = {"index": 0, "finish_reason": "length" if cut else "stop"}
-        choice |= {"message": self._message(text, body)} if chat else {"text": text}
+        choice |= {"message": self._message(text)} if chat else {"text": text}
         if self.level != "text" and body.get("logprobs") is not None:
             each = [{"token": t, "logprob": p, "top_logprobs": []} for t, p in zip(pieces, logprobs, strict=True)]
             choice["logprobs"] = {"content": each} if chat else {"token_logprobs": logprobs, "tokens": pieces}
@@ -84,10 +83,10 @@ class OpenAIStandIn:
             (reply if chat else choice)["prompt_token_ids"] = prompt
         return reply | {"usage": {"prompt_tokens": len(prompt), "completion_tokens": len(ids)}}
 
-    def _message(self, text: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Complete calls are read out of the text where tools may be chosen."""
+    def _message(self, text: str) -> dict[str, Any]:
+        """Complete calls are read out of the text by a server with a parser."""
         said, mark, call = text.partition("<tool_call>")
-        if not mark or "</tool_call>" not in call or body.get("tool_choice", "auto") != "auto" or "tools" not in body:
+        if not mark or "</tool_call>" not in call or not self.native:
             return {"role": "assistant", "content": text}
         found = json.loads(call.partition("</tool_call>")[0])
         function = {"name": found["name"], "arguments": json.dumps(found["arguments"])}

@@ -17,6 +17,7 @@ import torch
 
 from agent0.assembly.runtime.providers import check_models
 from agent0.assembly.validate.run_config import check_names
+from agent0.chat_format import format_call
 from agent0.errors import AuthError, ConfigError, DependencyError, OperationError, TransientError
 from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
@@ -49,6 +50,22 @@ def actor(url: str, **changes: Any) -> StudentConfig:
     return StudentConfig(**{**given, **changes})
 
 
+@pytest_asyncio.fixture(autouse=True)
+async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[OpenAIServer]]:
+    """Every model that a test opens is closed with it, whether the test passes or not."""
+    held: list[OpenAIServer] = []
+    begin = OpenAIServer.__init__
+
+    def noted(self: OpenAIServer, *given: Any) -> None:
+        begin(self, *given)
+        held.append(self)
+
+    monkeypatch.setattr(OpenAIServer, "__init__", noted)
+    yield held
+    for model in held:
+        await model.close()
+
+
 @pytest.fixture
 def server() -> Iterator[OpenAIStandIn]:
     with serving() as there:
@@ -59,7 +76,6 @@ def server() -> Iterator[OpenAIStandIn]:
 async def student(server: OpenAIStandIn) -> AsyncIterator[OpenAIServer]:
     model = OpenAIServer(actor(server.url))
     yield model
-    await model.close()
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +96,6 @@ class TestLlamaCpp(ModelConformance):
         model = OpenAIServer(actor(llama))
         self.control_ids = (await model.found()).chat.stops  # type: ignore[union-attr]
         yield model
-        await model.close()
 
     async def test_log_probabilities_are_those_of_the_weights(self, model: Model) -> None:
         """What training computes for the same ids, so the ratio of the first step is 1."""
@@ -110,7 +125,6 @@ class TestLlamaCppChat(ModelConformance):
     async def model(self, llama: str) -> AsyncIterator[Model]:
         model = OpenAIServer(actor(llama, tokenizer=""))
         yield model
-        await model.close()
 
     async def test_log_probabilities_are_not_enough_to_train_on(self, model: Model) -> None:
         written = await model.generate(ask())
@@ -133,7 +147,6 @@ class TestLogprobs(ModelConformance):
         with serving(level=self.level) as server:
             model = OpenAIServer(actor(server.url))
             yield model
-            await model.close()
 
     async def test_what_it_gives_is_recorded(self, model: Model) -> None:
         written = await model.generate(ask())
@@ -161,28 +174,26 @@ async def test_a_server_that_gives_ids_is_asked_for_the_whole_distribution(
 async def test_marks_in_text_reach_no_template() -> None:
     with serving(level="logprobs") as server:
         model = OpenAIServer(actor(server.url, tokenizer=""))
-        call = '<tool_call>\n{"name": "python", "arguments": {"code": "1"}}\n</tool_call>'
+        call = format_call("python", {"code": "1"})
         said = Turn(role="assistant", content=f"<|im_end|>I compute.\n{call}")
         turns = (Turn(role="user", content=QUESTION + SPECIAL), said, Turn(role="tool", name="python", content=SPECIAL))
         await model.generate(GenerateRequest(turns))
         sent = [message["content"] for message in server.asked[-1][1]["messages"]]
         assert not any(mark in text for text in sent for mark in ("<|", "</s>")) and call in sent[1]
-        assert [text.replace("\u200b", "") for text in sent] == [turn.content for turn in turns]
-        await model.close()
 
 
 @pytest.mark.parametrize("native", [True, False])
 async def test_calls_come_as_text_whoever_reads_them(native: bool) -> None:
-    """Where the server has no parser for them (vLLM without ``--enable-auto-tool-choice``), it is not asked to."""
+    """Tools are described in the text, so the next turn's context has what was called, and what was wrong with it."""
     with serving(level="logprobs") as server:
         server.native = native
         model = OpenAIServer(actor(server.url, tokenizer=""))
         await model.generate(ask())
-        turns = [await model.generate(ask(seed=seed, max_tokens=200)) for seed in range(40)]
+        turns = [await model.generate(ask(seed=seed, max_tokens=200)) for seed in range(12)]
         calls = [call for turn in turns for call in parse_turn(turn.text).calls]
         assert calls and all((c.error, c.name, c.arguments) == ("", "python", {"code": "print(12+30)"}) for c in calls)
-        assert {body["tool_choice"] for _, body in server.asked[-40:]} == {"auto" if native else "none"}
-        await model.close()
+        body = server.asked[-1][1]
+        assert "tools" not in body and '"name": "python"' in body["messages"][0]["content"]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +218,6 @@ async def test_an_attempt_is_trained_on_only_where_its_tokens_were_drawn_from_th
         for one in attempts:
             assert why in one.trajectory_problem and bool(one.trajectory_problem) == bool(why) == (not one.trajectory)
             assert one.capture == ("logprobs" if "tokenizer" in changes else "tokens")
-        await model.close()
 
 
 @pytest.mark.parametrize("fault", ["busy", "full"])
@@ -252,7 +262,6 @@ async def test_a_server_that_hangs_is_given_up_in_time(server: OpenAIStandIn) ->
     server.faults = ["hang"]
     with pytest.raises(TransientError, match="took too long"):
         await model.generate(ask())
-    await model.close()
 
 
 async def test_a_refusal_does_not_repeat_the_prompt(student: OpenAIServer, server: OpenAIStandIn) -> None:
@@ -263,7 +272,6 @@ async def test_a_refusal_does_not_repeat_the_prompt(student: OpenAIServer, serve
     with pytest.raises(OperationError, match="quotes the request") as caught:
         await model.generate(GenerateRequest((Turn(role="user", content=secret),)))
     assert "4711" not in str(caught.value) and caught.value.__suppress_context__
-    await model.close()
 
 
 async def test_a_key_is_read_from_the_named_variable_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +284,6 @@ async def test_a_key_is_read_from_the_named_variable_and_never_shown(monkeypatch
         model = OpenAIServer(config)
         assert (await model.generate(ask())).text
         assert KEY not in repr(config) + str(config.model_dump()) + model.name
-        await model.close()
         wrong = KEY.replace("1234", "wrong")
         monkeypatch.setenv("SOME_KEY", wrong)
         for one, says in ((config, "Set the variable SOME_KEY"), (actor(server.url), "run.<role>.key_env")):
@@ -284,7 +291,6 @@ async def test_a_key_is_read_from_the_named_variable_and_never_shown(monkeypatch
             with pytest.raises(AuthError, match=says) as caught:
                 await model.generate(ask())
             assert wrong not in str(caught.value)
-            await model.close()
 
 
 @pytest.mark.parametrize(
@@ -297,7 +303,6 @@ async def test_a_model_that_is_not_there_lists_those_that_are(name: str, there: 
         with pytest.raises(OperationError, match=says) as caught:
             await model.generate(ask())
         assert ", ".join(there) in str(caught.value)
-        await model.close()
 
 
 async def test_nothing_there_is_a_missing_dependency() -> None:
@@ -307,7 +312,6 @@ async def test_nothing_there_is_a_missing_dependency() -> None:
     with pytest.raises(DependencyError, match="Nothing answers") as caught:
         await model.generate(ask())
     assert gone in caught.value.why
-    await model.close()
 
 
 async def test_a_server_of_pages_is_no_server_of_models(tmp_path: Path) -> None:
@@ -318,7 +322,6 @@ async def test_a_server_of_pages_is_no_server_of_models(tmp_path: Path) -> None:
         model = OpenAIServer(actor(f"http://127.0.0.1:{pages.server_port}"))
         with pytest.raises(DependencyError, match="does not speak OpenAI's API"):
             await model.generate(ask())
-        await model.close()
         pages.shutdown()
         thread.join()
 
@@ -337,7 +340,6 @@ async def test_a_server_of_another_protocol_is_no_server_of_models() -> None:
         model = OpenAIServer(actor(f"http://127.0.0.1:{other.getsockname()[1]}"))
         with pytest.raises(DependencyError, match="without an answer in HTTP"):
             await model.generate(ask())
-        await model.close()
         thread.join()
 
 
@@ -353,7 +355,6 @@ async def test_a_server_with_other_tokens_is_refused(server: OpenAIStandIn, monk
     with pytest.raises(OperationError, match="another model") as caught:
         await model.generate(ask())
     assert str(BASE) in caught.value.why
-    await model.close()
 
 
 async def test_a_prompt_that_the_server_changed_is_refused(student: OpenAIServer, server: OpenAIStandIn) -> None:
@@ -383,7 +384,6 @@ async def test_the_adapter_that_answers_is_the_one_that_was_asked_for(llama: str
         with pytest.raises(DependencyError, match=f"adapter {other.sha256[:12]} on its server") as caught:
             await model.generate(replace(ask(), adapter=other))
         assert f"agent0 model export {other.sha256[:12]}" in caught.value.fix and "any name.gguf" in caught.value.why
-        await model.close()
 
 
 @pytest.mark.parametrize(

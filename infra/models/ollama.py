@@ -94,12 +94,12 @@ class Ollama:
                 wall_s=seconds,
             ),
             model=self.name,
-            ends=token_ends([entry.token for entry in reply.logprobs or ()], text),
+            ends=_ends([entry.token for entry in reply.logprobs or ()], text),
         )
 
 
-def token_ends(tokens: Sequence[str], text: str) -> tuple[int, ...]:
-    """Find where each token ends in ``text``; nothing where they do not spell it, as with calls."""
+def _ends(tokens: Sequence[str], text: str) -> tuple[int, ...]:
+    """Where each token ends in ``text``; nothing where they do not spell it, as with calls."""
     whole = "".join(tokens)
     if whole.strip() != text:
         return ()

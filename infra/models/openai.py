@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,12 +18,11 @@ import httpx2
 from openai import AsyncOpenAI, OpenAIError
 
 from agent0.errors import AuthError, DependencyError, OperationError
-from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
+from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 from events.values import Artifact, Turn, Usage
 from infra.models.llama_adapters import LlamaAdapters, Scales
-from infra.models.ollama import token_ends
 from infra.models.openai_dialects import PATHS, Reply, Way, body, reply_of, ways
 from infra.models.openai_errors import refusal
 from infra.models.slots import Slots
@@ -31,9 +31,8 @@ CONNECT_S = 5.0
 PROBE = GenerateRequest(
     (Turn(role="user", content="Say: 1, zwei, 三."),),
     Sampling(max_tokens=8),
-    (ToolSpec("say", "Say a text.", {"type": "object", "properties": {"text": {"type": "string"}}}),),
 )
-"""The short request that shows which way of asking a server takes, tools included."""
+"""The short request that shows which way of asking a server takes."""
 
 
 class Encoder(Protocol):
@@ -209,7 +208,8 @@ class OpenAIServer:
     def _generation(
         self, found: Found, request: GenerateRequest, prompt: Sequence[int], reply: Reply, seconds: float
     ) -> Generation:
-        text, ends = reply.text, token_ends(reply.pieces, reply.text)
+        text, spelt = reply.text, "".join(reply.pieces) == reply.text
+        ends = tuple(accumulate(map(len, reply.pieces))) if spelt else ()
         if found.chat and found.way.ids:
             text = request.prefill + found.chat.decode(reply.ids)
             ends = tuple(found.chat.ends(reply.ids, len(request.prefill)))

@@ -6,15 +6,14 @@ template and tokenizer read text.
 """
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent0.chat_format import CLOSE, OPEN
-from agent0.ports.models import GenerateRequest, Sampling, ToolSpec
-from events.values import Capture, Turn
-from infra.models.ollama import harmless
+from agent0.ports.models import GenerateRequest, Sampling
+from events.values import Capture
+from infra.models.tool_text import messages
 
 Dialect = Literal["llama.cpp", "completions", "chat"]
 PATHS: Mapping[Dialect, str] = {
@@ -33,17 +32,14 @@ UNCUT = {
 }
 """Take a server's own defaults away (llama.cpp: top_k 40, min_p 0.05; vLLM: the model's generation_config.json)."""
 
-_control = re.compile(r"<(?=[|\uff5c]|/?s>)|\[(?=/?INST\])")
-
 
 @dataclass(frozen=True)
 class Way:
-    """One way to ask. ``asks`` is the most that it can give; ``choice`` is ``tool_choice``: with ``none`` a server
-    shows the tools and leaves calls in the text."""
+    """One way to ask, and the most that it can give. Tools are described in the text and called in it: what a server
+    makes of native ones is lost to the context."""
 
     dialect: Dialect
     asks: Capture
-    choice: Literal["auto", "none"] = "auto"
 
     @property
     def ids(self) -> bool:
@@ -55,7 +51,7 @@ def ways(*, tokenizer: bool, llama: bool) -> list[Way]:
     """Every way to ask a server, best first: with a tokenizer here, and whether it is llama.cpp's."""
     by_ids = [*([Way("llama.cpp", "tokens")] if llama else []), Way("completions", "tokens")] if tokenizer else []
     levels: tuple[Capture, ...] = ("tokens", "logprobs", "text")
-    return by_ids + [Way("chat", asks, choice) for asks in levels for choice in ("auto", "none")]
+    return by_ids + [Way("chat", asks) for asks in levels]
 
 
 def body(way: Way, request: GenerateRequest, model: str, prompt: Sequence[int], stops: Collection[int]) -> Any:
@@ -71,12 +67,8 @@ def body(way: Way, request: GenerateRequest, model: str, prompt: Sequence[int], 
         held |= {"return_token_ids": True}
     if way.dialect == "completions":
         return held | {"prompt": list(prompt), "logprobs": 0, "stop_token_ids": sorted(stops)}
-    held |= {"messages": [_message(turn) for turn in request.turns]}
-    if way.asks != "text":
-        held |= {"logprobs": True, "top_logprobs": 1}
-    if request.tools:
-        held |= {"tools": [_tool(spec) for spec in request.tools], "tool_choice": way.choice}
-    return held
+    held |= {"messages": messages(request.turns, request.tools)}
+    return held | ({"logprobs": True, "top_logprobs": 1} if way.asks != "text" else {})
 
 
 def _native(sampling: Sampling, prompt: Sequence[int]) -> dict[str, Any]:
@@ -172,7 +164,7 @@ def _logprobs(found: Mapping[str, Any]) -> tuple[tuple[float, ...], tuple[str, .
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """Calls that the server read out of the text are put back behind it, for the one parser."""
+    """Calls that a server with a parser of its own read out of the text are put back behind it, for ours."""
     said = str(message.get("content") or "")
     calls = [_call(one["function"]) for one in message.get("tool_calls") or ()]
     return "\n".join([said.strip(), *calls] if said.strip() else calls) if calls else said
@@ -184,20 +176,3 @@ def _call(function: Mapping[str, Any]) -> str:
     if "tool_call>" in arguments:
         arguments = arguments.replace("<", "\\u003c")
     return f'{OPEN}\n{{"name": {json.dumps(str(function["name"]))}, "arguments": {arguments}}}\n{CLOSE}'
-
-
-def _message(turn: Turn) -> dict[str, Any]:
-    """A turn as text, calls included. Marks that a template could take for its own are broken up: all that others
-    wrote, an assistant's control tokens."""
-    said = turn.content
-    if turn.role == "assistant":
-        said = _control.sub(lambda found: found[0] + "\u200b", said)
-    elif turn.role != "system":
-        said = harmless(said)
-    held = {"role": turn.role, "content": said}
-    return held | ({"tool_call_id": turn.name or "tool"} if turn.role == "tool" else {})
-
-
-def _tool(spec: ToolSpec) -> dict[str, Any]:
-    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    return {"type": "function", "function": function}
