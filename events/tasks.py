@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from events.base import Event
-from events.values import Artifact, RewardPart, Role, Task, ToolCall, ToolResult, Trajectory, Turn, Usage, Vote
+from events.values import Artifact, Capture, RewardPart, Role, Task, ToolCall, ToolResult, Trajectory, Turn, Usage, Vote
 
 
 class TaskRequested(Event):
@@ -42,6 +42,9 @@ class TaskProposed(Event):
     usage: Usage = Usage()
     model: str = ""
     seed: int = 0
+    trajectory_problem: str = ""
+    """Why there is no trajectory; empty where there is one, and where it was not recorded."""
+    capture: Capture = ""
 
 
 class TaskAccepted(Event):
@@ -160,6 +163,9 @@ class TaskAttempted(Event):
     """How sure the student was, signal by signal, each in [0, 1] (``agent0.rollout.confidence.signals``)."""
     computed: bool | None = None
     """A tool printed the answer before the student had written it; None: not recorded, the transcript shows it."""
+    trajectory_problem: str = ""
+    """Why there is no trajectory; empty where there is one, and where it was not recorded."""
+    capture: Capture = ""
 
 
 class ResultVerified(Event):

@@ -103,6 +103,11 @@ class Usage(Value):
         return (self.completion_tokens - 1) / seconds if seconds > 0 and self.completion_tokens > 1 else None
 
 
+Capture = Literal["", "tokens", "logprobs", "text"]
+"""How much a model server gave of what its model wrote: the ids of prompt and completion with log-probabilities, the
+latter only, or neither. Empty: no server, or not recorded."""
+
+
 class Trajectory(Value):
     """What the model saw and wrote, by token. All three have one length T.
 

@@ -42,6 +42,8 @@ async def propose_task(event: TaskRequested, run: RunState, models: Models, arti
             prompt=words.version,
             trajectory=inline,
             trajectory_artifact=stored,
+            trajectory_problem=draft.trajectory_problem,
+            capture=draft.capture,
             usage=draft.usage,
             model=draft.model,
             seed=event.seed,

@@ -141,6 +141,12 @@ def test_what_nobody_can_tell_the_making_of_is_counted_and_left_out(path: Any, w
     assert set(found.used) - {"e1"} <= {"e2", "e3"}
 
 
+def test_the_reason_that_was_recorded_with_an_attempt_is_the_one_it_is_counted_under() -> None:
+    why = "the server gives text only"
+    found = chosen([scored(0, trajectory=None, problem=why), scored(1, trajectory=None), scored(2), scored(3)])
+    assert found.skipped == {why: 1, "no_trajectory": 1} and found.used == ("e2", "e3")
+
+
 def test_of_a_sound_trajectory_there_is_no_fault() -> None:
     assert unusable_because(WAY) == ""
     assert unusable_because(Trajectory(token_ids=(1, 2), mask=(1, 1), logprobs=(0.0, float("inf")))) == "not_finite"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from agent0.settings import ActorConfig
-from events.values import Artifact, Turn, Usage
+from events.values import Artifact, Capture, Turn, Usage
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Generation:
 
     ``prompt_ids`` is the whole context as the model saw it; ``token_ids`` and ``logprobs`` (natural log, at the
     sampling temperature) are the sampled tokens, one each. ``ends`` has the character position in ``text`` at which
-    each token's text ends. Providers that lack one of these leave it empty.
+    each token's text ends. Providers that lack one of these leave it empty. ``capture`` says how much a server gave.
+    ``untrainable`` is the reason why nothing may be trained on this turn, known tokens or not; empty where it may.
     """
 
     text: str
@@ -65,6 +66,8 @@ class Generation:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     ends: tuple[int, ...] = ()
+    capture: Capture = ""
+    untrainable: str = ""
 
 
 class Model(Protocol):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from agent0.ports.models import Generation
 from events.base import Value
-from events.values import Artifact, ToolCall, ToolResult, Trajectory, Turn, Usage
+from events.values import Artifact, Capture, ToolCall, ToolResult, Trajectory, Turn, Usage
 
 End = Literal["answered", "no_answer", "turn_limit", "length", "budget"]
 
@@ -37,6 +37,8 @@ class Written(Value):
     finish: Literal["stop", "length"] = "stop"
     usage: Usage = Usage()
     model: str = ""
+    capture: Capture = ""
+    untrainable: str = ""
 
 
 class Progress(Value):
@@ -82,6 +84,8 @@ class Progress(Value):
             finish=said.finish,
             usage=said.usage,
             model=said.model,
+            capture=said.capture,
+            untrainable=said.untrainable,
         )
         turn = Turn(role="assistant", content=said.text, token_ids=said.token_ids)
         return self.but(
@@ -98,9 +102,8 @@ def generations(now: Progress) -> list[Generation]:
     seen: tuple[int, ...] = ()
     for one in now.written:
         prompt = seen[: one.shared] + one.prompt_ids
-        out.append(
-            Generation(one.text, one.token_ids, one.logprobs, prompt, one.finish, one.usage, one.model, one.ends)
-        )
+        said = (one.text, one.token_ids, one.logprobs, prompt, one.finish, one.usage, one.model, one.ends)
+        out.append(Generation(*said, one.capture, one.untrainable))
         seen = prompt + one.token_ids
     return out
 
@@ -131,6 +134,7 @@ class AttemptResult:
     prompt: str
     subgoals: tuple[str | None, ...]
     work: Artifact | None
+    capture: Capture = ""
 
     @property
     def wall_s(self) -> float:

@@ -107,6 +107,8 @@ def _attempted(event: AttemptRequested | TurnCompleted, now: Progress, artifacts
         transcript_artifact=transcript_stored,
         trajectory=inline,
         trajectory_artifact=stored,
+        trajectory_problem=solved.trajectory_problem,
+        capture=solved.capture,
         mean_logprob=solved.mean_logprob,
         prompt=solved.prompt,
         usage=solved.usage,

@@ -17,7 +17,7 @@ from agent0.rollout.attempt import AttemptResult, Called, Progress, generations
 from agent0.rollout.confidence.signals import signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
 from agent0.rollout.prompts import Prompt, render
-from agent0.rollout.trajectories import assemble, mean_logprob, total_usage
+from agent0.rollout.trajectories import assemble, least_capture, mean_logprob, total_usage
 from agent0.rollout.workspace_store import Keeper, Stored, opened
 from agent0.settings import PolicyConfig, StudentConfig
 from agent0.tasks.seeds import derive_seed
@@ -260,6 +260,7 @@ def conclude(now: Progress) -> AttemptResult:
         transcript=now.transcript,
         trajectory=trajectory,
         trajectory_problem=problem,
+        capture=least_capture(written),
         mean_logprob=mean_logprob(written),
         signals=signals(written, now.answer, grounded=grounded, calls=len(work), calls_ok=len(good)),
         usage=total_usage(written),

@@ -13,7 +13,7 @@ from agent0.tasks.families import families, task_length
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
 from events.base import sha256
-from events.values import Artifact, Task, Trajectory, Turn, Usage
+from events.values import Artifact, Capture, Task, Trajectory, Turn, Usage
 
 LONGEST_KEPT = 32_768
 """Characters of a reply that are recorded."""
@@ -30,6 +30,8 @@ class Draft:
     proposal: Task | None
     problem: str
     trajectory: Trajectory | None
+    trajectory_problem: str
+    capture: Capture
     usage: Usage
     model: str
 
@@ -63,8 +65,9 @@ async def propose(
     proposal, problem = read_proposal(written.text, domain, family, level, unchecked)
     if written.finish == "length":
         proposal, problem = None, f"the reply was cut off at {config.max_tokens} tokens"
-    trajectory, _ = assemble([written])
-    return Draft(_kept(written.text), proposal, problem, trajectory, total_usage([written]), written.model)
+    trajectory, why = assemble([written])
+    usage = total_usage([written])
+    return Draft(_kept(written.text), proposal, problem, trajectory, why, written.capture, usage, written.model)
 
 
 def _kept(text: str) -> str:

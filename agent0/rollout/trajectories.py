@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent0.ports.models import Generation
-from events.values import Trajectory, Usage
+from events.values import Capture, Trajectory, Usage
 
 
 def assemble(generations: Sequence[Generation]) -> tuple[Trajectory | None, str]:
@@ -12,6 +12,8 @@ def assemble(generations: Sequence[Generation]) -> tuple[Trajectory | None, str]
     Each turn's ``prompt_ids + token_ids`` must be a prefix of the next turn's ``prompt_ids``; then the last context is
     the whole sequence, and each turn's sampled tokens lie at the length of its own prompt.
     """
+    if why := next((g.untrainable for g in generations if g.untrainable), ""):
+        return None, why
     if not generations or any(not g.prompt_ids or not g.token_ids for g in generations):
         return None, "the model gives no token ids"
     if any(len(g.logprobs) != len(g.token_ids) for g in generations):
@@ -26,6 +28,12 @@ def assemble(generations: Sequence[Generation]) -> tuple[Trajectory | None, str]
         mask[start : len(seen)] = [1] * len(turn.token_ids)
         logprobs[start : len(seen)] = turn.logprobs
     return Trajectory(token_ids=whole, mask=tuple(mask), logprobs=tuple(logprobs)), ""
+
+
+def least_capture(generations: Sequence[Generation]) -> Capture:
+    """Return how much is known of every turn: what the poorest one has."""
+    order: tuple[Capture, ...] = ("text", "logprobs", "tokens", "")
+    return min((g.capture for g in generations), key=order.index, default="")
 
 
 def mean_logprob(generations: Sequence[Generation]) -> float | None:

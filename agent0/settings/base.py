@@ -21,6 +21,10 @@ MODEL_ADDRESS = r"^(https?://\S+|[^\s@]+)$"
 """Of a model server. User and password need a scheme before them: only so it is known what must not be shown."""
 
 
+SERVER_ADDRESS = r"^(https?://[^\s@?#]+)?$"
+"""Of a model server whose address is recorded with a run: without user, password and query, which may be secret."""
+
+
 class Frozen(BaseModel):
     """Base of every settings section. Unknown keys and numbers that are not finite are errors."""
 

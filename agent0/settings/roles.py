@@ -4,14 +4,28 @@ from typing import Literal
 
 from pydantic import Field
 
-from agent0.settings.base import Frozen
+from agent0.settings.base import SERVER_ADDRESS, Frozen
 
 
 class ActorConfig(Frozen):
     """Which model plays a role and how it samples."""
 
-    provider: str = Field("scripted", description="tiny | transformers | ollama | scripted, or a plugin's name")
-    model: str = Field("", description="model name (ollama) or folder (transformers); empty: the provider's default")
+    provider: str = Field(
+        "scripted", description="tiny | transformers | ollama | openai | scripted, or a plugin's name"
+    )
+    model: str = Field(
+        "", description="model name (ollama, openai) or folder (transformers); empty: the provider's default"
+    )
+    base_url: str = Field(
+        "", pattern=SERVER_ADDRESS, description="openai only: address of the server, http://127.0.0.1:8000/v1"
+    )
+    key_env: str = Field(
+        "", pattern=r"^([A-Za-z_]\w*)?$", description="openai only: environment variable that holds the server's key"
+    )
+    tokenizer: str = Field(
+        "",
+        description="openai only: folder with tokenizer and chat template of the served model; prompts then go as ids",
+    )
     prompts: str = Field("compact", description="prompt style: a folder of agent0/prompts")
     temperature: float = Field(1.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
     top_p: float = Field(1.0, gt=0, le=1, description="nucleus")

@@ -94,6 +94,7 @@ def _trajectories(
                 success=bool(joined.reviews.get(key, joined.verdicts.get(key))),
                 family=task.family if task else "",
                 level=task.level if task else 0,
+                problem=event.trajectory_problem,
                 tools=_tools(event, artifacts) if isinstance(event, TaskAttempted) else (),
             )
         )

@@ -10,7 +10,8 @@ class ScoredTrajectory:
     """One trajectory with its reward: of a student's attempt (``group`` is its task) or a teacher's proposal.
 
     ``success``: a verifier, or a reviewer after it, found it right. ``tools`` are the names of the calls in order;
-    ``signature`` says more exactly how the task was solved, empty where unknown.
+    ``signature`` says more exactly how the task was solved, empty where unknown; ``problem`` why
+    there is no trajectory.
     """
 
     event_id: str
@@ -24,6 +25,7 @@ class ScoredTrajectory:
     level: int = 0
     tools: tuple[str, ...] = ()
     signature: str = ""
+    problem: str = ""
 
 
 def solution_pattern(scored: ScoredTrajectory) -> str:

@@ -109,7 +109,7 @@ def _usable(trajectories: Sequence[ScoredTrajectory], author: str, skipped: Coun
         if scored.author != author:
             skipped["other_author"] += 1
         elif why := unusable_because(scored.trajectory):
-            skipped[why] += 1
+            skipped[(why == "no_trajectory" and scored.problem) or why] += 1
         elif scored.reward is None:
             skipped["unscored"] += 1
         else:

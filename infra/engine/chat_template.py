@@ -5,11 +5,12 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer
 
-from agent0.errors import OperationError
+from agent0.errors import DependencyError, OperationError
 from agent0.ports.models import ToolSpec
 from events.values import Turn
 
@@ -107,6 +108,29 @@ class Chat:
     @staticmethod
     def _ids(encoder: Tokenizer, text: str) -> list[int]:
         return list(encoder.encode(text, add_special_tokens=False).ids)
+
+
+def tokenizer_of(path: str) -> Any:
+    """Load the tokenizer of a local folder: exactly its tokenizer.json. The classes that transformers chooses by
+    architecture may cut text in another way than the file says."""
+    import transformers
+
+    library: Any = transformers
+    return library.PreTrainedTokenizerFast.from_pretrained(path, trust_remote_code=False, local_files_only=True)
+
+
+def chat_of(folder: Path) -> Chat:
+    """Load the chat template and tokenizer of a folder that may hold no weights.
+
+    Raises:
+        DependencyError: it holds no tokenizer.
+        OperationError: it holds no chat template.
+    """
+    try:
+        return Chat(tokenizer_of(str(folder)))
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        why = f"{type(error).__name__}: {error}"[:300]
+        raise DependencyError(f"The tokenizer in {folder}", why, "Save or download it again.") from error
 
 
 def _described(tools: Sequence[ToolSpec]) -> str:

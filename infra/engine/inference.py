@@ -17,7 +17,7 @@ from agent0.ports.models import Likely
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
 from infra.engine.adapter import Adapter, unpack
-from infra.engine.chat_template import Chat
+from infra.engine.chat_template import Chat, tokenizer_of
 from infra.engine.decoding import write
 from infra.engine.likelihood import Score, likelihoods
 from infra.engine.qwen2_functional import Weights, logprobs, parts_of, shape_of, weights_of
@@ -37,9 +37,6 @@ def precision_of(device: str, asked: str) -> str:
 def load(path: str, device: str, quantization: str, precision: str = "auto") -> tuple[Any, Any]:
     """Model and tokenizer of a local folder: safetensors only, no remote code.
 
-    The tokenizer is exactly its tokenizer.json: the classes that transformers chooses by architecture may cut text
-    in another way than the file says.
-
     Raises:
         DependencyError: the folder cannot be read as a model.
     """
@@ -51,7 +48,7 @@ def load(path: str, device: str, quantization: str, precision: str = "auto") -> 
     dtype: Any = PRECISIONS[precision_of(device, precision)]
     options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     try:
-        tokenizer = library.PreTrainedTokenizerFast.from_pretrained(path, **options)
+        tokenizer = tokenizer_of(path)
         model = library.AutoModelForCausalLM.from_pretrained(
             path, use_safetensors=True, dtype=dtype, **options, **_quantized(device, quantization, dtype)
         )

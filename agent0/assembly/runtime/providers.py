@@ -15,6 +15,7 @@ from agent0.ports.training import Trainer
 from agent0.registry import Registry
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 
+EXTRA_OPENAI = 'pip install "agent0[openai]"'
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
 OpenEmbedder = Callable[[Settings], Embedder]
@@ -27,7 +28,8 @@ class Provider:
     ``prefill``: a turn can be made to begin with given text (the forced-tool control needs it). ``by_role``: what
     opens depends on the role too, so the roles never share one. ``check`` raises where this machine lacks the model,
     ``probe`` asks its server for a line on it, and raises where it cannot. ``folder``: of the weights that its adapters
-    are trained on, which nothing else may serve with them.
+    are trained on, which nothing else may serve with them. ``untrainable``: why turns of an actor as it is set cannot
+    be trained on; empty where they can.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Provider:
     check: Callable[[ActorConfig], None] | None = None
     folder: Callable[[ActorConfig], Path] | None = None
     probe: Callable[[ActorConfig, Settings], Awaitable[str]] | None = None
+    untrainable: Callable[[ActorConfig], str] = lambda actor: ""
 
 
 _providers = Registry[str, Provider]("providers")
@@ -161,6 +164,10 @@ def _weights(actor: ActorConfig) -> Hashable:
         actor.precision,
         actor.num_ctx,
         actor.timeout_s,
+        actor.parallel,
+        actor.base_url,
+        actor.key_env,
+        actor.tokenizer,
     )
 
 
@@ -201,6 +208,17 @@ def _check_transformers(actor: ActorConfig) -> None:
 def _check_tiny(actor: ActorConfig) -> None:
     _packaged(actor)
     _check_packages(actor)
+
+
+def _check_openai(actor: ActorConfig) -> None:
+    if find_spec("openai") is None:
+        raise DependencyError("The package that talks to such servers", "Not installed: openai.", EXTRA_OPENAI)
+    if not actor.base_url:
+        fix = "Set run.student.base_url and run.teacher.base_url, as http://127.0.0.1:8000/v1."
+        raise ConfigError("Provider openai needs the address of a server.", "The setting base_url is empty.", fix)
+    from infra.models.openai import key_of
+
+    key_of(actor)
 
 
 def _packaged(actor: ActorConfig) -> Path:
@@ -280,9 +298,48 @@ async def _probe_ollama(actor: ActorConfig, settings: Settings) -> str:
     return await probe(settings.models.ollama_url, actor.model or usual)
 
 
+def _openai(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Model:
+    _check_openai(actor)
+    from infra.models.openai import OpenAIServer
+
+    return OpenAIServer(actor, artifacts)
+
+
+def _train_openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
+    return _train_lora(actor.model_copy(update={"model": actor.tokenizer}), settings, artifacts)
+
+
+def _served(actor: ActorConfig) -> Path:
+    return Path(actor.tokenizer).expanduser()
+
+
+def _untrainable(actor: ActorConfig) -> str:
+    if not actor.tokenizer:
+        return "Its prompts go as text and no token ids come back: tokenizer is empty."
+    if not any(_served(actor).glob("*.safetensors")):
+        return f"The folder in tokenizer, {actor.tokenizer}, holds no weights."
+    if actor.temperature != 1 or actor.top_p != 1:
+        return "A server's log-probabilities are those of temperature 1 and top_p 1, and it is to sample otherwise."
+    return ""
+
+
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged))
 provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved))
 provider(Provider("ollama", _ollama, prefill=False, by_role=True, probe=_probe_ollama))
+
+
+provider(Provider("ollama", _ollama, prefill=False, by_role=True))
+provider(
+    Provider(
+        "openai",
+        _openai,
+        _train_openai,
+        prefill=False,
+        check=_check_openai,
+        folder=_served,
+        untrainable=_untrainable,
+    )
+)
 provider(Provider("scripted", _scripted, _train_scripted))
 
 

@@ -32,9 +32,10 @@ def check_names(run: RunConfig) -> None:
         found = provider_of(actor)
         known(f"run.{role}.prompts", [actor.prompts], styles())
         _check_recipe(role, recipe)
-        if recipe.enabled and found.train is None:
+        if recipe.enabled and (found.train is None or found.untrainable(actor)):
             fix = f"Set run.training.{role}.enabled = false, or choose another provider."
-            raise ConfigError(f"Models of provider {found.name} cannot be trained here.", fix=fix)
+            why = found.untrainable(actor)
+            raise ConfigError(f"Models of provider {found.name} cannot be trained here.", why, fix)
     known("run.curriculum.embedder", [run.curriculum.embedder], embedders())
     own = [name for name in run.student.tools if not name.startswith(MCP)]  # a world asks the servers for theirs
     known("run.student.tools", own, tools())

@@ -1,0 +1,72 @@
+"""Which of the adapters that a llama.cpp server has loaded is a checkpoint's, proven by the digest of its file.
+
+llama.cpp loads adapters when it starts and scales them for each request. The file that Agent0 exports of an adapter
+always has the same bytes, so its digest says which adapter answers, whatever the file is called.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from agent0.errors import DependencyError
+from agent0.ports.storage import Artifacts
+from events.values import Artifact
+from infra.engine.adapter import check_base
+from infra.models.llama_server import file_digest
+from infra.weights.gguf import write_adapter
+from infra.weights.merge import read_lora
+from infra.weights.safetensors_io import digest
+
+Scales = tuple[tuple[int, float], ...]
+
+
+class LlamaAdapters:
+    """The adapters of one server over the weights in ``folder``; ``loaded`` asks the server for its list."""
+
+    def __init__(self, loaded: Callable[[], Awaitable[Any]], artifacts: Artifacts, folder: Path, url: str) -> None:
+        self._loaded, self._artifacts, self._folder, self._url = loaded, artifacts, folder, url
+        self._exported: dict[str, str] = {}
+
+    async def scales(self, adapter: Artifact | None) -> Scales:
+        """Return (id, scale) of every adapter that the server has: 1 for ``adapter``, 0 for the others.
+
+        Raises:
+            DependencyError: the server does not have ``adapter``, or its files are not on this machine.
+            OperationError: ``adapter`` is no LoRA of these weights.
+        """
+        there = {int(one["id"]): Path(str(one["path"])) for one in await self._loaded()}
+        if adapter is None:
+            return tuple((key, 0.0) for key in there)
+        wanted = await asyncio.to_thread(self._digest, adapter)
+        found = next((key for key, path in there.items() if path.is_file() and _digest(path) == wanted), None)
+        if found is None:
+            where = f"The server at {self._url} has {', '.join(map(str, there.values())) or 'no adapter'}."
+            fix = (
+                f"agent0 model export {adapter.sha256[:12]} --out FOLDER, then start llama-server again with "
+                "--lora FOLDER/adapter.gguf."
+            )
+            raise DependencyError(f"The adapter {adapter.sha256[:12]} on its server", where, fix)
+        return tuple((key, float(key == found)) for key in there)
+
+    def _digest(self, adapter: Artifact) -> str:
+        """Of the file that ``agent0 model export`` writes of ``adapter``."""
+        if adapter.sha256 not in self._exported:
+            data = self._artifacts.get(adapter)
+            check_base(data, digest(self._folder))
+            with tempfile.TemporaryDirectory() as folder:
+                write_adapter(read_lora(data), self._folder, Path(folder) / "adapter.gguf")
+                self._exported[adapter.sha256] = file_digest(Path(folder) / "adapter.gguf")
+        return self._exported[adapter.sha256]
+
+
+def _digest(path: Path) -> str:
+    status = path.stat()
+    return _file_digest(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _file_digest(path: Path, size: int, modified: int) -> str:
+    return file_digest(path)

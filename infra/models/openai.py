@@ -1,0 +1,288 @@
+"""Models of any server that speaks OpenAI's API (vLLM, SGLang, llama.cpp, LM Studio), through the official client.
+
+What the server can give is found out with one short request for each way to ask, best first, and recorded with every
+turn. Token ids go out and come back where a server takes them, so that nothing is encoded again.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx2
+from openai import AsyncOpenAI, OpenAIError
+
+from agent0.errors import AuthError, DependencyError, OperationError
+from agent0.ports.models import GenerateRequest, Generation, Sampling
+from agent0.ports.storage import Artifacts
+from agent0.settings import ActorConfig
+from events.values import Artifact, Turn, Usage
+from infra.models.llama_adapters import LlamaAdapters, Scales
+from infra.models.openai_dialects import PATHS, Reply, Way, body, reply_of, ways
+from infra.models.openai_errors import refusal
+from infra.models.slots import Slots
+
+CONNECT_S = 5.0
+PROBE = GenerateRequest(
+    (Turn(role="user", content="Say: 1, zwei, 三."),),
+    Sampling(max_tokens=8),
+)
+"""The short request that shows which way of asking a server takes."""
+
+
+class Encoder(Protocol):
+    """Encodes turns as token ids and decodes what was written (``infra.engine.chat_template.Chat``)."""
+
+    stops: frozenset[int]
+
+    def prompt(self, turns: Sequence[Turn], tools: Sequence[Any] = (), prefill: str = "") -> list[int]:
+        """Encode a whole context, up to the opening of the assistant's next turn and ``prefill``."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of ``ids`` without a closing end of turn."""
+        ...
+
+    def ends(self, ids: Sequence[int], start: int = 0) -> list[int]:
+        """Find where the text of each of ``ids`` ends, counted on from ``start``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found out about a server: its model, the way to ask it, and the encoder of its tokens."""
+
+    model: str
+    way: Way
+    chat: Encoder | None
+    adapters: LlamaAdapters | None = None
+
+
+class OpenAIServer:
+    """The ``Model`` port on one model of the server at ``actor.base_url``.
+
+    Raises:
+        AuthError: the variable that holds the key is not set.
+    """
+
+    def __init__(self, actor: ActorConfig, artifacts: Artifacts | None = None) -> None:
+        self._actor, self._root, self._artifacts = actor, root_of(actor.base_url), artifacts
+        self._key = key_of(actor)
+        self.name = _name(actor.model)
+        timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
+        self._client = AsyncOpenAI(
+            base_url=f"{self._root}/v1", api_key=self._key or "none", timeout=timeout, max_retries=0
+        )
+        self._slots = Slots(f"The server at {self._root}", actor.parallel, actor.timeout_s)
+        self._found: Found | None = None
+        self._finding = asyncio.Lock()
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """Write one turn; a busy server is waited for.
+
+        Raises:
+            AuthError: the server refused the key.
+            DependencyError: nothing answers there, something else does, or it stays busy for ``timeout_s``.
+            TransientError: it failed, broke off, or took longer than ``timeout_s``.
+            OperationError: it has no such model, or cannot do what is asked.
+        """
+        found = await self.found()
+        if request.prefill and not found.way.ids:
+            why = "It takes text only." if found.chat else "Its prompts go as text: run.<role>.tokenizer is empty."
+            raise OperationError("This server cannot begin a turn with given text.", why)
+        start = time.monotonic()
+        prompt = found.chat.prompt(request.turns, request.tools, request.prefill) if found.chat else []
+        reply = await self._asked(found, request, prompt, await self._scales(found, request.adapter))
+        return self._generation(found, request, prompt, reply, time.monotonic() - start)
+
+    async def found(self) -> Found:
+        """Find out, once, what the server has and gives; errors as for ``generate``."""
+        async with self._finding:
+            if self._found is None:
+                self._found = await self._find()
+                self.name = _name(self._found.model)
+            return self._found
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _scales(self, found: Found, adapter: Artifact | None) -> Scales:
+        """Which of llama.cpp's adapters answers; other servers get no adapter by the request."""
+        if found.adapters:
+            return await found.adapters.scales(adapter)
+        if adapter:
+            why = (
+                "Only llama.cpp's are swapped by the request, where run.<role>.tokenizer is the folder of its weights."
+            )
+            raise OperationError(f"The server at {self._root} takes no adapters.", why, "Use provider transformers.")
+        return ()
+
+    async def _find(self) -> Found:
+        model = _chosen(self._actor.model, await self.models(), self._root)
+        chat = await asyncio.to_thread(_encoder, self._actor.tokenizer) if self._actor.tokenizer else None
+        prompt = chat.prompt(PROBE.turns, PROBE.tools) if chat else []
+        if chat:
+            await self._check_vocabulary(chat, model, prompt)
+        refused: OperationError | None = None
+        for way in ways(tokenizer=chat is not None, llama=await self._is_llama()):
+            found = Found(model, way, chat)
+            try:
+                reply = await self._asked(found, PROBE, prompt)
+            except OperationError as error:
+                refused = error
+                continue
+            if not way.ids or reply.capture == "tokens":
+                return replace(found, adapters=self._adapters()) if way.dialect == "llama.cpp" else found
+        raise refused or OperationError(f"The server at {self._root} writes nothing.")
+
+    def _adapters(self) -> LlamaAdapters | None:
+        folder = Path(self._actor.tokenizer).expanduser()
+        if self._artifacts is None or not any(folder.glob("*.safetensors")):
+            return None
+        return LlamaAdapters(partial(self._sent, "GET", "/lora-adapters"), self._artifacts, folder, self._root)
+
+    async def models(self) -> list[str]:
+        """Names of the server's models.
+
+        Raises:
+            DependencyError: what answers is no such server.
+        """
+        try:
+            held = await self._sent("GET", "/v1/models")
+            return [str(one["id"]) for one in held["data"]]
+        except (KeyError, TypeError, ValueError, OperationError) as error:
+            why = f"What answers at {self._root} does not speak OpenAI's API: it has no list of models."
+            raise DependencyError("A server of models", why, "Correct run.<role>.base_url.") from error
+
+    async def _is_llama(self) -> bool:
+        try:
+            return "default_generation_settings" in await self._sent("GET", "/props")
+        except (OperationError, TypeError, ValueError):
+            return False
+
+    async def _check_vocabulary(self, chat: Encoder, model: str, prompt: Sequence[int]) -> None:
+        """Its tokens must spell what ours do, where it can be asked."""
+        try:
+            held = await self._sent("POST", "/detokenize", {"model": model, "tokens": list(prompt)})
+            spelt = str(held["content"] if "content" in held else held["prompt"])
+        except (OperationError, KeyError, TypeError, ValueError):
+            return
+        if spelt.strip() != chat.decode(prompt).strip():
+            why = f"The tokenizer in {self._actor.tokenizer} spells its token ids differently."
+            raise OperationError(f"The server at {self._root} serves another model.", why, "Set run.<role>.tokenizer.")
+
+    async def _asked(self, found: Found, request: GenerateRequest, prompt: Sequence[int], scales: Scales = ()) -> Reply:
+        stops = found.chat.stops if found.chat else ()
+        content = body(found.way, request, found.model, prompt, stops)
+        if scales:
+            content["lora"] = [{"id": key, "scale": scale} for key, scale in scales]
+        private = [turn.content for turn in request.turns]
+        held = await self._sent("POST", PATHS[found.way.dialect], content, private)
+        try:
+            reply = reply_of(found.way, held)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise refusal(error, self._root) from None  # its text may quote what was written
+        return _checked(reply.until(stops), prompt, self._root) if found.way.ids else reply
+
+    async def _sent(self, method: str, path: str, content: Any = None, private: Sequence[str] = ()) -> Any:
+        """What it answers, as soon as it is not busy."""
+        return await self._slots.call(partial(self._once, method, path, content, private))
+
+    async def _once(self, method: str, path: str, content: Any, private: Sequence[str]) -> Any:
+        url = self._root + path
+        try:
+            async with asyncio.timeout(self._actor.timeout_s):
+                if method == "GET":
+                    return await self._client.get(url, cast_to=object)
+                return await self._client.post(url, cast_to=object, body=content)
+        except (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError) as error:
+            secrets = [self._key, *private]
+            raise refusal(error, self._root, key_env=self._actor.key_env, private=secrets) from None
+
+    def _generation(
+        self, found: Found, request: GenerateRequest, prompt: Sequence[int], reply: Reply, seconds: float
+    ) -> Generation:
+        text, spelt = reply.text, "".join(reply.pieces) == reply.text
+        ends = tuple(accumulate(map(len, reply.pieces))) if spelt else ()
+        if found.chat and found.way.ids:
+            text = request.prefill + found.chat.decode(reply.ids)
+            ends = tuple(found.chat.ends(reply.ids, len(request.prefill)))
+        known = reply.capture == "tokens"
+        return Generation(
+            text=text,
+            token_ids=reply.ids if known else (),
+            logprobs=reply.logprobs,
+            prompt_ids=reply.prompt_ids if known else (),
+            finish=reply.finish,
+            usage=Usage(prompt_tokens=reply.read, completion_tokens=reply.written, wall_s=seconds),
+            model=self.name,
+            ends=ends,
+            capture=reply.capture,
+            untrainable=untrainable(reply, request.sampling),
+        )
+
+
+def untrainable(reply: Reply, sampling: Sampling) -> str:
+    """Why nothing may be trained on ``reply``: a server's log-probabilities are those of the whole distribution at
+    temperature 1, so sampling must have been from it. Empty where it was."""
+    if reply.capture != "tokens":
+        return "the server gives no token ids" if reply.logprobs else "the server gives text only"
+    if sampling.temperature != 1:
+        return f"it was sampled at temperature {sampling.temperature:g}, and the server's log-probabilities are for 1"
+    if sampling.top_p < 1:
+        return f"it was sampled with top_p {sampling.top_p:g}, and the server's log-probabilities are for 1"
+    return ""
+
+
+def root_of(base_url: str) -> str:
+    """The address without the ``/v1`` that OpenAI's API lies under."""
+    return base_url.rstrip("/").removesuffix("/v1")
+
+
+def key_of(actor: ActorConfig) -> str:
+    """The key in the variable that ``actor.key_env`` names; empty where it names none.
+
+    Raises:
+        AuthError: that variable is not set.
+    """
+    if not actor.key_env:
+        return ""
+    if key := os.environ.get(actor.key_env, "").strip():
+        return key
+    fix = f"export {actor.key_env}=..."
+    raise AuthError(f"The key for {root_of(actor.base_url)} is missing.", f"{actor.key_env} is not set.", fix)
+
+
+def _name(model: str) -> str:
+    """A file's name stands for its path, as llama.cpp names models."""
+    return f"openai/{Path(model).name if model.startswith('/') else model}".rstrip("/")
+
+
+def _chosen(name: str, there: Sequence[str], root: str) -> str:
+    listed = f"It has: {', '.join(there) or 'none'}."
+    if not name and len(there) != 1:
+        raise OperationError(f"Which model of {root} is not said.", listed, "Set run.<role>.model to one of them.")
+    if name and name not in there:
+        fix = "Set run.<role>.model to one of them."
+        raise OperationError(f"The server at {root} has no model {name}.", listed, fix)
+    return name or there[0]
+
+
+def _checked(reply: Reply, prompt: Sequence[int], root: str) -> Reply:
+    """With the prompt that was sent, which must be the one that was read."""
+    if (reply.prompt_ids and reply.prompt_ids != tuple(prompt)) or reply.read not in (0, len(prompt)):
+        why = f"{len(prompt)} tokens were sent, {reply.read} were read."
+        raise OperationError(f"The server at {root} changed the prompt.", why)
+    return replace(reply, prompt_ids=tuple(prompt))
+
+
+def _encoder(folder: str) -> Encoder:
+    from infra.engine.chat_template import chat_of
+
+    return chat_of(Path(folder).expanduser())

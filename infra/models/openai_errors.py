@@ -1,0 +1,77 @@
+"""Errors of the OpenAI client as ours. No message holds the key, or a piece of what was sent."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import httpx2
+from openai import APIConnectionError, APIError, APIStatusError
+
+from agent0.errors import AuthError, DependencyError, OperationError, TransientError
+from infra.models.slots import BusyError
+
+WINDOW = 20
+"""So many characters of a request in a row, found in a server's message, are a quotation."""
+BUSY = (429, 503)
+UNREACHED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.InvalidURL)
+UNANSWERED = re.compile("without sending a response|illegal")
+START = "Start the server, or correct run.<role>.base_url."
+
+
+def refusal(error: Exception, url: str, *, key_env: str = "", private: Iterable[str] = ()) -> Exception:
+    """Convert what a call of the server at ``url`` raised to one of Agent0's errors, or to ``BusyError``.
+
+    ``key_env`` names the variable of the key; what is in ``private`` (the key, texts of the request) is not repeated.
+    """
+    if isinstance(error, APIStatusError):
+        return _status(error, url, key_env, tuple(private))
+    reason = error.__cause__ if isinstance(error, APIConnectionError) else error
+    if isinstance(reason, UNREACHED):
+        return DependencyError("A server of models", f"Nothing answers at {url}.", START)
+    if isinstance(reason, httpx2.RemoteProtocolError) and UNANSWERED.search(str(reason)):
+        why = f"What listens at {url} closed the connection without an answer in HTTP."
+        return DependencyError("A server of models", why, START)
+    if isinstance(error, TimeoutError | httpx2.TimeoutException) or isinstance(reason, httpx2.TimeoutException):
+        fix = "Raise timeout_s or take a smaller model."
+        return TransientError("The server of models took too long.", f"At {url}.", fix)
+    if isinstance(error, APIError | httpx2.HTTPError):
+        return TransientError("The server's answer ended before it was whole.", f"{type(reason).__name__} at {url}.")
+    return TransientError("The server's answer could not be read.", f"{type(error).__name__} at {url}.")
+
+
+def _after_s(error: APIStatusError) -> float:
+    """Seconds that a busy server asks to be left alone; 0 where it does not say."""
+    for header, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(error.response.headers[header]) / divisor)
+        except (KeyError, ValueError):
+            continue
+    return 0.0
+
+
+def _status(error: APIStatusError, url: str, key_env: str, private: tuple[str, ...]) -> Exception:
+    status, why = error.status_code, f"It said: {_said(error, private)}"
+    if status in (401, 403):
+        fix = f"Set the variable {key_env} to a key that it takes." if key_env else "Name one by run.<role>.key_env."
+        return AuthError(f"The server at {url} refused the key.", why, fix)
+    if status in BUSY and error.code != "insufficient_quota":
+        return BusyError(why, _after_s(error))
+    if status >= 500 or status in (408, 409):
+        return TransientError(f"The server at {url} failed with status {status}.", why)
+    return OperationError(f"The server at {url} refused a request with status {status}.", why)
+
+
+def _said(error: APIStatusError, private: tuple[str, ...]) -> str:
+    body: Any = error.body
+    while isinstance(body, dict):
+        body = next((body[key] for key in ("message", "error", "detail") if key in body), "nothing")
+    message = " ".join(body.split())[:300] if isinstance(body, str) else "nothing that can be read"
+    return "(its message quotes the request)" if _quotes(message, private) else message
+
+
+def _quotes(message: str, private: tuple[str, ...]) -> bool:
+    texts = [" ".join(text.split()) for text in private if text]
+    if any(text in message for text in texts if len(text) >= 4):
+        return True
+    windows = [message[at : at + WINDOW] for at in range(len(message) - WINDOW + 1)]
+    return any(window in text for window in windows for text in texts if len(text) >= WINDOW)
