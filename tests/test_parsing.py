@@ -212,7 +212,7 @@ def test_fences_hold_calls_only_where_they_look_like_one() -> None:
     assert (len(tagged.calls), tagged.answer) == (1, "2")
 
 
-AROUND = ("", "\n", "\n\n", " \t\nSo it is.", "\n```python\nprint(1)\n```\n", "\n```json\n{}\n```\n", "\n\\boxed{7}\n")
+AROUND = (
     "",
     "\n",
     "\n\n",
