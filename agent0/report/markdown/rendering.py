@@ -18,17 +18,17 @@ def render(template: str, folder: Path = FOLDER, **held: Any) -> str:
         loader=FileSystemLoader([folder, FOLDER]),
         autoescape=False,  # noqa: S701 - Markdown, not HTML
         undefined=StrictUndefined,
-        finalize=cell,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.filters.update(
-        conclusion=conclusion, capital=capital, cell=cell, code=code, pipes=pipes, variants_named=variants_named
+        conclusion=conclusion, capital=capital, shown=_shown, code=code, pipes=pipes, variants_named=variants_named
     )
     return made.get_template(template).render(**held).strip("\n") + "\n"
 
 
-def cell(value: Any) -> str:
+def _shown(value: Any) -> str:
     """None is a dash; a float has three digits, or none from 1,000 on."""
     if value is None:
         return "-"
