@@ -25,14 +25,13 @@ from mutmut.utils.format_utils import mangled_name_from_mutant_name
 
 # The fast tests of each room: no server, no sandbox, no process. Tests in them that do start a server are left out.
 TESTS = {
-<<<<<<< ours
     "stats": "same_seed analysis bench_report calibration comparison fusion gate registry within",
     "state": "same_seed changing curriculum guardrails guards making registry repetition rewards_sets run signatures",
     "grading": "forms answers benchmarks chat_format grading grading_strict literals verifiers",
     "tasks": "same_seed checked decontamination families guardrails literals novelty searching splits splitting "
     "curriculum chances fresh_sets scripted teacher",
     "rollout": "turns_read same_seed analysis answers chat_format confidence forking fusion panel parsing run scripted "
-    "student teacher training",
+    "spellings student teacher training",
     "provenance": "same_seed seals forking rescoring",
     "verification": "program_verdicts stated_rules checked grading panel reviewing verdicts verifiers verify literals",
     "training": "same_seed chat_format conventions dataset making objectives searching seeding splits training",
@@ -42,22 +41,6 @@ TESTS = {
     "evaluation": "rows same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate "
     "mistakes registry within",
     "experiments": "same_seed arms_page chances compare_page fresh_sets rescoring rewards_editions trials",
-=======
-    "stats": "analysis bench_report calibration comparison fusion gate registry within",
-    "state": "changing curriculum guardrails guards making registry repetition rewards_sets run signatures",
-    "grading": "answers benchmarks chat_format grading grading_strict literals verifiers",
-    "tasks": "checked decontamination families guardrails literals novelty searching splits splitting curriculum "
-    "chances fresh_sets scripted teacher",
-    "rollout": "analysis answers chat_format confidence forking fusion panel parsing run scripted spellings student "
-    "teacher training",
-    "provenance": "seals forking rescoring",
-    "verification": "checked grading panel reviewing verdicts verifiers verify literals",
-    "training": "chat_format conventions dataset making objectives searching seeding splits training",
-    "rewards": "hacking repetition rewards rewards_editions rewards_majority rewards_sets signatures",
-    "run": "curriculum forking gate guards registry run state_digest",
-    "evaluation": "analysis bench_items bench_report benchmarks calibrate chances gate mistakes registry",
-    "experiments": "arms_page chances compare_page rescoring rewards_editions trials",
->>>>>>> theirs
 }
 NOT_FAST = ("nats_server", "log")
 SLOW_S = 5.0  # of processor time: a test that takes longer is no fast one, and is stopped
