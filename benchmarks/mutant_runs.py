@@ -31,7 +31,7 @@ TESTS = {
     "tasks": "same_seed checked decontamination families guardrails literals novelty searching splits splitting "
     "curriculum chances fresh_sets scripted teacher",
     "rollout": "turns_read same_seed analysis answers chat_format confidence forking fusion panel parsing run scripted "
-    "student teacher training",
+    "spellings student teacher training",
     "provenance": "same_seed seals forking rescoring",
     "verification": "program_verdicts stated_rules checked grading panel reviewing verdicts verifiers verify literals",
     "training": "same_seed chat_format conventions dataset making objectives searching seeding splits training",

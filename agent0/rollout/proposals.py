@@ -170,7 +170,7 @@ def _is_texts(value: object) -> bool:
 
 
 def is_python(program: str) -> bool:
-    """Tell whether ``program`` is Python by its grammar; the empty one is. Nothing of it runs."""
+    """Return whether the grammar of Python has ``program``; the empty one is in it. Nothing runs."""
     try:
         with warnings.catch_warnings(action="ignore"):
             ast.parse(program)
