@@ -38,6 +38,7 @@ BIN := .venv/bin
 COMPILE := $(BIN)/python -m compileall -q -j 0
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile -c constraints.txt \
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt
 
 .PHONY: help run setup test check style docs learning arms bench bench-gpu knockout crash mutants soak clean linux bubblewrap
@@ -128,7 +129,7 @@ clean:
 .venv/.ready-dev: .venv/.ready-python $(PINS)
 	@echo "Installing Agent0 and its tools into .venv (minutes the first time)" >&2
 	$(PIP) -e '.[train,dev]'
-	$(COMPILE) .venv/lib/python3*/site-packages/{mpmath,numpy,sympy,pytest,_pytest}
+	$(COMPILE) .venv/lib/python3*/site-packages/{$(SANDBOXED)}
 	touch $@
 
 linux:
