@@ -2,7 +2,7 @@
 #
 #   make run      set up, then the main job: a small model learns to use its tools, another one is trained on
 #                 search traces (ten minutes)
-#   make test     set up, then ruff, mypy and the tests
+#   make test     set up, then ruff, then mypy beside the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
 #   make learning  what training on search traces is worth beside everything that needs none: four arms over two seeds
 #                 (writes docs/results/learning.md; goes on where it was stopped)
@@ -17,7 +17,7 @@
 #   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
 #                 goes on where it was stopped)
 #   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
-#   make setup    the environment only
+#   make setup    the environment only (that of make run)
 #   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
 #
 # Variables: PYTHON (3.11 or newer), TORCH_INDEX (https://download.pytorch.org/whl/cpu saves gigabytes on a machine
@@ -35,11 +35,13 @@ PYTEST_ARGS ?= -n 3
 RUN_ARGS ?=
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt \
+COMPILE := $(BIN)/python -m compileall -q -j 0
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile -c constraints.txt \
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt
 
-.PHONY: help run setup test check docs learning arms bench bench-gpu knockout crash mutants soak clean linux bubblewrap
+.PHONY: help run setup test check style docs learning arms bench bench-gpu knockout crash mutants soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -50,13 +52,18 @@ run: setup
 
 setup: linux bubblewrap .venv/.ready-train
 
-test: setup check
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+# mypy and the tests run beside each other: a cold mypy takes over a minute of one processor. Its word comes last.
+test: bubblewrap style
+	@types=$$(mktemp) code=0; trap 'rm -f $$types' EXIT; $(BIN)/mypy >$$types 2>&1 & checked=$$!; \
+	$(BIN)/python -m pytest $(PYTEST_ARGS) || code=$$?; \
+	wait $$checked || code=$$?; cat $$types; exit $$code
 
-check: linux .venv/.ready-dev
+check: style
+	$(BIN)/mypy
+
+style: linux .venv/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 
 docs: linux .venv/.ready-dev
 	$(BIN)/python -m agent0.cli.system.docs_pages
@@ -115,10 +122,14 @@ clean:
 .venv/.ready-train: .venv/.ready-python $(PINS)
 	@echo "Installing Agent0 into .venv (minutes the first time)" >&2
 	$(PIP) -e '.[train]'
+	$(COMPILE) .venv/lib >/dev/null || true  # some packages bring templates that are no Python
 	touch $@
 
-.venv/.ready-dev: .venv/.ready-train $(PINS)
+# For tests only what a sandbox offers is compiled, since it cannot write what it compiles; the rest as it is imported.
+.venv/.ready-dev: .venv/.ready-python $(PINS)
+	@echo "Installing Agent0 and its tools into .venv (minutes the first time)" >&2
 	$(PIP) -e '.[train,dev]'
+	$(COMPILE) .venv/lib/python3*/site-packages/{$(SANDBOXED)}
 	touch $@
 
 linux:

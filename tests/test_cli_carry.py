@@ -109,7 +109,7 @@ async def test_a_run_that_is_over_before_its_projector_has_begun_is_left(begun, 
 
 def test_ctrl_c_stops_cleanly_and_resume_finishes(tmp_path):
     """A closed terminal: below."""
-    slow = [*SMALL, "-s", "run.student.model=latency=0.2", "--name", "slow"]
+    slow = [*SMALL, "-s", "run.student.model=latency=0.1", "--name", "slow"]
     command = [sys.executable, "-m", "agent0", "run", "start", *slow]
     environment = {**os.environ, "AGENT0_HOME": str(tmp_path)}
     root = Path(__file__).parents[1]

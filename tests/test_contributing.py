@@ -72,10 +72,10 @@ assert rows[0] == sum(isinstance(r.event, tasks.TaskProposed | tasks.TaskAttempt
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tree with all examples in it."""
+    """The tree with all examples in it, and what is compiled of it (not what is being written just now)."""
     root = tmp_path_factory.mktemp("copy")
     for room in ROOMS:
-        shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns("__pycache__", "*.safetensors"))
+        shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns("*.pyc.*", "*.safetensors"))
     for file in ("pyproject.toml", "CONTRIBUTING.md", "docker-compose.yml"):
         shutil.copy(ROOT / file, root)
     for path, text in EXAMPLES.items():

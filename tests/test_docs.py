@@ -15,7 +15,10 @@ from agent0.cli import build
 from agent0.cli.system import docs_pages
 from agent0.config.loading import fields
 from agent0.errors import Kind
+from agent0.grading.math import symbolic
+from agent0.settings import PolicyConfig
 from agent0.tools import tools
+from agent0.tools.builtin import run_tests
 from events.values import ToolState
 
 ROOT = Path(__file__).parents[1]
@@ -248,6 +251,13 @@ def test_make_words_are_the_jobs_of_ci() -> None:
     assert re.findall(r"^make .*", job, re.MULTILINE) == ["make --no-print-directory test || code=$?"]
     assert job.splitlines()[-1] == 'exit "$code"'
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_make_compiles_what_a_sandbox_offers() -> None:
+    """Inside, nothing can be written: what is not compiled before is compiled again at every call."""
+    offered = {*PolicyConfig().modules, *symbolic.ROOT.modules, *run_tests.PYTEST} - {"py"}  # which is a single file
+    listed = re.search(r"^SANDBOXED := (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert listed and set(listed[1].split(",")) == offered
 
 
 def code(page: Path) -> Iterator[str]:
