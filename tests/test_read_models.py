@@ -98,8 +98,7 @@ def test_status_and_newest(db: sqlite3.Connection) -> None:
 
 
 def test_a_run_says_what_it_waits_for_while_it_waits() -> None:
-    (lost,) = [n for n, e in enumerate(STORY) if e.run == "r1" and e.type == "DependencyLost"]
-    (back,) = [n for n, e in enumerate(STORY) if e.run == "r1" and e.type == "DependencyRestored"]
+    lost, back = (next(n for n, e in enumerate(STORY) if e.type == f"Dependency{how}") for how in ("Lost", "Restored"))
 
     def waits_for(until: int) -> object:
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as held:
