@@ -75,6 +75,8 @@ class DependencyLost(Event):
     waiting: str
     """The handler that waits."""
     message: str = ""
+    waited_s: float = 0
+    """Seconds since it was lost; above 0 where it is told again, since ``run.give_up_after`` is over."""
 
 
 class DependencyRestored(Event):

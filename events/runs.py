@@ -58,13 +58,13 @@ class IterationMeasured(Event):
 class RunFailed(Event):
     """The run stopped since what it makes would be worth little; ``RunResumed`` continues it all the same.
 
-    ``cause_kind``: too many attempts of an iteration were given up (``run.max_given_up``), or there was nothing to
-    train on for too many iterations in a row (``run.max_untrained``).
+    ``cause_kind``: too many attempts of an iteration were given up (``run.max_given_up``), there was nothing to train
+    on for too many iterations in a row (``run.max_untrained``), or a dependency stayed away (``run.give_up_after``).
     """
 
     reason: str
     """The cause, in one line."""
-    cause_kind: Literal["given_up", "untrained"]
+    cause_kind: Literal["given_up", "untrained", "dependency"]
     iteration: int
     state_sha: str
 

@@ -107,9 +107,21 @@ _CHANGES: dict[type[Event], Callable[[Recorded, Any], Row]] = {
 }
 
 
+_RUNS = """
+SELECT *, CASE WHEN status = 'running' THEN (
+    SELECT group_concat(message, '; ') FROM (
+        SELECT message FROM alarms
+        WHERE alarms.run = runs.run AND alarms.status = 'raised' AND alarm LIKE 'dependency/%' ORDER BY alarm
+    )
+) END AS waits_for FROM runs
+"""
+"""Runs; ``waits_for`` says which handlers of a running one wait for what, and why. NULL where none does."""
+
+
 def list_runs(db: sqlite3.Connection, limit: int = 100) -> list[Row]:
     """List runs that have started, newest first, without their configuration."""
-    rows = select(db, "SELECT * FROM runs WHERE started IS NOT NULL ORDER BY started DESC, run DESC LIMIT ?", (limit,))
+    query = f"{_RUNS} WHERE started IS NOT NULL ORDER BY started DESC, run DESC LIMIT ?"
+    rows = select(db, query, (limit,))
     return [{k: v for k, v in row.items() if k not in ("config", "prompts")} for row in rows]
 
 
@@ -138,7 +150,7 @@ def show_run(db: sqlite3.Connection, run: str) -> Row:
     Raises:
         NotFoundError: there is no such run.
     """
-    return select(db, "SELECT * FROM runs WHERE run = ?", (resolve(db, run),), parse=("config", "prompts"))[0]
+    return select(db, f"{_RUNS} WHERE run = ?", (resolve(db, run),), parse=("config", "prompts"))[0]
 
 
 def under_way(db: sqlite3.Connection, run: str = "") -> tuple[int, int]:

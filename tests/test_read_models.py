@@ -97,6 +97,21 @@ def test_status_and_newest(db: sqlite3.Connection) -> None:
         run_queries.show_run(db, "r2")
 
 
+def test_a_run_says_what_it_waits_for_while_it_waits() -> None:
+    lost, back = (next(n for n, e in enumerate(STORY) if e.type == f"Dependency{how}") for how in ("Lost", "Restored"))
+
+    def waits_for(until: int) -> object:
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as held:
+            held.row_factory = sqlite3.Row
+            tables = {name: TABLES[name] for name in ("runs", "alarms")}
+            Projector(Path("memory"), lambda _: held, tables, "stream").apply(STORED[: until + 1])
+            return run_queries.show_run(held, "r1")["waits_for"]
+
+    assert waits_for(lost - 1) is None
+    assert waits_for(lost) == "attempt_task waits for ollama: connection refused"
+    assert waits_for(back) is None
+
+
 def test_the_story_is_an_unbroken_chain_over_a_checkpoint(db: sqlite3.Connection) -> None:
     steps = event_queries.story(db, "r1")
     assert (steps[0]["type"], steps[-1]["type"]) == ("RunStarted", "RunFinished")

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from agent0.config.loading import config_of
 from agent0.errors import Kind
 from agent0.run.lifecycle import decide
-from agent0.run.run_failure import lost_attempts
+from agent0.run.run_failure import dependency_failed, lost_attempts
 from agent0.settings import RunConfig
 from events import runs
-from events.base import Recorded, record
+from events.alarms import DependencyLost
+from events.base import Event, Recorded, record
 from handlers import Handler
 from tests.play import play
 from tests.terminal import agent0 as call
@@ -201,6 +202,34 @@ def test_every_screen_says_that_a_run_failed_and_it_can_be_resumed(tmp_path: Pat
     steps = [row["type"] for row in call("run", "story", "--json", home=tmp_path).json]
     assert [one for one in steps if one.startswith("Run")] == ["RunStarted", "RunFailed", "RunResumed", "RunFinished"]
     assert call("run", "check", home=tmp_path).code == 0
+
+
+def test_a_dependency_that_stays_away_fails_a_run_that_says_for_how_long() -> None:
+    def after(config: RunConfig, waited_s: float) -> list[Event]:
+        told = played(config)
+        held = states(told[: len(told) // 2])[-1]
+        lost = DependencyLost(dependency="ollama", waiting="attempt_task", message="Refused.", waited_s=waited_s)
+        return dependency_failed(held, lost)
+
+    patient = small(give_up_after=60)
+    assert after(patient, 0) == after(patient, 59) == after(small(), 1e6) == []
+    (ended,) = after(patient, 61)
+    assert isinstance(ended, runs.RunFailed) and ended.cause_kind == "dependency"
+    assert ended.reason == "attempt_task waited 61 s for ollama (run.give_up_after is 60): Refused."
+
+
+def test_a_run_resumed_in_the_middle_of_a_phase_asks_for_nothing_twice() -> None:
+    for length in range(5, len(TOLD), 17):
+        before = states(TOLD[:length])[-1]
+        end = runs.RunFailed(reason="away", cause_kind="dependency", iteration=0, state_sha="")
+        more = [
+            record(e, run="r1", time=NOON).model_copy(update={"seq": before.seq + n})
+            for n, e in enumerate((end, runs.RunResumed()), 1)
+        ]
+        after = states([*TOLD[:length], *more])[-1]
+        assert decide(after, more[-1].event) == []
+        assert (after.status, after.phase, after.pending) == ("running", before.phase, before.pending)
+        assert after.tasks == before.tasks
 
 
 def test_nothing_is_lost_where_nothing_was_asked() -> None:

@@ -33,7 +33,7 @@ def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
     after = fold(state, recorded.event) if fold else state
     moved = after is not state
     after = changed(after, seq=recorded.seq)
-    if state.status == "failed" and after.status == "running":
+    if state.status == "failed" and after.status == "running" and run_failed(state):
         return changed(after, entered=recorded.seq)  # its phase had begun, and nothing was requested
     return _advance(after) if moved and _may_complete(after, recorded.task) else after
 

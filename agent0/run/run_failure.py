@@ -4,6 +4,7 @@ from typing import Literal
 
 from agent0.run.requests import trained_roles
 from agent0.state.run_state import RunState
+from events.alarms import DependencyLost
 from events.base import Event
 from events.runs import RunFailed
 
@@ -37,15 +38,30 @@ def run_failed(state: RunState) -> list[Event]:
     if state.lost:
         lost, of = state.lost
         cause = f"{lost} of {of} attempts of iteration {ended} were given up"
-        return [_failed(state, "given_up", ended, f"{cause} (run.max_given_up is {state.config.max_given_up:g})")]
+        return [
+            _failed(
+                state, "given_up", ended, f"{cause} (run.max_given_up is {state.config.max_given_up:g})", state.trouble
+            )
+        ]
     limit = state.config.max_untrained
     if limit and state.untrained >= limit and state.phase != "training":
         cause = f"nothing could be trained on for {state.untrained} iterations in a row, the last of them {ended}"
-        return [_failed(state, "untrained", ended, f"{cause} (run.max_untrained is {limit})")]
+        return [_failed(state, "untrained", ended, f"{cause} (run.max_untrained is {limit})", state.trouble)]
     return []
 
 
-def _failed(state: RunState, kind: Literal["given_up", "untrained"], iteration: int, cause: str) -> Event:
-    told = f"{cause}: {state.trouble}" if state.trouble else cause
+def dependency_failed(state: RunState, event: DependencyLost) -> list[Event]:
+    """The event that ends a run which waited for a dependency for ``run.give_up_after``; none where it goes on."""
+    limit = state.config.give_up_after
+    if state.status != "running" or not limit or event.waited_s < limit:
+        return []
+    cause = f"{event.waiting} waited {event.waited_s:.0f} s for {event.dependency} (run.give_up_after is {limit:g})"
+    return [_failed(state, "dependency", state.iteration, cause, event.message)]
+
+
+def _failed(
+    state: RunState, kind: Literal["given_up", "untrained", "dependency"], iteration: int, cause: str, trouble: str
+) -> Event:
+    told = f"{cause}: {trouble}" if trouble else cause
     reason = " ".join(told.split())[:LONGEST]
     return RunFailed(reason=reason, cause_kind=kind, iteration=iteration, state_sha=state.digest)

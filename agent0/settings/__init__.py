@@ -71,6 +71,12 @@ class RunConfig(Frozen):
     max_untrained: int = Field(
         2, ge=0, le=100_000, description="iterations in a row with nothing to train on until the run fails; 0: never"
     )
+    give_up_after: float = Field(
+        0,
+        ge=0,
+        le=31_536_000,
+        description="seconds for which a dependency is waited for until the run fails; 0: for ever",
+    )
     teacher: ActorConfig = ActorConfig()
     student: StudentConfig = StudentConfig()
     policy: PolicyConfig = PolicyConfig()

@@ -5,6 +5,7 @@ Who waits keeps its place, so a wait ends early where its run is stopped or this
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from datetime import datetime
 from typing import Any
 
 from agent0.errors import DependencyError, bare_url
@@ -23,8 +24,8 @@ Key = tuple[str, str]
 class Outages:
     """What the handlers of this process wait for."""
 
-    def __init__(self, tell: Tell, delay_s: float) -> None:
-        self.tell, self.delay_s = tell, delay_s
+    def __init__(self, tell: Tell, delay_s: float, clock: Callable[[], datetime]) -> None:
+        self.tell, self.delay_s, self.clock = tell, delay_s, clock
         self.open: dict[Key, asyncio.Event] = {}
         self._closing = asyncio.Event()
 
@@ -55,10 +56,12 @@ class Probe:
     def __init__(self, outages: Outages, handler: str, view: RunView, cause: Recorded) -> None:
         self._outages, self._handler, self._view, self._cause = outages, handler, view, cause
         self._tries: dict[Key, int] = {}
+        self._late: set[Key] = set()
+        """What was waited for as long as the run does."""
 
     async def wait(self, error: DependencyError, stopped: asyncio.Event | None) -> None:
         """Until it is worth another try, or until ``stopped``. The first to miss something says so in the log, once
-        while it lasts.
+        while it lasts, and again when the run has waited long enough.
 
         Raises:
             asyncio.CancelledError: this process stops.
@@ -70,19 +73,29 @@ class Probe:
         if key not in self._tries:
             self._tries[key], self._outages.open[key] = 0, asyncio.Event()
             if key not in self._view.lost:
-                self._view.lost.add(key)
-                lost = DependencyLost(dependency=key[0], waiting=key[1], message=bare_url(str(error))[:500])
-                await self._outages.tell(lost, self._cause)
+                self._view.lost[key] = self._outages.clock()
+                await self._tell(error, key)
         delay = min(self._outages.delay_s * 2.0 ** self._tries[key], LONGEST_S)
+        if (limit := self._view.give_up_after) and key not in self._late:
+            since = self._view.lost.setdefault(key, self._outages.clock())
+            waited = (self._outages.clock() - since).total_seconds()
+            delay = max(0.0, min(delay, limit - waited))
+            if waited >= limit:
+                self._late.add(key)
+                await self._tell(error, key, waited)
         self._tries[key] += 1
         await self._outages.until(asyncio.sleep(delay), stopped)
+
+    async def _tell(self, error: DependencyError, key: Key, waited_s: float = 0) -> None:
+        lost = DependencyLost(dependency=key[0], waiting=key[1], message=bare_url(str(error))[:500], waited_s=waited_s)
+        await self._outages.tell(lost, self._cause)
 
     async def came_through(self) -> None:
         """A call got an answer: what this handler waited for is back, also where another process had missed it."""
         lost = [key for key in self._view.lost if key[1] == self._handler]
         for key in lost:
             if key in self._tries or key not in self._outages.open:
-                self._view.lost.discard(key)
+                self._view.lost.pop(key, None)
                 await self._outages.tell(DependencyRestored(dependency=key[0], waiting=key[1]), self._cause)
 
     def end(self) -> None:

@@ -47,7 +47,7 @@ class Reactions:
         self._settings, self._code_rev, self._clock = settings.handlers, code_rev, clock
         self._half_window = settings.nats.duplicate_window_s / 2
         self._running: dict[tuple[str, str], asyncio.Future[None]] = {}
-        self._outages = Outages(self._tell, settings.handlers.retry_delay_s)
+        self._outages = Outages(self._tell, settings.handlers.retry_delay_s, clock)
         self._fatal = fatal
         self._alone = asyncio.Lock()
         self._busy: Counter[str] = Counter()

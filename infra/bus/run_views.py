@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from contextlib import aclosing
+from datetime import datetime
 from typing import Any
 
 from agent0.errors import TransientError
@@ -42,8 +43,8 @@ class RunView:
         """(cause, handler) -> tries that failed."""
         self.crashed: Counter[tuple[str, str]] = Counter()
         """(cause, handler) -> beginnings that were noted and that nothing followed."""
-        self.lost: set[tuple[str, str]] = set()
-        """(dependency, handler) that the log says is waited for."""
+        self.lost: dict[tuple[str, str], datetime] = {}
+        """(dependency, handler) that the log says is waited for, and since when, or since the run was resumed."""
         self.tasks: set[asyncio.Task[Any]] = set()
         """Reactions under way: they end when the run is cancelled."""
         self.ended: set[asyncio.Task[Any]] = set()
@@ -72,6 +73,11 @@ class RunView:
     def over(self) -> bool:
         """Nothing more will be done in it."""
         return self.status in ("finished", "cancelled")
+
+    @property
+    def give_up_after(self) -> float:
+        """Seconds for which the run waits for a dependency; 0: for ever."""
+        return float(getattr(getattr(self.state, "config", None), "give_up_after", 0))
 
     def paused_before(self, seq: int) -> bool:
         """Whether the run was paused just before ``seq``."""
@@ -150,14 +156,15 @@ class RunView:
                 self._pauses.append((recorded.seq, True))
             case RunResumed():
                 self._pauses.append((recorded.seq, False))
+                self.lost = dict.fromkeys(self.lost, recorded.time)
             case RunCancelled():
                 self.ended |= self.tasks
                 for task in self.tasks:
                     task.cancel()
             case DependencyLost(dependency=dependency, waiting=handler):
-                self.lost.add((dependency, handler))
+                self.lost.setdefault((dependency, handler), recorded.time)
             case DependencyRestored(dependency=dependency, waiting=handler):
-                self.lost.discard((dependency, handler))
+                self.lost.pop((dependency, handler), None)
             case ReactionTried() | ReactionRetried() as tried:
                 self._count_try(tried)
 

@@ -13,8 +13,9 @@ from agent0.errors import DependencyError, LogError, OperationError, TransientEr
 from agent0.settings import Settings
 from events.alarms import ReactionFailed, ReactionRetried
 from events.base import Event, Recorded
-from events.runs import RunCancelled, RunPaused, RunResumed
+from events.runs import RunCancelled, RunFailed, RunPaused, RunResumed
 from infra.bus.dispatch import Reactions
+from infra.bus.run_views import RunView
 from infra.log.streams import Topology, init
 from tests.bus.toys import QUICK, SOON, State, Toy, World, event, raised, resolve, soon_again
 from tests.patience import PATIENCE_S
@@ -224,6 +225,30 @@ async def test_another_process_tells_that_a_dependency_is_back(world: World) -> 
     await world.until(1)
     await world.until(1, "DependencyRestored")
     await world.until(1, "DependencyLost")
+
+
+async def test_what_a_run_waits_for_too_long_is_told_again_and_a_failed_run_waits_no_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunView, "give_up_after", 0.1)
+    away = True
+
+    async def ask(cause: Recorded, run: State) -> list[Event]:
+        if away:
+            raise DependencyError("model")
+        return await resolve(cause, run)
+
+    await world.put(raised("a"), raised("b"))
+    await world.bus(Toy(ask))
+    first, late = await world.until(2, "DependencyLost")
+    assert first.event.waited_s == 0 and late.event.waited_s >= 0.1  # type: ignore[attr-defined]
+    await world.put(event(RunFailed(reason="away", cause_kind="dependency", iteration=0, state_sha="")))
+    await world.quiet()
+    assert not await world.stored("AlarmResolved")
+    away = False
+    await world.put(event(RunResumed()))
+    await world.until(2)
+    await world.until(2, "DependencyLost")
 
 
 @pytest.mark.parametrize("stop", [RunPaused(), RunCancelled()])

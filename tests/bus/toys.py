@@ -11,7 +11,7 @@ import pytest
 from agent0.settings import HandlerSettings, NatsSettings, Settings
 from events.alarms import AlarmRaised, AlarmResolved
 from events.base import Event, Recorded, record
-from events.runs import RunCancelled, RunFinished, RunPaused, RunResumed, RunStarted
+from events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
 from infra.bus.bus import Bus
 from infra.log.event_log import Log
 from infra.log.nats_server import Server
@@ -29,7 +29,13 @@ class State:
     raised: tuple[str, ...] = ()
 
 
-STATUS = {RunPaused: "paused", RunResumed: "running", RunCancelled: "cancelled", RunFinished: "finished"}
+STATUS = {
+    RunPaused: "paused",
+    RunResumed: "running",
+    RunFailed: "failed",
+    RunCancelled: "cancelled",
+    RunFinished: "finished",
+}
 
 
 def evolve(state: State | None, recorded: Recorded) -> State | None:

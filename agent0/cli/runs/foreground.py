@@ -115,7 +115,7 @@ def print_results(found: dict[str, Any]) -> None:
     from agent0.report.overview import curve_columns, failures_for_people, rows_for_people
 
     names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
-    cause = {"failed": found["failed"]} if found["status"] == "failed" else {}
+    cause = {name: found[name] for name in ("failed", "waits_for") if found[name]}
     console.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")} | cause, False)
     if found["validation"]:
         seen = curve_columns(found["validation"])

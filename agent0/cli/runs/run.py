@@ -112,7 +112,7 @@ def list_(
     first = ("run", "parent", "parent_seq") if forks else ("run",)
     seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "events", "wall_s", "started")
     shown = [r for r in rows if r["parent"] or not forks][:limit]
-    why = ("failed",) if any(r["failed"] for r in shown) else ()
+    why = tuple(name for name in ("failed", "waits_for") if any(r[name] for r in shown))
     console.table(shown, as_json, (*first, *seen, *why))
 
 
