@@ -45,8 +45,8 @@ class LlamaAdapters:
         if found is None:
             where = f"The server at {self._url} has {', '.join(map(str, there.values())) or 'no adapter'}."
             fix = (
-                f"agent0 model export {adapter.sha256[:12]} --out FOLDER, then start llama-server again with "
-                "--lora FOLDER/adapter.gguf."
+                f"agent0 model export {adapter.sha256[:12]} --out FOLDER, then start llama-server again "
+                "with one more --lora FOLDER/adapter.gguf."
             )
             raise DependencyError(f"The adapter {adapter.sha256[:12]} on its server", where, fix)
         return tuple((key, float(key == found)) for key in there)
