@@ -11,7 +11,7 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.read_models import catch_up, reading
 from agent0.assembly.runtime.stamping import recorded
-from agent0.assembly.runtime.tool_policy import change, changes, rows, with_policy
+from agent0.assembly.tooling.tool_policy import change, changes, rows, with_policy
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.settings import PolicyConfig, Settings

@@ -18,7 +18,7 @@ from agent0.assembly.ablations.chance_controls import chances_of
 from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.assembly.runtime.providers import check_models
-from agent0.assembly.runtime.tool_policy import with_policy
+from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.port_openers import open_port
-from agent0.assembly.runtime.tool_policy import with_policy
+from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, SandboxUnavailableError, escaped
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult

@@ -37,7 +37,7 @@ def start(
 ) -> None:
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     from agent0.assembly.runtime.app import started
-    from agent0.assembly.runtime.tool_policy import with_policy
+    from agent0.assembly.tooling.tool_policy import with_policy
     from agent0.assembly.validate.run_config import check_names
 
     given = console.settings(

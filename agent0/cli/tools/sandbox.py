@@ -152,7 +152,7 @@ def deny(
 def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """What a profile's tools may touch, by settings and by what was changed since."""
     from agent0.assembly.runtime.read_models import NothingError
-    from agent0.assembly.runtime.tool_policy import rows, with_policy
+    from agent0.assembly.tooling.tool_policy import rows, with_policy
     from projections.policies import list_policies
 
     held = console.settings(profile, pairs)
@@ -185,7 +185,7 @@ def test_(
 ) -> None:
     """Say word by word whether a profile allows a command, and whether what it names is installed on this machine.
     Nothing is run. Exit 0: all of it is both; 3: something is denied or not installed; 2: it cannot be read."""
-    from agent0.assembly.runtime.tool_policy import with_policy
+    from agent0.assembly.tooling.tool_policy import with_policy
     from agent0.errors import ConfigError
     from agent0.tools.policy import judge_python, judge_sql
 
@@ -223,7 +223,7 @@ def _caught_up(words: list[str]) -> "Settings":
 
 
 def _change(kind: str, name: str, reason: str, profile: str | None, as_json: bool, *, allowed: bool) -> None:
-    from agent0.assembly.runtime.tool_policy import change
+    from agent0.assembly.tooling.tool_policy import change
     from agent0.errors import OperationError
     from agent0.tools.policy import checked, verdict, warning
 

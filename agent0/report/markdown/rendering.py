@@ -46,5 +46,5 @@ def code(text: str) -> str:
 
 
 def pipes(text: str) -> str:
-    """Escape what would end a cell of a table."""
+    """Escape what would end an entry of a table."""
     return text.replace("|", "\\|")
