@@ -13,7 +13,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_origin
 
-from agent0.report.markdown.rendering import code, render
 from events import base, values
 
 TEMPLATES = Path(__file__).parent
@@ -35,6 +34,12 @@ def pages() -> dict[str, str]:
     }
 
 
+def _render(template: str, **held: Any) -> str:
+    from agent0.report.markdown.rendering import render
+
+    return render(template, TEMPLATES, **held)
+
+
 def events_page() -> str:
     """Every event: what it means, its fields, who reacts to it, which tables read it."""
     from handlers import handlers
@@ -43,9 +48,8 @@ def events_page() -> str:
     reactions = {h.name: set(h.events) for h in handlers().values()}
     readers = {t.name: {kind.__name__ for kind in t.events} for t in tables().values() if t.events}
     nouns = [(noun, importlib.import_module(f"events.{noun}"), base.Event) for noun in NOUNS]
-    return render(
+    return _render(
         "events.md.jinja",
-        TEMPLATES,
         envelope=base.Recorded,
         nouns=[
             (noun, module, _classes(module, kind)) for noun, module, kind in [*nouns, ("values", values, base.Value)]
@@ -70,7 +74,7 @@ def cli_page() -> str:
     for kind in Kind:
         codes.setdefault(kind.exit_code, []).append(kind.slug.replace("_", " "))
     commands = _commands(get_command(build()), "agent0")
-    return render("cli.md.jinja", TEMPLATES, codes=codes, commands=commands, metavar=_metavar, given=_given)
+    return _render("cli.md.jinja", codes=codes, commands=commands, metavar=_metavar, given=_given)
 
 
 def config_page() -> str:
@@ -82,7 +86,7 @@ def config_page() -> str:
     for name in profiles():
         said = re.findall(r"^# ?(.*)", (PROFILES / f"{name}.toml").read_text(encoding="utf-8").split("\n\n")[0], re.M)
         about[name] = " ".join(said)
-    return render("config.md.jinja", TEMPLATES, profiles=about, settings=reference())
+    return _render("config.md.jinja", profiles=about, settings=reference())
 
 
 STATES = {
@@ -103,7 +107,7 @@ def tools_page() -> str:
     from agent0.tools import tools
 
     own = [entry for entry in tools().values() if entry.run.__module__.startswith("agent0.tools.builtin.")]
-    return render("tools.md.jinja", TEMPLATES, states=STATES, tools=own, kind=_kind, standing=_standing, json=_json)
+    return _render("tools.md.jinja", states=STATES, tools=own, kind=_kind, standing=_standing, json=_json)
 
 
 def _json(arguments: Mapping[str, Any]) -> str:
@@ -135,8 +139,8 @@ def _classes(module: ModuleType, kind: type[base.Value]) -> list[type[base.Value
 
 
 def _prose(described: object) -> str:
-    """A docstring as Markdown."""
-    return code(inspect.getdoc(described) or "")
+    """A docstring without its indentation."""
+    return inspect.getdoc(described) or ""
 
 
 def _meanings(cls: type[base.Value]) -> dict[str, str]:
@@ -145,7 +149,7 @@ def _meanings(cls: type[base.Value]) -> dict[str, str]:
     held: dict[str, str] = {}
     for field, after in zip(getattr(body, "body", []), getattr(body, "body", [])[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(after, ast.Expr):
-            held[field.target.id] = code(" ".join(str(ast.literal_eval(after.value)).split()))
+            held[field.target.id] = " ".join(str(ast.literal_eval(after.value)).split())
     return held
 
 
