@@ -14,8 +14,8 @@ SIZES = {
     "RUN__ITERATIONS": "2",
     "RUN__TASKS": "4",
     "RUN__ATTEMPTS": "3",
-    "RUN__EVALUATION__VALIDATION": "5",
-    "RUN__EVALUATION__TEST": "5",
+    "RUN__EVALUATION__VALIDATION": "3",
+    "RUN__EVALUATION__TEST": "3",
     "RUN__STUDENT__TOOLS": '["python"]',
 }
 
