@@ -9,7 +9,7 @@ from agent0.rollout.prompts import Prompt, render
 from agent0.rollout.proposals import LONGEST_PROGRAM, LONGEST_QUESTION, Written, is_python, read_parts
 from agent0.rollout.trajectories import assemble, total_usage
 from agent0.settings import ActorConfig
-from agent0.tasks.families import families, task_length
+from agent0.tasks.families import OPEN_FAMILY, families, task_length
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
 from events.base import sha256
@@ -17,9 +17,6 @@ from events.values import Artifact, Capture, Task, Trajectory, Turn, Usage
 
 LONGEST_KEPT = 32_768
 """Characters of a reply that are recorded."""
-
-OPEN_FAMILY = "open"
-"""The family of free questions, which bring a checking program of their own."""
 
 
 @dataclass(frozen=True)
