@@ -182,12 +182,21 @@ def test_what_is_named_is_asked_for_and_nothing_else() -> None:
     assert Counter(domain for domain, _, _ in allocate(held)) == {"math": 30, "code": 30}
 
 
+def test_free_questions_are_asked_for_where_they_are_named() -> None:
+    held = state(tasks=60, **plan(families=("linear", "open"), domains=("math", "logic"), levels=(1, 3)))
+    free = {(domain, "open", level) for domain in ("math", "logic") for level in (1, 3)}
+    assert {*slots(held)} == {("math", "linear", 1), ("math", "linear", 3)} | free
+    assert {*allocate(held)} == {*slots(held)} and not slots(held, long=True)
+    check_names(held.config)
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
         ({"families": ("countdwn",)}, "there is no 'countdwn'"),
         ({"families": ("countdown",), "domains": ("code",)}, "never asked for.*of math"),
         ({"families": ("ledger",)}, "held-out tasks are short"),
+        ({"families": ("open",)}, "held-out tasks are short"),
         ({"families": ("countdown",), "levels": (1, 5)}, "Levels of math are 1 to 4"),
         ({"families": ("countdown",), "long": 0.5}, "No family of math that is named has steps"),
     ],

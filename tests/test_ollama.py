@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import islice
 
+import jsonschema
 import pytest
 import pytest_asyncio
 
@@ -15,8 +16,10 @@ from agent0.chat_format import format_call
 from agent0.errors import AuthError, DependencyError, OperationError, TransientError
 from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
-from agent0.rollout.prompts import prompt
+from agent0.rollout.prompts import prompt, render
+from agent0.rollout.proposals import task_schema
 from agent0.rollout.student import Conditions, solve
+from agent0.rollout.teacher import propose, read_proposal
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Artifact, Task, Turn
 from infra.models import ollama as provider
@@ -371,3 +374,21 @@ class TestRealOllama:
         await model.close()
         assert first.text == again.text
         assert [call.name for call in parse_turn(first.text).calls] == ["python"]
+
+
+@pytest.mark.parametrize("family", ["linear", "ledger"])
+async def test_a_teacher_may_be_held_to_the_schema_of_a_task(server: OllamaServer, family: str) -> None:
+    """The examples of the prompt meet it, and what meets it is read."""
+    long = family == "ledger"
+    words = prompt("full", "math", "teacher", long=long)
+    for asked in (True, False):
+        model = Ollama(ActorConfig(provider="ollama", json_schema=asked), server.url)
+        await propose(
+            model, words, domain="math", family=family, level=1, config=ActorConfig(json_schema=asked), seed=1
+        )
+        await model.close()
+        assert server.asked[-1].get("format") == (task_schema(long=long) if asked else None)
+    for turn in render(words, {}):
+        if turn.role == "assistant":
+            jsonschema.validate(json.loads(turn.content), task_schema(long=long))
+            assert read_proposal(turn.content, "math", family, 1)[0]

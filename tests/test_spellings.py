@@ -73,9 +73,16 @@ class Says:
         """Nothing to close."""
 
 
-async def proposed(model: Says) -> Draft:
+async def proposed(model: Says, family: str = "linear") -> Draft:
     words, config = prompt("full", "math", "teacher"), ActorConfig(max_tokens=64)
-    return await propose(model, words, domain="math", family="linear", level=2, config=config, seed=1)
+    return await propose(model, words, domain="math", family=family, level=2, config=config, seed=1)
+
+
+async def test_a_free_question_with_a_program_needs_no_family() -> None:
+    drafts = [await proposed(Says(spelled(OTHER)), family) for family in ("open", "linear")]
+    assert drafts[0].proposal == drafts[1].proposal and drafts[0].proposal
+    assert (drafts[0].proposal.family, drafts[0].proposal.program) == ("open", OTHER["program"])
+    assert not (await proposed(Says(OTHER["question"]), "open")).proposal
 
 
 @pytest.mark.parametrize("text", ["What is 12 + 34", spelled(OTHER)])

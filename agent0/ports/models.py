@@ -37,7 +37,8 @@ class GenerateRequest:
 
     ``adapter`` is the artifact of an adapter (a tar of its folder), None for the base. ``prefill`` is text that the
     turn must start with (forced-tool control); it carries no gradient. ``group`` is the run the request belongs to:
-    providers that batch share fairly among groups.
+    providers that batch share fairly among groups. ``schema`` is a JSON schema that the whole turn is to meet;
+    providers whose server cannot hold a model to one ignore it.
     """
 
     turns: tuple[Turn, ...]
@@ -46,6 +47,7 @@ class GenerateRequest:
     adapter: Artifact | None = None
     prefill: str = ""
     group: str = ""
+    schema: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -177,3 +177,12 @@ def is_python(program: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
+
+
+def task_schema(*, long: bool = False) -> dict[str, Any]:
+    """Return the JSON schema of a proposal, with steps and their programs where it is ``long``."""
+    text = {"type": "string"}
+    texts = {"type": "array", "items": text}
+    required = {"question": text} | ({"subgoals": texts, "programs": texts} if long else {"program": text})
+    properties = {**required, "answer_kind": {"enum": list(kinds())}}
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}

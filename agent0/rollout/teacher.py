@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from agent0.grading.answer_types import ANSWER_KIND
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.prompts import Prompt, render
-from agent0.rollout.proposals import LONGEST_PROGRAM, LONGEST_QUESTION, Written, is_python, read_parts
+from agent0.rollout.proposals import LONGEST_PROGRAM, LONGEST_QUESTION, Written, is_python, read_parts, task_schema
 from agent0.rollout.trajectories import assemble, total_usage
 from agent0.settings import ActorConfig
-from agent0.tasks.families import families, task_length
+from agent0.tasks.families import OPEN_FAMILY, families, task_length
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
 from events.base import sha256
@@ -17,9 +17,6 @@ from events.values import Artifact, Capture, Task, Trajectory, Turn, Usage
 
 LONGEST_KEPT = 32_768
 """Characters of a reply that are recorded."""
-
-OPEN_FAMILY = "open"
-"""The family of free questions, which bring a checking program of their own."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,8 @@ async def propose(
     """
     sampling = Sampling(config.temperature, config.top_p, config.max_tokens, seed)
     turns = request_turns(prompt, domain, family, level)
-    written = await model.generate(GenerateRequest(turns, sampling, adapter=adapter, group=group))
+    schema = task_schema(long=task_length(family) == "long") if config.json_schema else None
+    written = await model.generate(GenerateRequest(turns, sampling, adapter=adapter, group=group, schema=schema))
     proposal, problem = read_proposal(written.text, domain, family, level, unchecked)
     if written.finish == "length":
         proposal, problem = None, f"the reply was cut off at {config.max_tokens} tokens"

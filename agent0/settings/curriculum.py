@@ -13,7 +13,9 @@ class CurriculumConfig(Frozen):
     kind: Literal["bandit", "uniform"] = Field("bandit", description="bandit over domain x family x level, or uniform")
     domains: tuple[str, ...] = Field(("math", "logic", "code"), description="domains")
     families: tuple[str, ...] = Field(
-        ("computed", "checked"), description="families, or all that compute their answers, or all that only check them"
+        ("computed", "checked"),
+        description="families, or all that compute their answers, or all that only check them; "
+        "open: free questions, too, which bring a program",
     )
     levels: tuple[int, ...] = Field((1, 2, 3, 4), description="difficulty levels")
     long: float = Field(0.0, ge=0, le=1, description="share of slots that ask for long tasks, with subgoals")

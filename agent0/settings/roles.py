@@ -27,6 +27,9 @@ class ActorConfig(Frozen):
         description="openai only: folder with tokenizer and chat template of the served model; prompts then go as ids",
     )
     prompts: str = Field("compact", description="prompt style: a folder of agent0/prompts")
+    json_schema: bool = Field(
+        False, description="teacher, ollama only: the server lets it write nothing but a task's JSON object"
+    )
     temperature: float = Field(1.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
     top_p: float = Field(1.0, gt=0, le=1, description="nucleus")
     max_tokens: int = Field(96, ge=1, le=1_000_000, description="tokens a turn")

@@ -101,6 +101,7 @@ class Ollama:
             self._model,
             messages(request.turns, request.tools),
             stream=True,
+            format=request.schema,
             options=self._options(request),
             logprobs=True,
             keep_alive=KEEP_ALIVE,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.settings import CurriculumConfig, RunConfig
-from agent0.tasks.families import KINDS, families, gym, requested_families
+from agent0.tasks.families import KINDS, OPEN_FAMILY, families, gym, requested_families
 from agent0.tasks.splits import heldout
 from events.values import Split
 
@@ -19,7 +19,7 @@ def check_curriculum(run: RunConfig) -> None:
     plan = run.curriculum
     _check_packages(plan)
     known("run.curriculum.domains", plan.domains, {entry.domain for entry in families(long=None).values()})
-    known("run.curriculum.families", plan.families, (*KINDS, *families(long=None)))
+    known("run.curriculum.families", plan.families, (*KINDS, OPEN_FAMILY, *families(long=None)))
     if plan.band[0] >= plan.band[1]:
         raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
     if not plan.domains:
@@ -45,7 +45,7 @@ def _check_families(plan: CurriculumConfig) -> None:
             fix = f"Add {domain} to run.curriculum.domains."
             raise ConfigError(f"run.curriculum.families = {name} is never asked for.", f"It is of {domain}.", fix)
     if plan.families and not any(requested_families(domain, plan.families) for domain in plan.domains):
-        why = "All of them have steps; held-out tasks are short."
+        why = "All of them have steps or are free questions; held-out tasks are short and of a family."
         raise ConfigError(f"run.curriculum.families = {list(plan.families)} does not fit.", why, "Name a short one.")
 
 

@@ -5,7 +5,7 @@ import random
 from agent0.state.replace import changed
 from agent0.state.run_state import Arm, RunState, arm_key
 from agent0.tasks.curriculum.constraints import broadened, open_slots, stale
-from agent0.tasks.families import requested_families
+from agent0.tasks.families import OPEN_FAMILY, requested_families
 from agent0.tasks.seeds import derive_seed
 
 Slot = tuple[str, str, int]
@@ -43,15 +43,19 @@ def remember(state: RunState) -> dict[str, Arm]:
 
 
 def slots(state: RunState, long: bool = False) -> list[Slot]:
-    """List every domain x family x level that the run may request, of short families or of ``long`` ones."""
+    """List every domain x family x level that the run may request, of short families or of ``long`` ones.
+
+    Where settings name ``OPEN_FAMILY``, free questions of every domain and level are among the short ones.
+    """
     plan = state.config.curriculum
+    free = OPEN_FAMILY in plan.families and not long
     return [
         (domain, name, level)
         for domain in plan.domains
         for name, family in requested_families(domain, plan.families, long).items()
         for level in plan.levels
         if level <= family.levels
-    ]
+    ] + [(domain, OPEN_FAMILY, level) for domain in plan.domains for level in plan.levels if free]
 
 
 def allocate(state: RunState) -> list[Slot]:

@@ -19,6 +19,11 @@ COMPUTED, CHECKED = KINDS = ("computed", "checked")
 """Of families: those that compute the answer, and those that only check one. Together they are the default mix."""
 
 
+OPEN_FAMILY = "open"
+"""The family of free questions, which bring a checking program of their own. None is registered: there is nothing to
+draw or to solve."""
+
+
 @dataclass(frozen=True)
 class Step:
     """A subgoal of a long task: its text in the question, and its answer as text."""
