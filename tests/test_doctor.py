@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.runtime import doctor, requirements
-from agent0.assembly.runtime.requirements import Check, examine
+from agent0.assembly.runtime import doctor
+from agent0.assembly.validate import requirements
+from agent0.assembly.validate.requirements import Check, examine
 from agent0.config.loading import load
 from agent0.errors import DependencyError
 from agent0.settings import Settings

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.runtime import doctor, requirements
-from agent0.assembly.runtime.requirements import REQUIREMENTS, Check, examine, require
+from agent0.assembly.runtime import doctor
+from agent0.assembly.validate import requirements
+from agent0.assembly.validate.requirements import REQUIREMENTS, Check, examine, require
 from agent0.config.loading import load, profiles
 from agent0.errors import ConfigError, RequirementsError
 from agent0.settings import Settings
@@ -120,3 +121,13 @@ async def test_only_packages_that_the_profile_uses_are_missing(tmp_path, monkeyp
     for profile, state in (("scripted", ["warn", "warn"]), ("tiny", ["fail", "warn"]), ("24gb", ["fail", "fail"])):
         found = {check.name: check for check in await REQUIREMENTS["packages"](held(tmp_path, profile))}
         assert [found[f"packages [{extra}]"].state for extra in ("train", "qlora")] == state
+
+
+async def test_a_server_that_does_not_answer_is_missing_whatever_its_kind(tmp_path):
+    pytest.importorskip("openai")
+    nobody = {"models__ollama_url": "http://127.0.0.1:1", "run__student__base_url": "http://127.0.0.1:1/v1"}
+    roles = {"run__student__provider": "openai", "run__teacher__provider": "ollama"}
+    found = {check.name: check for check in await REQUIREMENTS["models"](held(tmp_path, **nobody, **roles))}
+    assert (found["student model"].state, found["teacher model"].state) == ("fail", "fail")
+    assert found["student model"].fix and found["teacher model"].fix
+    assert "127.0.0.1:1" in found["student model"].detail

@@ -19,7 +19,7 @@ from agent0.assembly.log.rollover import archive
 from agent0.assembly.log.rollover_recovery import finish
 from agent0.assembly.runtime import doctor
 from agent0.assembly.runtime.read_models import catch_up, open_views
-from agent0.assembly.runtime.requirements import examine as looked_at
+from agent0.assembly.validate.requirements import examine as looked_at
 from agent0.errors import NotFoundError, OperationError
 from agent0.provenance.artifact_refs import named, named_within
 from agent0.settings import Settings

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.runtime.plugins import known_handlers
-from agent0.assembly.runtime.requirements import REQUIREMENTS, Check, Look, State
+from agent0.assembly.validate.requirements import REQUIREMENTS, Check, Look, State
 from agent0.errors import Agent0Error, DependencyError, LogError, bare_url
 from agent0.settings import Settings
 

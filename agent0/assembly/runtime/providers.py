@@ -16,6 +16,9 @@ from agent0.registry import Registry
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 
 EXTRA_OPENAI = 'pip install "agent0[openai]"'
+PROBE_S = 30.0
+"""Seconds in which a server must answer when it is asked what it has."""
+
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
 OpenEmbedder = Callable[[Settings], Embedder]
@@ -305,6 +308,17 @@ def _openai(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Model:
     return OpenAIServer(actor, artifacts)
 
 
+async def _probe_openai(actor: ActorConfig, _: Settings) -> str:
+    from infra.models.openai import OpenAIServer
+
+    server = OpenAIServer(actor.model_copy(update={"timeout_s": min(actor.timeout_s, PROBE_S)}))
+    try:
+        found = await server.found()
+    finally:
+        await server.close()
+    return f"{found.model} at {actor.base_url}"
+
+
 def _train_openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
     return _train_lora(actor.model_copy(update={"model": actor.tokenizer}), settings, artifacts)
 
@@ -326,9 +340,6 @@ def _untrainable(actor: ActorConfig) -> str:
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged))
 provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved))
 provider(Provider("ollama", _ollama, prefill=False, by_role=True, probe=_probe_ollama))
-
-
-provider(Provider("ollama", _ollama, prefill=False, by_role=True))
 provider(
     Provider(
         "openai",
@@ -337,6 +348,7 @@ provider(
         prefill=False,
         check=_check_openai,
         folder=_served,
+        probe=_probe_openai,
         untrainable=_untrainable,
     )
 )

@@ -217,7 +217,7 @@ def _row(run: str) -> dict[str, Any]:
 
 def _require(held: "Settings", wait: bool) -> None:
     """Nothing may be missing that a run of ``held`` needs, or it is waited for."""
-    from agent0.assembly.runtime.requirements import require
+    from agent0.assembly.validate.requirements import require
 
     console.run_async(lambda: require(held, console.say if wait else None))
 

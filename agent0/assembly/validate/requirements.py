@@ -101,8 +101,15 @@ def _actors(settings: Settings) -> dict[str, ActorConfig]:
 
 def _local(settings: Settings) -> list[tuple[ActorConfig, Path]]:
     """Those whose weights are loaded in this process, with the folders, each once."""
-    found = [(actor, place(actor)) for actor in _actors(settings).values() if (place := provider_of(actor).folder)]
+    found = [(actor, path) for actor in _actors(settings).values() if (path := _weights(actor))]
     return list({(actor.device, actor.quantization, path): (actor, path) for actor, path in found}.values())
+
+
+def _weights(actor: ActorConfig) -> Path | None:
+    """The folder that ``actor``'s weights or tokenizer are in on this machine; None where it names none."""
+    place = provider_of(actor).folder
+    path = place(actor) if place else Path()
+    return None if path == Path() else path
 
 
 async def _packages(settings: Settings) -> list[Check]:
@@ -204,9 +211,9 @@ async def _model(actor: ActorConfig, settings: Settings) -> str:
     held = provider_of(actor)
     if held.check:
         held.check(actor)
-    if held.folder and not chat_template(held.folder(actor)):
+    if (folder := _weights(actor)) and not chat_template(folder):
         fix = "Take an instruct model: its tokenizer_config.json has a chat_template."
-        raise RequirementsError("This model has no chat template.", f"Folder {held.folder(actor)}.", fix)
+        raise RequirementsError("This model has no chat template.", f"Folder {folder}.", fix)
     return await held.probe(actor, settings) if held.probe else f"provider {held.name} {actor.model}".strip()
 
 
