@@ -14,6 +14,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -22,6 +23,8 @@ import pytest
 from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.state import state
 from mutmut.utils.format_utils import mangled_name_from_mutant_name
+
+from handlers import assign_reward
 
 # The fast tests of each room: no server, no sandbox, no process. Tests in them that do start a server are left out.
 TESTS = {
@@ -113,7 +116,7 @@ def _note(items: Sequence[pytest.Item], told: Path) -> int:
         assert item
         state()._stats.clear()
         started = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, SLOW_S)
+        signal.setitimer(signal.ITIMER_PROF, SLOW_S, 1.0)  # again, where the first is taken for a failure
         if _run(item, following):
             found[item.nodeid] = time.process_time() - started, sorted(state()._stats)
         else:
@@ -171,6 +174,7 @@ def _in_child(work: Callable[[], int], cpu_s: int) -> int:
     if child := os.fork():
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
+    assign_reward._aside = ThreadPoolExecutor(1)  # a fork has no thread of its parent's pool
     code = 2
     try:
         code = work()

@@ -169,7 +169,7 @@ def ran(**changes: Any) -> Iterable[Any]:
     """Every event of a small run, but for what names the code and the machine."""
     first = started(RunConfig.model_validate(small(tasks=3, attempts=2).model_dump() | changes))
     for one in asyncio.run(play(first, ports()))[1:]:
-        yield [one.type, one.event.model_dump(mode="json", exclude=MEASURED)]
+        yield [one.type, one.event.model_dump(mode="json", exclude=MEASURED, exclude_defaults=True)]
 
 
 FAMILIES: dict[str, Callable[[], Any]] = {f"family {name}": partial(drawn, entry) for name, entry in own().items()}
