@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from agent0.grading import Grade, guard
-from agent0.grading import grade as compare
+from agent0.grading import exactly as compare
 from agent0.grading.answer_types import VALUE, kind, left_undone
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import TooLargeError
