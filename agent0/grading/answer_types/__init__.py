@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from agent0.errors import ConfigError
 from agent0.grading import NEWEST, Grade, grade, guard
 from agent0.grading.normal_form import normal_form
-from agent0.grading.spelling import settled, spelled, unmarked
 from agent0.grading.spelling import plain as one_spelling
+from agent0.grading.spelling import settled, spelled, unmarked
 from agent0.registry import Registry
 
 ANSWER_KIND = "answer_kind"

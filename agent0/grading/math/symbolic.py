@@ -40,9 +40,7 @@ async def decide(
     return await settle(found, sandbox) if found.symbolic else found
 
 
-def compared(
-    gold: str, said: str | None, *, reply: bool = False, kind: str = VALUE, edition: int = NEWEST
-) -> Grade:
+def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VALUE, edition: int = NEWEST) -> Grade:
     """Compare an answer without symbolic algebra: the grade that ``decide`` starts from.
 
     ``reply``: ``said`` is a whole reply, whose answer is extracted first.

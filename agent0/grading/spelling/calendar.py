@@ -23,7 +23,9 @@ _LONGEST = 60
 
 
 def _words(text: str) -> str:
-    return "" if len(text) > _LONGEST else " ".join(_markup.sub(" ", text.replace(r"\!", "")).lower().split()).rstrip(".")
+    return (
+        "" if len(text) > _LONGEST else " ".join(_markup.sub(" ", text.replace(r"\!", "")).lower().split()).rstrip(".")
+    )
 
 
 def same_date(gold: str, said: str) -> bool | None:

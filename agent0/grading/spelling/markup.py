@@ -18,7 +18,9 @@ _styled = re.compile(
     r"\\(?:emph|underline|underbrace|overbrace|mathtt|mathsf|mathit|texttt|textsf|textsl|textsc|textup|textmd|mathnormal"
     r"|ensuremath|pmb|bm|boldsymbol|mathbf|textbf|textit|uline|strut|fbox|boxed|mathcolor)(?![A-Za-z])\s*(?=\{)"
 )
-_bold = re.compile(r"\\(?:mathbf|boldsymbol|bm|pmb)\s*\{?\s*(?:\\hat\s*)?\{?\s*(?:[A-Za-z]|\\[ij]math)\s*\}?\s*\}?(?![A-Za-z\d}])")
+_bold = re.compile(
+    r"\\(?:mathbf|boldsymbol|bm|pmb)\s*\{?\s*(?:\\hat\s*)?\{?\s*(?:[A-Za-z]|\\[ij]math)\s*\}?\s*\}?(?![A-Za-z\d}])"
+)
 _numbers = re.compile(r"\\(?:mathbf|Bbb)\s*\{?\s*([RZQN])\s*\}?(?![A-Za-z])")
 _emphasis = re.compile(r"^\s*(\*\*|__|`)(.+)\1\s*\.?\s*$", re.DOTALL)
 _formula = re.compile(r"^\s*(?:\$\$?([^$]+)\$\$?|\\\((.+)\\\)|\\\[(.+)\\\])\s*\.?\s*$", re.DOTALL)

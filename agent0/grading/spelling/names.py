@@ -19,8 +19,12 @@ _inverse = re.compile(r"\\?(sin|cos|tan|cot|sec|csc|sinh|cosh|tanh)\s*\^\s*(?:\{
 _short = re.compile(r"\\?(?<![A-Za-z])a(?:rc?)?(sin|cos|tan|sinh|cosh|tanh)(?![A-Za-z])")
 _wrapped = re.compile(r"\\(?:operatorname\*?|text|mathrm)\s*\{\s*([A-Za-z]{2,8})\s*\}(?=\s*[({\\A-Za-z0-9])")
 _d = r"(?:(?:\\mathrm\s*\{d\}|\\partial|d)(?:\^\{?\d\}?)?\s*(?:[A-Za-z]|\\[a-z]+)?(?:\^\{?\d\}?)?)"
-_differential = re.compile(rf"\\[dt]?frac\s*\{{\s*({_d})\s*\}}\s*\{{\s*({_d})\s*\}}|(?<![A-Za-z\\])({_d})\s*/\s*({_d})(?![A-Za-z])")
-_angle = re.compile(r"(?<![A-Za-z])(?:m\s*)?\\(angle|triangle|vec|overrightarrow)\s*(?:\{\s*([A-Z]{1,4})\s*\}|([A-Z]{1,4})(?![A-Za-z]))")
+_differential = re.compile(
+    rf"\\[dt]?frac\s*\{{\s*({_d})\s*\}}\s*\{{\s*({_d})\s*\}}|(?<![A-Za-z\\])({_d})\s*/\s*({_d})(?![A-Za-z])"
+)
+_angle = re.compile(
+    r"(?<![A-Za-z])(?:m\s*)?\\(angle|triangle|vec|overrightarrow)\s*(?:\{\s*([A-Z]{1,4})\s*\}|([A-Z]{1,4})(?![A-Za-z]))"
+)
 _vector = r"\\(?:mathbf|boldsymbol|bm|pmb|vec|overrightarrow)\s*(?:\{\s*([A-Za-z])\s*\}|([A-Za-z])(?![A-Za-z]))"
 _cross = re.compile(rf"{_vector}\s*\\times\s*{_vector}")
 _applied = re.compile(r"(?<![A-Za-z\\])([A-Za-z])\s*('*)\s*(\^\s*\{?\s*-\s*1\s*\}?)?\s*\(")
@@ -30,7 +34,9 @@ _known = re.compile(
 )
 _COMPUTED: dict[str, Callable[..., int]] = {"gcd": math.gcd, "lcm": math.lcm, "max": max, "min": min}
 _choose = re.compile(r"\\[dt]?binom(?![A-Za-z])\s*")
-_WANTED = re.compile(r"[('!]|prime|partial|\\(?:binom|dbinom|tbinom|angle|triangle|vec|overrightarrow|times)|\^|d[a-z]/|arc|frac|a(?:sin|cos|tan)|gcd|lcm|max|min")
+_WANTED = re.compile(
+    r"[('!]|prime|partial|\\(?:binom|dbinom|tbinom|angle|triangle|vec|overrightarrow|times)|\^|d[a-z]/|arc|frac|a(?:sin|cos|tan)|gcd|lcm|max|min"
+)
 
 
 def named(text: str, depth: int = 0) -> str:
@@ -216,4 +222,8 @@ def _factorial(operand: str, double: bool) -> str | None:
     base = f"(({operand})-({int(shift)}))"
     factors = range(1, int(shift) + 1) if shift > 0 else range(int(shift) + 1, 1)
     whole = "".join(f"({base}+({n}))" for n in factors) or "1"
-    return f"({name(algebra.key(rest) + '!')}{whole})" if shift > 0 else f"\\frac{{{name(algebra.key(rest) + '!')}}}{{{whole}}}"
+    return (
+        f"({name(algebra.key(rest) + '!')}{whole})"
+        if shift > 0
+        else f"\\frac{{{name(algebra.key(rest) + '!')}}}{{{whole}}}"
+    )

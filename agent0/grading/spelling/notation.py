@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from itertools import pairwise
 
 from agent0.grading.math.units import NUMERALS
 
@@ -27,24 +28,34 @@ _set_of = re.compile(r"((?:[A-Za-z]\s*(?:=|\\in(?![A-Za-z]))\s*)?)\{(.*)\}\s*\.?
 _is_set = re.compile(r"\\\{|\\(?:emptyset|varnothing)(?![A-Za-z])|\\lbrace")
 _real = r"\\(?:mathbb|Bbb|mathbf|mathds)\s*\{?\s*R\s*\}?"
 _builder = re.compile(
-    rf"\\?\{{\s*([a-z])\s*(?:\\in\s*{_real}\s*)?(?::|\\mid|\\vert|\||\\colon|\\text\{{ such that \}})\s*([^{{}}]*)\\?\}}"
+    rf"\\?\{{\s*([a-z])\s*(?:\\in\s*{_real}\s*)?"
+    r"(?::|\\mid|\\vert|\||\\colon|\\text\{ such that \})\s*([^{}]*)\\?\}"
 )
 _reals = re.compile(
-    rf"(?:[a-z]\s*\\in\s*)?{_real}|(?:the set of |x is )?(?:all |the |any )?(?:real numbers|reals|real number)(?: [a-z])?"
+    rf"(?:[a-z]\s*\\in\s*)?{_real}"
+    r"|(?:the set of |x is )?(?:all |the |any )?(?:real numbers|reals|real number)(?: [a-z])?"
 )
-_half = (
-    (rf"{_real}\s*(?:\^\s*\{{?\s*\+\s*\}}?|_\s*\{{?\s*(?:>\s*0|\+)\s*\}}?)|(?:all )?(?:the )?positive (?:real numbers|reals)", "(0,\\infty)"),
-    (rf"{_real}\s*(?:\^\s*\{{?\s*-\s*\}}?|_\s*\{{?\s*<\s*0\s*\}}?)|(?:all )?(?:the )?negative (?:real numbers|reals)", "(-\\infty,0)"),
-    (rf"{_real}\s*_\s*\{{?\s*(?:\\geq?|\\geqslant|>=)\s*0\s*\}}?|(?:all )?(?:the )?non-?negative (?:real numbers|reals)", "[0,\\infty)"),
-    (rf"{_real}\s*_\s*\{{?\s*(?:\\leq?|\\leqslant|<=)\s*0\s*\}}?|(?:all )?(?:the )?non-?positive (?:real numbers|reals)", "(-\\infty,0]"),
-)  # fmt: skip
-_halves = [(re.compile(rf"(?:[a-z]\s*\\in\s*)?(?:{pattern})"), text) for pattern, text in _half]
-_except = re.compile(
-    rf"(?:{_reals.pattern})\s*(?:\\setminus|\\backslash|-|except(?: for)?|other than|,|such that|where|with|excluding)\s*(.+)"
+_HALVES = (
+    (r"\^\s*\{?\s*\+\s*\}?|_\s*\{?\s*(?:>\s*0|\+)\s*\}?", "positive", r"(0,\infty)"),
+    (r"\^\s*\{?\s*-\s*\}?|_\s*\{?\s*<\s*0\s*\}?", "negative", r"(-\infty,0)"),
+    (r"_\s*\{?\s*(?:\\geq?|\\geqslant|>=)\s*0\s*\}?", "non-?negative", r"[0,\infty)"),
+    (r"_\s*\{?\s*(?:\\leq?|\\leqslant|<=)\s*0\s*\}?", "non-?positive", r"(-\infty,0]"),
 )
+_SETS = [
+    (_reals, r"(-\infty,\infty)"),
+    (re.compile(r"(?:the set of |all |the )*integers|\\(?:mathbb|Bbb|mathbf)\s*\{?\s*Z\s*\}?"), r"\mathbb{Z}"),
+    *(
+        (
+            re.compile(rf"(?:[a-z]\s*\\in\s*)?{_real}\s*(?:{latex})|(?:all |the )*{word} (?:real numbers|reals)"),
+            interval,
+        )
+        for latex, word, interval in _HALVES
+    ),
+]
+_but = r"(?:\\setminus|\\backslash|-|except(?: for)?|other than|,|such that|where|with|excluding)"
+_except = re.compile(rf"(?:{_reals.pattern})\s*{_but}\s*(.+)")
 _unequal = re.compile(r"([a-z])\s*(?:\\neq?|\\not\s*=|!=)\s*(.+)")
 _differs = re.compile(r"\\neq?(?![A-Za-z])|\\not\s*=|!=")
-_integers = re.compile(r"(?:the set of |all |the )*integers|\\(?:mathbb|Bbb|mathbf)\s*\{?\s*Z\s*\}?")
 _number = re.compile(r"-?\d+(?:/\d+|\.\d+)?|-?\\frac\{(\d+)\}\{(\d+)\}")
 _column = re.compile(r"\\begin\{([bp]?matrix|array)\}(?:\{[clr]\})?((?:(?!\\end|&).)+)\\end\{\1\}", re.DOTALL)
 _row = re.compile(r"\\begin\{([bp]?matrix|array)\}((?:(?!\\end|\\\\).)+)\\end\{\1\}", re.DOTALL)
@@ -125,11 +136,7 @@ def numbers(text: str, excluded: bool) -> str:
     if found := _builder.fullmatch(bare):
         bare = found[2].strip().rstrip("\\").strip()
         return numbers(bare, excluded)
-    if _reals.fullmatch(bare):
-        return r"(-\infty,\infty)"
-    if _integers.fullmatch(bare):
-        return r"\mathbb{Z}"
-    for pattern, interval in _halves:
+    for pattern, interval in _SETS:
         if pattern.fullmatch(bare):
             return interval
     if excluded and (found := _unequal.fullmatch(bare)):
@@ -141,7 +148,11 @@ def numbers(text: str, excluded: bool) -> str:
 
 def _without(points: str) -> str:
     """All real numbers but ``points`` as a union of intervals; empty where these are no list of numbers."""
-    bare = re.sub(r"^\\?\{|\\?\}$", "", points.strip()) if points.strip()[:1] in "\\{" and "frac" not in points[:6] else points
+    bare = (
+        re.sub(r"^\\?\{|\\?\}$", "", points.strip())
+        if points.strip()[:1] in "\\{" and "frac" not in points[:6]
+        else points
+    )
     parts = [part.strip() for part in re.split(r",|\band\b|\bor\b", bare) if part.strip()]
     values = []
     for part in parts:
@@ -153,7 +164,7 @@ def _without(points: str) -> str:
         value = Fraction(int(found[1]), int(found[2])) * (-1 if part[0] == "-" else 1) if found[1] else Fraction(part)
         values.append((value, part))
     ends = [r"-\infty", *(part for _, part in sorted(values)), r"\infty"]
-    return r"\cup".join(f"({low},{high})" for low, high in zip(ends, ends[1:], strict=False)) if parts else ""
+    return r"\cup".join(f"({low},{high})" for low, high in pairwise(ends)) if parts else ""
 
 
 def _vectors(gold: str, said: str) -> tuple[str, str]:
@@ -183,7 +194,9 @@ def vector(text: str, size: int = 3, *, bare: bool) -> str | None:
         return f"({found[1].strip()})"
     if bare and "," in body and re.fullmatch(r"[\[(][^\[\]()]*[\])]", body) and (turned or body[0] == "["):
         return f"({body[1:-1]})" if body[-1] == {"[": "]", "(": ")"}[body[0]] else None
-    return _combined(_unit.sub(r" !\1 ", body) if _unit.search(body) else _bare_unit.sub(r" !\1 ", body) if bare else body, size)
+    return _combined(
+        _unit.sub(r" !\1 ", body) if _unit.search(body) else _bare_unit.sub(r" !\1 ", body) if bare else body, size
+    )
 
 
 def _combined(text: str, size: int) -> str | None:
@@ -192,7 +205,7 @@ def _combined(text: str, size: int) -> str | None:
     units = pieces[1::2]
     if len(units) < 2 or len(set(units)) < len(units) or pieces[-1].strip():
         return None
-    parts = {}
+    parts: dict[str, str] = {}
     for unit, before in zip(units, pieces[::2], strict=False):
         factor = re.sub(r"(?:\\cdot|\*|\\,|\s)+$", "", before.strip()).replace(" ", "")
         if parts and factor[:1] not in ("+", "-"):

@@ -6,8 +6,8 @@ from fractions import Fraction
 from agent0.grading.math.units import NUMERALS
 
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
-_PARTS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
-          "ninth": 9, "tenth": 10, "twelfth": 12, "hundredth": 100}  # fmt: skip
+_PARTS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7,
+          "eighth": 8, "ninth": 9, "tenth": 10, "twelfth": 12, "hundredth": 100}  # fmt: skip
 _PARTS |= {f"{name}s": part for name, part in _PARTS.items() if name not in ("half", "halves")}
 _DIGITS = {word: n for word, n in NUMERALS.items() if n < 10}
 _markup = re.compile(r"^\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{([^{}]*)\}$")
@@ -33,7 +33,9 @@ def figures(text: str) -> str:
     for end in range(len(words), max(0, len(words) - 3), -1):
         value = _value(words[:end])
         unit = " ".join(words[end:])
-        if value is not None and re.fullmatch(r"(?!(?:or|of|and|to|is|more|less|than|point)\b)[a-z%]*(?: [a-z]+)?", unit):
+        if value is not None and re.fullmatch(
+            r"(?!(?:or|of|and|to|is|more|less|than|point)\b)[a-z%]*(?: [a-z]+)?", unit
+        ):
             number = str(value.numerator) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
             return f"{number} {unit}".strip()
     return text
