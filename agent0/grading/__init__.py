@@ -17,7 +17,7 @@ from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.math.letters import letter_of
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import one_unit
-from agent0.grading.spelling import named, plain, settled, spelled, unknown_to_engine, unmarked
+from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
 
 __all__ = ["Grade", "exactly", "extract", "grade", "guard"]
 
@@ -50,7 +50,7 @@ def grade(gold: str, candidate: str | None, edition: int = NEWEST) -> Grade:
     if edition < NEWEST or candidate is None or guard(gold, candidate) or plain(gold, candidate):
         return exactly(gold, candidate)
     bare = unmarked(gold), unmarked(candidate)
-    if decided := settled(*bare):
+    if decided := decided_as_written(*bare):
         return Grade(*decided, bare[0][:200], bare[1][:200])
     if not bare[1].strip() or _WORDS_GOLD.match(gold.strip()):
         return exactly(*spelled(gold, candidate))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from agent0.errors import ConfigError
 from agent0.grading import NEWEST, Grade, grade, guard
 from agent0.grading.normal_form import normal_form
+from agent0.grading.spelling import decided_as_written, spelled, unmarked
 from agent0.grading.spelling import plain as one_spelling
-from agent0.grading.spelling import settled, spelled, unmarked
 from agent0.registry import Registry
 
 ANSWER_KIND = "answer_kind"
@@ -74,7 +74,7 @@ def grade_as(name: str, expected: str, given: str | None, edition: int = NEWEST)
     if name == VALUE:
         return grade(expected, given, edition)
     bare = unmarked(given)
-    if name in ("choice", "text") and (decided := settled(expected, bare)):
+    if name in ("choice", "text") and (decided := decided_as_written(expected, bare)):
         return Grade(*decided, expected[:200], bare[:200])
     return compare_as(name, expected, bare)
 

@@ -14,7 +14,7 @@ from agent0.grading.spelling.notation import noted
 from agent0.grading.spelling.numerals import in_figures
 from agent0.grading.spelling.statements import degrees_for_radians, same_statement, unknown_to_engine
 
-__all__ = ["named", "plain", "settled", "spelled", "unknown_to_engine", "unmarked"]
+__all__ = ["decided_as_written", "named", "plain", "spelled", "unknown_to_engine", "unmarked"]
 
 LONGEST = 2_000
 """Characters of an answer that is respelled; a longer one is compared as it is."""
@@ -33,7 +33,7 @@ def plain(gold: str, said: str) -> bool:
     return max(len(gold), len(said)) > LONGEST or bool(_number.fullmatch(said) and _number.fullmatch(gold))
 
 
-def settled(gold: str, said: str) -> tuple[bool, str] | None:
+def decided_as_written(gold: str, said: str) -> tuple[bool, str] | None:
     """Decide with a reason what is compared without algebra, both without markup; None for everything else."""
     for reason, same in _DECIDED:
         if (verdict := same(gold, said)) is not None:

@@ -70,7 +70,7 @@ _assigned = re.compile(r"\s*(?:\\(?:vec|mathbf|boldsymbol)\s*\{?\s*)?[A-Za-z]\s*
 
 
 def noted(gold: str, said: str) -> tuple[str, str]:
-    """Return both in one notation; what the gold is tells how what was said is meant."""
+    """Return both in one notation; the gold decides what ambiguous signs of the other mean."""
     if _based.search(gold) or _based.search(said):
         gold, said = _in_base(gold), _in_base(said)
     if "x" in said.lower():

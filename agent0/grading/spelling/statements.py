@@ -44,7 +44,7 @@ def same_statement(gold: str, said: str) -> bool | None:
 
 
 def statement(text: str) -> str:
-    """One spelling of a statement."""
+    """Return ``text`` in the one spelling that equal statements have."""
     for pattern, spelling in _spellings:
         text = pattern.sub(spelling, text)
     return re.sub(r"\s+", "", text).rstrip(".")

@@ -53,7 +53,7 @@ class Unread(Iterator[Any]):
 
 
 def digest(call: str) -> str:
-    """A short name of a call's result."""
+    """Return the short name by which a call's result is referred to."""
     return hashlib.sha256(call.encode()).hexdigest()[:16]
 
 
