@@ -17,12 +17,18 @@ from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.math.letters import letter_of
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import one_unit
+from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
 
-__all__ = ["Grade", "extract", "grade", "guard"]
+__all__ = ["Grade", "exactly", "extract", "grade", "guard"]
+
+NEWEST = 3
+"""The version of the verification rules that reads answers as language models spell them (``spelling``). Versions 1
+and 2 compare answers as they stand."""
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
 _CHOICE_GOLD = re.compile(r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$|^\\text\{([A-J])\}$")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_run = re.compile(r"(?<![A-Za-z\\])[a-z]{2,3}(?![A-Za-z])")
 _WORDS_GOLD = re.compile(r"^\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{\s*[A-Za-z][A-Za-z' -]+\}\.?$")
 
 
@@ -38,8 +44,37 @@ class Grade:
     symbolic: bool = False
 
 
-def grade(gold: str, candidate: str | None) -> Grade:
-    """Whether ``candidate``, an answer and nothing around it, says what ``gold`` says. Total; bounded in time."""
+def grade(gold: str, candidate: str | None, edition: int = NEWEST) -> Grade:
+    """Whether ``candidate``, an answer and nothing around it, says what ``gold`` says by version ``edition`` of the
+    rules. Total; bounded in time."""
+    if edition < NEWEST or candidate is None or guard(gold, candidate) or plain(gold, candidate):
+        return exactly(gold, candidate)
+    bare = unmarked(gold), unmarked(candidate)
+    if decided := decided_as_written(*bare):
+        return Grade(*decided, bare[0][:200], bare[1][:200])
+    if not bare[1].strip() or _WORDS_GOLD.match(gold.strip()):
+        return exactly(*spelled(gold, candidate))
+    wanted, said = (named(text) for text in spelled(gold, candidate))
+    return _unasked(exactly(wanted, _products(wanted, said)))
+
+
+def _products(wanted: str, said: str) -> str:
+    """``said`` with its runs of letters as products, where the gold has each of the letters inside of a function."""
+    known = set(re.sub(r"\\[A-Za-z]+", "", wanted)) if "\\" in wanted and "\\text" not in wanted else set()
+    return _run.sub(lambda run: " ".join(run[0]) if set(run[0]) <= known else run[0], said)
+
+
+def _unasked(found: Grade) -> Grade:
+    """``found``, without a question that a symbolic engine would misread: undecided where the gold is the reason."""
+    if not found.symbolic or not unknown_to_engine(found.expected + found.got):
+        return found
+    foreign = not unknown_to_engine(found.expected)
+    reason = "different" if foreign else "no symbolic engine reads this"
+    return Grade(False if foreign else None, reason, found.expected, found.got)
+
+
+def exactly(gold: str, candidate: str | None) -> Grade:
+    """``grade`` of answers as they stand, by versions 1 and 2 of the rules."""
     if candidate is None or not candidate.strip():
         return Grade(False, "no answer", gold[:200])
     if problem := guard(gold, candidate):

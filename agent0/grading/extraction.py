@@ -1,24 +1,95 @@
-"""Where in a reply its answer stands. Three places count, in this order; nowhere else is looked."""
+"""Where in a reply its answer stands: a box, a tag, a JSON field, a GSM8K mark, a heading or a sentence that says so.
+
+Nowhere else is looked, and never inside of a closed block of thoughts.
+"""
 
 import re
 
 from agent0.chat_format import boxed
 
-LONGEST = 200_000
-_stated = re.compile(
-    r"(?:final answer|the answer|answer)\s*(?:is|=|:)+\s*\**\s*(.+?)(?:\.\s|\.?\s*$|\n)", re.IGNORECASE | re.DOTALL
-)
+LONGEST, LAST = 200_000, 4_000
+"""Characters from the end in which a box is looked for, and everything else."""
+_thought = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|scratchpad)>", re.IGNORECASE)
+_tagged = re.compile(r"<(final_?answer|answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
+_field = re.compile(r'"(?:final[_ ]?)?answer"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(-?\d[\d.eE+-]*)|)', re.IGNORECASE)
 _hashes = re.compile(r"####[ \t]*([^\n]+)")
+_says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=:])"
+_head = re.compile(
+    rf"(?<![A-Za-z])(?:answer|ans)(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
+    r"|^[ \t>#*_\d.)]*(?:the[ \t]+)?(?:final[ \t]+)?answer[*_]*[ \t]*(?:\n[-=]{3,}[ \t]*)?\n\s*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_heading = re.compile(r"[*_]*(?:the\s+)?(?:final\s+)?answer[*_:. ]*", re.IGNORECASE)
+_adverb = re.compile(r"(?:therefore|thus|indeed|then|simply|just|exactly|clearly|hence|so)[, ]+", re.IGNORECASE)
+_comment = re.compile(r"(?:correct|right|wrong|incorrect|verified|as follows|below|above)\b", re.IGNORECASE)
+_display = re.compile(r"\s*(\$\$(.+?)\$\$|\\\[(.+?)\\\])", re.DOTALL)
+_clause = re.compile(
+    r",?\s+(?:which|because|since|as|so|where|whose|that is|i\.e\.|meaning|rather than|instead of|(?:and )?not)\b"
+    r"|;\s|\s[-–—]+\s+(?=[A-Za-z]{2})"  # noqa: RUF001 (dashes as they are written)
+    r"|\s+\((?:see|which|since|because|as|i\.e\.)\b",
+    re.IGNORECASE,
+)
+_stop = re.compile(r"\.(?=\s|\Z)|\n")
 
 
 def extract(reply: str) -> str | None:
-    r"""The last balanced ``\boxed{...}``; else what follows the last ``####`` (GSM8K's form); else the last stated
-    final answer. None where there is none of these: an answer is not searched for anywhere else."""
-    text = reply[-LONGEST:]
-    found = boxed(text)
-    if found is not None:
+    r"""Return the last balanced ``\boxed{...}``; else the last ``<answer>``, JSON field ``answer``, ``####`` (GSM8K's
+    form), heading or sentence that states the answer, looked for in this order. None where there is none of these."""
+    text = visible(reply[-LONGEST:])
+    if (found := boxed(text)) is not None:
         return found.strip() or None
-    if marked := _hashes.findall(text):
-        return str(marked[-1]).strip() or None
-    stated = [match[1] for match in _stated.finditer(text[-4000:])]
-    return stated[-1].strip().strip("*`") or None if stated else None
+    text = text[-LAST:]
+    if tags := _tagged.findall(text):
+        return _bare(tags[-1][1])
+    if fields := _field.findall(text):
+        return _bare(fields[-1][0].replace("\\\\", "\\").replace('\\"', '"') or fields[-1][1])
+    marked = [line for line in _hashes.findall(text) if not _heading.fullmatch(line.strip())]
+    return _bare(marked[-1]) if marked else _stated(text)
+
+
+def visible(text: str) -> str:
+    """Return ``text`` without its closed blocks of thoughts. What stands before a closing tag alone is one too."""
+    kept: list[str] = []
+    opened: list[int] = []
+    place = 0
+    for tag in _thought.finditer(text):
+        if not tag[1]:
+            opened.append(tag.start())
+        elif not opened:
+            kept, place = [], tag.end()
+        elif (start := opened.pop()) >= place and not opened:
+            kept.append(text[place:start])
+            place = tag.end()
+    return "".join([*kept, text[place:]])
+
+
+def _stated(text: str) -> str | None:
+    """What the last sentence or heading states that is no remark on the answer."""
+    for head in reversed(list(_head.finditer(text))):
+        rest = _adverb.sub("", text[head.end() :], count=1) if _adverb.match(text, head.end()) else text[head.end() :]
+        if (shown := _display.match(rest)) is not None:
+            return _bare(shown[2] or shown[3])
+        if (said := _bare(_sentence(rest))) and not _comment.match(said):
+            return said
+    return None
+
+
+def _sentence(text: str) -> str:
+    """``text`` up to its first stop, line end or clause that only explains, outside of brackets and formulas."""
+    ends = sorted({*(m.start() for m in _stop.finditer(text)), *(m.start() for m in _clause.finditer(text))})
+    depth = place = 0
+    for end in [*ends, len(text)]:
+        for letter in text[place:end]:
+            depth += (letter in "([{") - (letter in ")]}")
+        place = end
+        if end == len(text) or text[end] == "\n" or (depth <= 0 and not text.count("$", 0, end) % 2):
+            return text[:end]
+    return text
+
+
+def _bare(text: str) -> str | None:
+    """``text`` without emphasis and formula signs around it; None where nothing is left."""
+    text = text.strip().strip("*`_ ").strip()
+    if len(text) > 2 and text[0] == text[-1] == "$" and "$" not in text[1:-1].strip("$"):
+        text = text.strip("$").strip()
+    return text.rstrip(" .") or None

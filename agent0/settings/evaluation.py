@@ -21,7 +21,11 @@ class VerificationConfig(Frozen):
     agreement: float = Field(0.6, gt=0.5, le=1, description="panel: and their share of all attempts")
     judge: JudgeConfig = JudgeConfig()
     edition: int = Field(
-        2, ge=1, le=2, description="version of the rules; 1: as earlier versions, where 6*7 was accepted for 42"
+        3,
+        ge=1,
+        le=3,
+        description="version of the rules; 2: answers are compared as they stand, not as language models spell them; "
+        "1: and 6*7 is accepted for 42",
     )
 
 

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent0.errors import ConfigError
-from agent0.grading import Grade, guard
+from agent0.grading import NEWEST, Grade, grade, guard
 from agent0.grading.normal_form import normal_form
+from agent0.grading.spelling import decided_as_written, spelled, unmarked
+from agent0.grading.spelling import plain as one_spelling
 from agent0.registry import Registry
 
 ANSWER_KIND = "answer_kind"
@@ -59,9 +61,26 @@ def kind_of(expected: str) -> str:
     return next(entry.name for entry in kinds().values() if entry.applies(expected))
 
 
-def grade_as(name: str, expected: str, given: str | None) -> Grade:
-    """Whether ``given`` says what ``expected`` says, both of kind ``name`` (empty: as ``expected`` reads). Total and
-    bounded in time.
+def grade_as(name: str, expected: str, given: str | None, edition: int = NEWEST) -> Grade:
+    """Whether ``given`` says what ``expected`` says, both of kind ``name`` (empty: as ``expected`` reads), by version
+    ``edition`` of the verification rules. Total and bounded in time.
+
+    Raises:
+        ConfigError: there is no such kind.
+    """
+    name = name or kind_of(expected)
+    if given is None or edition < NEWEST or guard(expected, given) or one_spelling(expected, given):
+        return compare_as(name, expected, given)
+    if name == VALUE:
+        return grade(expected, given, edition)
+    bare = unmarked(given)
+    if name in ("choice", "text") and (decided := decided_as_written(expected, bare)):
+        return Grade(*decided, expected[:200], bare[:200])
+    return compare_as(name, expected, bare)
+
+
+def compare_as(name: str, expected: str, given: str | None) -> Grade:
+    """``grade_as`` of answers as they stand, by versions 1 and 2 of the rules; items of an answer are compared so.
 
     Raises:
         ConfigError: there is no such kind.
@@ -73,16 +92,20 @@ def grade_as(name: str, expected: str, given: str | None) -> Grade:
     return named(name or kind_of(expected)).grade(expected, given)
 
 
-def left_undone(name: str, expected: str, given: str) -> bool:
+def left_undone(name: str, expected: str, given: str, edition: int = NEWEST) -> bool:
     """Whether ``given`` leaves more to be computed than ``expected``, both of kind ``name`` (empty: as ``expected``
     reads): ``76*26+89`` where ``2065`` is wanted. Total and bounded in time; what is out of bounds is not looked at.
+    Version 3 of the rules respells both before.
 
     Raises:
         ConfigError: there is no such kind.
     """
     if guard(expected, given) or guard(expected, expected):
         return False
-    return named(name or kind_of(expected)).undone(expected, given)
+    name = name or kind_of(expected)
+    if edition >= NEWEST and name == VALUE and not one_spelling(expected, given):
+        expected, given = spelled(expected, given)
+    return named(name).undone(expected, given)
 
 
 def named(name: str) -> Kind:

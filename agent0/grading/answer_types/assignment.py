@@ -3,7 +3,7 @@
 import re
 
 from agent0.grading import Grade
-from agent0.grading.answer_types import grade_as, kind, left_undone, plain, words
+from agent0.grading.answer_types import compare_as, kind, left_undone, plain, words
 from agent0.grading.answer_types.listing import cut
 
 _PAIR = re.compile(r"\s*(.+?)\s*(?::|=>|->|→|=|\bis\b|\bhas\b)\s*(.+?)\s*", re.S)
@@ -37,4 +37,4 @@ def assignment(expected: str, given: str) -> Grade:
         return Grade(False, "no pairs of a name and a value", *shown)
     if wanted.keys() != said.keys():
         return Grade(False, "other names", *shown)
-    return Grade(all(grade_as("", wanted[name], said[name]).correct is True for name in wanted), "pairs", *shown)
+    return Grade(all(compare_as("", wanted[name], said[name]).correct is True for name in wanted), "pairs", *shown)

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 
 from agent0.grading import Grade
-from agent0.grading import grade as compare
+from agent0.grading import exactly as compare
 from agent0.grading.answer_types import kind
 from agent0.grading.answer_types.value import exact, undone_by
 from agent0.grading.math import algebra

@@ -4,7 +4,7 @@ missing, as people leave them out of what a program prints; intervals of mathema
 import re
 
 from agent0.grading import Grade
-from agent0.grading.answer_types import VALUE, grade_as, kind, left_undone, plain
+from agent0.grading.answer_types import VALUE, compare_as, kind, left_undone, plain
 
 MOST = 200
 _OPEN, _CLOSE = "([{", ")]}"
@@ -85,7 +85,7 @@ def _partners(expected: str, items: list[str], ordered: bool, said: list[str]) -
     left, out = list(said), []
     for one in items:
         name, able = _kind(expected, one), left[:1] if ordered else left
-        place = next((n for n, other in enumerate(able) if grade_as(name, one, other).correct is True), -1)
+        place = next((n for n, other in enumerate(able) if compare_as(name, one, other).correct is True), -1)
         if place < 0:
             return None
         out.append((one, left.pop(place)))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from agent0.grading import Grade, guard
-from agent0.grading import grade as compare
+from agent0.grading import exactly as compare
 from agent0.grading.answer_types import VALUE, kind, left_undone
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import TooLargeError
@@ -43,6 +43,8 @@ def undone_by(literal: _Literal) -> Callable[[str, str], bool]:
 
 def _unevaluated(text: str, literal: _Literal) -> int:
     """How many expressions in ``text`` are not written as a value. An equation of a name is what the name is."""
+    if "!!" in text:
+        return 1
     try:
         return _count(form_of(clean(text).text), literal, lambda words: bool(_WORK.search(words)))
     except TooLargeError:

@@ -78,7 +78,7 @@ class Clean:
 
 def clean(raw: str) -> Clean:
     """Normalise the spelling of ``raw``: LaTeX noise, spaces, fractions and currency get one form."""
-    text = _unwrapped((raw if raw.isascii() else _ascii(raw)).strip())
+    text = _unwrapped((raw if raw.isascii() else latex_signs(raw)).strip())
     dollars = "\\$" in text or bool(re.match(r"^\s*\$\s*[-\d.]", text))
     text = spelt(_FRACTION.sub(r"\\frac", _NOISE.sub(" ", text)))
     text = _DIGIT_GAP.sub("", text)
@@ -97,8 +97,8 @@ def clean(raw: str) -> Clean:
     return Clean(value, unit or ("dollar" if dollars else ""))
 
 
-def _ascii(raw: str) -> str:
-    """Signs in the spelling of LaTeX; runs of raised and lowered digits in braces."""
+def latex_signs(raw: str) -> str:
+    """Return ``raw`` with signs in the spelling of LaTeX; runs of raised and lowered digits in braces."""
     raw = _raised.sub(lambda found: f"^{{{found[0].translate(_plain_digits)}}}", raw)
     raw = _lowered.sub(lambda found: f"_{{{found[0].translate(_plain_digits)}}}", raw)
     return raw.translate(_UNICODE)

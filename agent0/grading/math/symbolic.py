@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from agent0.grading import Grade, extract
+from agent0.grading import NEWEST, Grade, extract
 from agent0.grading.answer_types import VALUE, grade_as
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from events.values import ToolState
@@ -21,23 +21,31 @@ print(json.dumps(bool(gold and said and verify(gold, said, timeout_seconds=None)
 """
 
 
-async def decide(gold: str, said: str | None, sandbox: Sandbox, *, reply: bool = False, kind: str = VALUE) -> Grade:
-    """Grade an answer of a ``kind`` (empty: as ``gold`` reads), or the answer in a whole ``reply``, asking the symbolic
-    engine where it may know more.
+async def decide(
+    gold: str,
+    said: str | None,
+    sandbox: Sandbox,
+    *,
+    reply: bool = False,
+    kind: str = VALUE,
+    edition: int = NEWEST,
+) -> Grade:
+    """Grade an answer of a ``kind`` (empty: as ``gold`` reads), or the answer in a whole ``reply``, by version
+    ``edition`` of the verification rules, asking the symbolic engine where it may know more.
 
     Raises:
         SandboxUnavailableError: it would have to be asked, and there is no sandbox.
     """
-    found = compared(gold, said, reply=reply, kind=kind)
+    found = compared(gold, said, reply=reply, kind=kind, edition=edition)
     return await settle(found, sandbox) if found.symbolic else found
 
 
-def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VALUE) -> Grade:
+def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VALUE, edition: int = NEWEST) -> Grade:
     """Compare an answer without symbolic algebra: the grade that ``decide`` starts from.
 
     ``reply``: ``said`` is a whole reply, whose answer is extracted first.
     """
-    return grade_as(kind, gold, extract(said) if reply and said is not None else said)
+    return grade_as(kind, gold, extract(said) if reply and said is not None else said, edition)
 
 
 async def warm(sandbox: Sandbox) -> None:

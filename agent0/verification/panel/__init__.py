@@ -74,15 +74,15 @@ def checks() -> dict[str, Check]:
 def case_of(task: Task, answers: Sequence[str | None], context: VerificationContext) -> Case:
     """Make the case of ``answers``, grouping those that are equal."""
     known: list[str] = []
-    groups = [None if answer is None else _place(known, answer) for answer in answers]
+    groups = [None if answer is None else _place(known, answer, context.rules.edition) for answer in answers]
     return Case(task, tuple(answers), tuple(groups), context)
 
 
-def _place(known: list[str], answer: str) -> int:
+def _place(known: list[str], answer: str, edition: int) -> int:
     """The group of ``answer``; ``known`` has one answer of each."""
     form = normal_form(answer)
     for place, other in enumerate(known):
-        if normal_form(other) == form or grade_as("", other, answer).correct is True:
+        if normal_form(other) == form or grade_as("", other, answer, edition).correct is True:
             return place
     known.append(answer)
     return len(known) - 1

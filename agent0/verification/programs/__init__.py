@@ -17,7 +17,8 @@ MOST_ROUNDS = 12
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR, ToolState.REFUSED)
 _inside = resources.files(__name__) / "inside"
 _PACKAGE = "judged"
-_FILES = {f"{name}.py": (_inside / f"{name}.py").read_bytes() for name in ("__init__", "values", "candidate", "judge")}
+_MODULES = ("__init__", "values", "candidate", "stand_ins", "judge")
+_FILES = {f"{name}.py": (_inside / f"{name}.py").read_bytes() for name in _MODULES}
 
 
 @dataclass(frozen=True)
@@ -86,28 +87,31 @@ async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
         if any("\n" in call for call in needed):
             needed = [*known, *needed]  # what answers otherwise the second time must be asked from the beginning
         if needed:
-            results = await perform(program, needed, problem, sandbox)
+            results = await perform(program, needed, problem, sandbox, names)
             if isinstance(results, Outcome):
                 return results
             known |= results
         verdict = await _judge(problem, names, entry, known, sandbox)
         if isinstance(verdict, Outcome):
             return verdict
-        needed = verdict
+        needed, whole = verdict
+        known = {} if whole else known
     return Outcome(None, f"still calling after {MOST_ROUNDS} rounds", len(known))
 
 
 async def perform(
-    program: str, calls: Sequence[str], problem: Problem, sandbox: Sandbox
+    program: str, calls: Sequence[str], problem: Problem, sandbox: Sandbox, names: Sequence[str] = ()
 ) -> dict[str, dict[str, Any]] | Outcome:
-    """Carry out ``calls`` of the candidate in its own sandbox call.
+    """Carry out ``calls`` of the candidate in its own sandbox call; objects of its classes among ``names`` stay there.
 
     Returns what each call comes to (packed ``value``, ``raised`` or ``opaque``), or the outcome where it fails already.
 
     Raises:
         SandboxUnavailableError: there is no sandbox.
     """
-    result = await _run_inside("candidate", {"source": program, "calls": list(calls)}, problem, sandbox)
+    result = await _run_inside(
+        "candidate", {"source": program, "calls": list(calls), "names": list(names)}, problem, sandbox
+    )
     if result.state in _NOBODYS_FAULT:
         return Outcome(None, f"the sandbox: {result.state.value} {result.reason}".strip())
     lines = _lines(result)
@@ -124,8 +128,8 @@ async def perform(
 
 async def _judge(
     problem: Problem, names: list[str], entry: str, known: dict[str, Any], sandbox: Sandbox
-) -> list[str] | Outcome:
-    """The outcome, or calls that have to be made first."""
+) -> tuple[list[str], bool] | Outcome:
+    """The outcome, or calls that have to be made first, and whether these are all from the beginning."""
     imports = "\n".join(f"import {name}" for name in modules(problem.test))
     setup = f"{imports}\n{prefix(problem.setup, problem.entry)}"
     request = {"setup": setup, "test": problem.test, "entry": entry, "names": names, "known": known}
@@ -136,7 +140,8 @@ async def _judge(
         return Outcome(None, f"the tests did not end: {_ending(result)}", len(known))
     if "needs" in verdict:
         needs = [str(call) for call in verdict["needs"]]
-        return needs or Outcome(None, "the tests call otherwise each time", len(known))
+        again = not needs or (bool(verdict["whole"]) and needs == list(known))
+        return Outcome(None, "the tests call otherwise each time", len(known)) if again else (needs, verdict["whole"])
     if opaque := verdict.get("opaque"):
         what: Opaque = "argument" if verdict.get("argument") else "size" if opaque in values.SIZES else "result"
         kind = f"a value that is {opaque}" if opaque in values.SIZES else f"a value of type {opaque}"

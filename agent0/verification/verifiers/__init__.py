@@ -49,12 +49,12 @@ async def compare_answer(
     """
     if answer is not None and leaves_work_undone(expected, answer, context, kind):
         return Verdict(False, UNDONE, expected[:200], answer[:200])
-    return verdict_of(await decide(expected, answer, sandbox, kind=kind))
+    return verdict_of(await decide(expected, answer, sandbox, kind=kind, edition=context.rules.edition))
 
 
 def leaves_work_undone(expected: str, answer: str, context: VerificationContext, kind: str = "") -> bool:
     """Whether ``answer`` is an unevaluated expression, under rules that forbid it."""
-    return context.rules.edition > 1 and left_undone(kind, expected, answer)
+    return context.rules.edition > 1 and left_undone(kind, expected, answer, context.rules.edition)
 
 
 class Judge(Protocol):

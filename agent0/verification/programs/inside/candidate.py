@@ -5,19 +5,26 @@ could forge is a value that is right.
 """
 
 import json
+import operator
 import sys
-from collections.abc import Sized
+import types
+from collections.abc import Callable, Iterator, Sized
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from . import values
+
+MOST_ITEMS = 10_000
+"""Of an asynchronous generator, or an object of the program's own."""
 
 
 def main() -> None:
     """Run ``request.json``'s source and calls; write ``results.jsonl`` line by line as results come."""
     sys.setrecursionlimit(5000)
     request = json.loads(Path("request.json").read_text())
-    names: dict[str, Any] = {"__name__": "candidate"}
+    sys.modules["candidate"] = module = types.ModuleType("candidate")  # as an import would: classes look it up
+    objects: dict[str, dict[str, Any]] = {"name": vars(module), "result": {}}
     with Path("results.jsonl").open("w", encoding="utf-8") as out:
 
         def write(answer: dict[str, Any]) -> None:
@@ -25,32 +32,107 @@ def main() -> None:
             out.flush()
 
         try:
-            exec(compile(request["source"], "candidate.py", "exec"), names)  # noqa: S102 (the purpose of this room)
+            exec(compile(request["source"], "candidate.py", "exec"), objects["name"])  # noqa: S102 (the purpose of this room)
         except BaseException as error:
             write({"broken": f"{type(error).__name__}: {error}"[:300]})
             return
         write({"loaded": True})
         for asked in request["calls"]:
-            write(answer(names, asked))
+            write(answer(objects, asked, request["names"]))
 
 
-def answer(names: dict[str, Any], asked: str) -> dict[str, Any]:
-    """Carry out one call: returns its value and its arguments afterwards, what it raised, or that the value
-    is opaque."""
-    name, positional, named = values.call_of(asked)
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    ".get": getattr, ".set": setattr, ".call": lambda function, /, *positional, **named: function(*positional, **named),
+    ".len": len, ".str": str, ".repr": repr, ".bool": bool, ".next": next, ".hash": hash,
+    ".list": lambda items: list(islice(items, MOST_ITEMS)),
+    ".isinstance": isinstance, ".item": operator.getitem, ".setitem": operator.setitem, ".delitem": operator.delitem,
+    ".in": operator.contains, ".abs": abs, ".neg": operator.neg,
+    **{f".{name}": getattr(operator, name) for name in ("eq", "lt", "le", "gt", "ge", "add", "sub", "mul", "truediv")},
+}  # fmt: skip
+"""What tests do with an object that stays here."""
+
+
+def answer(objects: dict[str, dict[str, Any]], asked: str, own: list[str]) -> dict[str, Any]:
+    """Carry out one call: returns its value and its arguments afterwards, what it raised, or that the value is opaque
+    and stays in ``objects``. What is awaitable is awaited. Values of a class among ``own`` are opaque."""
+    kind = ""
     try:
-        function = names[name]
-    except KeyError:
-        return {"raised": ["NameError", f"name {name!r} is not defined"]}
+        name, positional, named = values.call_of(asked, objects)
+        function = OPERATIONS[name] if name in OPERATIONS else objects["name"][name]
+    except KeyError as error:
+        return {"raised": ["NameError", f"name {error} is not defined", []]}
     try:
         value = function(*positional, **named) if callable(function) else function
+        kind = _AWAITED.get(type(value), "")
+        value = _awaited(value) if kind else value
     except BaseException as error:
-        return {"raised": [_builtin(error), str(error)[:300]]}
+        return {"raised": [_builtin(error), str(error)[:300], _lineage(error)], "kind": kind}
+    objects["result"][values.digest(asked)] = value
+    read: list[Any] = []
     try:
-        return {"value": values.pack(value), "after": values.pack(list(positional))}
+        if _stays(value, own):
+            raise values.OpaqueError(type(value).__name__)
+        packed = values.pack(_reading(value, read) if isinstance(value, Iterator) else value)
+        return {"value": packed, "after": _after(name, positional), "kind": kind}
     except values.OpaqueError as error:
-        sized = str(error) in values.SIZES and isinstance(value, Sized)
-        return {"opaque": str(error)[:100], "true": bool(value), "length": len(value) if sized else None}
+        if read:
+            objects["result"][values.digest(asked)] = chain(read, value)
+        sized = (str(error) in values.SIZES or name == ".list") and isinstance(value, Sized)
+        length = len(value) if sized else None
+        return {"opaque": str(error)[:100], "true": _truth(value), "length": length, "kind": kind}
+
+
+def _stays(value: Any, own: list[str]) -> bool:
+    """Whether ``value`` is an object of a class that tests name; what is only iterated over is read."""
+    kind = type(value)
+    iterated = isinstance(value, Iterator) and not kind.__name__[:1].isupper()
+    return kind.__module__ == "candidate" and kind.__name__ in own and not iterated
+
+
+def _reading(items: Iterator[Any], read: list[Any]) -> Iterator[Any]:
+    """``items``, each kept in ``read``."""
+    for item in items:
+        read.append(item)
+        yield item
+
+
+_AWAITED = {types.CoroutineType: "coroutine", types.AsyncGeneratorType: "asyncgen"}
+
+
+def _awaited(value: Any) -> Any:
+    """The result of a coroutine, or what an asynchronous generator yields, as far as it is read at first."""
+    import asyncio  # takes long, and is seldom needed
+
+    async def read() -> Any:
+        if isinstance(value, types.CoroutineType):
+            return await value
+        items = []
+        async for item in value:
+            items.append(item)
+            if len(items) >= MOST_ITEMS:
+                break
+        return items
+
+    return asyncio.run(read())
+
+
+def _after(name: str, positional: list[Any]) -> str:
+    """Arguments as a call left them; none where one stays here, and changes here."""
+    try:
+        return values.pack([] if name in OPERATIONS else positional)
+    except values.OpaqueError:
+        return values.pack([])
+
+
+def _truth(value: Any) -> bool:
+    try:
+        return bool(value)
+    except BaseException:
+        return True
+
+
+def _lineage(error: BaseException) -> list[str]:
+    return [kind.__name__ for kind in type(error).__mro__ if kind.__module__ != "builtins"]
 
 
 def _builtin(error: BaseException) -> str:

@@ -1,13 +1,17 @@
 """Plain data as JSON that keeps Python's types apart. Values that are no plain data do not cross processes."""
 
+import hashlib
 import json
-from collections import deque
+import time
+from collections import deque, namedtuple
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 DEEPEST, LONGEST, MOST = 60, 2_000_000, 100_000
+AT_FIRST_S, AT_FIRST = 0.5, 500_000
+"""Seconds and characters of an iterator that is read at first; it may be endless."""
 SIZES = LARGE, DEEP = "too large", "nested too deeply"
 """What is said of plain data that is too much."""
 _SHORT = 10**1000
@@ -16,8 +20,41 @@ TEXTS: dict[str, Any] = {"float": float, "complex": complex, "fraction": Fractio
 LISTS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque, "iter": iter}
 
 
+_READERS: dict[str, Any] = {
+    **TEXTS,
+    "int": lambda content: int(content, 0),
+    "bytes": bytes.fromhex,
+    "range": lambda content: range(*content),
+}
+
+
 class OpaqueError(Exception):
     """A value is no plain data; the message is its type, or what is too large."""
+
+
+class Reference:
+    """Stands for an object that stays in the candidate's process: the result of a call, by the call's digest, or what
+    the program calls by a name."""
+
+    def __init__(self, kind: str, what: str) -> None:
+        self._reference = [kind, what]
+
+
+class Unread(Iterator[Any]):
+    """The first items of an iterator; to ask for more than these is ``OpaqueError``."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self._items = iter(items)
+
+    def __next__(self) -> Any:
+        for item in self._items:
+            return item
+        raise OpaqueError(LARGE)
+
+
+def digest(call: str) -> str:
+    """Return the short name by which a call's result is referred to."""
+    return hashlib.sha256(call.encode()).hexdigest()[:16]
 
 
 def pack(value: Any) -> str:
@@ -45,9 +82,9 @@ def numbered(call: list[Any], times: dict[str, int]) -> str:
     return text if times[text] == 1 else f"{text}\n{times[text]}"
 
 
-def call_of(numbered_call: str) -> Any:
-    """The call that ``numbered`` was given, as [name, positional, named]."""
-    return unpack(numbered_call.partition("\n")[0])
+def call_of(numbered_call: str, objects: dict[str, dict[str, Any]]) -> Any:
+    """The call that ``numbered`` was given, as [name, positional, named]; ``objects`` by kind of reference."""
+    return decode(json.loads(numbered_call.partition("\n")[0]), objects)
 
 
 def unpack(text: str) -> Any:
@@ -77,21 +114,40 @@ def encode(value: Any, depth: int) -> Any:
 
 
 def _collection(value: Any, depth: int) -> Any:
+    if isinstance(value, Reference):
+        return value._reference
     if isinstance(value, dict):
         pairs = [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in _some(dict.items(value))]
         return ["dict", pairs]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        items = [encode(item, depth + 1) for item in _some(value)]
+        return ["named", [type(value).__name__, list(value._fields), items]]
     for name, kind in LISTS.items():
         if name != "iter" and isinstance(value, kind):
             items = [encode(item, depth + 1) for item in _some(value)]
             return [name, sorted(items, key=json.dumps) if name in ("set", "frozenset") else items]
-    if isinstance(value, Iterator):
-        return ["iter", [encode(item, depth + 1) for item in _some(value)]]
+    return _begun(value, depth) if isinstance(value, Iterator) else _scalar(value, depth)
+
+
+def _scalar(value: Any, depth: int) -> Any:
     if hasattr(value, "item") and type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
         return encode(value.item(), depth + 1)
     for kind in (str, int, float):
         if isinstance(value, kind):
             return encode(kind(value), depth + 1)
     raise OpaqueError(type(value).__name__)
+
+
+def _begun(value: Iterator[Any], depth: int) -> Any:
+    """All items, or those that were read until there was no more time or room."""
+    items: list[Any] = []
+    end, room = time.monotonic() + AT_FIRST_S, AT_FIRST
+    for item in value:
+        items.append(encode(item, depth + 1))
+        room -= len(json.dumps(items[-1]))
+        if len(items) >= MOST or room < 0 or time.monotonic() > end:
+            return ["begun", items]
+    return ["iter", items]
 
 
 def _some(items: Any) -> Iterator[Any]:
@@ -101,19 +157,19 @@ def _some(items: Any) -> Iterator[Any]:
         yield item
 
 
-def decode(value: Any) -> Any:
-    """Read back what ``encode`` wrote; iterators start at their beginning."""
+def decode(value: Any, objects: "dict[str, dict[str, Any]] | None" = None) -> Any:
+    """Read back what ``encode`` wrote; iterators start at their beginning. ``objects`` are what references stand
+    for."""
     if not isinstance(value, list):
         return value
     kind, content = value
-    if kind == "int":
-        return int(content, 0)
-    if kind in TEXTS:
-        return TEXTS[kind](content)
-    if kind == "bytes":
-        return bytes.fromhex(content)
-    if kind == "range":
-        return range(*content)
+    if kind in ("result", "name"):
+        return (objects or {})[kind][content]
+    if kind in _READERS:
+        return _READERS[kind](content)
+    if kind == "named":
+        return namedtuple(content[0], content[1], rename=True)(*(decode(item, objects) for item in content[2]))
     if kind == "dict":
-        return {decode(key): decode(item) for key, item in content}
-    return LISTS[kind]([decode(item) for item in content])
+        return {decode(key, objects): decode(item, objects) for key, item in content}
+    items = [decode(item, objects) for item in content]
+    return Unread(items) if kind == "begun" else LISTS[kind](items)

@@ -1,0 +1,216 @@
+"""Notation in one spelling: bases, sets, vectors, sets of numbers, times signs, binomials."""
+
+import re
+from fractions import Fraction
+from itertools import pairwise
+
+from agent0.grading.math.units import NUMERALS
+
+_NAMED_BASES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16}
+_based = re.compile(r"_\s*(?:\{|\d)|\bbase\b|^0[bxo]|\b(?:binary|octal|hexadecimal)\b", re.IGNORECASE)
+_prefix = re.compile(r"0([bxo])([0-9a-f]+)", re.IGNORECASE)
+_PREFIXES = {"b": 2, "o": 8, "x": 16}
+_base = re.compile(
+    r"\(?\s*([0-9A-Fa-f]+)\s*\)?\s*(?:,?\s*\(?\s*(?:in\s+)?(?:base[\s-]+(\w+)|(binary|octal|hexadecimal|hex))\s*\)?"
+    r"|_\s*\{?\s*\(?\s*(?:base\s*)?(\w+)\s*\)?\s*\}?)",
+    re.IGNORECASE,
+)
+_base_first = re.compile(r"base[\s-]+(\w+)\s*:\s*([0-9A-Fa-f]+)", re.IGNORECASE)
+_fonts = re.compile(r"\\(?:text(?:bf|rm|it)?|math(?:rm|bf|it)|mbox)\s*\{([^{}]*)\}")
+_times = re.compile(r"(?<=\d)\s*[xX]\s*(?=\d)")
+_chosen = (
+    (re.compile(r"\{\s*([^{}]{1,40}?)\s*\\choose\s*([^{}]{1,40}?)\s*\}"), r"\\binom{\1}{\2}"),
+    (re.compile(r"^\s*(\w{1,8})\s*\\choose\s*(\w{1,8})\s*$"), r"\\binom{\1}{\2}"),
+    (re.compile(r"(?:\{\})?[_^]\s*\{?\s*(\w{1,6})\s*\}?\s*C\s*_\s*\{?\s*(\w{1,6})\s*\}?"), r"\\binom{\1}{\2}"),
+    (re.compile(r"(?<![A-Za-z\\])(?:nCr|C)\s*\(\s*([^(),]{1,20})\s*,\s*([^(),]{1,20})\s*\)"), r"\\binom{\1}{\2}"),
+)
+_set_of = re.compile(r"((?:[A-Za-z]\s*(?:=|\\in(?![A-Za-z]))\s*)?)\{(.*)\}\s*\.?", re.DOTALL)
+_is_set = re.compile(r"\\\{|\\(?:emptyset|varnothing)(?![A-Za-z])|\\lbrace")
+_real = r"\\(?:mathbb|Bbb|mathbf|mathds)\s*\{?\s*R\s*\}?"
+_builder = re.compile(
+    rf"\\?\{{\s*([a-z])\s*(?:\\in\s*{_real}\s*)?"
+    r"(?::|\\mid|\\vert|\||\\colon|\\text\{ such that \})\s*([^{}]*)\\?\}"
+)
+_reals = re.compile(
+    rf"(?:[a-z]\s*\\in\s*)?{_real}"
+    r"|(?:the set of |x is )?(?:all |the |any )?(?:real numbers|reals|real number)(?: [a-z])?"
+)
+_HALVES = (
+    (r"\^\s*\{?\s*\+\s*\}?|_\s*\{?\s*(?:>\s*0|\+)\s*\}?", "positive", r"(0,\infty)"),
+    (r"\^\s*\{?\s*-\s*\}?|_\s*\{?\s*<\s*0\s*\}?", "negative", r"(-\infty,0)"),
+    (r"_\s*\{?\s*(?:\\geq?|\\geqslant|>=)\s*0\s*\}?", "non-?negative", r"[0,\infty)"),
+    (r"_\s*\{?\s*(?:\\leq?|\\leqslant|<=)\s*0\s*\}?", "non-?positive", r"(-\infty,0]"),
+)
+_SETS = [
+    (_reals, r"(-\infty,\infty)"),
+    (re.compile(r"(?:the set of |all |the )*integers|\\(?:mathbb|Bbb|mathbf)\s*\{?\s*Z\s*\}?"), r"\mathbb{Z}"),
+    *(
+        (
+            re.compile(rf"(?:[a-z]\s*\\in\s*)?{_real}\s*(?:{latex})|(?:all |the )*{word} (?:real numbers|reals)"),
+            interval,
+        )
+        for latex, word, interval in _HALVES
+    ),
+]
+_but = r"(?:\\setminus|\\backslash|-|except(?: for)?|other than|,|such that|where|with|excluding)"
+_except = re.compile(rf"(?:{_reals.pattern})\s*{_but}\s*(.+)")
+_unequal = re.compile(r"([a-z])\s*(?:\\neq?|\\not\s*=|!=)\s*(.+)")
+_differs = re.compile(r"\\neq?(?![A-Za-z])|\\not\s*=|!=")
+_number = re.compile(r"-?\d+(?:/\d+|\.\d+)?|-?\\frac\{(\d+)\}\{(\d+)\}")
+_column = re.compile(r"\\begin\{([bp]?matrix|array)\}(?:\{[clr]\})?((?:(?!\\end|&).)+)\\end\{\1\}", re.DOTALL)
+_row = re.compile(r"\\begin\{([bp]?matrix|array)\}((?:(?!\\end|\\\\).)+)\\end\{\1\}", re.DOTALL)
+_turned = re.compile(r"\s*\^\s*\{?\s*(?:\\top|\\intercal|T|\\(?:text|mathrm|mathsf)\s*\{?\s*T\s*\}?)\s*\}?\s*$")
+_pointed = re.compile(r"(?:\\langle|<)(?![=\s]*$)(.*,.*)(?:\\rangle|>)", re.DOTALL)
+_unit = re.compile(
+    r"\\(?:mathbf|boldsymbol|bm|pmb|hat|vec|widehat)\s*\{?\s*(?:\\(?:hat|mathbf|boldsymbol|vec)\s*\{?\s*)?\\?([ijk])(?:math)?\s*\}?\s*\}?"
+)
+_bare_unit = re.compile(r"(?<![A-Za-z\\])([ijk])(?![A-Za-z])")
+_tuple = re.compile(r"\s*\([^()]*,.*\)\s*", re.DOTALL)
+_assigned = re.compile(r"\s*(?:\\(?:vec|mathbf|boldsymbol)\s*\{?\s*)?[A-Za-z]\s*\}?\s*=\s*(?=[\\<(\[])")
+
+
+def noted(gold: str, said: str) -> tuple[str, str]:
+    """Return both in one notation; the gold decides what ambiguous signs of the other mean."""
+    if _based.search(gold) or _based.search(said):
+        gold, said = _in_base(gold), _in_base(said)
+    if "x" in said.lower():
+        gold, said = _times.sub(r" \\times ", gold), _times.sub(r" \\times ", said)
+    gold, said = _chosen_of(gold), _chosen_of(said)
+    gold, said = _braced(gold, said)
+    excluded = not (_differs.search(gold) and _differs.search(said))
+    gold, said = numbers(gold, excluded), numbers(said, excluded)
+    return _vectors(gold, said)
+
+
+def _in_base(text: str) -> str:
+    """``1011_2`` of ``0b1011``, ``1011 (base 2)`` and ``base 2: 1011``."""
+    bare = _fonts.sub(r"\1", text).strip().rstrip(".").strip("$ ")
+    if found := _prefix.fullmatch(bare):
+        return f"{found[2]}_{{{_PREFIXES[found[1].lower()]}}}"
+    if found := _base_first.fullmatch(bare):
+        digits, base = found[2], found[1]
+    elif found := _base.fullmatch(bare):
+        digits, base = found[1], str(_NAMED_BASES.get((found[3] or "").lower()) or found[2] or found[4])
+    else:
+        return text
+    number = int(base) if base.isascii() and base.isdigit() else NUMERALS.get(base.lower())
+    return f"{digits}_{{{number}}}" if number else text
+
+
+def _chosen_of(text: str) -> str:
+    if "C" in text or "choose" in text:
+        for pattern, binomial in _chosen:
+            text = pattern.sub(binomial, text)
+    return text
+
+
+def _braced(gold: str, said: str) -> tuple[str, str]:
+    r"""``{1, 2}`` as ``\{1, 2\}`` where a set is wanted, or where braces hold several."""
+    gold = _braces(gold, "," in gold)
+    return gold, _braces(said, bool(_is_set.search(gold)))
+
+
+def _braces(text: str, wanted: bool) -> str:
+    found = _set_of.fullmatch(text.strip()) if wanted and "{" in text else None
+    if found is None or not _balanced(found[2]):
+        return text
+    return f"{found[1]}\\{{{found[2]}\\}}" if found[2].strip() else f"{found[1]}\\emptyset"
+
+
+def _balanced(text: str) -> bool:
+    depth = 0
+    for letter in text:
+        depth += (letter == "{") - (letter == "}")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def numbers(text: str, excluded: bool) -> str:
+    """Return the interval or union that ``text`` names: real numbers, all but some, those of a condition; also those
+    that ``x`` is not, where ``excluded``."""
+    if not re.search(r"R|real|\\ne|!=|\\not|integer|Z|\\\{|\{\s*[a-z]", text):
+        return text
+    bare = _fonts.sub(r"\1", text) if "mathbf" not in text else text
+    bare = bare.strip().rstrip(".").strip("$ ")
+    if found := _builder.fullmatch(bare):
+        bare = found[2].strip().rstrip("\\").strip()
+        return numbers(bare, excluded)
+    for pattern, interval in _SETS:
+        if pattern.fullmatch(bare):
+            return interval
+    if excluded and (found := _unequal.fullmatch(bare)):
+        return _without(found[2]) or text
+    if found := _except.fullmatch(bare):
+        return _without(re.sub(r"^[a-z]\s*(?:=|\\neq?|!=)\s*", "", found[1].strip())) or text
+    return text
+
+
+def _without(points: str) -> str:
+    """All real numbers but ``points`` as a union of intervals; empty where these are no list of numbers."""
+    bare = (
+        re.sub(r"^\\?\{|\\?\}$", "", points.strip())
+        if points.strip()[:1] in "\\{" and "frac" not in points[:6]
+        else points
+    )
+    parts = [part.strip() for part in re.split(r",|\band\b|\bor\b", bare) if part.strip()]
+    values = []
+    for part in parts:
+        found = _number.fullmatch(part)
+        if found is None or (found[2] and int(found[2]) == 0) or part.endswith("/0"):
+            if len(parts) > 1 or not re.fullmatch(r"[-\w\\{}^/ ]{1,40}", part):
+                return ""
+            return rf"(-\infty,{part})\cup({part},\infty)"
+        value = Fraction(int(found[1]), int(found[2])) * (-1 if part[0] == "-" else 1) if found[1] else Fraction(part)
+        values.append((value, part))
+    ends = [r"-\infty", *(part for _, part in sorted(values)), r"\infty"]
+    return r"\cup".join(f"({low},{high})" for low, high in pairwise(ends)) if parts else ""
+
+
+def _vectors(gold: str, said: str) -> tuple[str, str]:
+    """A vector in any notation as a tuple, where the gold is one or a point."""
+    wanted = vector(gold, bare=False)
+    if wanted is None and not _tuple.fullmatch(gold):
+        return gold, said
+    size = (wanted or gold).count(",") + 1
+    head = _assigned.match(said)
+    body = said[head.end() :] if head else said
+    given = vector(body, size, bare=wanted is not None)
+    if given is None and wanted and _tuple.fullmatch(body):
+        given = body
+    return (gold, said) if given is None else (wanted or gold, given)
+
+
+def vector(text: str, size: int = 3, *, bare: bool) -> str | None:
+    """Return the tuple that a vector is written as; None where it is none. ``bare``: also ``[1,2]`` and ``i + 2j``."""
+    text = text.strip().rstrip(".").strip("$ ")
+    turned = _turned.search(text)
+    body = text[: turned.start()].strip() if turned else text
+    if found := (_row if turned else _column).fullmatch(body.strip("()[] ")):
+        cells = [cell.strip() for cell in re.split(r"&" if turned else r"\\\\(?:\[[^\]]*\])?", found[2])]
+        cells = cells[:-1] if cells and not cells[-1] else cells
+        return f"({','.join(cells)})" if len(cells) > 1 else None
+    if found := _pointed.fullmatch(body):
+        return f"({found[1].strip()})"
+    if bare and "," in body and re.fullmatch(r"[\[(][^\[\]()]*[\])]", body) and (turned or body[0] == "["):
+        return f"({body[1:-1]})" if body[-1] == {"[": "]", "(": ")"}[body[0]] else None
+    return _combined(
+        _unit.sub(r" !\1 ", body) if _unit.search(body) else _bare_unit.sub(r" !\1 ", body) if bare else body, size
+    )
+
+
+def _combined(text: str, size: int) -> str | None:
+    """``(1,2,3)`` of ``1 !i + 2 !j + 3 !k``."""
+    pieces = re.split(r"!([ijk])", text)
+    units = pieces[1::2]
+    if len(units) < 2 or len(set(units)) < len(units) or pieces[-1].strip():
+        return None
+    parts: dict[str, str] = {}
+    for unit, before in zip(units, pieces[::2], strict=False):
+        factor = re.sub(r"(?:\\cdot|\*|\\,|\s)+$", "", before.strip()).replace(" ", "")
+        if parts and factor[:1] not in ("+", "-"):
+            return None
+        factor = factor.removeprefix("+")
+        parts[unit] = {"": "1", "-": "-1"}.get(factor, factor)
+    letters = "ij" if size == 2 and "k" not in units else "ijk"
+    return f"({','.join(parts.get(letter, '0') for letter in letters)})"

@@ -1,0 +1,55 @@
+"""Statements that are compared as they are written, and what is asked of no symbolic engine."""
+
+import re
+
+_STATED = re.compile(
+    r"\\(?:equiv|[pb]?mod|pod|n?mid|n?subset(?:eq)?|n?supset(?:eq)?|n?parallel|perp|cong|sim|simeq|to|rightarrow"
+    r"|gets|begin\s*\{cases\}|notin)(?![A-Za-z])|[A-Za-z}]\s*\^\s*\{?\s*(?:T(?![a-z])|\\(?:top|intercal|(?:text|mathrm|mathsf)\s*\{?\s*T))"
+    r"|^\s*\w+\s*\|\s*\w+\s*$"
+)
+_chain = re.compile(r"\s*([A-Za-z]\w*)\s*(?:<|\\lt\s)\s*([A-Za-z]\w*)\s*(?:<|\\lt\s)\s*([A-Za-z]\w*)\s*")
+_SPELLINGS = (
+    (r"\\left(?![a-z])|\\right(?![A-Za-z])|(?<!\\)\\[,;:! ]|\\q?quad|\\hfill|[$~]", " "),
+    (r"\\(?:text|mathrm|operatorname|mbox)\s*\{\s*([^{}]*?)\s*\}", r" \1 "),
+    (r"\\rightarrow(?![A-Za-z])", r"\\to"),
+    (r"\\(?:leq|leqslant)(?![A-Za-z])|<=", r"\\le"),
+    (r"\\(?:geq|geqslant)(?![A-Za-z])|>=", r"\\ge"),
+    (r"\(?\s*\\?[pb]?mod(?![A-Za-z])\s*\{?\s*(\w+)\s*\}?\s*\)?", r"(mod \1)"),
+    (r"\^\s*\{?\s*(?:\\(?:top|intercal)|\\(?:mathsf|mathrm)\s*\{?\s*T\s*\}?|\bT)\s*\}?", "^T "),
+    (r"\\(?:mid|vert)(?![A-Za-z])", "|"),
+    (r"\\triangle|\\bigtriangleup", r"\\triangle"),
+    (r"(?<=&)\s*(?:if|for|when)\b|[.,;]\s*(?=\\\\|\\end|&|$)", " "),
+    (r"\{\s*(\w)\s*\}", r"\1"),
+)
+_spellings = [(re.compile(pattern), text) for pattern, text in _SPELLINGS]
+_degrees = re.compile(r"\\circ(?![A-Za-z])|\\degree|\N{DEGREE SIGN}|&deg;|\bdeg(?:ree)?s?\b", re.IGNORECASE)
+_pi = re.compile(r"\\pi(?![A-Za-z])|\N{GREEK SMALL LETTER PI}|\bpi\b")
+_UNASKED = re.compile(
+    r"\\(?:begin\s*\{cases\}|[pb]?mod|pod|gcd|lcm|angle|triangle|binom|vec|det|partial|prime|top)(?![A-Za-z])"
+    r"|\^\s*\{?\s*T|'|N_\{"
+)
+
+
+def degrees_for_radians(gold: str, said: str) -> bool | None:
+    r"""False where degrees are said and the gold is a multiple of :math:`\pi`."""
+    return False if _pi.search(gold) and not _degrees.search(gold) and _degrees.search(said) else None
+
+
+def same_statement(gold: str, said: str) -> bool | None:
+    """Whether both are the same statement but for spacing; None where the gold is none of the kind."""
+    if gold.lstrip().startswith(("\\{", "{", "P(", "(")) or not _STATED.search(gold):
+        return None
+    similar = r"\sim" in gold
+    return statement(gold) == statement(said.replace("~", r"\sim ") if similar else said)
+
+
+def statement(text: str) -> str:
+    """Return ``text`` in the one spelling that equal statements have."""
+    for pattern, spelling in _spellings:
+        text = pattern.sub(spelling, text)
+    return re.sub(r"\s+", "", text).rstrip(".")
+
+
+def unknown_to_engine(text: str) -> bool:
+    """Whether a symbolic engine would misread ``text``, or be kept busy by it."""
+    return bool(_UNASKED.search(text))
