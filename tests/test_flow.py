@@ -123,9 +123,9 @@ def test_what_is_large_lies_in_artifacts() -> None:
 
 def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
     unhealthy = (
-        "Reaction Dependency RunPaused RunResumed RunCancelled CheckpointRolledBack AlarmResolved Log ModelCalled "
+        "Reaction Dependency RunPaused RunResumed RunCancelled RunFailed CheckpointRolledBack AlarmResolved Log "
         "Experiment RecomputeFailed EventRedacted MessageExcluded CheckpointPruned CheckpointRepeated ModelsCompared "
-        "StudentExamined"
+        "ModelCalled StudentExamined"
     )
     other = ("TurnCompleted", "PolicyChanged", "Benchmark", "ItemScored", "CalibratorFitted", "TaskReviewed")
     healthy = {name for name in event_types() if not name.startswith((*unhealthy.split(), *other))}
