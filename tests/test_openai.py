@@ -2,8 +2,6 @@
 ids, log-probabilities or text, and that fail in every way a server does."""
 
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -15,15 +13,13 @@ import pytest
 import pytest_asyncio
 import torch
 
-from agent0.assembly.runtime.providers import check_models
-from agent0.assembly.validate.run_config import check_names
 from agent0.chat_format import format_call
-from agent0.errors import AuthError, ConfigError, DependencyError, OperationError, TransientError
+from agent0.errors import AuthError, DependencyError, OperationError, TransientError
 from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
-from agent0.settings import EvaluationConfig, RunConfig, StudentConfig
+from agent0.settings import StudentConfig
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Artifact, Task, Turn
 from infra.engine.inference import Engine
@@ -386,41 +382,6 @@ async def test_the_adapter_that_answers_is_the_one_that_was_asked_for(llama: str
         assert f"agent0 model export {other.sha256[:12]}" in caught.value.fix and "any name.gguf" in caught.value.why
 
 
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"temperature": 0.7}, "temperature 1 and top_p 1"),
-        ({"top_p": 0.9}, "temperature 1 and top_p 1"),
-        ({"tokenizer": ""}, "no token ids"),
-        ({"tokenizer": "/nowhere"}, "no weights"),
-    ],
-)
-def test_a_run_that_would_train_on_less_does_not_begin(changes: dict[str, Any], why: str) -> None:
-    plan = RunConfig(evaluation=EvaluationConfig(forced_tool=False))
-    check_names(plan.model_copy(update={"student": actor("http://host")}))
-    with pytest.raises(ConfigError, match=why):
-        check_names(plan.model_copy(update={"student": actor("http://host", **changes)}))
-
-
 async def test_adapters_are_refused_where_none_can_be_swapped(student: OpenAIServer) -> None:
     with pytest.raises(OperationError, match="takes no adapters"):
         await student.generate(replace(ask(), adapter=Artifact(sha256="0" * 64, size=1)))
-
-
-def test_settings_hold_no_secret_and_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for url in ("http://me:hunter2@host:80/v1", "http://host/v1?key=hunter2", "host:80"):
-        with pytest.raises(ValueError, match="base_url"):
-            StudentConfig(base_url=url)
-    with pytest.raises(ConfigError, match="address of a server"):
-        check_models(RunConfig(student=StudentConfig(provider="openai")))
-    monkeypatch.setattr("agent0.assembly.runtime.providers.find_spec", lambda name: None)
-    with pytest.raises(DependencyError, match=r"agent0\[openai\]"):
-        check_models(RunConfig(student=actor("http://127.0.0.1:9")))
-
-
-def test_the_client_is_loaded_only_where_it_is_used() -> None:
-    code = (
-        "import sys, agent0.cli, agent0.assembly.runtime.providers as p; p.providers(); print('openai' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False"]
