@@ -21,7 +21,8 @@
 #   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
 #
 # Variables: PYTHON (3.11 or newer), TORCH_INDEX (https://download.pytorch.org/whl/cpu saves gigabytes on a machine
-# without a GPU), PYTEST_ARGS, RUN_ARGS (more flags for the first run's `agent0 run start`).
+# without a GPU), EXTRAS (what `make setup` installs besides: qlora, openai, mcp, gym), PYTEST_ARGS, RUN_ARGS (more
+# flags for the first run's `agent0 run start`).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -31,6 +32,7 @@ MAKEFLAGS += --no-builtin-rules
 
 PYTHON ?= python3
 TORCH_INDEX ?=
+EXTRAS ?=
 PYTEST_ARGS ?= -n 3
 RUN_ARGS ?=
 
@@ -51,6 +53,7 @@ run: setup
 	$(BIN)/agent0 experiment skill --name make-run --arms ours --seeds 0 --set run.iterations=12
 
 setup: linux bubblewrap .venv/.ready-train
+	$(if $(EXTRAS),$(PIP) -e '.[$(EXTRAS)]')
 
 # mypy and the tests run beside each other: a cold mypy takes over a minute of one processor. Its word comes last.
 test: bubblewrap style

@@ -217,7 +217,7 @@ def main() -> None:
         found = {side: aside(side, work) for side in sides}
     weights = "4-bit weights" if given.quantization else "weights in single precision" if given.rehearse else "bfloat16"
     told = f"{device_name(device)}, {weights}, {rows} completions of {tokens} tokens:\n\n{table(found)}"
-    print(told if "TRL" in found else told + '\n\nTRL is not installed: pip install "agent0[trl]"')
+    print(told if "TRL" in found else told + "\n\nTRL is not installed: make setup EXTRAS=trl")
     if given.write:
         write("gpu.md", f"{told}\n")
 

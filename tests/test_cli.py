@@ -313,7 +313,7 @@ def test_a_model_that_is_not_there_is_found_before_a_run_begins(place, monkeypat
     monkeypatch.setattr("agent0.assembly.runtime.providers.find_spec", lambda name: None)
     told = call("run", "start", "--profile", "tiny")
     assert told.code == 5
-    assert 'pip install "agent0[train]"' in told.err
+    assert "make setup" in told.err
     assert call("run", "list", "--json").json == []
 
 

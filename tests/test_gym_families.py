@@ -36,7 +36,7 @@ def test_without_the_package_there_are_none_and_who_asks_is_told_what_to_install
     assert bool(HERE) == gym.present()
     monkeypatch.setattr(gym, "present", lambda: False)
     for wanted in ({"domains": ("gym",)}, {"families": ("gym_jugs",)}):
-        with pytest.raises(ConfigError, match=r"needs the package reasoning-gym.*not installed.*agent0\[gym\]"):
+        with pytest.raises(ConfigError, match=r"needs the package reasoning-gym.*not installed.*EXTRAS=gym"):
             check_names(small(**plan(**wanted)))
     check_names(small())
 

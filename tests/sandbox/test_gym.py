@@ -15,7 +15,7 @@ from agent0.ports.sandbox import SandboxCall, SandboxResult
 from infra.sandbox import Bubblewrap
 
 ROOT = Path(__file__).parents[2]
-installed = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason='needs: pip install "agent0[gym]"')
+installed = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason="needs: make setup EXTRAS=gym")
 in_the_sandbox = pytest.mark.asyncio(loop_scope="session")
 FAMILIES = ("chain_sum", "countdown", "mini_sudoku", "simple_integration", "n_queens")
 HOSTILE = ("__import__('os')._exit(0)", "9**9**9**9", "(" * 4000, "9" * 60_000, "nan", "[]", "\x00", "print(1.0)")
@@ -33,7 +33,7 @@ class Silent:
 
 def test_without_the_package_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gym.util, "find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"pip install \"agent0\[gym\]\""):
+    with pytest.raises(ConfigError, match=r"make setup EXTRAS=gym"):
         gym.make(3, 0)
 
 

@@ -99,4 +99,4 @@ def _shown(name: str, server: McpServer, listing: "Listing") -> dict[str, Any]:
 
 def _check_package() -> None:
     if find_spec("mcp") is None:
-        raise DependencyError("The package mcp", "MCP servers are configured.", "pip install 'agent0[mcp]'")
+        raise DependencyError("The package mcp", "MCP servers are configured.", "make setup EXTRAS=mcp")

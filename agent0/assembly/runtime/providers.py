@@ -15,7 +15,7 @@ from agent0.ports.training import Trainer
 from agent0.registry import Registry
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 
-EXTRA_OPENAI = 'pip install "agent0[openai]"'
+EXTRA_OPENAI = "make setup EXTRAS=openai"
 PROBE_S = 30.0
 """Seconds in which a server must answer when it is asked what it has."""
 
@@ -191,7 +191,7 @@ def _check_packages(_: ActorConfig) -> None:
     missing = [name for name in ("torch", "transformers", "peft") if find_spec(name) is None]
     if missing:
         why = f"Not installed: {', '.join(missing)}."
-        raise DependencyError("The package that runs models", why, 'pip install "agent0[train]"')
+        raise DependencyError("The package that runs models", why, "make setup")
 
 
 def _check_transformers(actor: ActorConfig) -> None:

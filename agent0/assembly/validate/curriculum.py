@@ -34,7 +34,7 @@ def _check_packages(plan: CurriculumConfig) -> None:
     wanted = [name for name in (*plan.domains, *plan.families) if name == gym.DOMAIN or name.startswith(gym.PREFIX)]
     if wanted and not gym.present():
         what = f"run.curriculum asks for {wanted[0][:80]}, which needs the package reasoning-gym."
-        raise ConfigError(what, "It is not installed.", 'pip install "agent0[gym]" (it needs a C compiler)')
+        raise ConfigError(what, "It is not installed.", "make setup EXTRAS=gym (it needs a C compiler)")
 
 
 def _check_families(plan: CurriculumConfig) -> None:

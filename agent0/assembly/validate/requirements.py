@@ -118,10 +118,10 @@ async def _packages(settings: Settings) -> list[Check]:
     trains = bool(_local(settings)) or settings.run.curriculum.embedder == "minilm"
     small = any(actor.quantization for actor, _ in _local(settings))
     groups: tuple[tuple[str, tuple[str, ...], bool, str], ...] = (
-        ("packages", CORE, True, "pip install agent0"),
-        ("packages [train]", TRAIN, trains, 'pip install "agent0[train]"'),
-        ("packages [qlora]", ("bitsandbytes",), small, 'pip install "agent0[train,qlora]"'),
-        ("packages [mcp]", ("mcp",), bool(settings.mcp.servers), 'pip install "agent0[mcp]"'),
+        ("packages", CORE, True, "make setup"),
+        ("packages [train]", TRAIN, trains, "make setup"),
+        ("packages [qlora]", ("bitsandbytes",), small, "make setup EXTRAS=qlora"),
+        ("packages [mcp]", ("mcp",), bool(settings.mcp.servers), "make setup EXTRAS=mcp"),
     )
     return [python, *(_group(name, wanted, "fail" if needed else "warn", fix) for name, wanted, needed, fix in groups)]
 

@@ -98,7 +98,7 @@ def families() -> dict[str, tuple[Any, Any]]:
         ConfigError: the package is not installed.
     """
     if util.find_spec("reasoning_gym") is None:
-        fix = 'pip install "agent0[gym]"'
+        fix = "make setup EXTRAS=gym"
         raise ConfigError("The benchmark gym needs the package reasoning-gym.", "It is not installed.", fix)
     import reasoning_gym.factory
 
