@@ -11,7 +11,7 @@ LONGEST, LAST = 200_000, 4_000
 """Characters from the end in which a box is looked for, and everything else."""
 _thought = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|scratchpad)>", re.IGNORECASE)
 _tagged = re.compile(r"<(final_?answer|answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
-_field = re.compile(r'"(?:final[_ ]?)?answer"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(-?\d[\d.eE+-]*)|)', re.IGNORECASE)
+_field = re.compile(r'["\'](?:final[_ ]?)?answer["\']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(-?\d[\d.eE+-]*)|)', re.IGNORECASE)
 _hashes = re.compile(r"####[ \t]*([^\n]+)")
 _says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=:])"
 _head = re.compile(
@@ -29,6 +29,9 @@ _clause = re.compile(
     r"|\s+\((?:see|which|since|because|as|i\.e\.)\b",
     re.IGNORECASE,
 )
+_prose = re.compile(r"[A-Z][a-z]* [a-z]+ ")
+_marked = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
+"""What a sentence below a heading sets off; one such piece is its answer."""
 _stop = re.compile(r"\.(?=\s|\Z)|\n")
 
 
@@ -70,7 +73,8 @@ def _stated(text: str) -> str | None:
         if (shown := _display.match(rest)) is not None:
             return _bare(shown[2] or shown[3])
         if (said := _bare(_sentence(rest))) and not _comment.match(said):
-            return said
+            marked = _marked.findall(said) if _prose.match(said) else []
+            return _bare(marked[0]) if len(marked) == 1 else said
     return None
 
 

@@ -69,10 +69,12 @@ def grade_as(name: str, expected: str, given: str | None, edition: int = NEWEST)
         ConfigError: there is no such kind.
     """
     name = name or kind_of(expected)
-    if given is None or edition < NEWEST or guard(expected, given) or one_spelling(expected, given):
+    if given is None or edition < NEWEST:
         return compare_as(name, expected, given)
     if name == VALUE:
         return grade(expected, given, edition)
+    if guard(expected, given) or one_spelling(expected, given):
+        return compare_as(name, expected, given)
     bare = unmarked(given)
     if name in ("choice", "text") and (decided := decided_as_written(expected, bare)):
         return Grade(*decided, expected[:200], bare[:200])

@@ -9,12 +9,21 @@ _latex = re.compile(r"\\(?:text|math)(?:bf|rm|it)?(?![A-Za-z])|\\(?:boxed|fbox|m
 _clause = re.compile(
     r",?\s+(?:because|since|as|so|which|while|whereas|rather than|instead of|(?:and )?not)\b.*$", re.DOTALL | re.I
 )
-_taken = re.compile(
+_another = re.compile(
+    r"^(?:it(?: is|'s) not \(?[A-J]\)?|\(?[A-J]\)? is (?:wrong|incorrect|false|not correct|not right))[,;.]?\s+"
+    r"(?:but|so|it|and)\b,?\s*(?:so\s+)?(?:it\b)?(?:\s*(?:is|'s)\b)?\s*",
+    re.IGNORECASE,
+)
+"""A choice that is ruled out before another is taken."""
+_lead = re.compile(
     r"(?:(?:so|thus|hence|therefore),?\s+)?"
-    r"(?:it(?: is|'s| must be| has to be)|i(?: would)? (?:choose|pick|select|go with)|my (?:choice|answer|pick) is"
-    r"|(?:the )?(?:correct |right |best |final )*(?:answer|option|choice)(?: is|:)?)?\s*:?\s*"
-    r"(?:(?:option|choice|answer)\s*:?\s*)?[(\[]?\s*([A-J])\s*[)\]]?\s*[.:)]?"
-    r"(?:\s+is (?:the )?(?:correct|right|best|true)(?: one| answer| option| choice)?)?\s*[.!]?",
+    r"(?:(?:it(?: is|'s| must be| has to be)|i(?: would)? (?:choose|pick|select|say|go with)|i think(?: it(?: is|'s))?"
+    r"|my (?:choice|answer|pick) is|(?:the )?(?:correct |right |best |final )*(?:answer|option|choice)(?: is|:)?)\s*)?"
+    r"(?:(?:definitely|clearly|thus|therefore)\s+)?:?\s*(?=(?:option |choice )?[(\[]?\s*[A-J](?![A-Za-z]))",
+    re.IGNORECASE,
+)
+_affirmed = re.compile(
+    r"(?<=[A-J\])])\s+is (?:the )?(?:correct|right|best|true)(?: one| answer| option| choice)?\s*[.!]?\s*$",
     re.IGNORECASE,
 )
 _doubted = re.compile(
@@ -33,7 +42,6 @@ def same_choice(gold: str, said: str) -> bool | None:
 def choice_of(text: str) -> str:
     """Return the one letter that ``text`` takes, empty where it takes none or doubts it."""
     bare = " ".join(_latex.sub(" ", text[:400]).split())
-    head = _clause.sub("", bare)
-    if taken := _taken.fullmatch(head):
-        return taken[1].upper()
+    head = _clause.sub("", _another.sub("", bare))
+    head = _affirmed.sub("", _lead.sub("", head, count=1)).strip().rstrip(".! ")
     return "" if _doubted.match(head) else letter_of(head)

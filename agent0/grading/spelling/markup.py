@@ -9,7 +9,10 @@ from agent0.grading.math.cleaning import closing, latex_signs
 _entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});")
 _script = re.compile(r"<(sup|sub)>([^<>]{1,40})</\1>", re.IGNORECASE)
 _tag = re.compile(r"</?(?:b|strong|i|em|u|p|br|span|div|font|code|mark|big|small|center|h[1-6])(?:\s[^<>]*)?/?>", re.I)
-_colour = re.compile(r"\\(?:text)?color(?:box)?\s*(?:\[\w+\])?\s*\{[\w.,!\- ]*[A-Za-z.,][\w.,!\- ]*\}\s*")
+_colour = re.compile(
+    r"\\(?:text)?color(?:box)?\s*(?:\[\w+\])?\s*\{[\w.,!\-# ]*[A-Za-z.,#][\w.,!\-# ]*\}\s*"
+    r"|\\fcolorbox\s*\{\w+\}\s*\{\w+\}|\\(?:style|class|cssId)\s*\{[^{}]*\}|\\(?:checkmark|blacksquare|qed|square)(?![A-Za-z])"
+)
 _font = re.compile(
     r"\\(?:tiny|scriptsize|footnotesize|small|normalsize|large|Large|LARGE|huge|Huge|displaystyle|textstyle|boldmath"
     r"|bf|it|rm|sf|tt|bfseries|itshape|mathstrut|left|right|[bB]igg?[lrm]?)(?![A-Za-z])\s*"
@@ -28,6 +31,9 @@ _angles = str.maketrans({"⟨": r"\langle ", "⟩": r"\rangle ", "⊂": r"\subse
     "≡": r"\equiv ", "∥": r"\parallel ", "⊥": r"\perp ", "→": r"\to ", "△": r"\triangle ", "ℝ": r"\mathbb{R}",
     "ℤ": r"\mathbb{Z}", "ℚ": r"\mathbb{Q}", "ℕ": r"\mathbb{N}", "′": "'", "″": "''", "∣": r"\mid ", "≅": r"\cong ",
     "∼": r"\sim ", "∖": r"\setminus "})  # fmt: skip
+_spoken = re.compile(
+    r"^\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:the )?(?:final )?answer(?: is|:)\s*\}?\s*(?=[^\s}])", re.IGNORECASE
+)
 MOST = 20
 
 
@@ -44,7 +50,8 @@ def unmarked(text: str) -> str:
         if found is None:
             break
         text = str(found[found.lastindex or 0]).strip()
-    return _unstyled(text) if "\\" in text else text
+    text = _unstyled(text) if "\\" in text else text
+    return _spoken.sub("", text)
 
 
 def _unstyled(text: str) -> str:

@@ -43,6 +43,7 @@ _HALVES = (
 )
 _SETS = [
     (_reals, r"(-\infty,\infty)"),
+    (re.compile(r"(?:the set of |all |the )*natural numbers"), r"\mathbb{N}"),
     (re.compile(r"(?:the set of |all |the )*integers|\\(?:mathbb|Bbb|mathbf)\s*\{?\s*Z\s*\}?"), r"\mathbb{Z}"),
     *(
         (
@@ -55,6 +56,8 @@ _SETS = [
 _but = r"(?:\\setminus|\\backslash|-|except(?: for)?|other than|,|such that|where|with|excluding)"
 _except = re.compile(rf"(?:{_reals.pattern})\s*{_but}\s*(.+)")
 _unequal = re.compile(r"([a-z])\s*(?:\\neq?|\\not\s*=|!=)\s*(.+)")
+_or = re.compile(r"\s*(?:\\text\s*\{\s*or\s*\}|\bor\b|\\cup|\\lor|\\vee)\s*")
+_ray = re.compile(r"\s*([a-z])\s*(<=|>=|<|>|\\leq?(?:slant)?(?![a-z])|\\geq?(?:slant)?(?![a-z]))\s*([^<>,=]{1,40}?)\s*")
 _differs = re.compile(r"\\neq?(?![A-Za-z])|\\not\s*=|!=")
 _number = re.compile(r"-?\d+(?:/\d+|\.\d+)?|-?\\frac\{(\d+)\}\{(\d+)\}")
 _column = re.compile(r"\\begin\{([bp]?matrix|array)\}(?:\{[clr]\})?((?:(?!\\end|&).)+)\\end\{\1\}", re.DOTALL)
@@ -79,7 +82,25 @@ def noted(gold: str, said: str) -> tuple[str, str]:
     gold, said = _braced(gold, said)
     excluded = not (_differs.search(gold) and _differs.search(said))
     gold, said = numbers(gold, excluded), numbers(said, excluded)
+    if r"\cup" in gold + said or (r"\infty" in said and r"\infty" not in gold):
+        gold, said = _rays(gold), _rays(said)
     return _vectors(gold, said)
+
+
+def _rays(text: str) -> str:
+    """``x < 1 or x > 2`` as the union of two intervals, one inequality as one."""
+    parts = [_ray.fullmatch(part) for part in _or.split(text.strip().strip("$"))]
+    found = [part for part in parts if part]
+    if len(found) < len(parts) or len({part[1] for part in found}) > 1:
+        return text
+    return r"\cup".join(map(_interval, found))
+
+
+def _interval(inequality: re.Match[str]) -> str:
+    end, closed = inequality[3], inequality[2] not in "<>"
+    if inequality[2].startswith((">", r"\g")):
+        return f"{'[' if closed else '('}{end},\\infty)"
+    return rf"(-\infty,{end}{']' if closed else ')'}"
 
 
 def _in_base(text: str) -> str:

@@ -5,7 +5,7 @@ import re
 _STATED = re.compile(
     r"\\(?:equiv|[pb]?mod|pod|n?mid|n?subset(?:eq)?|n?supset(?:eq)?|n?parallel|perp|cong|sim|simeq|to|rightarrow"
     r"|gets|begin\s*\{cases\}|notin)(?![A-Za-z])|[A-Za-z}]\s*\^\s*\{?\s*(?:T(?![a-z])|\\(?:top|intercal|(?:text|mathrm|mathsf)\s*\{?\s*T))"
-    r"|^\s*\w+\s*\|\s*\w+\s*$"
+    r"|[A-Z]\s*\^\s*\{?\s*-\s*1\s*\}?\s*[A-Z]|[A-Z]\s*[A-Z]\s*\^\s*\{?\s*-\s*1|^\s*\w+\s*\|\s*\w+\s*$"
 )
 _chain = re.compile(r"\s*([A-Za-z]\w*)\s*(?:<|\\lt\s)\s*([A-Za-z]\w*)\s*(?:<|\\lt\s)\s*([A-Za-z]\w*)\s*")
 _SPELLINGS = (
