@@ -36,10 +36,11 @@ TESTS = {
     "rollout": "turns_read same_seed analysis answers chat_format confidence forking fusion panel parsing run scripted "
     "spellings student teacher training",
     "provenance": "same_seed seals forking rescoring",
-    "verification": "edges program_verdicts stated_rules checked grading panel reviewing verdicts verifiers verify literals",
+    "verification": "edges program_verdicts stated_rules checked grading panel reviewing verdicts verifiers verify "
+    "literals",
     "training": "same_seed chat_format conventions dataset making objectives searching seeding splits training",
-    "rewards": "edges same_seed hacking repetition rewards rewards_editions rewards_majority rewards_sets rewards_told "
-    "signatures",
+    "rewards": "edges same_seed hacking repetition rewards rewards_editions rewards_majority rewards_sets "
+    "rewards_told signatures",
     "run": "same_seed curriculum forking gate guards registry run state_digest",
     "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate "
     "mistakes registry within",

@@ -63,6 +63,8 @@ EQUIVALENT: Mapping[str, str] = {  # by ``Mutant.key``: why the mutant changes n
     "agent0.training.objectives.rloo.weigh: - for scored, above in zip(members, group_advantages(members, "
     "divided=False), strict=True):\n+ for scored, above in zip(members, group_advantages(members, divided=False), "
     "strict=None):": "every member has an advantage, so both are of one length",
+    "agent0.stats.logistic.fuse: - for weight, (centre, deviation) in zip(weights, scales, strict=True):\n"
+    "+ for weight, (centre, deviation) in zip(weights, scales, strict=False):": "each signal has one of both",
 }
 
 

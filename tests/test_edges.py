@@ -18,6 +18,7 @@ from agent0.rewards.red_team.students import said
 from agent0.settings import RewardConfig, RunConfig, VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState, ToolCallRecord
 from agent0.tasks.families import families
+from agent0.training.manifest import adapter_metadata, lineage_of
 from agent0.verification.panel import VerificationContext
 from agent0.verification.programs import Problem
 from agent0.verification.programs.inside import values
@@ -25,7 +26,7 @@ from agent0.verification.verdicts import attempts_to_verify
 from agent0.verification.verifiers import UNDONE, compare_answer, verifier_for
 from events.base import record
 from events.benchmarks import ItemScored
-from events.checkpoints import CheckpointTrained
+from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.tasks import TaskAttempted, TaskProposed
 from events.values import Task, Usage
 from tests.world import NOON, KnowingSandbox
@@ -170,3 +171,14 @@ def test_errors_name_what_there_is() -> None:
     with pytest.raises(ConfigError) as found:
         space_of([])
     assert found.value.fix == "Say --search rank=4,16 --search lr=1e-3,3e-3."
+
+
+def test_an_adapter_says_what_it_follows_from() -> None:
+    asked = {"checkpoint": "student-1", "role": "student", "iteration": 1, "parent": "student-0", "seed": 5}
+    bounds = {"parent_adapter": None, "until": 9, "after": 0, "replay_after": 0, "state_sha": ""}
+    request = TrainingRequested.model_validate(asked | bounds)
+    found = adapter_metadata(request, {"lr": 0.5}, "d")
+    inputs = {"checkpoint": "student-1", "parent": "student-0", "parent_adapter": "", "dataset": "d", "seed": "5"}
+    inputs["recipe"] = '{"lr":0.5}'
+    assert found == inputs | {"lineage": lineage_of(inputs)}
+    assert all(lineage_of(inputs | {name: "other"}) != found["lineage"] for name in inputs)
