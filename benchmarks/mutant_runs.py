@@ -30,20 +30,21 @@ from handlers import assign_reward
 TESTS = {
     "stats": "same_seed analysis bench_report calibration comparison fusion gate registry within",
     "state": "same_seed changing curriculum guardrails guards making registry repetition rewards_sets run signatures",
-    "grading": "forms answers benchmarks chat_format grading grading_strict literals verifiers",
-    "tasks": "same_seed checked decontamination families guardrails literals novelty searching splits splitting "
+    "grading": "edges forms answers benchmarks chat_format grading grading_strict literals verifiers",
+    "tasks": "edges same_seed checked decontamination families guardrails literals novelty searching splits splitting "
     "curriculum chances fresh_sets scripted teacher",
     "rollout": "turns_read same_seed analysis answers chat_format confidence forking fusion panel parsing run scripted "
     "spellings student teacher training",
     "provenance": "same_seed seals forking rescoring",
-    "verification": "program_verdicts stated_rules checked grading panel reviewing verdicts verifiers verify literals",
+    "verification": "edges program_verdicts stated_rules checked grading panel reviewing verdicts verifiers verify "
+    "literals",
     "training": "same_seed chat_format conventions dataset making objectives searching seeding splits training",
-    "rewards": "same_seed hacking repetition rewards rewards_editions rewards_majority rewards_sets rewards_told "
-    "signatures",
+    "rewards": "edges same_seed hacking repetition rewards rewards_editions rewards_majority rewards_sets "
+    "rewards_told signatures",
     "run": "same_seed curriculum forking gate guards registry run state_digest",
-    "evaluation": "rows same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate "
+    "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances fresh_sets gate "
     "mistakes registry within",
-    "experiments": "same_seed arms_page chances compare_page fresh_sets rescoring rewards_editions trials",
+    "experiments": "edges same_seed arms_page chances compare_page fresh_sets rescoring rewards_editions trials",
 }
 NOT_FAST = ("nats_server", "log")
 SLOW_S = 5.0  # of processor time: a test that takes longer is no fast one, and is stopped

@@ -56,6 +56,15 @@ KILLED = ("killed", "loops")
 EQUIVALENT: Mapping[str, str] = {  # by ``Mutant.key``: why the mutant changes nothing
     "agent0.stats.calibrators._temperature: - low, high, golden = -4.0, 4.0, (math.sqrt(5) - 1) / 2\n"
     "+ low, high, golden = -4.0, 4.0, (math.sqrt(6) - 1) / 2": "the search finds the same minimum by another ratio",
+    "agent0.grading.math.units.one_unit: - shorter, longer = sorted((one.split(), other.split()), key=len)\n"
+    "+ shorter, longer = sorted((one.split(), other.split()), key=None)": "a list that begins another sorts before it",
+    "agent0.grading.math.parser._letters: - for name in sorted(_PLAIN, key=len, reverse=True):\n"
+    "+ for name in sorted(_PLAIN, key=None, reverse=True):": "a name that begins another sorts behind it either way",
+    "agent0.training.objectives.rloo.weigh: - for scored, above in zip(members, group_advantages(members, "
+    "divided=False), strict=True):\n+ for scored, above in zip(members, group_advantages(members, divided=False), "
+    "strict=None):": "every member has an advantage, so both are of one length",
+    "agent0.stats.logistic.fuse: - for weight, (centre, deviation) in zip(weights, scales, strict=True):\n"
+    "+ for weight, (centre, deviation) in zip(weights, scales, strict=False):": "each signal has one of both",
 }
 
 

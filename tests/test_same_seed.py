@@ -115,7 +115,7 @@ def selections() -> Iterable[Any]:
                 made.used,
                 made.over,
                 made.skipped,
-                [(one.advantage, one.clip_high) for one in made.samples],
+                [(one.advantage, one.clip_high, one.weight, one.over) for one in made.samples],
             ]
             yield [one.over for one in made.samples]
     for by in ("chance", "pattern"):

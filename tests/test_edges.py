@@ -1,0 +1,184 @@
+"""Edges between one decision and the next, where other tests stay on one side."""
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent0.errors import ConfigError
+from agent0.evaluation.benchmark_scores import tally
+from agent0.evaluation.benchmarks import benchmarks
+from agent0.experiments.ablation_results import outcome_of
+from agent0.experiments.hyperparameter_search import space_of
+from agent0.grading.answer_types import kinds, named
+from agent0.rewards.features import RewardContext, features
+from agent0.rewards.red_team.students import said
+from agent0.settings import RewardConfig, RunConfig, VerificationConfig
+from agent0.state.run_state import AttemptState, RunState, TaskState, ToolCallRecord
+from agent0.tasks.families import families
+from agent0.training.manifest import adapter_metadata, lineage_of
+from agent0.verification.panel import VerificationContext
+from agent0.verification.programs import Problem
+from agent0.verification.programs.inside import values
+from agent0.verification.verdicts import attempts_to_verify
+from agent0.verification.verifiers import UNDONE, compare_answer, verifier_for
+from events.base import record
+from events.benchmarks import ItemScored
+from events.checkpoints import CheckpointTrained, TrainingRequested
+from events.tasks import TaskAttempted, TaskProposed
+from events.values import Task, Usage
+from tests.world import NOON, KnowingSandbox
+
+
+@pytest.mark.parametrize(
+    ("question", "level"),
+    [
+        ("Sort [1,2].", 1),
+        ("Sort [1,2,3].", 1),
+        ("Sort [1,2,3,4].", 2),
+        ("Reverse [1,2,3].", 1),
+        ("Largest minus smallest of [1,2,3].", 3),
+        ("How many different in [1,2].", 3),
+        ("Sum of [1,2,3,4,5,6].", 4),
+        ("Sum of [1,2,3,4,5,6,7].", 4),
+    ],
+)
+def test_a_list_is_as_hard_as_its_length_and_its_operation(question: str, level: int) -> None:
+    entry = families()["lists"]
+    params = entry.parse(question)
+    assert params and entry.level(params) == level
+
+
+def test_a_policy_prints_what_it_was_given() -> None:
+    assert said("7") == ToolCallRecord("python", {"code": "print('7')"}, True, "7\n")
+
+
+@pytest.mark.parametrize(
+    ("edition", "text", "answer"),
+    [
+        (1, r"\boxed{1} or \boxed{2}", "2"),
+        (2, r"\boxed{1} or \boxed{2}", "2"),
+        (1, r"\boxed{1} or \boxed{\frac{1}{2}}", "1"),
+        (2, r"\boxed{1} or \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (1, "none", None),
+        (2, "none", None),
+    ],
+)
+def test_a_teachers_answer_is_its_last_box(edition: int, text: str, answer: str | None) -> None:
+    config = RunConfig.model_validate({"verification": {"edition": edition}})
+    held = TaskState(0, "math", "open", 1, text=text)
+    context = RewardContext(RunState("r", 1, config, "", tasks={"t": held}), RewardConfig(), held)
+    assert features("teacher")["teacher_answer"](context) == answer
+    assert features("teacher")["well_formed"](context) is False
+    assert features("teacher")["teacher_text"](replace(context, held=replace(held, text="x"))) == "x"
+
+
+def test_a_function_to_write_has_its_inputs_and_ten_seconds() -> None:
+    entry = benchmarks()["coding"]
+    assert entry.make
+    for item in entry.make(10, 3):
+        data = json.loads(item.data)
+        asked = [values.unpack(call) for call in data["calls"]]
+        assert (item.problem, item.gold, data["rule"]) == (Problem("", "", "solve", wall_s=10.0), "solve", "equal")
+        assert all(name == "solve" and len(given) == 1 and not named for name, given, named in asked) and asked
+
+
+def test_a_reply_without_a_program_is_wrong_before_any_sandbox() -> None:
+    entry, sandbox = benchmarks()["coding"], KnowingSandbox()
+    assert entry.make
+    (item,) = entry.make(1, 3)
+    found = asyncio.run(entry.judge(item, " \n", None, sandbox))  # type: ignore[arg-type]
+    assert (found.correct, found.reason, sandbox.calls) == (False, "no program", [])
+
+
+def test_what_is_kept_of_long_answers() -> None:
+    long = "+".join(["1"] * 150)
+    found = asyncio.run(compare_answer("0" * 250 + "150", long, KnowingSandbox(), VerificationContext(), "value"))  # type: ignore[arg-type]
+    assert (found.correct, found.reason, len(found.expected or ""), len(found.got or "")) == (False, UNDONE, 200, 200)
+
+
+@pytest.mark.parametrize("samples", [1, 2, 3])
+def test_samples_of_an_item_are_counted(samples: int) -> None:
+    facts = {
+        "benchmark": "b",
+        "mode": "plain",
+        "answer": "1",
+        "reason": "",
+        "end": "answered",
+        "reply": "",
+        "wall_s": 1.0,
+    }
+    items = [
+        ItemScored.model_validate(facts | {"item": f"b/{n}", "sample": sample, "correct": sample == 0})
+        for n in range(2)
+        for sample in range(samples)
+    ]
+    found = tally(items)
+    assert (found.samples, found.n, found.correct, found.accuracy) == (samples, 2, 2, pytest.approx(1 / samples))
+    assert found.wall_s == 2 * samples and found.undecided == 0
+
+
+def test_a_runs_cost_is_what_its_events_spent_and_how_long_it_took() -> None:
+    times = [NOON + timedelta(seconds=seconds) for seconds in (0, 5, 90)]
+    usage = Usage(prompt_tokens=3, completion_tokens=4, wall_s=0.5)
+    wrote = TaskProposed(
+        task="t", iteration=0, slot=0, text="", problem="no", usage=usage, teacher="base", proposal=None, prompt="p"
+    )
+    ends = CheckpointTrained(
+        checkpoint="s",
+        role="student",
+        iteration=0,
+        parent="base",
+        adapter=None,
+        metrics={"steps": 6.0},
+        wall_s=1.5,
+        samples=1,
+    )
+    events = [record(one, run="r", time=at) for one, at in zip((wrote, wrote, ends), times, strict=True)]
+    found = outcome_of("a", 1, "s", 2, events)
+    spent = {"attempts": 0, "tokens": 14, "model_s": 1.0, "steps": 6, "training_s": 1.5, "wall_s": 90.0}
+    assert (found.cost, found.run, found.student, found.iterations) == (spent, "r", "s", 2)
+
+
+ENDED = {"end": "answered", "turns": 1, "tool_calls": 0, "tool_ok": 0, "prompt": "p"}
+
+
+def test_rules_that_are_given_say_what_is_unchecked() -> None:
+    task = Task(question="Why?", domain="math", family="open", level=1, canonical="open why?")
+    tried = {f"a{n}": AttemptState(n, answer="1", attempted=True) for n in range(2)}
+    held = TaskState(0, "math", "open", 1, proposal=task, attempts=tried)
+    run = RunState("r", 1, RunConfig(), "", tasks={"t": held})
+    facts = {"task": "t", "attempt": "a1", "iteration": 0, "number": 1, "student": "base", "answer": "1"}
+    event = TaskAttempted.model_validate(facts | ENDED)
+    for rules in (
+        None,
+        VerificationConfig(),
+        VerificationConfig(unchecked="panel"),
+        VerificationConfig(unchecked="consistency"),
+    ):
+        known = (rules or VerificationConfig()).unchecked
+        wanted = ["a0", "a1"] if verifier_for(task, known).collective else ["a1"]
+        assert list(attempts_to_verify(event, run, rules)) == wanted
+        assert attempts_to_verify(event, replace(run, tasks={}), rules) == {}
+
+
+def test_errors_name_what_there_is() -> None:
+    with pytest.raises(ConfigError) as found:
+        named("odd")
+    assert found.value.fix == "" and all(kind in str(found.value.__dict__) for kind in kinds())
+    with pytest.raises(ConfigError) as found:
+        space_of([])
+    assert found.value.fix == "Say --search rank=4,16 --search lr=1e-3,3e-3."
+
+
+def test_an_adapter_says_what_it_follows_from() -> None:
+    asked = {"checkpoint": "student-1", "role": "student", "iteration": 1, "parent": "student-0", "seed": 5}
+    bounds = {"parent_adapter": None, "until": 9, "after": 0, "replay_after": 0, "state_sha": ""}
+    request = TrainingRequested.model_validate(asked | bounds)
+    found = adapter_metadata(request, {"lr": 0.5}, "d")
+    inputs = {"checkpoint": "student-1", "parent": "student-0", "parent_adapter": "", "dataset": "d", "seed": "5"}
+    inputs["recipe"] = '{"lr":0.5}'
+    assert found == inputs | {"lineage": lineage_of(inputs)}
+    assert all(lineage_of(inputs | {name: "other"}) != found["lineage"] for name in inputs)
