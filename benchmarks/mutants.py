@@ -65,6 +65,8 @@ EQUIVALENT: Mapping[str, str] = {  # by ``Mutant.key``: why the mutant changes n
     "strict=None):": "every member has an advantage, so both are of one length",
     "agent0.stats.logistic.fuse: - for weight, (centre, deviation) in zip(weights, scales, strict=True):\n"
     "+ for weight, (centre, deviation) in zip(weights, scales, strict=False):": "each signal has one of both",
+    'agent0.grading.math.forms._chain: - brackets = ("(" if opening in "<>" else "[") + (")" if closing in "<>" else '
+    '"]")\n+ brackets = ("(" if opening in "XX<>XX" else "[") + (")" if closing in "<>" else "]")': "no sign is an X",
 }
 
 

@@ -10,7 +10,9 @@ import pytest
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmark_scores import tally
 from agent0.evaluation.benchmarks import benchmarks
+from agent0.evaluation.benchmarks.challenges import RULES
 from agent0.experiments.ablation_results import outcome_of
+from agent0.experiments.ablation_runs import runs_of_study, seeds_of
 from agent0.experiments.hyperparameter_search import space_of
 from agent0.grading.answer_types import kinds, named
 from agent0.rewards.features import RewardContext, features
@@ -182,3 +184,30 @@ def test_an_adapter_says_what_it_follows_from() -> None:
     inputs["recipe"] = '{"lr":0.5}'
     assert found == inputs | {"lineage": lineage_of(inputs)}
     assert all(lineage_of(inputs | {name: "other"}) != found["lineage"] for name in inputs)
+
+
+def test_steps_beyond_the_last_are_left_out() -> None:
+    entry = families()["countdown"]
+    assert entry.retrace
+    found = entry.retrace({"numbers": [3, 7], "target": 10}, "7+3=10;10+1=11")
+    assert found and (found.text, found.params) == ("7+3=10", {"numbers": [3, 7], "target": 10})
+
+
+def test_seeds_that_are_none_are_said() -> None:
+    for text, message in (("x", "'x' is no seed."), ("-1", "'-1' is no seed.")):
+        with pytest.raises(ConfigError) as found:
+            seeds_of(text)
+        assert found.value.args[0].startswith(message)
+    with pytest.raises(ConfigError) as found:
+        runs_of_study("s", {"a": RunConfig()}, [])
+    assert found.value.args[0].startswith("There is no seed.")
+
+
+def test_only_brackets_are_counted_as_brackets() -> None:
+    assert [RULES["depths"].reference(text, weight=3) for text in ("X", "(X)", "[X(x)]", "(", "(]")] == [
+        0,
+        1,
+        7,
+        -1,
+        -1,
+    ]
