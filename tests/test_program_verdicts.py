@@ -103,7 +103,7 @@ def test_tests_that_call_on_and_on_are_given_up() -> None:
         async def call(self, call: SandboxCall) -> SandboxResult:
             self.calls.append(call)
             rows = b'{"loaded": true}\n' + b"{}\n" * len(self.calls)
-            wanted = json.dumps({"needs": [f"call {len(self.calls)}"]}).encode()
+            wanted = json.dumps({"needs": [f"call {len(self.calls)}"], "whole": False}).encode()
             files = {"results.jsonl": rows, "verdict.json": wanted}
             return SandboxResult(ToolState.OK, 0, "", "", 0.1, 0.1, 1.0, "none", "asking", files=files)
 
@@ -215,10 +215,10 @@ def test_names_that_a_text_binds_uses_and_wants() -> None:
 
 def test_calls_with_literals_are_foreseen() -> None:
     test = "assert f(1, k=[2]) == f(1, k=[2])\nassert f(x)\nassert g(3)\nassert h.f(4)\nassert f(*[1])"
-    found: Any = [(values.call_of(call), call.partition("\n")[2]) for call in foreseen(test, ["f"], "")]
+    found: Any = [(values.call_of(call, {}), call.partition("\n")[2]) for call in foreseen(test, ["f"], "")]
     assert found == [(["f", [1], {"k": [2]}], ""), (["f", [1], {"k": [2]}], "2")]
     checking = "def check(candidate):\n    assert candidate(5) == 6\n    assert f(7)"
-    assert [values.call_of(call) for call in foreseen(checking, ["f"], "f")] == [["f", [7], {}], ["f", [5], {}]]
-    assert [values.call_of(call) for call in foreseen(checking, ["f"], "")] == [["f", [7], {}]]
+    assert [values.call_of(call, {}) for call in foreseen(checking, ["f"], "f")] == [["f", [7], {}], ["f", [5], {}]]
+    assert [values.call_of(call, {}) for call in foreseen(checking, ["f"], "")] == [["f", [7], {}]]
     assert foreseen("def (", ["f"], "f") == []
     assert len(foreseen("\n".join(f"f({n})" for n in range(600)), ["f"], "")) == 500
