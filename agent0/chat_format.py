@@ -61,6 +61,13 @@ def unboxed(text: str) -> str:
     return text[first.inside : first.end] if first and whole else text
 
 
+def opened(text: str) -> str:
+    """Return ``text`` with the content of every closed box in its place."""
+    closed = [box for box in boxes(text) if box.closed]
+    gone = {place for box in closed for place in (*range(box.start, box.inside), box.end)}
+    return "".join(letter for place, letter in enumerate(text) if place not in gone) if gone else text
+
+
 def plain_boxes(text: str) -> Iterator[str]:
     r"""Yield the content of each ``\boxed{...}`` without inner braces, in order.
 

@@ -248,6 +248,15 @@ def cancelled_run(run: str = "r9") -> list[Recorded]:
     return teller.told
 
 
+def failed_run(run: str = "r8") -> list[Recorded]:
+    """A run that gave up too much."""
+    teller = _Teller(run, 1, 2, 1, 0)
+    teller.tell_all(incidents=False)
+    teller.told = teller.told[:12]
+    teller.tell(runs.RunFailed(reason="2 of 2 were given up", cause_kind="given_up", iteration=0, state_sha="0" * 64))
+    return teller.told
+
+
 def policy_changes(after: int = 0) -> list[Recorded]:
     """What a person changed about tools, which is part of no run."""
     told = _Teller(policies.RUN, 1, 1, 1, 0)

@@ -24,6 +24,7 @@ WORDS = [
     ("! grep x f; ./run.sh; /usr/bin/wc", ["grep", "./run.sh", "/usr/bin/wc"]),
     ("l{s,l}; l* x; ~/x", []),
     ("", []),
+    ("'' ls", []),
     ("echo 'open", None),
     ('echo "open', None),
     ("x" * 200_000, None),

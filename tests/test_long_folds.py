@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -59,13 +60,14 @@ async def test_a_turn_that_is_given_up_settles_its_attempt() -> None:
 # --- whole runs --------------------------------------------------------------------------------------------------
 
 TEAM = {"tools": ("write_file", "edit_file", "read_file", "python", "rollback", "submit_answer"), "max_tokens": 512}
-PLAN = {"tasks": 4, "curriculum": {"long": 1.0, "embedder": "ngram"}, "student": TEAM}
+PLAN: dict[str, Any] = {"tasks": 4, "curriculum": {"long": 1.0, "embedder": "ngram"}, "student": TEAM}
 
 
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(chosen=st.lists(st.integers(0, 25), max_size=4), seed=st.integers(0, 2**32))
 def test_a_run_of_long_tasks_ends_whichever_turns_are_given_up(chosen: list[int], seed: int) -> None:
-    told = played(small(**PLAN), failing("continue_attempt", chosen) if chosen else None, seed)
+    plan = small(**PLAN, max_given_up=1.0, max_untrained=0)
+    told = played(plan, failing("continue_attempt", chosen) if chosen else None, seed)
     assert isinstance(told[-1].event, runs.RunFinished)
     sound(told)
     turns = Counter((r.attempt, r.event.turn) for r in told if isinstance(r.event, tasks.TurnCompleted))

@@ -31,7 +31,7 @@ from projections import (
     verify,
 )
 from projections.views import digests
-from tests.story import benchmark_run, bodies, cancelled_run, experiment, policy_changes, whole_run
+from tests.story import benchmark_run, bodies, cancelled_run, experiment, failed_run, policy_changes, whole_run
 
 TABLES = tables()
 RUN = whole_run(iterations=2, tasks=6, attempts=2)
@@ -84,6 +84,7 @@ def test_the_told_runs_hold_every_event_class() -> None:
         for e in [
             *whole_run(iterations=4, tasks=6, attempts=1),
             *cancelled_run(),
+            *failed_run(),
             *policy_changes(),
             *benchmark_run(),
             *experiment(),

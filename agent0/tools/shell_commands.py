@@ -37,14 +37,14 @@ def command_words(command: str) -> list[str] | None:
     words, first = [], True
     try:
         for token in reader:
-            if token[0] in _OPERATORS or token in _BEFORE:
+            if token in _BEFORE or (token and token[0] in _OPERATORS):
                 first = True
             elif first and not _assignment.match(token):
                 words.append(token)
                 first = False
     except ValueError:
         return None
-    return [word for word in dict.fromkeys(words) if word not in _OTHER and not _expanded.search(word)]
+    return [word for word in dict.fromkeys(words) if word and word not in _OTHER and not _expanded.search(word)]
 
 
 def missing_programs(stderr: str) -> list[str]:

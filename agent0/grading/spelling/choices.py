@@ -2,10 +2,11 @@
 
 import re
 
+from agent0.chat_format import opened
 from agent0.grading.math.letters import letter_of
 
 _GOLD = re.compile(r"\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?|\\text\{([A-J])\}")
-_latex = re.compile(r"\\(?:text|math)(?:bf|rm|it)?(?![A-Za-z])|\\(?:boxed|fbox|mbox)|\\ |[${}*`_\\]")
+_latex = re.compile(r"\\(?:text|math)(?:bf|rm|it)?(?![A-Za-z])|\\mbox|\\ |[${}*`_\\]")
 _clause = re.compile(
     r",?\s+(?:because|since|as|so|which|while|whereas|rather than|instead of|(?:and )?not)\b.*$", re.DOTALL | re.I
 )
@@ -41,7 +42,7 @@ def same_choice(gold: str, said: str) -> bool | None:
 
 def choice_of(text: str) -> str:
     """Return the one letter that ``text`` takes, empty where it takes none or doubts it."""
-    bare = " ".join(_latex.sub(" ", text[:400]).split())
+    bare = " ".join(_latex.sub(" ", opened(text[:400])).split())
     head = _clause.sub("", _another.sub("", bare))
     head = _affirmed.sub("", _lead.sub("", head, count=1)).strip().rstrip(".! ")
     return "" if _doubted.match(head) else letter_of(head)

@@ -4,6 +4,7 @@
 import html
 import re
 
+from agent0.chat_format import opened
 from agent0.grading.math.cleaning import closing, latex_signs
 
 _entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});")
@@ -19,7 +20,7 @@ _font = re.compile(
 )
 _styled = re.compile(
     r"\\(?:emph|underline|underbrace|overbrace|mathtt|mathsf|mathit|texttt|textsf|textsl|textsc|textup|textmd|mathnormal"
-    r"|ensuremath|pmb|bm|boldsymbol|mathbf|textbf|textit|uline|strut|fbox|boxed|mathcolor)(?![A-Za-z])\s*(?=\{)"
+    r"|ensuremath|pmb|bm|boldsymbol|mathbf|textbf|textit|uline|strut|mathcolor)(?![A-Za-z])\s*(?=\{)"
 )
 _bold = re.compile(
     r"\\(?:mathbf|boldsymbol|bm|pmb)\s*\{?\s*(?:\\hat\s*)?\{?\s*(?:[A-Za-z]|\\[ij]math)\s*\}?\s*\}?(?![A-Za-z\d}])"
@@ -55,7 +56,7 @@ def unmarked(text: str) -> str:
 
 
 def _unstyled(text: str) -> str:
-    text = _numbers.sub(r"\\mathbb{\1}", _font.sub(" ", _colour.sub("", text)))
+    text = _numbers.sub(r"\\mathbb{\1}", _font.sub(" ", _colour.sub("", opened(text))))
     if len(_bold.findall(text)) and re.search(r"\\times|\\cdot|[ijk]|\\[ij]math", text):
         return text
     for _ in range(MOST):
