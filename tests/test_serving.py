@@ -32,19 +32,18 @@ from infra.storage.artifacts import FileArtifacts
 from infra.weights.gguf import write_adapter
 from infra.weights.merge import merged, read_lora
 from infra.weights.safetensors_io import Weights, digest, write
+from tests import llama_server
 from tests.adapters import adapter
-from tests.llama_server import MISSING
-from tests.llama_server import serving as llama
 from tests.memory import MemoryArtifacts
 from tests.ollama_server import OllamaServer
 from tests.ollama_wire import serving
 from tests.terminal import agent0
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's, 2026-11
+GONE = Artifact(sha256="c" * 64, size=9)
 NOON = datetime(2026, 1, 1, tzinfo=UTC)
 RUN, OTHER, STEP, RETRAIN = "tiny-1", "scripted-1", "s001", "agent0 experiment retrain"
-GONE = Artifact(sha256="c" * 64, size=9)
-real = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+real = pytest.mark.skipif(bool(llama_server.MISSING), reason=llama_server.MISSING)
 
 
 def begun(profile: str) -> RunStarted:
@@ -277,7 +276,7 @@ def test_a_failure_in_the_middle_leaves_nothing(home: Path, tmp_path: Path, monk
 def test_a_real_server_is_told_from_one_with_other_weights(home: Path, tmp_path: Path, here: None) -> None:
     out = tmp_path / "out"
     assert call(home, "export", f"{RUN}/{STEP}", "--out", str(out)).code == 0
-    with llama(out / "base.gguf", out / "adapter.gguf") as url:
+    with llama_server.serving(out / "base.gguf", out / "adapter.gguf") as url:
         said = call(home, "verify", f"{RUN}/{STEP}", "--url", url)
         other = call(home, "verify", "exp-again/s009", "--url", url)
     assert said.code == 0, said.err
@@ -314,7 +313,7 @@ def test_a_full_adapter_leaves_merged(home: Path, server: OllamaServer, tmp_path
 def test_a_merged_model_is_told_by_its_probes(home: Path, tmp_path: Path, here: None) -> None:
     out = tmp_path / "out"
     call(home, "export", f"{RUN}/{STEP}", "--format", "gguf-merged", "--out", str(out))
-    with llama(out / "model.gguf") as url:
+    with llama_server.serving(out / "model.gguf") as url:
         found = call(home, "verify", f"{RUN}/{STEP}", "--url", url).json
     assert found["agrees"] and found["adapter"]["agree"] is None and found["base"] == "told by no such server"
 

@@ -33,7 +33,7 @@ def _status(state: RunState, event: Event) -> RunState:
 
 
 def _run_resumed(state: RunState, event: runs.RunResumed) -> RunState:
-    """What failed the run was seen by whoever resumes it, and is not counted again."""
+    """Resume the run; losses that made it fail are not counted again."""
     if state.status == "failed":
         state = changed(state, lost=(), untrained=0)
     return _status(state, event)

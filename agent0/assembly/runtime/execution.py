@@ -108,8 +108,8 @@ async def _pause(log: Log, run: str, error: BaseException, observer: Observer) -
     by_hand = isinstance(error, asyncio.CancelledError)
     paused = RunPaused(reason="stopped by hand" if by_hand else "its process failed")
     with contextlib.suppress(Agent0Error):  # what went wrong before is what a person must hear
-        told = [one.type async for one in log.read(run, ("RunStarted", "RunResumed", *_ENDS))]
-        if not told or told[-1] in _ENDS:
+        states = [one.type async for one in log.read(run, ("RunStarted", "RunResumed", *_ENDS))]
+        if not states or states[-1] in _ENDS:
             return
         await log.append([recorded(run, paused)])
     observer.say(f"{'Stopped' if by_hand else 'Failed'}; nothing is lost. {resume_command(run)}", warning=True)

