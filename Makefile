@@ -6,14 +6,15 @@
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
 #   make learning  what training on search traces is worth beside everything that needs none: four arms over two seeds
 #                 (writes docs/results/learning.md; goes on where it was stopped)
-#   make arms     what an adaptive curriculum, a trained teacher and schedules are worth, over three seeds (writes
-#                 docs/results/curriculum.md and docs/results/schedules.md; goes on where it was stopped)
+#   make arms     what an adaptive curriculum, a trained teacher, schedules and rewards for uncertainty are worth, over
+#                 three seeds (writes curriculum.md, schedules.md and uncertainty.md of docs/results/; goes on where it
+#                 was stopped)
 #   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices
 #   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes
-#                 docs/results/reliability.md)
+#                 docs/results/reliability.md); then the slow tests of runs in several processes
 #   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
 #                 goes on where it was stopped)
 #   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
@@ -21,7 +22,7 @@
 #   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
 #
 # Variables: PYTHON (3.11 or newer), TORCH_INDEX (https://download.pytorch.org/whl/cpu saves gigabytes on a machine
-# without a GPU), EXTRAS (what `make setup` installs besides: qlora, openai, mcp, gym), PYTEST_ARGS, RUN_ARGS (more
+# without a GPU), EXTRAS (what `make setup` installs besides: qlora, openai, llamacpp, mcp, gym), PYTEST_ARGS, RUN_ARGS (more
 # flags for the first run's `agent0 run start`).
 
 SHELL := /bin/bash
@@ -29,6 +30,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
+# What is compiled once is kept: else each of the many processes of the tests compiles all of it again.
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -78,6 +81,7 @@ learning: setup
 arms: setup
 	$(BIN)/agent0 experiment curriculum --jobs 2 --write docs/results/curriculum.md
 	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/results/schedules.md
+	$(BIN)/agent0 experiment uncertainty --jobs 2 --write docs/results/uncertainty.md
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.spine
@@ -101,7 +105,9 @@ knockout: setup .venv/.ready-dev
 
 crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.crash
-	$(BIN)/python -m pytest -m slow tests/test_cluster.py tests/test_grids.py tests/test_skill.py
+	$(BIN)/python -m pytest -m slow tests/test_cluster.py tests/test_grids.py tests/test_skill.py tests/test_served_loop.py
+	$(BIN)/python -m pytest -m slow tests/test_crash_loops.py tests/test_long_run.py tests/test_processes.py \
+		tests/test_processes_tiny.py
 
 mutants: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.mutants --write docs/results/mutants.md

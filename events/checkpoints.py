@@ -7,6 +7,9 @@ from pydantic import Field
 from events.base import Event
 from events.values import Artifact, PairedTest, Role, Split
 
+Scored = Literal["train", "validation", "test", "benchmark"]
+"""What an evaluation scores: a split of our own tasks, or a benchmark."""
+
 
 class TrainingRequested(Event):
     """Train ``role`` on what was rewarded with after < seq <= until (``advance_run``)."""
@@ -51,21 +54,93 @@ class CheckpointTrained(Event):
 
 
 class EvaluationRequested(Event):
-    """Score a student checkpoint on a held-out split (``advance_run``)."""
+    """Score a student checkpoint on a held-out split, or on a benchmark (``advance_run``)."""
 
     evaluation: str
     checkpoint: str
     adapter: Artifact | None = None
     iteration: int
-    split: Split
+    split: Scored
     n: int
+    """Items. Of a benchmark: at most, 0 being all; ``EvaluationItemRequested.of`` says how many there are."""
     seed: int
     forced_tool: bool = False
     state_sha: str
+    benchmark: str = ""
+    """Its name where ``split`` is ``benchmark``."""
+
+    @property
+    def task(self) -> str:
+        """Subject token: an evaluation with all its items is one wildcard."""
+        return self.evaluation
+
+
+class EvaluationItemRequested(Event):
+    """Attempt one item of an evaluation (``evaluate_checkpoint``): one of the first, as many as may be under way at
+    once. Each item that is scored makes room for another, which is not requested by an event of its own."""
+
+    evaluation: str
+    number: int
+    """Its place in the suite, from 0."""
+    rows: str = ""
+    """Of a benchmark: sha256 of the file of its rows, or of its items where they are made from a seed."""
+    of: int = 0
+    """Of a benchmark: items of the evaluation."""
+
+    @property
+    def task(self) -> str:
+        """Subject token: the evaluation."""
+        return self.evaluation
+
+    @property
+    def attempt(self) -> str:
+        """Subject token: this item."""
+        return f"{self.evaluation}-{self.number}"
+
+
+class EvaluationItemScored(Event):
+    """One item of an evaluation was attempted and verified (``evaluate_item``). ``correct`` None means undecided.
+
+    ``item`` is its identity: of a held-out task the canonical form.
+    """
+
+    evaluation: str
+    number: int
+    """Its place in the suite, from 0."""
+    item: str
+    domain: str
+    level: int
+    question: str
+    answer: str | None
+    correct: bool | None
+    tool_ok: int
+    """Calls that ran and ended ``ok``."""
+    tokens: int
+    seconds: float
+    """Model and tool time, waiting in the batch included."""
+    signals: dict[str, float] = Field(default_factory=dict)
+    """How sure the student was, signal by signal, each in [0, 1]."""
+    within: int | None = None
+    """Number, from 1, of the first sampled attempt that is right, 0: none of ``tries``; None: none was made."""
+    tries: int = 0
+    tried: tuple[str | None, ...] = ()
+    """Answers of the sampled attempts."""
+    row: Artifact | None = None
+    """The whole item where it is over 64 KB: ``question``, ``answer`` and ``tried`` are then only there."""
+
+    @property
+    def task(self) -> str:
+        """Subject token: the evaluation."""
+        return self.evaluation
+
+    @property
+    def attempt(self) -> str:
+        """Subject token: this item."""
+        return f"{self.evaluation}-{self.number}"
 
 
 class CheckpointEvaluated(Event):
-    """Greedy accuracy on held-out tasks (``evaluate_checkpoint``). Undecided items count as wrong here.
+    """Greedy accuracy on held-out tasks (``evaluate_item`` at the last item). Undecided items count as wrong here.
 
     ``items`` is an artifact: JSON lines with task, answer, verdict, tool calls and seconds of every item.
 
@@ -77,7 +152,7 @@ class CheckpointEvaluated(Event):
     evaluation: str
     checkpoint: str
     iteration: int
-    split: Split
+    split: Scored
     forced_tool: bool = False
     n: int
     correct: int
@@ -108,6 +183,13 @@ class CheckpointEvaluated(Event):
     attempts_within: int = 0
     """Attempts that were made for it."""
     wall_s: float = 0.0
+    benchmark: str = ""
+    """Its name where ``split`` is ``benchmark``."""
+
+    @property
+    def task(self) -> str:
+        """Subject token: the evaluation."""
+        return self.evaluation
 
 
 class CheckpointPromoted(Event):
@@ -135,6 +217,30 @@ class CheckpointRejected(Event):
     against: float | None = None
     reason: str
     test: PairedTest | None = None
+
+
+class TeacherJudged(Event):
+    """Whether a new teacher stays, by what its first iteration of proposals came to (``judge_teacher``). Refused, it is
+    no parent of the next one, and from the next iteration on ``against`` proposes again.
+
+    Counted are proposals that were screened: how many held a task, and how many were accepted. Those of ``against`` are
+    of the newest iteration in which it proposed.
+    """
+
+    checkpoint: str
+    iteration: int
+    promoted: bool
+    against: str
+    reason: str
+    asked: int
+    readable: int
+    accepted: int
+    against_asked: int
+    against_readable: int
+    against_accepted: int
+    readable_p: float | None = None
+    """Two-sided, exact, corrected for both tests; None where there was nothing to compare."""
+    accepted_p: float | None = None
 
 
 class CheckpointRolledBack(Event):

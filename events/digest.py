@@ -6,9 +6,10 @@ name, or a new one, is not left out by chance.
 
 import functools
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, get_type_hints
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, is_dataclass
+from json.encoder import encode_basestring_ascii
+from typing import Any, cast, get_type_hints
 
 from events.base import sha256
 
@@ -35,7 +36,45 @@ def always(content: Any) -> InDigest:
 
 def digest_of(value: object) -> str:
     """sha256 of the canonical JSON of a value made of dataclasses, pydantic values, mappings, sequences and sets."""
-    return sha256(json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":")))
+    if not is_dataclass(value):
+        return sha256(_text(value))
+    shown = cast("dict[str, object]", _plain(value))
+    return sha256(_joined((name, _by_part(held)) for name, held in shown.items()))
+
+
+def _text(value: object) -> str:
+    """The canonical JSON of a value."""
+    return json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":"))
+
+
+def _joined(parts: Iterable[tuple[str, str]]) -> str:
+    """A JSON object of names and the JSON of what they hold."""
+    return "{" + ",".join(f"{encode_basestring_ascii(name)}:{text}" for name, text in sorted(parts)) + "}"
+
+
+def _by_part(held: object) -> str:
+    """The JSON of a field; of a mapping to dataclasses part by part, since most are as they were at the last digest."""
+    if isinstance(held, dict) and held and all(isinstance(key, str) and is_dataclass(one) for key, one in held.items()):
+        return _joined((key, _remembered(_Same(one))) for key, one in held.items())
+    return _text(held)
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """Equal to itself and to what holds the same object: a frozen value is not compared field by field."""
+
+    value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _remembered(held: _Same) -> str:
+    return _text(held.value)
 
 
 def _plain(value: Any) -> object:

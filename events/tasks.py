@@ -5,7 +5,20 @@ from typing import Any, Literal
 from pydantic import Field
 
 from events.base import Event
-from events.values import Artifact, Capture, RewardPart, Role, Task, ToolCall, ToolResult, Trajectory, Turn, Usage, Vote
+from events.values import (
+    Artifact,
+    Capture,
+    RewardPart,
+    Role,
+    SelfCritique,
+    Task,
+    ToolCall,
+    ToolResult,
+    Trajectory,
+    Turn,
+    Usage,
+    Vote,
+)
 
 
 class TaskRequested(Event):
@@ -166,6 +179,8 @@ class TaskAttempted(Event):
     trajectory_problem: str = ""
     """Why there is no trajectory; empty where there is one, and where it was not recorded."""
     capture: Capture = ""
+    critique: SelfCritique | None = None
+    """What the student said of its answer; None where it was not asked (``run.student.self_critique``)."""
 
 
 class ResultVerified(Event):

@@ -129,6 +129,25 @@ class Turn(Value):
     token_ids: tuple[int, ...] = ()
 
 
+class SelfCritique(Value):
+    """A student's judgement of its own answer, asked for in a turn of its own behind the attempt.
+
+    ``probability`` is that of the answer being right, ``verdict`` what it said of it; both None where it could not tell
+    or be asked, and ``problem`` says why. ``by``: the likelihood of the two words it may say, the probability of the
+    tokens it wrote, or the text alone (then ``probability`` is 0 or 1).
+    """
+
+    prompt: str
+    """Version of the prompt."""
+    asked: str
+    text: str = ""
+    verdict: bool | None = None
+    probability: float | None = None
+    by: Literal["", "likelihood", "tokens", "text"] = ""
+    problem: str = ""
+    usage: Usage = Usage()
+
+
 class Vote(Value):
     """One independent check of an answer: True, False, or None where it cannot decide."""
 

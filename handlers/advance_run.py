@@ -15,6 +15,7 @@ from handlers import on
     checkpoints.CheckpointEvaluated,
     checkpoints.CheckpointPromoted,
     checkpoints.CheckpointRejected,
+    checkpoints.TeacherJudged,
     alarms.ReactionFailed,
     alarms.ReactionDropped,
 )

@@ -1,21 +1,31 @@
 """The promotion gate: decides by paired tests on the same held-out items whether a candidate becomes the student."""
 
-from agent0.evaluation.promotion import judge
+from agent0.evaluation.promotion import judge, lost_benchmark
 from agent0.run.lifecycle import RunState
 from agent0.state.run_state import Score
+from events.alarms import ReactionDropped
 from events.base import Event
 from events.checkpoints import CheckpointEvaluated, CheckpointPromoted, CheckpointRejected
 from handlers import on
 
 
-@on(CheckpointEvaluated, in_flight=1)
-async def judge_checkpoint(event: CheckpointEvaluated, run: RunState) -> list[Event]:
-    """Judge the candidate's validation score; test scores never select anything."""
+@on(CheckpointEvaluated, ReactionDropped, in_flight=1)
+async def judge_checkpoint(event: CheckpointEvaluated | ReactionDropped, run: RunState) -> list[Event]:
+    """Judge the candidate's validation score once nothing more of it is scored, or given up; test scores never select
+    anything, and benchmarks only where ``evaluation.benchmark_gate`` is on."""
     candidate = run.candidate
-    if run.phase != "judging" or run.entered != run.seq or candidate is None or event.checkpoint != candidate.id:
+    if run.phase != "judging" or run.entered != run.seq or candidate is None:
         return []
-    score = Score(event.accuracy, event.outcomes, event.confidences)
+    score = candidate.score
+    if isinstance(event, CheckpointEvaluated):
+        if event.checkpoint != candidate.id:
+            return []
+        score = score if event.benchmark else Score(event.accuracy, event.outcomes, event.confidences)
+    if score is None:
+        return []
     found = judge(score, run.promoted, run.config.evaluation)
-    fields = {"checkpoint": candidate.id, "iteration": run.iteration, "accuracy": event.accuracy}
+    if found.promoted and run.config.evaluation.benchmark_gate:
+        found = lost_benchmark(candidate, run.promoted) or found
+    fields = {"checkpoint": candidate.id, "iteration": run.iteration, "accuracy": score.accuracy}
     fields |= {"against": found.against, "reason": found.reason, "test": found.test}
     return [CheckpointPromoted(**fields, improved=found.improved) if found.promoted else CheckpointRejected(**fields)]

@@ -5,14 +5,14 @@ from agent0.training.selection import training_warning
 from agent0.verification.human_review import verdict_alarms
 from events.alarms import AlarmRaised, ReactionFailed
 from events.base import Event
-from events.checkpoints import CheckpointRejected, CheckpointTrained
+from events.checkpoints import CheckpointRejected, CheckpointTrained, TeacherJudged
 from events.tasks import ResultVerified
 from handlers import on
 
 
-@on(ReactionFailed, CheckpointTrained, CheckpointRejected, ResultVerified)
+@on(ReactionFailed, CheckpointTrained, CheckpointRejected, TeacherJudged, ResultVerified)
 async def raise_alarm(
-    event: ReactionFailed | CheckpointTrained | CheckpointRejected | ResultVerified, run: RunState
+    event: ReactionFailed | CheckpointTrained | CheckpointRejected | TeacherJudged | ResultVerified, run: RunState
 ) -> list[Event]:
     """Raise the alarms of an event. Failures are critical only where the run waits for them."""
     match event:
@@ -29,7 +29,7 @@ async def raise_alarm(
             return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]
         case CheckpointTrained() if warning := training_warning(event, run.config.training):
             return [AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=warning)]
-        case CheckpointRejected():
+        case CheckpointRejected() | TeacherJudged(promoted=False):
             text = f"{event.checkpoint} was not promoted: {event.reason}"
             return [AlarmRaised(alarm=f"rejected-{event.checkpoint}", severity="info", message=text)]
     return []

@@ -16,7 +16,8 @@ async def train_checkpoint(
 ) -> list[Event]:
     """Return the dataset, named event by event, and the checkpoint; or the latter alone where there is nothing to learn
     from. Models that can give their memory back do so first."""
-    for actor in (run.config.teacher, run.config.student):
+    judge = run.config.verification.judge
+    for actor in (run.config.teacher, run.config.student, *([judge] if judge.provider else [])):
         model = models.open(actor)
         if isinstance(model, Resting):
             await model.rest()

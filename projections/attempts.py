@@ -40,6 +40,7 @@ _COPIED = {
         "parse_errors": int,
         "grounded": bool,
         "mean_logprob": float,
+        "self_critique": float,
         "prompt_tokens": int,
         "completion_tokens": int,
         "wall_s": float,
@@ -67,6 +68,7 @@ def attempts(e: Recorded) -> Iterator[Row]:
     """``status``: requested, working (a long task, ``turns`` so far), attempted, verified, rewarded, dropped.
 
     ``attempted_seq`` leads to the transcript, ``progress`` (an artifact) to that of an attempt that goes on.
+    ``self_critique`` is the probability that the student gave to its answer being right.
     ``subgoals`` are a long task's answers, ``work`` the digest of the work folder's last manifest.
     """
     at = {"run": e.run, "attempt": e.attempt, "task": e.task}
@@ -85,6 +87,7 @@ def attempts(e: Recorded) -> Iterator[Row]:
                 "number": x.number,
                 "student": x.student,
                 "status": "attempted",
+                "self_critique": x.critique.probability if x.critique else None,
                 "subgoals": as_json(x.subgoals) if x.subgoals else None,
                 "work": x.work.sha256 if x.work else None,
                 "progress": None,

@@ -52,6 +52,7 @@ _READ = (*_PARSED, "test")
         facts.CheckpointTrained,
         facts.CheckpointPromoted,
         facts.CheckpointRejected,
+        facts.TeacherJudged,
         facts.CheckpointRolledBack,
         facts.CheckpointPruned,
     ),
@@ -72,16 +73,26 @@ def checkpoints(e: Recorded) -> Iterator[Row]:
         case facts.CheckpointPromoted(by="person") as x:  # what the gate found stays
             judged = x.model_dump(include={"checkpoint", "accuracy", "reason"})
             yield {"run": e.run, **judged, "status": "promoted"}
-        case facts.CheckpointPromoted() | facts.CheckpointRejected() as x:
-            status = "promoted" if isinstance(x, facts.CheckpointPromoted) else "rejected"
-            judged = x.model_dump(include={"checkpoint", "accuracy", "against", "reason"})
-            test = as_json(x.test.model_dump()) if x.test else None
-            yield {"run": e.run, **judged, "status": status, "test": test, "improved": getattr(x, "improved", False)}
+        case facts.CheckpointPromoted() | facts.CheckpointRejected() | facts.TeacherJudged() as x:
+            yield {"run": e.run, **_judged(x)}
         case facts.CheckpointRolledBack() as x:
             for name in (x.checkpoint, *x.let_go):
                 yield {"run": e.run, "checkpoint": name, "status": "rolled_back", "reason": x.reason}
         case facts.CheckpointPruned() as x:
             yield {"run": e.run, "checkpoint": x.checkpoint, "pruned": True}
+
+
+def _judged(x: facts.CheckpointPromoted | facts.CheckpointRejected | facts.TeacherJudged) -> Row:
+    if isinstance(x, facts.TeacherJudged):
+        status = "promoted" if x.promoted else "rejected"
+        return {"checkpoint": x.checkpoint, "role": "teacher", "status": status, "reason": x.reason}
+    promoted = isinstance(x, facts.CheckpointPromoted)
+    return {
+        **x.model_dump(include={"checkpoint", "accuracy", "against", "reason"}),
+        "status": "promoted" if promoted else "rejected",
+        "test": as_json(x.test.model_dump()) if x.test else None,
+        "improved": getattr(x, "improved", False),
+    }
 
 
 def _trained(x: facts.CheckpointTrained) -> Row:

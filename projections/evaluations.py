@@ -11,6 +11,7 @@ _COPIED = {
     "evaluation", "checkpoint", "iteration", "split", "forced_tool", "n", "correct", "accuracy", "lower95", "upper95",
     "tool_use", "undecided", "latency_p50_s", "latency_p95_s", "outcomes", "wall_s", "checked", "checkable",
     "solved_at_once", "solved_within", "lower95_within", "upper95_within", "outcomes_within", "attempts_within",
+    "benchmark",
 }  # fmt: skip
 
 
@@ -25,6 +26,7 @@ _COPIED = {
         "forced_tool": bool,
         "status": str,
         "n": int,
+        "scored": int,
         "correct": int,
         "accuracy": float,
         "lower95": float,
@@ -46,18 +48,25 @@ _COPIED = {
         "attempts_within": int,
         "items": str,
         "wall_s": float,
+        "benchmark": str,
         "requested": str,
         "evaluated": str,
         "evaluated_seq": int,
     },
-    events=(facts.EvaluationRequested, facts.CheckpointEvaluated),
+    events=(facts.EvaluationRequested, facts.EvaluationItemScored, facts.CheckpointEvaluated),
+    adds=("scored",),
 )
 def evaluations(e: Recorded) -> Iterator[Row]:
-    """``status``: requested, evaluated. ``items`` is the digest of the item table."""
+    """``status``: requested, evaluated. ``scored`` counts items, NULL where none is an event of its own; ``items`` is
+    the digest of the item table."""
     match e.event:
         case facts.EvaluationRequested() as x:
-            asked = x.model_dump(include={"evaluation", "checkpoint", "iteration", "split", "forced_tool", "n"})
+            asked = x.model_dump(
+                include={"evaluation", "checkpoint", "iteration", "split", "forced_tool", "n", "benchmark"}
+            )
             yield {"run": e.run, **asked, "status": "requested", "requested": stamp(e)}
+        case facts.EvaluationItemScored() as x:
+            yield {"run": e.run, "evaluation": x.evaluation, "scored": 1}
         case facts.CheckpointEvaluated() as x:
             yield {
                 "run": e.run,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import sqlite_utils
 from pydantic_core import from_json
 
 from agent0.errors import LogError, OperationError
@@ -257,6 +256,8 @@ def _made(db: sqlite3.Connection) -> bool:
 
 
 def _make(db: sqlite3.Connection, tables: dict[str, Table], begin: Position) -> None:
+    import sqlite_utils  # a fifth of a second, which commands that only read do not need
+
     made = sqlite_utils.Database(db)
     for table in tables.values():
         held = made.table(table.name)

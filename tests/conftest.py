@@ -1,6 +1,7 @@
 """Real parts for every test: a fresh nats-server in a temporary folder starts in a twentieth of a second."""
 
 import gc
+import os
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 
@@ -13,7 +14,12 @@ from infra.log.event_log import Log
 from infra.log.nats_server import Server, open_server
 from infra.log.streams import Topology, init
 
-settings.register_profile("patient", deadline=None)  # a busy machine is no defect
+for size in (
+    "COLUMNS",
+    "LINES",
+):  # readline, which pytest imports, puts a terminal's into the environment of its workers
+    os.environ.pop(size, None)
+settings.register_profile("patient", deadline=None, max_examples=40)  # a busy machine is no defect
 settings.load_profile("patient")
 
 

@@ -27,13 +27,16 @@ ROLES = (*KINDS, BROKER)
 
 ASKED = {
     "teacher": ("TaskRequested",),
-    "student": ("AttemptRequested", "EvaluationRequested"),
+    "student": ("AttemptRequested", "EvaluationItemRequested"),
     "verifier": ("TaskAttempted",),
     "rewarder": ("ResultVerified",),
     "trainer": ("TrainingRequested",),
 }
 """What a role always answers: between the two it is in the middle of something. It is killed at each kind in turn; the
 other roles are killed at any time."""
+
+ATTEMPTED = ("TaskAttempted", "EvaluationItemScored")
+"""What a finished rollout is: of a task, or of a held-out item."""
 
 SPREAD_S = {"verifier": 0.03, "rewarder": 0.02, "runner": 0.05}
 """How long after it got something to do a role is killed, at most: those that compute nothing are done sooner."""
@@ -59,6 +62,7 @@ SHIPPED = {name: size for name, size in SIZES.items() if name.startswith("RUN__"
 
 VOLATILE = {
     "wall_s": "a clock",
+    "seconds": "a clock",
     "cpu_s": "a clock",
     "latency_p50_s": "a clock",
     "latency_p95_s": "a clock",
@@ -281,7 +285,7 @@ class Past:
         wanted = _attempts(self.undisturbed)
         for r in self.told:
             named += _attempts([r])
-            if r.id in seen or (r.type == "TaskAttempted" and named[r.task, r.attempt] > wanted[r.task, r.attempt]):
+            if r.id in seen or (r.type in ATTEMPTED and named[r.task, r.attempt] > wanted[r.task, r.attempt]):
                 out.append(r)
             seen.add(r.id)
         return out
@@ -315,7 +319,7 @@ async def past_of(crew: Crew, run: str, watch: Watch) -> Past:
 
 
 def _attempts(told: Iterable[Recorded]) -> Counter[tuple[str, str]]:
-    return Counter((r.task, r.attempt) for r in told if r.type == "TaskAttempted")
+    return Counter((r.task, r.attempt) for r in told if r.type in ATTEMPTED)
 
 
 async def crash(crew: Crew, watch: Watch, kills: Mapping[str, int], seed: str) -> list[Kill]:

@@ -40,6 +40,7 @@ class OllamaServer:
     artifacts: Artifacts
     url: str = ""
     models: tuple[str, ...] = ("qwen2.5:3b", "qwen2.5:7b")
+    capabilities: tuple[str, ...] = ("completion", "tools")
     offers_logprobs: bool = True
     fail: int = 0
     """A status that every chat ends with."""
@@ -221,7 +222,7 @@ class OllamaServer:
                 "qwen2.context_length": 32768,
                 **self.infos.get(body["model"], {}),
             },
-            "capabilities": ["completion", "tools"],
+            "capabilities": list(self.capabilities),
         }
 
     def _shown(self, made: dict[str, Any]) -> dict[str, Any]:

@@ -33,11 +33,12 @@ Fault = Literal["cut", "hang", "json", "shape", "busy", "full", "down", "quote"]
 
 class OpenAIStandIn:
     """``level`` is what it gives; ``faults`` are played in order before it answers again; with ``bos`` it puts a token
-    before prompts; with ``native`` it reads calls out of the text although no tools were named."""
+    before prompts; with ``native`` it reads calls out of the text although no tools were named; with ``single`` its
+    chat template takes one question and nothing after it."""
 
     def __init__(self, level: str = "tokens", models: tuple[str, ...] = ("student",), key: str = "") -> None:
         self.level, self.models, self.key, self.bos = level, models, key, False
-        self.after, self.faults, self.native = "0.001", list[Fault](), False
+        self.after, self.faults, self.native, self.single = "0.001", list[Fault](), False, False
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.chat: Chat = chat_of(Path(BASE))
         self.hung = threading.Event()
@@ -58,6 +59,8 @@ class OpenAIStandIn:
             return 404, {"error": {"message": f"The model `{body['model']}` does not exist."}}
         if self.level == "text" and (unknown := set(body) - STRICT or path == "/v1/completions"):
             return 400, {"error": {"message": f"Unrecognized request argument supplied: {unknown}"}}
+        if self.single and len(body.get("messages", ())) > 1:
+            return 400, {"error": {"message": "Conversation roles must be one user"}}
         return 200, self._written(path, body)
 
     def _written(self, path: str, body: dict[str, Any]) -> dict[str, Any]:

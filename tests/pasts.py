@@ -19,7 +19,7 @@ from events.base import Event, Recorded, sha256
 from handlers import Handler, handlers
 from infra.storage.artifacts import FileArtifacts
 from tests.memory import MemoryArtifacts, TrustingSandbox
-from tests.play import play
+from tests.play import finished, play
 from tests.world import Opened, ports, small, started
 
 RULES = {
@@ -84,7 +84,7 @@ def _tell(config: RunConfig) -> tuple[list[Recorded], MemoryArtifacts]:
     world = ports() | {"verifier_sandbox": TrustingSandbox()}
     world["models"] = _Models(world["models"].open(""))
     chosen = known | {"propose_task": _Mixed(**known["propose_task"].__dict__)}
-    return asyncio.run(play(started(config), world, chosen)), world["artifacts"]
+    return finished(play(started(config), world, chosen)), world["artifacts"]
 
 
 def settings_at(folder: Path) -> Settings:

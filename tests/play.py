@@ -4,7 +4,9 @@ trials.
 Failures are raised: turning them into events is the bus's work.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -108,3 +110,9 @@ async def _react(reaction: Reaction, ports: Mapping[str, Any], clock: Callable[[
         record(event, run=cause.run, time=clock(), id=effect_id(cause.id, name, n), cause=cause.id, handler=name)
         for n, event in enumerate(await reaction.handler(cause, reaction.run, ports))
     ]
+
+
+def finished(playing: Coroutine[Any, Any, list[Recorded]]) -> list[Recorded]:
+    """What ``playing`` (of ``play``) comes to, in a thread of its own: also where a test's event loop runs already."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, playing).result()

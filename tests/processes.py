@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 _NAMED = {
     "teacher": ("propose_task", "screen_task"),
-    "student": ("attempt_task", "continue_attempt", "evaluate_checkpoint"),
+    "student": ("attempt_task", "continue_attempt", "evaluate_checkpoint", "evaluate_item"),
     "verifier": ("verify_result",),
     "rewarder": ("assign_reward",),
     "trainer": ("train_checkpoint", "judge_checkpoint"),
@@ -54,6 +54,7 @@ class Crew:
         }
         self.settings = load(env=self.env)
         self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self._commands = dict(KINDS)
 
     def __enter__(self) -> "Crew":
         return self
@@ -72,8 +73,10 @@ class Crew:
             self.kill_server()
 
     def start(self, kind: str, *arguments: str) -> None:
-        """Begin ``agent0 arguments`` (those of the kind where there are none); it writes to ``<kind>.log``."""
-        command = [sys.executable, "-m", "agent0", *(arguments or KINDS[kind])]
+        """Begin ``agent0 arguments`` (those of last time, else of the kind, where there are none); it writes to
+        ``<kind>.log``."""
+        self._commands[kind] = arguments or self._commands[kind]
+        command = [sys.executable, "-m", "agent0", *self._commands[kind]]
         with (self.home / f"{kind}.log").open("ab") as told:
             self.running[kind] = subprocess.Popen(command, env=self.env, cwd=self.home, stdout=told, stderr=told)
 

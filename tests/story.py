@@ -60,6 +60,8 @@ class _Teller(TaskTeller):
         asked = [self.ask_training(cause, role, iteration) for role in ("teacher", "student")]
         self.measured(asked[0], iteration)
         trained = [self.train(each) for each in asked]
+        if iteration:
+            self.judge_teacher(asked[0], iteration)
         evaluated = self.evaluations(trained[-1], iteration, [("validation", False)], name=f"student-{iteration}")
         event: Any = evaluated.event
         self.student = event.checkpoint
@@ -76,6 +78,21 @@ class _Teller(TaskTeller):
             **{**promoted.model_dump(exclude={"improved", "by", "adapter"}), "reason": "worse on validation"}
         )
         return self.tell(rejected, evaluated, "judge_checkpoint")
+
+    def judge_teacher(self, cause: Recorded, iteration: int) -> None:
+        counts = {"asked": self.tasks, "readable": self.tasks, "accepted": self.tasks - 1}
+        judged = checkpoints.TeacherJudged(
+            checkpoint=f"teacher-{iteration - 1}",
+            iteration=iteration,
+            promoted=iteration % 4 != 3,
+            against="base",
+            reason="no fall is proven",
+            **counts,
+            **{f"against_{name}": number for name, number in counts.items()},
+            readable_p=1.0,
+            accepted_p=1.0,
+        )
+        self.tell(judged, cause, "judge_teacher")
 
     def measured(self, cause: Recorded, iteration: int) -> None:
         found = {"tasks": float(self.tasks), "solve_rate": round(self.rng.random(), 6), "tokens": 31.5}
@@ -140,6 +157,7 @@ class _Teller(TaskTeller):
 
     def evaluate(self, cause: Recorded) -> Recorded:
         asked: Any = cause.event
+        self.items(cause)
         share = 0.6 if asked.forced_tool else min(0.9, 0.25 + 0.1 * (asked.iteration + 1))
         outcomes = "".join("1" if self.rng.random() < share else "0" for _ in range(asked.n))
         accuracy = outcomes.count("1") / asked.n
@@ -172,7 +190,19 @@ class _Teller(TaskTeller):
             attempts_within=4 * asked.n,
             wall_s=3.0,
         )
-        return self.tell(evaluated, cause, "evaluate_checkpoint")
+        return self.tell(evaluated, cause, "evaluate_item")
+
+    def items(self, cause: Recorded) -> None:
+        """The first items of an evaluation as events of their own; the numbers of the others are told at its end."""
+        name: str = cause.event.evaluation  # type: ignore[attr-defined]
+        for number in range(2):
+            asked = checkpoints.EvaluationItemRequested(evaluation=name, number=number)
+            scored = checkpoints.EvaluationItemScored(
+                evaluation=name, number=number, item=f"linear {number}", domain="math", level=1, question="Find x: x=1",
+                answer="1", correct=number == 0, tool_ok=1, tokens=9, seconds=0.1, signals={"answer": 0.7},
+                within=1, tries=1, tried=("1",),
+            )  # fmt: skip
+            self.tell(scored, self.tell(asked, cause, "evaluate_checkpoint"), "evaluate_item")
 
     def incidents(self, cause: Recorded) -> None:
         """One of everything that interrupts a run without ending it."""

@@ -47,7 +47,7 @@ def agent0(*arguments: str, home: Path | None = None, stdin: str = "") -> Said:
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, _signals_kept():
         if cli.build is _build:  # else a test put another one in its place
-            patch.setattr(cli, "build", lambda: _command(tuple(cli.__path__)))
+            patch.setattr(cli, "build", lambda *_: _command(tuple(cli.__path__)))
         patch.setattr(sys, "argv", ["agent0", *arguments])
         patch.setattr(sys, "stdin", io.StringIO(stdin))
         if home:

@@ -155,7 +155,7 @@ KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and is
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_error_ends_with_its_exit_code(kind, monkeypatch):
-    def broken() -> typer.Typer:
+    def broken(*_: str) -> typer.Typer:
         raise kind("Something", "Because.", "Do this.")
 
     monkeypatch.setattr(agent0.cli, "build", broken)
@@ -179,7 +179,7 @@ def test_errors_of_the_machine_are_told_too():
 
 @pytest.mark.parametrize("mistake", [ZeroDivisionError("by x"), ExceptionGroup("some", [ZeroDivisionError("by x")])])
 def test_mistakes_of_ours_are_told_and_their_traceback_is_kept(mistake, tmp_path, monkeypatch):
-    def broken() -> typer.Typer:
+    def broken(*_: str) -> typer.Typer:
         raise mistake
 
     monkeypatch.setattr(agent0.cli, "build", broken)
@@ -197,7 +197,7 @@ def test_mistakes_of_ours_are_told_and_their_traceback_is_kept(mistake, tmp_path
 
 
 def test_one_known_error_in_a_group_ends_with_its_code(monkeypatch):
-    def broken() -> typer.Typer:
+    def broken(*_: str) -> typer.Typer:
         raise ExceptionGroup("some", [ExceptionGroup("more", [errors.DependencyError("log", "Away.")])])
 
     monkeypatch.setattr(agent0.cli, "build", broken)
@@ -331,3 +331,19 @@ def test_handlers_are_listed_with_what_they_need():
     rows = {row["handler"]: row for row in call("handlers", "list", "--json").json}
     assert rows["propose_task"]["reacts_to"] == "TaskRequested"
     assert "models" in rows["propose_task"]["needs"]
+
+
+def test_a_command_imports_its_own_noun_only():
+    """What `run list` needs of the command line is a tenth of what all commands do."""
+    script = (
+        "import sys; from agent0.cli import build; build('run');"
+        "known = [name for name in sys.modules if name.startswith('agent0.cli.')];"
+        "print([name for name in known if hasattr(sys.modules[name], 'app')])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "['agent0.cli.runs.run']\n"
+
+
+@pytest.mark.parametrize("first", ["fork", "nothing", "--help"])
+def test_a_word_that_is_no_noun_finds_the_whole_command_line(first):
+    assert {"run", "doctor", "report"} <= set(get_command(build(first)).commands)

@@ -14,7 +14,15 @@ from agent0.chat_format import format_call
 from agent0.ports.models import Generation
 from agent0.rollout.attempt import AttemptResult, Called
 from agent0.rollout.confidence.calibration import FEWEST, Candidate, Item, fitted, learnable, measured
-from agent0.rollout.confidence.signals import MEANING, SEVERAL, agreement, beside, signals, token_confidence
+from agent0.rollout.confidence.signals import (
+    MEANING,
+    SELF_CRITIQUE,
+    SEVERAL,
+    agreement,
+    beside,
+    signals,
+    token_confidence,
+)
 from agent0.rollout.confidence.token_spans import answer_span, own, within
 from agent0.rollout.parsing import parse_turn
 from events.values import ToolCall, ToolResult, ToolState, Usage
@@ -140,7 +148,7 @@ def test_a_forced_prefix_was_never_sampled() -> None:
 
 def test_what_cannot_be_known_is_absent() -> None:
     whole = written("\\boxed{42}")
-    assert set(told(whole, calls=2, good=1)) == set(MEANING) - set(SEVERAL)
+    assert set(told(whole, calls=2, good=1)) == set(MEANING) - {*SEVERAL, SELF_CRITIQUE}
     assert told(whole, calls=2, good=1)["calls_ok"] == 0.5
     assert set(told(Generation("\\boxed{42}", logprobs=(-0.5,)))) == {"mean_token", "grounded"}
     assert set(told(Generation("\\boxed{42}"))) == {"grounded"}

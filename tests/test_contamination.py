@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ from infra.embeddings.embedders import Ngram
 from projections import Projector, tables
 from projections.indexes import contamination
 from tests.memory import MemoryArtifacts
-from tests.play import play
+from tests.play import finished, play
 from tests.story import bodies
-from tests.world import NOON, own, ports, small, started
+from tests.world import NOON, levels_of, own, ports, small, started
 
 PLAN = CurriculumConfig(embedder="ngram", overlap_limit=0.8)
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
@@ -140,21 +141,28 @@ async def test_a_disk_that_takes_nothing_costs_time_only(tmp_path: Path) -> None
 
 # --- a run --------------------------------------------------------------------------------------------------------
 
-PLAIN = asyncio.run(play(started(small()), ports()))
-PLANTED = next(r.event.proposal.question for r in PLAIN if isinstance(r.event, TaskAccepted))
+
+@cache
+def plain_run() -> list[Recorded]:
+    return finished(play(started(small()), ports()))
+
+
+@cache
+def planted() -> str:
+    return next(r.event.proposal.question for r in plain_run() if isinstance(r.event, TaskAccepted))
 
 
 def told_with(rows: BenchmarkRows) -> list[Recorded]:
-    return asyncio.run(play(started(small()), {**ports(), "contamination": rows}))
+    return finished(play(started(small()), {**ports(), "contamination": rows}))
 
 
 def test_an_offender_is_refused_and_reaches_nobody(tmp_path: Path) -> None:
-    told = told_with(BenchmarkRows(folder(tmp_path / "rows", PLANTED, "How many hens?"), tmp_path))
+    told = told_with(BenchmarkRows(folder(tmp_path / "rows", planted(), "How many hens?"), tmp_path))
     (refused,) = [r.event for r in told if isinstance(r.event, TaskRejected) and r.event.reason == "contaminated"]
     assert refused.detail.startswith("gsm8k gsm8k/test/0: ")
     asked_of = {r.event.task for r in told if isinstance(r.event, AttemptRequested)}
     assert refused.task not in asked_of and asked_of
-    assert PLANTED not in [r.event.proposal.question for r in told if isinstance(r.event, TaskAccepted)]
+    assert planted() not in [r.event.proposal.question for r in told if isinstance(r.event, TaskAccepted)]
     indexed = [r for r in told if isinstance(r.event, BenchmarksIndexed)]
     assert len(indexed) == 1 and indexed[0].handler == "screen_task"
     assert indexed[0].seq < min(r.seq for r in told if isinstance(r.event, TaskAccepted))
@@ -163,14 +171,14 @@ def test_an_offender_is_refused_and_reaches_nobody(tmp_path: Path) -> None:
         found = contamination(db, "r1")
     assert (found["screened"], found["contaminated"]) == (12, 1)
     assert found["benchmarks"] == [{"benchmark": "gsm8k", "tasks": 1}]
-    assert found["examples"] == [{"task": refused.task, "question": PLANTED, "detail": refused.detail}]
+    assert found["examples"] == [{"task": refused.task, "question": planted(), "detail": refused.detail}]
     assert (found["index"]["items"], found["index"]["changes"]) == (2, 1)
 
 
 def test_a_run_without_a_folder_says_so() -> None:
-    assert not [r for r in PLAIN if isinstance(r.event, BenchmarksIndexed)]
+    assert not [r for r in plain_run() if isinstance(r.event, BenchmarksIndexed)]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        Projector(Path("memory"), lambda _: db, tables(), "stream").apply(bodies(PLAIN))
+        Projector(Path("memory"), lambda _: db, tables(), "stream").apply(bodies(plain_run()))
         assert contamination(db, "r1") == {
             "index": None, "screened": 12, "contaminated": 0, "benchmarks": [], "examples": []
         }  # fmt: skip
@@ -178,10 +186,10 @@ def test_a_run_without_a_folder_says_so() -> None:
 
 async def test_what_is_compared_with_is_told_whenever_it_changes(tmp_path: Path) -> None:
     """Once for a whole run, unless the folder changes, or is gone when the run goes on elsewhere."""
-    place = next(n for n, r in enumerate(PLAIN) if isinstance(r.event, TaskAccepted)) - 1
-    cause = next(r for r in PLAIN if r.id == PLAIN[place + 1].cause)
+    place = next(n for n, r in enumerate(plain_run()) if isinstance(r.event, TaskAccepted)) - 1
+    cause = next(r for r in plain_run() if r.id == plain_run()[place + 1].cause)
     state = None
-    for recorded in PLAIN[: cause.seq]:
+    for recorded in plain_run()[: cause.seq]:
         state = evolve(state, recorded)
     assert state is not None
 
@@ -232,7 +240,7 @@ def test_real_items_are_found_and_our_own_tasks_pass(tmp_path: Path) -> None:
         for stem in one.stems:
             assert index.overlap(asked(stem), [0.0], 0.95), one.item
     for name, family in own().items():
-        for level in range(1, family.levels + 1):
+        for level in levels_of(family):
             for _ in range(5):
                 question = family.render(family.sample(level, rng), rng)
                 task = asked(question).model_copy(update={"family": name})

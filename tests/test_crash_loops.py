@@ -19,6 +19,8 @@ from tests.play import play
 from tests.processes import KINDS, Crew
 from tests.world import ports
 
+pytestmark = pytest.mark.slow
+
 SIZES = {
     "RUN__ITERATIONS": "1",
     "RUN__TASKS": "4",

@@ -159,7 +159,7 @@ def test_how_much_must_be_said_grows_with_the_phrase(n: int) -> None:
 WORDS = st.lists(st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox", "gnu"]), max_size=30)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=4), WORDS, st.integers(3, 6))
 def test_phrases_are_those_that_a_plain_search_finds(texts: list[list[str]], words: list[str], n: int) -> None:
     """All words say something here, and fewer than five texts can share a phrase."""

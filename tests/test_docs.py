@@ -23,8 +23,8 @@ from events.values import ToolState
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-GENERATED = docs_pages.pages()
-WRITTEN = [page for page in PAGES if page.name not in GENERATED]
+REFERENCE = ROOT / "docs" / "reference"
+WRITTEN = [page for page in PAGES if page.parent != REFERENCE or page.name not in docs_pages.NAMES]
 every_page = pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 
 OTHERS = {
@@ -37,9 +37,12 @@ OTHERS = {
 """Messages of bubblewrap, pip and Docker."""
 
 
-@pytest.mark.parametrize("name", GENERATED)
-def test_generated_pages_are_as_the_code_says(name: str) -> None:
-    assert (ROOT / "docs" / "reference" / name).read_text() == GENERATED[name], "run: make docs"
+def test_generated_pages_are_as_the_code_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(docs_pages, "DOCS", tmp_path)
+    docs_pages.write()
+    assert {page.name for page in tmp_path.iterdir()} == docs_pages.NAMES
+    for page in tmp_path.iterdir():
+        assert (REFERENCE / page.name).read_text() == page.read_text(), f"{page.name}; run: make docs"
 
 
 def test_every_command_is_on_its_page() -> None:
@@ -62,12 +65,6 @@ def test_every_tool_is_on_its_page() -> None:
         assert entry.spec.description in said, name
         assert all(f"| `{argument}` |" in said for argument in entry.arguments.model_fields)
         assert all(example.output in said for example in entry.examples if example.output is not None)
-
-
-def test_pages_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docs_pages, "DOCS", tmp_path)
-    docs_pages.write()
-    assert {page.name: page.read_text() for page in tmp_path.iterdir()} == GENERATED
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

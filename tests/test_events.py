@@ -171,10 +171,10 @@ def strategy(annotation: Any) -> st.SearchStrategy[Any]:
 
 def built(cls: type[BaseModel]) -> st.SearchStrategy[Any]:
     """Instances of ``cls``; tokens are ids."""
-    token = st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)
+    token, short = (st.from_regex(rf"[A-Za-z0-9_-]{{1,{n}}}", fullmatch=True) for n in (64, 20))
+    tokens = {"task": token, "attempt": token, "evaluation": short} if issubclass(cls, Event) else {}
     drawn = {
-        name: token if issubclass(cls, Event) and name in ("task", "attempt") else strategy(field.annotation)
-        for name, field in cls.model_fields.items()
+        name: tokens[name] if name in tokens else strategy(field.annotation) for name, field in cls.model_fields.items()
     }
     return st.builds(cls, **drawn)
 

@@ -28,7 +28,6 @@ from infra.storage.artifacts import FileArtifacts
 from tests.pasts import events_of, keep, settings_at, tell
 from tests.terminal import agent0 as call
 
-TOLD, ARTIFACTS = tell()
 PART = 8
 BOLDER = Retrain("bold", "bolder", evaluate=False)
 SEED = random.SystemRandom().randrange(10**6)
@@ -73,7 +72,7 @@ def killed(home: Path, moment: int, stored: bool, *command: str) -> None:
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with the run; nobody changes it."""
     folder = tmp_path_factory.mktemp("kept")
-    keep(folder, TOLD, ARTIFACTS)
+    keep(folder, tell()[0], tell()[1])
     return folder
 
 
@@ -133,25 +132,27 @@ def test_an_imported_past_is_trained_on_as_where_it_was_made(kept: Path, tmp_pat
     asyncio.run(export(old, tmp_path / "log"))
     asyncio.run(bring(new, tmp_path / "log"))
     asyncio.run(retrain(new, Retrain("r1", "same", evaluate=False)))
-    live = made(TOLD)
+    live = made(tell()[0])
     assert any(adapter for _, adapter, _ in live)
     assert made(events_of(new, "exp-same")) == live
 
 
 def claimed(store: FileArtifacts) -> tuple[list[Recorded], TaskAttempted, Artifact]:
     """The run with one of its trajectories as an artifact; the attempt, and what it names."""
-    chosen = random.Random(SEED).choice([r for r in TOLD if isinstance(r.event, TaskAttempted) and r.event.trajectory])
+    chosen = random.Random(SEED).choice(
+        [r for r in tell()[0] if isinstance(r.event, TaskAttempted) and r.event.trajectory]
+    )
     event = chosen.event
     assert isinstance(event, TaskAttempted) and event.trajectory
     kept = store.put(event.trajectory.model_dump_json().encode(), "application/json")
     claim = event.model_copy(update={"trajectory": None, "trajectory_artifact": kept})
-    return [r.model_copy(update={"event": claim}) if r.id == chosen.id else r for r in TOLD], claim, kept
+    return [r.model_copy(update={"event": claim}) if r.id == chosen.id else r for r in tell()[0]], claim, kept
 
 
 def test_nothing_is_begun_whose_trajectories_are_gone(tmp_path: Path) -> None:
     store = FileArtifacts(tmp_path)
     told, claim, lost = claimed(store)
-    held, again = keep(tmp_path, told, ARTIFACTS), Retrain("r1", "again", evaluate=False)
+    held, again = keep(tmp_path, told, tell()[1]), Retrain("r1", "again", evaluate=False)
     content = store.path(lost).read_bytes()
     for harm, word in ((Path.unlink, "missing"), (lambda path: path.write_bytes(b"junk"), "damaged")):
         harm(store.path(lost))
@@ -161,14 +162,14 @@ def test_nothing_is_begun_whose_trajectories_are_gone(tmp_path: Path) -> None:
     asyncio.run(retrain(held, Retrain("r1", "without", purged=(claim.task,), evaluate=False)))
     store.path(lost).write_bytes(content)
     asyncio.run(retrain(held, again))
-    assert made(events_of(held, "exp-again")) == made(TOLD) != made(events_of(held, "exp-without"))
+    assert made(events_of(held, "exp-again")) == made(tell()[0]) != made(events_of(held, "exp-without"))
 
 
 def test_nothing_is_begun_whose_first_parent_is_gone(tmp_path: Path) -> None:
-    first = next(r for r in TOLD if isinstance(r.event, TrainingRequested) and r.event.role == "student")
+    first = next(r for r in tell()[0] if isinstance(r.event, TrainingRequested) and r.event.role == "student")
     gone = Artifact(sha256="0" * 64, size=1)
     elder = first.event.model_copy(update={"parent": "elder", "parent_adapter": gone})
-    held = keep(tmp_path, [r.model_copy(update={"event": elder}) if r is first else r for r in TOLD], ARTIFACTS)
+    held = keep(tmp_path, [r.model_copy(update={"event": elder}) if r is first else r for r in tell()[0]], tell()[1])
     with pytest.raises(NotFoundError, match=f"{gone.sha256} is missing; it is the adapter of elder"):
         asyncio.run(retrain(held, Retrain("r1", "again", evaluate=False)))
     assert events_of(held, "exp-again") == []

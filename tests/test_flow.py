@@ -1,27 +1,31 @@
 """A whole run in memory, through every real handler, with scripted models: what must hold of any run."""
 
-import asyncio
 from collections import Counter, defaultdict
+from functools import cache
 
 from agent0.tasks.splits import split_of_task
 from agent0.verification.verifiers import verifiers
 from events import checkpoints, runs, tasks
 from events.base import Recorded, effect_id, event_types
 from handlers import handlers
-from tests.play import play
+from tests.play import finished, play
 from tests.world import ports, small, started
 
 CONFIG = small(iterations=3, tasks=9, attempts=4, seed=5)
 WORLD = ports()
-TOLD = asyncio.run(play(started(CONFIG), WORLD))
+
+
+@cache
+def whole_run() -> list[Recorded]:
+    return finished(play(started(CONFIG), WORLD))
 
 
 def of(kind: type) -> list[Recorded]:
-    return [r for r in TOLD if isinstance(r.event, kind)]
+    return [r for r in whole_run() if isinstance(r.event, kind)]
 
 
 def test_the_run_is_finished_and_counts_itself() -> None:
-    last = TOLD[-1].event
+    last = whole_run()[-1].event
     assert isinstance(last, runs.RunFinished)
     assert last.iterations == CONFIG.iterations
     assert last.tasks == len(of(tasks.TaskRequested)) == CONFIG.iterations * CONFIG.tasks
@@ -63,7 +67,7 @@ def test_the_chain_of_causes_is_unbroken() -> None:
     known = handlers()
     seen: dict[str, Recorded] = {}
     effects: Counter[tuple[str, str]] = Counter()
-    for recorded in TOLD:
+    for recorded in whole_run():
         if recorded.cause:
             cause = seen[recorded.cause]
             assert cause.type in known[recorded.handler].events
@@ -73,12 +77,12 @@ def test_the_chain_of_causes_is_unbroken() -> None:
             assert recorded.type == "RunStarted"
         assert recorded.id not in seen
         seen[recorded.id] = recorded
-    assert [r.seq for r in TOLD] == list(range(1, len(TOLD) + 1))
+    assert [r.seq for r in whole_run()] == list(range(1, len(whole_run()) + 1))
 
 
 def test_checkpoints_follow_from_one_another() -> None:
     student = "base"
-    for recorded in TOLD:
+    for recorded in whole_run():
         match recorded.event:
             case tasks.AttemptRequested(student=who) | checkpoints.TrainingRequested(role="student", parent=who):
                 assert who == student
@@ -92,7 +96,7 @@ def test_checkpoints_follow_from_one_another() -> None:
 def test_tests_score_first_and_last_and_choose_nothing() -> None:
     by_split = Counter((e.split, e.forced_tool) for e in (r.event for r in of(checkpoints.CheckpointEvaluated)))  # type: ignore[attr-defined]
     assert by_split[("test", False)] == 2 and by_split[("test", True)] == 1
-    causes = {r.id: r for r in TOLD}
+    causes = {r.id: r for r in whole_run()}
     for recorded in (*of(checkpoints.CheckpointPromoted), *of(checkpoints.CheckpointRejected)):
         assert causes[recorded.cause].event.split == "validation"  # type: ignore[attr-defined]
 
@@ -113,7 +117,7 @@ def test_the_student_learns_to_call_its_tool() -> None:
 
 
 def test_what_is_large_lies_in_artifacts() -> None:
-    for recorded in TOLD:
+    for recorded in whole_run():
         assert len(recorded.to_json()) < 200_000
     for recorded in of(checkpoints.CheckpointEvaluated):
         event = recorded.event
@@ -129,7 +133,7 @@ def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
     )
     other = ("TurnCompleted", "PolicyChanged", "Benchmark", "ItemScored", "CalibratorFitted", "TaskReviewed")
     healthy = {name for name in event_types() if not name.startswith((*unhealthy.split(), *other))}
-    assert {r.type for r in TOLD} | {"CheckpointRejected", "AlarmRaised"} == healthy
+    assert {r.type for r in whole_run()} | {"CheckpointRejected", "AlarmRaised"} == healthy
 
 
 def test_the_verifier_never_meets_the_students_sandbox() -> None:

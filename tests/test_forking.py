@@ -13,13 +13,26 @@ from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig
 from events import checkpoints, runs, tasks
 from events.base import Recorded
-from tests.play import Played, play
+from tests.play import Played, finished, play
 from tests.world import ports, small, started
 
 CONFIG = small(iterations=3, tasks=6, attempts=3, seed=5)
 WORLD = ports()
-TOLD = asyncio.run(play(started(CONFIG), WORLD))
-PLACES = [*sorted(random.Random(3).sample(range(2, len(TOLD)), 10)), len(TOLD)]
+
+
+@cache
+def parent_run() -> list[Recorded]:
+    return finished(play(started(CONFIG), WORLD))
+
+
+PLACES = 5
+"""So many moments to fork at; the last is the end of the parent."""
+
+
+@cache
+def place(number: int) -> int:
+    length = len(parent_run())
+    return (*sorted(random.Random(3).sample(range(2, length), PLACES - 1)), length)[number]
 
 
 def state_at(seq: int, told: list[Recorded], run: str = "r1") -> RunState:
@@ -41,8 +54,8 @@ def begin(parent: RunState, seq: int, config: RunConfig, run: str = "f1") -> Rec
 
 @cache
 def forked(seq: int) -> tuple[Recorded, ...]:
-    start = begin(state_at(seq, TOLD), seq, CONFIG)
-    return tuple(asyncio.run(play(start, WORLD, past=TOLD)))
+    start = begin(state_at(seq, parent_run()), seq, CONFIG)
+    return tuple(finished(play(start, WORLD, past=parent_run())))
 
 
 def branch(told: list[Recorded], run: str) -> list[Recorded]:
@@ -52,21 +65,22 @@ def branch(told: list[Recorded], run: str) -> list[Recorded]:
     return asyncio.run(read())
 
 
-@pytest.mark.parametrize("seq", PLACES)
-def test_a_fork_goes_on_to_the_end_and_shares_its_past(seq: int) -> None:
+@pytest.mark.parametrize("number", range(PLACES))
+def test_a_fork_goes_on_to_the_end_and_shares_its_past(number: int) -> None:
+    seq = place(number)
     told = list(forked(seq))
-    assert told[: len(TOLD)] == TOLD
-    own = told[len(TOLD) :]
+    assert told[: len(parent_run())] == parent_run()
+    own = told[len(parent_run()) :]
     assert {recorded.run for recorded in own} == {"f1"}
     assert isinstance(own[-1].event, runs.RunFinished)
-    last = TOLD[-1].event
+    last = parent_run()[-1].event
     assert isinstance(last, runs.RunFinished)
     assert (own[-1].event.tasks, own[-1].event.iterations) == (last.tasks, last.iterations)
 
 
-@pytest.mark.parametrize("seq", PLACES)
-def test_every_task_of_a_branch_is_closed_once(seq: int) -> None:
-    events = branch(list(forked(seq)), "f1")
+@pytest.mark.parametrize("number", range(PLACES))
+def test_every_task_of_a_branch_is_closed_once(number: int) -> None:
+    events = branch(list(forked(place(number))), "f1")
     asked = Counter(r.task for r in events if isinstance(r.event, tasks.TaskRequested))
     closed = Counter(r.task for r in events if isinstance(r.event, tasks.RewardAssigned) and r.event.role == "teacher")
     assert asked == closed
@@ -77,19 +91,19 @@ def test_every_task_of_a_branch_is_closed_once(seq: int) -> None:
 
 
 def test_nothing_that_was_done_is_asked_for_again() -> None:
-    for seq in PLACES:
-        before = state_at(seq, TOLD)
+    for seq in map(place, range(PLACES)):
+        before = state_at(seq, parent_run())
         done = {name for name, task in before.tasks.items() if task.done}
-        asked = {r.task for r in forked(seq)[len(TOLD) :] if isinstance(r.event, tasks.TaskRequested)}
+        asked = {r.task for r in forked(seq)[len(parent_run()) :] if isinstance(r.event, tasks.TaskRequested)}
         assert not asked & done
 
 
 def test_a_fork_of_a_fork_reads_all_three_pasts() -> None:
-    seq = PLACES[3]
+    seq = place(2)
     told = list(forked(seq))
-    middle = (len(TOLD) + len(told)) // 2
+    middle = (len(parent_run()) + len(told)) // 2
     parent = None
-    for recorded in [*TOLD[:seq], *told[len(TOLD) : middle]]:
+    for recorded in [*parent_run()[:seq], *told[len(parent_run()) : middle]]:
         parent = evolve(parent, recorded)
     assert parent is not None and parent.run == "f1"
     start = begin(parent, middle, CONFIG, "f2")
@@ -103,20 +117,22 @@ def test_a_fork_of_a_fork_reads_all_three_pasts() -> None:
 
 def test_a_finished_run_can_be_gone_on_with() -> None:
     longer = CONFIG.model_copy(update={"iterations": 4})
-    start = begin(state_at(len(TOLD), TOLD), len(TOLD), longer, "f3")
-    told = asyncio.run(play(start, WORLD, past=TOLD))
+    start = begin(state_at(len(parent_run()), parent_run()), len(parent_run()), longer, "f3")
+    told = asyncio.run(play(start, WORLD, past=parent_run()))
     last = told[-1].event
     assert isinstance(last, runs.RunFinished)
     assert last.iterations == 4
-    assert {r.event.iteration for r in told[len(TOLD) :] if isinstance(r.event, tasks.TaskRequested)} == {3}
+    assert {r.event.iteration for r in told[len(parent_run()) :] if isinstance(r.event, tasks.TaskRequested)} == {3}
 
 
 def test_other_settings_ask_for_the_whole_iteration_again() -> None:
-    seq = next(r.seq for r in TOLD if isinstance(r.event, tasks.RewardAssigned) and r.event.role == "teacher")
-    parent = state_at(seq, TOLD)
+    seq = next(r.seq for r in parent_run() if isinstance(r.event, tasks.RewardAssigned) and r.event.role == "teacher")
+    parent = state_at(seq, parent_run())
     wider = CONFIG.model_copy(update={"tasks": 8})
     start = begin(parent, seq, wider, "f4")
-    told = asyncio.run(play(start, WORLD, past=TOLD))
+    told = asyncio.run(play(start, WORLD, past=parent_run()))
     assert isinstance(told[-1].event, runs.RunFinished)
-    first = [r for r in told[len(TOLD) :] if isinstance(r.event, tasks.TaskRequested) and r.event.iteration == 0]
+    first = [
+        r for r in told[len(parent_run()) :] if isinstance(r.event, tasks.TaskRequested) and r.event.iteration == 0
+    ]
     assert len(first) == 8

@@ -49,7 +49,7 @@ def test_fusion_is_ridge_logistic_regression(names: tuple[str, ...]) -> None:
     assert said == pytest.approx(list(theirs.predict_proba(scaled)[:, 1]), abs=1e-4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(SHARES, st.booleans()), max_size=15), SHARES)
 def test_fusion_is_a_probability_whatever_it_is_given(
     held: list[tuple[dict[str, float], bool]], asked: Mapping[str, float]

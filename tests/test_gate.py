@@ -1,7 +1,7 @@
 """The promotion gate: what it lets through and says, how often it is wrong, and that small losses do not add up."""
 
-import asyncio
 import random
+from functools import cache
 from itertools import accumulate
 
 import pytest
@@ -14,7 +14,7 @@ from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state.run_state import Checkpoint, Score
 from agent0.stats.calibrators import brier
-from events.base import Event, record
+from events.base import Event, Recorded, record
 from events.checkpoints import (
     CheckpointEvaluated,
     CheckpointPromoted,
@@ -22,7 +22,7 @@ from events.checkpoints import (
     CheckpointRolledBack,
     CheckpointTrained,
 )
-from tests.play import play
+from tests.play import finished, play
 from tests.world import NOON, ports, small, started
 
 NO_WORSE = EvaluationConfig(gate="no_worse", margin=0.05)
@@ -205,7 +205,7 @@ def test_equals_in_confidence_are_rarely_refused_for_it() -> None:
 OUTCOMES = st.text("01?", min_size=12, max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(OUTCOMES, min_size=1, max_size=12), st.floats(0, 0.5))
 def test_whatever_comes_the_student_stays_within_the_margin_of_the_best(rounds: list[str], margin: float) -> None:
     plan = EvaluationConfig(margin=margin)
@@ -227,13 +227,17 @@ def _kept(found: Verdict) -> bool:
 # --- in a run ----------------------------------------------------------------------------------------------------
 
 RUN = small(iterations=3, evaluation={"validation": 6, "test": 6, "margin": 0.5})
-TOLD = asyncio.run(play(started(RUN), ports()))
+
+
+@cache
+def whole_run() -> list[Recorded]:
+    return finished(play(started(RUN), ports()))
 
 
 def _after(*events: Event) -> RunState:
     """The state at the end of the run, and these events besides."""
     state = None
-    for recorded in TOLD:
+    for recorded in whole_run():
         state = evolve(state, recorded)
     for event in events:
         assert state is not None
@@ -245,9 +249,9 @@ def _after(*events: Event) -> RunState:
 def test_verdicts_of_a_run_carry_their_tests() -> None:
     """Recomputed from what the log holds: outcomes of the candidate and of every student promoted before."""
     base, *candidates = [
-        r.event for r in TOLD if isinstance(r.event, CheckpointEvaluated) and r.event.split == "validation"
+        r.event for r in whole_run() if isinstance(r.event, CheckpointEvaluated) and r.event.split == "validation"
     ]
-    verdicts = [r.event for r in TOLD if isinstance(r.event, CheckpointPromoted | CheckpointRejected)]
+    verdicts = [r.event for r in whole_run() if isinstance(r.event, CheckpointPromoted | CheckpointRejected)]
     held = [Checkpoint("base", None, Score(base.accuracy, base.outcomes, base.confidences))]
     assert len(verdicts) == len(candidates) == 3
     for told, score in zip(verdicts, candidates, strict=True):
@@ -261,7 +265,7 @@ def test_verdicts_of_a_run_carry_their_tests() -> None:
 
 
 def test_going_back_brings_back_adapter_and_score() -> None:
-    made = {r.event.checkpoint: r.event.adapter for r in TOLD if isinstance(r.event, CheckpointTrained)}
+    made = {r.event.checkpoint: r.event.adapter for r in whole_run() if isinstance(r.event, CheckpointTrained)}
     before = _after()
     assert len(before.promoted) > 2
     for place, wanted in enumerate(before.promoted):

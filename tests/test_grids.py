@@ -88,6 +88,13 @@ def test_unequal_compute_is_said() -> None:
     assert told.startswith("NOT equal") and f"{2 * requested_compute(PLAIN)['in_all']:,} attempts" in told
 
 
+def test_as_many_attempts_on_fewer_tasks_are_said_to_be_spread_differently() -> None:
+    fewer = PLAIN.model_copy(update={"tasks": PLAIN.tasks // 2, "attempts": 2 * PLAIN.attempts})
+    told = describe_compute({"a": PLAIN, "b": fewer, "c": PLAIN})
+    assert PLAIN.tasks % 2 == 0 and told.startswith("Asked of every run alike")
+    assert f"differently spread: b {fewer.tasks} tasks with {fewer.attempts} attempts each." in told
+
+
 def test_models_are_arms_of_their_own() -> None:
     arms = with_models((Variant("a", {"tasks": "3"}), Variant("b")), ["transformers:/models/Qwen2.5-0.5B"])
     assert [arm.name for arm in arms] == ["a", "b", "a-qwen2-5-0-5b", "b-qwen2-5-0-5b"]
@@ -296,7 +303,7 @@ def replace_within(event: CheckpointEvaluated, outcomes: str, told: Mapping[str,
 sides = st.lists(st.lists(st.integers(0, 1), min_size=5, max_size=5), min_size=2, max_size=4)
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(sides, st.randoms(use_true_random=False))
 def test_turning_a_comparison_round_turns_its_sign(rows: list[list[int]], draw: random.Random) -> None:
     before = {seed: dict(enumerate(map(float, row))) for seed, row in enumerate(rows)}

@@ -1,9 +1,9 @@
 """Handlers: each is found under its name, wants only ports there are, and reacts to what it says and nothing else."""
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,17 +19,23 @@ from events import alarms, checkpoints, runs, tasks
 from events.base import Event, Recorded, event_types, record
 from events.values import Artifact
 from handlers import Handler, handlers, on
-from tests.play import play
+from tests.play import finished, play
 from tests.world import NOON, Opened, ports, small, started
 
 PORTS = ports()
-TOLD = asyncio.run(play(started(small()), PORTS))
+
+
+@cache
+def whole_run() -> list[Recorded]:
+    return finished(play(started(small()), PORTS))
+
+
 ARTIFACT = Artifact(sha256="a" * 64, size=3)
 
 
 def state_at(seq: int) -> RunState:
     held = None
-    for recorded in TOLD[:seq]:
+    for recorded in whole_run()[:seq]:
         held = evolve(held, recorded)
     assert held is not None
     return held
@@ -90,7 +96,7 @@ async def test_ports_come_by_name_and_only_what_is_asked_for(monkeypatch: pytest
 @pytest.mark.parametrize("one", handlers().values(), ids=lambda h: h.name)
 async def test_a_reaction_is_the_same_again(one: Handler) -> None:
     """Redelivered causes must have the same effects; clocks apart."""
-    causes = [r for r in TOLD if r.type in one.events][:6]
+    causes = [r for r in whole_run() if r.type in one.events][:6]
     world = {"history": _Told(), **PORTS}
     for cause in causes:
         state = state_at(cause.seq)
@@ -101,13 +107,13 @@ async def test_a_reaction_is_the_same_again(one: Handler) -> None:
 
 class _Told:
     async def read(self, run: str, types: Any = (), after: int = 0, until: int = 0) -> Any:
-        for recorded in TOLD[after : until or None]:
+        for recorded in whole_run()[after : until or None]:
             if recorded.type in types:
                 yield recorded
 
 
 def _still(event: Event) -> dict[str, Any]:
-    clocks = {"wall_s", "usage", "latency_p50_s", "latency_p95_s", "items", "result"}
+    clocks = {"wall_s", "seconds", "usage", "latency_p50_s", "latency_p95_s", "items", "result"}
     return event.model_dump(exclude=clocks)
 
 
@@ -164,7 +170,7 @@ class _Empty:
 
 
 async def test_an_empty_adapter_is_refused() -> None:
-    cause = next(r for r in TOLD if isinstance(r.event, checkpoints.TrainingRequested))
+    cause = next(r for r in whole_run() if isinstance(r.event, checkpoints.TrainingRequested))
     world = {**PORTS, "history": _Told(), "trainers": Opened(_Empty())}
     with pytest.raises(OperationError, match="empty adapter"):
         await handlers()["train_checkpoint"](cause, state_at(cause.seq), world)
@@ -182,7 +188,7 @@ async def test_models_that_can_give_their_memory_back_do_so_before_training() ->
             did.append("train")
             return await super().train(job)
 
-    cause = next(r for r in TOLD if isinstance(r.event, checkpoints.TrainingRequested))
+    cause = next(r for r in whole_run() if isinstance(r.event, checkpoints.TrainingRequested))
     world = {**PORTS, "history": _Told(), "models": Opened(Resting()), "trainers": Opened(Noting())}
     with pytest.raises(OperationError, match="empty adapter"):
         await handlers()["train_checkpoint"](cause, state_at(cause.seq), world)
@@ -213,8 +219,8 @@ async def test_what_is_told_of_tasks_nobody_knows_is_left_alone() -> None:
 
 
 def test_attempts_and_held_out_items_say_how_sure_they_were() -> None:
-    attempted = [r.event for r in TOLD if isinstance(r.event, tasks.TaskAttempted)]
+    attempted = [r.event for r in whole_run() if isinstance(r.event, tasks.TaskAttempted)]
     assert attempted and all({"own_tokens", "answer"} <= set(e.signals) for e in attempted if e.answer)
-    scored = next(r.event for r in TOLD if isinstance(r.event, checkpoints.CheckpointEvaluated))
+    scored = next(r.event for r in whole_run() if isinstance(r.event, checkpoints.CheckpointEvaluated))
     items = [json.loads(line) for line in PORTS["artifacts"].get(scored.items).splitlines()]
     assert all(item["signals"]["mean_token"] > 0 for item in items)

@@ -195,7 +195,7 @@ TEXTS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=7),
     budgets=st.fixed_dictionaries({"tool_seconds": st.sampled_from([1.0, 60.0]), "max_calls": st.integers(1, 3)}),
@@ -226,7 +226,7 @@ def _content(event: Event) -> dict[str, Any]:
     return told
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     contexts=st.lists(st.tuples(st.lists(st.integers(0, 9), max_size=6), st.booleans()), min_size=1, max_size=6),
 )

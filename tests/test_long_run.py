@@ -203,6 +203,7 @@ async def _quiet(log: Log) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
 async def test_a_student_killed_amid_long_attempts_loses_one_turn(tmp_path: Path) -> None:
     with Crew(tmp_path, **SIZES) as crew:

@@ -5,6 +5,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from functools import cache
 from random import Random
 from statistics import fmean
 
@@ -27,7 +28,7 @@ from agent0.tools.workspace import Workspace
 from events import checkpoints, runs, tasks
 from events.base import Recorded
 from events.values import ToolCall, ToolState, Turn
-from tests.play import play
+from tests.play import finished, play
 from tests.sandbox.opened import open_bubblewrap
 from tests.world import KnowingSandbox, long, ports, started
 
@@ -221,11 +222,15 @@ def test_a_run_names_the_prompts_it_may_use(share: float) -> None:
 
 CONFIG = long(iterations=3, tasks=8, attempts=4, seed=2)
 WORLD = ports()
-TOLD = asyncio.run(play(started(CONFIG), WORLD))
+
+
+@cache
+def long_run() -> list[Recorded]:
+    return finished(play(started(CONFIG), WORLD))
 
 
 def of(kind: type) -> list[Recorded]:
-    return [r for r in TOLD if isinstance(r.event, kind)]
+    return [r for r in long_run() if isinstance(r.event, kind)]
 
 
 def kinds(events: Sequence[Recorded]) -> Counter[str]:
@@ -238,7 +243,7 @@ def test_both_kinds_are_asked_for_and_accepted() -> None:
     accepted = kinds(of(tasks.TaskAccepted))
     assert accepted["long"] >= 4 and accepted["short"] >= 4
     assert kinds(of(tasks.AttemptRequested)) == {kind: 4 * n for kind, n in accepted.items()}
-    assert isinstance(TOLD[-1].event, runs.RunFinished)
+    assert isinstance(long_run()[-1].event, runs.RunFinished)
 
 
 def test_every_step_has_a_verdict_and_steps_and_answer_are_judged_apart() -> None:
@@ -296,4 +301,4 @@ def test_the_same_run_again_is_the_same() -> None:
         return (recorded.id, recorded.type, recorded.event.model_dump(include={"text", "answer", "subgoals", "total"}))
 
     again = asyncio.run(play(started(CONFIG), ports()))
-    assert list(map(plain, again)) == list(map(plain, TOLD))
+    assert list(map(plain, again)) == list(map(plain, long_run()))

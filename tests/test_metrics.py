@@ -55,7 +55,7 @@ made = st.lists(st.tuples(st.sampled_from(("python", "shell", *HOSTILE)), result
 
 def told(calls: list[tuple[str, ToolResult]]) -> list[Recorded]:
     """A run's start, and these calls."""
-    run = whole_run(iterations=1, tasks=3, attempts=1)
+    run = whole_run(iterations=1, tasks=4, attempts=4)
     start, like = run[0], next(one for one in run if isinstance(one.event, ToolCalled))
     events = [
         like.model_copy(update={"id": f"call-{n}", "event": _call(n, tool, result)})

@@ -65,7 +65,7 @@ def test_the_archive_counts() -> None:
     assert (decisions[2].novelty, decisions[2].against) == (0.5, 1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from([None, HELD, *FREE[:5]]), st.floats(0, 3)), max_size=8),
     st.floats(0.1, 1.0),

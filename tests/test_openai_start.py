@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ def actor(url: str, **changes: Any) -> StudentConfig:
         ({"temperature": 0.7}, "temperature 1 and top_p 1"),
         ({"top_p": 0.9}, "temperature 1 and top_p 1"),
         ({"tokenizer": ""}, "no token ids"),
-        ({"tokenizer": "/nowhere"}, "no weights"),
+        ({"tokenizer": str(Path(__file__).parent)}, "no weights"),
     ],
 )
 def test_a_run_that_would_train_on_less_does_not_begin(changes: dict[str, Any], why: str) -> None:

@@ -25,7 +25,7 @@ json_values = st.recursive(
 names = st.from_regex(r"[A-Za-z0-9_.-]{1,64}", fullmatch=True)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(hostile)
 def test_any_text_is_read_and_what_is_read_can_be_stored(text: str) -> None:
     parsed = parse_turn(text)
@@ -40,7 +40,7 @@ def test_any_text_is_read_and_what_is_read_can_be_stored(text: str) -> None:
         assert parsed.answer == parsed.answer.strip() != ""
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(names, st.dictionaries(st.text(max_size=8), json_values, max_size=3))
 def test_a_call_reads_back_as_written(name: str, arguments: dict[str, object]) -> None:
     parsed = parse_turn(f"I look.\n{format_call(name, arguments)}")
@@ -48,7 +48,7 @@ def test_a_call_reads_back_as_written(name: str, arguments: dict[str, object]) -
     assert parsed.answer is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(names, st.text()), max_size=6))
 def test_several_calls_keep_their_order(pairs: list[tuple[str, str]]) -> None:
     text = "\n".join(format_call(name, {"code": code}) for name, code in pairs)

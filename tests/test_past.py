@@ -15,7 +15,7 @@ from events.base import Recorded
 from tests.terminal import agent0 as call
 
 SMALL = (
-    *("--profile", "scripted", "--iterations", "2", "--tasks", "6", "--attempts", "2"),
+    *("--profile", "scripted", "--seed", "3", "--iterations", "1", "--tasks", "6", "--attempts", "2"),
     *("-s", "run.evaluation.validation=4", "-s", "run.evaluation.test=4", "-s", "sandbox.workers=1"),
 )
 
@@ -50,7 +50,7 @@ def test_a_state_rebuilt_from_zero_is_the_one_that_was_recorded_then(home: Path)
         told = [r async for r in log.read(run)]
         at = {r.id: r.seq for r in told}
         asked = [r for r in told if hasattr(r.event, "state_sha") and r.cause]
-        chosen = random.Random(0).sample(asked, 20)
+        chosen = random.Random(0).sample(asked, 8)
         return [(r, at[r.cause], (await state_at(log, run, at[r.cause])).digest) for r in chosen]
 
     for recorded, seq, rebuilt in reading(home, look):
@@ -153,15 +153,15 @@ def test_rules_that_are_none_are_refused_by_name(home: Path, tmp_path: Path, tex
 def test_a_fork_goes_on_from_the_middle_under_other_settings(home: Path) -> None:
     first = name_of(home)
     events = call("run", "show", first, "--json", home=home).json["events"]
-    changes = ("-s", "training.student.lr=0.01", "-s", "iterations=3")
+    changes = ("-s", "training.student.lr=0.01", "-s", "iterations=2")
     said = call("run", "fork", first, "--at", str(events // 2), *changes, "--name", "second", home=home)
     assert said.code == 0, said.err
     row = call("run", "list", "--forks", "--json", home=home).json[0]
     assert (row["parent"], row["parent_seq"], row["status"]) == (first, events // 2, "finished")
-    again = call("run", "fork", row["run"], "--at", "0", "-s", "iterations=4", "--name", "third", home=home)
+    again = call("run", "fork", row["run"], "--at", "0", "-s", "iterations=3", "--name", "third", home=home)
     assert again.code == 0, again.err
     third = call("run", "list", "--forks", "--json", home=home).json[0]
-    assert (third["parent"], third["iteration"]) == (row["run"], 3)
+    assert (third["parent"], third["iteration"]) == (row["run"], 2)
     for run in (first, row["run"], third["run"]):
         told = call("run", "check", run, "--json", home=home).json
         assert told["same"] and told["decisions"] > 20, told
@@ -172,9 +172,9 @@ def test_a_fork_goes_on_from_the_middle_under_other_settings(home: Path) -> None
     assert shown.index("untrained ") < shown.index("control") < shown.index("trained (") and " -1 " not in shown
     parted = call("run", "diff", first, row["run"], "--json", home=home).json
     assert parted["common_until"] == events // 2
-    assert parted["settings"] == {"iterations": [2, 3], "training.student.lr": [0.0025, 0.01]}
+    assert parted["settings"] == {"iterations": [1, 2], "training.student.lr": [0.0025, 0.01]}
     shared = "SELECT count(*) AS n FROM events WHERE run = 'RUN' AND type = 'TaskRequested'".replace("RUN", row["run"])
-    assert 0 < call("projections", "query", shared, "--json", home=home).json[0]["n"] < 3 * 6
+    assert 0 < call("projections", "query", shared, "--json", home=home).json[0]["n"] < 2 * 6
 
 
 def sealed_at(home: Path) -> int:

@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from agent0.assembly.runtime import moved_paths, plugins, providers
+from agent0.assembly.runtime import model_ports, moved_paths, plugins, providers
 from agent0.errors import ConfigError
 from agent0.ports.models import Model
 from agent0.settings import ActorConfig, Settings, StudentConfig
@@ -79,7 +79,7 @@ def installed(tmp_path, monkeypatch):
 
 def test_a_plugin_adds_a_provider_and_is_looked_for_once(installed):
     asked = installed("stranger_plugin", PLUGIN)
-    ports = providers.OpenModels(Settings(), MemoryArtifacts())
+    ports = model_ports.OpenModels(Settings(), MemoryArtifacts())
     first = ports.open(ActorConfig(provider="stranger"))
     assert isinstance(first, Scripted)
     assert ports.open(ActorConfig(provider="stranger", temperature=0.5)) is first
@@ -141,7 +141,7 @@ def test_every_old_path_leads_to_a_module_that_is_there(installed, old):
 
 
 def test_roles_share_a_model_unless_what_opens_depends_on_the_role():
-    ports = providers.OpenModels(Settings(), MemoryArtifacts())
+    ports = model_ports.OpenModels(Settings(), MemoryArtifacts())
     shared = [ports.open(kind(provider="scripted")) for kind in (ActorConfig, StudentConfig)]
     apart = [ports.open(kind(provider="ollama")) for kind in (ActorConfig, StudentConfig)]
     assert shared[0] is shared[1]
@@ -150,13 +150,13 @@ def test_roles_share_a_model_unless_what_opens_depends_on_the_role():
 
 @pytest.mark.parametrize("name", ["tiny", "scripted"])
 async def test_trainers_are_kept_and_closed(name):
-    trainers = providers.OpenTrainers(Settings(), MemoryArtifacts())
+    trainers = model_ports.OpenTrainers(Settings(), MemoryArtifacts())
     assert trainers.open(ActorConfig(provider=name)) is trainers.open(StudentConfig(provider=name))
     await trainers.close()
 
 
 def test_what_cannot_be_trained_or_is_not_there_is_refused():
     with pytest.raises(ConfigError, match="cannot be trained"):
-        providers.OpenTrainers(Settings(), MemoryArtifacts()).open(ActorConfig(provider="ollama"))
+        model_ports.OpenTrainers(Settings(), MemoryArtifacts()).open(ActorConfig(provider="ollama"))
     with pytest.raises(ConfigError, match="Did you mean ngram"):
-        providers.OpenEmbedders(Settings()).open("ngramm")
+        model_ports.OpenEmbedders(Settings()).open("ngramm")

@@ -10,6 +10,8 @@ from events.base import Recorded
 from tests.crashing import VOLATILE, payloads
 from tests.processes import KINDS, Crew
 
+pytestmark = pytest.mark.slow
+
 SIZES = {
     "RUN__ITERATIONS": "2",
     "RUN__TASKS": "4",

@@ -4,16 +4,27 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from events.base import Recorded
 from events.tasks import RewardAssigned
 from tests.processes import Crew
 
+pytestmark = pytest.mark.slow
+
 ATTEMPTS = 3
 KINDS = {
     "runner": ("advance_run", "raise_alarm", "measure_iteration", "guard_run"),
-    "model": ("propose_task", "screen_task", "attempt_task", "continue_attempt", "evaluate_checkpoint"),
+    "model": (
+        "propose_task",
+        "screen_task",
+        "attempt_task",
+        "continue_attempt",
+        "evaluate_checkpoint",
+        "evaluate_item",
+    ),
     "verifier": ("verify_result", "assign_reward"),
-    "trainer": ("train_checkpoint", "judge_checkpoint"),
+    "trainer": ("train_checkpoint", "judge_checkpoint", "judge_teacher"),
 }
 """Each that asks the model loads it, which takes longer than all it does here: one does, and one trains it."""
 

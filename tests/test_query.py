@@ -85,7 +85,7 @@ def fingerprint(view: Path) -> str:
 def test_hostile_queries_are_refused(view: Path, tmp_path: Path, name: str) -> None:
     before, other = fingerprint(view), tmp_path / "other"
     with pytest.raises((ConfigError, OperationError)):
-        guarded_query(view, HOSTILE[name].format(other=other), max_rows=50, timeout_s=0.3)
+        guarded_query(view, HOSTILE[name].format(other=other), max_rows=50, timeout_s=0.1)
     assert fingerprint(view) == before
     assert not other.exists()
 

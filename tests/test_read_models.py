@@ -137,7 +137,7 @@ def test_every_event_is_there_and_can_be_found(db: sqlite3.Connection) -> None:
         event_queries.show_event(db, "nowhere")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(words=st.text(max_size=20) | st.sampled_from(["a OR b", 'x"y', "NEAR(a b)", "text: a", "^a", "*", "-a", "a*"]))
 def test_any_text_can_be_searched_for(words: str) -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as held:

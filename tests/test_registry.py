@@ -87,6 +87,12 @@ def test_a_persons_word_leaves_what_the_gate_found() -> None:
     searched = model_card({**shown, "recipe": {"lessons": "search"}, "lessons": 9}, run, scores, {})
     assert "supervised training on synthetic search traces. Their source is a tool" in searched
     assert "from the student's own tries" in searched and "supervised" not in card
+    climbed = {"objective": "sft", "steps": 50, "taught": 0.125}
+    card = model_card({**shown, "recipe": climbed}, run, scores, {})
+    assert "its own answers that a verifier found right, as it wrote them; 12.5 % of every minibatch are" in card
+    leaky = model_card({**shown, "recipe": {"objective": "sft", "verdicts": "coin", "leak": 0.3}}, run, scores, {})
+    assert "that a coin chose (control), and 30% of the wrong ones (control)" in leaky and "minibatch" not in leaky
+    assert "expert iteration" not in searched
     drawn = model_card({**shown, "recipe": {"lessons": "search", "source": "random"}}, run, scores, {})
     assert "not from anything that the student wrote" in drawn
 

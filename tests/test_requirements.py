@@ -56,13 +56,38 @@ def test_the_doctor_and_a_start_say_the_same(profile, tmp_path, monkeypatch):
     assert all(check.fix for check in by_doctor)
 
 
+@pytest.mark.parametrize("profile", profiles())
+def test_the_doctors_exit_code_is_that_of_a_start(profile, tmp_path, monkeypatch):
+    """The commands themselves, on a machine without weights and servers; where nothing is missing no run is made."""
+    monkeypatch.setattr(requirements, "_sandbox", no_sandbox)
+    monkeypatch.setitem(requirements.REQUIREMENTS, "log server", no_server)
+    looks = ("settings", *(name for name in REQUIREMENTS if name != "sandbox"))
+    monkeypatch.setattr(doctor, "LOOKS", {name: {**doctor.LOOKS, **REQUIREMENTS}[name] for name in looks})
+    examined = call("doctor", "--json", "--profile", profile, home=tmp_path / "home")
+    missing = [check["name"] for check in examined.json["checks"] if check["state"] == "fail"]
+    if profile in ("tiny", "search", "climb", "scripted", "long", "llamacpp"):
+        assert (examined.code, missing) == (0, [])
+        return
+    begun = call("run", "start", "--profile", profile, home=tmp_path / "home")
+    named = [line.partition(":")[0].removeprefix("- ") for line in begun.err.splitlines() if line.startswith("- ")]
+    assert (examined.code, begun.code) == (5, 5)
+    assert named == missing and {"student model", "teacher model"} <= set(missing)
+    assert not (tmp_path / "home" / "nats").exists()
+
+
+async def no_server(_: Settings) -> list[Check]:
+    return []
+
+
 def test_a_start_names_everything_that_is_missing_and_records_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(requirements, "_sandbox", no_sandbox)
     usage = shutil.disk_usage(tmp_path)._replace(free=1 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     monkeypatch.setenv("PATH", str(tmp_path))
     url = "models.ollama_url=http://127.0.0.1:1"
-    said = call("run", "start", "--profile", "3070ti", "--set", url, home=tmp_path / "home")
+    teacher = ("--set", "run.teacher.provider=ollama", "--set", "run.teacher.model=qwen2.5:3b")
+    sets = ("--set", url, *teacher, "--set", "run.training.teacher.enabled=false")
+    said = call("run", "start", "--profile", "3070ti", *sets, home=tmp_path / "home")
     assert said.code == 5
     for name in ("disk space", "student model", "teacher model", "gpu"):
         assert f"- {name}: " in said.err, name
@@ -114,6 +139,23 @@ async def test_a_model_without_chat_template_and_too_large_for_memory_is_found(t
     assert found["teacher model"].state == "ok"
     assert (found["memory"].state, found["gpu"].state) == ("fail", "warn")
     assert found["memory"].fix
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{ messages[-1].content }}", "drops turn 0 (system)"),
+        ("{{ raise_exception('Only users here!') }}", "Only users here!"),
+        ("{% for message in messages %}", "cannot be read"),
+    ],
+)
+async def test_a_template_that_refuses_or_loses_turns_is_found(tmp_path, template, said):
+    folder = model(tmp_path / "weights")
+    (folder / "chat_template.jinja").write_text(template)
+    settings = held(tmp_path, run__student__provider="transformers", run__student__model=str(folder))
+    found = {check.name: check for check in await REQUIREMENTS["models"](settings)}
+    assert found["student model"].state == "fail" and found["teacher model"].state == "ok"
+    assert said in found["student model"].detail and "chat template" in found["student model"].fix
 
 
 async def test_only_packages_that_the_profile_uses_are_missing(tmp_path, monkeypatch):

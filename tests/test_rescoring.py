@@ -1,7 +1,8 @@
 """Rewards recomputed from what happened: with the same rules the same receipts, whatever the stored ones say."""
 
-import asyncio
 import random
+from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -14,11 +15,18 @@ from agent0.settings import RewardConfig
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned, TaskAttempted
 from events.values import Role
-from tests.play import play
+from tests.play import finished, play
 from tests.world import ports, small, started
 
-TOLD = asyncio.run(play(started(small(iterations=3, tasks=9, attempts=4, seed=5)), ports()))
-LIVE = {r.id: r.event.model_dump_json() for r in TOLD if isinstance(r.event, RewardAssigned)}
+
+@cache
+def paid_at_once() -> list[Recorded]:
+    return finished(play(started(small(iterations=3, tasks=9, attempts=4, seed=5)), ports()))
+
+
+@cache
+def live_rewards() -> dict[str, str]:
+    return {r.id: r.event.model_dump_json() for r in paid_at_once() if isinstance(r.event, RewardAssigned)}
 
 
 def told(events: list[Recorded], policy: RewardConfig | None = None) -> dict[str, RewardAssigned]:
@@ -41,28 +49,28 @@ def scrambled(recorded: Recorded, rng: random.Random) -> Recorded:
 
 
 def test_the_same_rules_give_the_live_rewards_to_the_byte() -> None:
-    assert LIVE
-    assert as_json(told(TOLD)) == LIVE
+    assert live_rewards()
+    assert as_json(told(paid_at_once())) == live_rewards()
 
 
 def test_what_is_kept_of_a_receipt_gives_back_all_of_it() -> None:
-    for each in told(TOLD).values():
+    for each in told(paid_at_once()).values():
         assert Receipt.of(each).reward == each
         assert Receipt.of(Receipt.of(each).reward) == Receipt.of(each)
 
 
 def test_stored_receipts_are_never_read() -> None:
     rng = random.Random(0)
-    assert as_json(told([scrambled(r, rng) for r in TOLD])) == LIVE
+    assert as_json(told([scrambled(r, rng) for r in paid_at_once()])) == live_rewards()
 
 
 def test_a_flipped_verdict_changes_the_rewards_of_its_task_only() -> None:
-    verdicts = [r for r in TOLD if isinstance(r.event, ResultVerified)]
+    verdicts = [r for r in paid_at_once() if isinstance(r.event, ResultVerified)]
     for chosen in random.Random(1).sample(verdicts, 5):
         assert isinstance(chosen.event, ResultVerified)
         flipped = chosen.event.model_copy(update={"correct": not chosen.event.correct})
-        events = [r.model_copy(update={"event": flipped}) if r.id == chosen.id else r for r in TOLD]
-        before, after = told(TOLD), told(events)
+        events = [r.model_copy(update={"event": flipped}) if r.id == chosen.id else r for r in paid_at_once()]
+        before, after = told(paid_at_once()), told(events)
         assert before.keys() == after.keys()
         changed = {after[id].task for id in after if after[id] != before[id]}
         assert changed == {chosen.task}
@@ -72,7 +80,7 @@ def test_a_flipped_verdict_changes_the_rewards_of_its_task_only() -> None:
 
 
 def test_another_weight_changes_that_part_and_the_total_only() -> None:
-    before, after = told(TOLD), told(TOLD, RewardConfig(weights={"novelty": 0.4}))
+    before, after = told(paid_at_once()), told(paid_at_once(), RewardConfig(weights={"novelty": 0.4}))
     for id, old in before.items():
         new = after[id]
         assert new.facts == old.facts
@@ -82,20 +90,27 @@ def test_another_weight_changes_that_part_and_the_total_only() -> None:
 
 
 PAPER = RewardConfig(set="paper")
-GROUPED = asyncio.run(play(started(small(tasks=9, attempts=4, seed=5, rewards=PAPER.model_dump())), ports()))
+
+
+@cache
+def paid_together() -> list[Recorded]:
+    return finished(play(started(small(tasks=9, attempts=4, seed=5, rewards=PAPER.model_dump())), ports()))
 
 
 def test_attempts_that_are_paid_together_are_paid_the_same_again() -> None:
-    live = {r.id: r.event.model_dump_json() for r in GROUPED if isinstance(r.event, RewardAssigned)}
+    live = {r.id: r.event.model_dump_json() for r in paid_together() if isinstance(r.event, RewardAssigned)}
     rng = random.Random(2)
-    assert as_json(told(GROUPED)) == as_json(told([scrambled(r, rng) for r in GROUPED])) == live
+    assert as_json(told(paid_together())) == as_json(told([scrambled(r, rng) for r in paid_together()])) == live
 
 
-@pytest.mark.parametrize(("events", "policy"), [(TOLD, PAPER), (GROUPED, RewardConfig()), (GROUPED, PAPER)])
+@pytest.mark.parametrize(
+    ("played", "policy"), [(paid_at_once, PAPER), (paid_together, RewardConfig()), (paid_together, PAPER)]
+)
 def test_each_receipt_has_its_place_whether_its_group_waits_or_not(
-    events: list[Recorded], policy: RewardConfig
+    played: Callable[[], list[Recorded]], policy: RewardConfig
 ) -> None:
     """A run that paid at once, under rules that compare a group, and the other way round."""
+    events = played()
     stored = {r.id: r.event for r in events if isinstance(r.event, RewardAssigned)}
     found = told(events, policy)
     assert {id: (e.task, e.attempt, e.role, e.iteration) for id, e in found.items()} == {
@@ -117,7 +132,7 @@ def test_each_receipt_has_its_place_whether_its_group_waits_or_not(
 
 def test_what_comes_later_sees_receipts_that_waited() -> None:
     """Normalised by those of earlier iterations: each counts once."""
-    found = told(TOLD, RewardConfig(set="paper", normalize=True))
+    found = told(paid_at_once(), RewardConfig(set="paper", normalize=True))
     for iteration in (1, 2):
         before = sum(e.role == "student" and e.iteration < iteration for e in found.values())
         counted = {e.facts["earned"] for e in found.values() if e.role == "student" and e.iteration == iteration}
@@ -133,13 +148,13 @@ def test_a_reward_that_raises_costs_its_own_receipts_only(role: Role) -> None:
         raise ZeroDivisionError("on purpose")
 
     try:
-        found = list(rescore(TOLD))
+        found = list(rescore(paid_at_once()))
     finally:
         _rewards.entries = known
     troubles = [each for each in found if isinstance(each, RescoreFailure)]
     said = ("ZeroDivisionError", f"on purpose It was the {role}'s reward fragile.")
     assert troubles and {(each.error, each.message) for each in troubles} == {said}
-    receipts = [(r.id, r.event) for r in TOLD if isinstance(r.event, RewardAssigned)]
+    receipts = [(r.id, r.event) for r in paid_at_once() if isinstance(r.event, RewardAssigned)]
     wanted = {(e.task, e.attempt) for _, e in receipts if e.role == role}
     assert {(each.task, each.attempt) for each in troubles} == wanted
     assert {each.id for each in found if isinstance(each, Rescored)} == {id for id, e in receipts if e.role != role}

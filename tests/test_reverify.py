@@ -29,8 +29,7 @@ from tests.pasts import RULES, events_of, judged, keep, settings_at, tell
 from tests.terminal import agent0 as call
 from tests.world import small
 
-TOLD, ARTIFACTS = tell()
-LIVE = {r.event.attempt: r.event for r in TOLD if isinstance(r.event, ResultVerified)}
+LIVE = {r.event.attempt: r.event for r in tell()[0] if isinstance(r.event, ResultVerified)}
 REVERIFY = ("experiment", "reverify", "r1")
 TRUSTED = TrustingSandbox()
 
@@ -39,7 +38,7 @@ TRUSTED = TrustingSandbox()
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with the run; nobody changes it."""
     folder = tmp_path_factory.mktemp("kept")
-    keep(folder, TOLD, ARTIFACTS)
+    keep(folder, tell()[0], tell()[1])
     return folder
 
 
@@ -105,7 +104,7 @@ def nonsense(told: Recorded) -> Recorded:
 
 
 def test_stored_verdicts_are_never_read(tmp_path: Path, sandbox: Remembering) -> None:
-    said = judging(keep(tmp_path, [nonsense(r) for r in TOLD], ARTIFACTS), Reverify("r1", "x"))
+    said = judging(keep(tmp_path, [nonsense(r) for r in tell()[0]], tell()[1]), Reverify("r1", "x"))
     assert (said["own_settings"], said["identical"], said["changed"]) == (True, False, len(LIVE))
     after = {row["attempt"]: row["after"] for row in said["changes"]}
     wanted = {name: event.model_dump(mode="json") for name, event in LIVE.items()}
@@ -140,7 +139,7 @@ def assert_paid_otherwise(held: Settings, flipped: set[str]) -> None:
     paid = asyncio.run(rescore_run(held, Rescore("r1", "paid", None, "deaf", True)))
     assert paid["identical"] is False
     said = {(e.attempt, e.task): e for r in events_of(held, "exp-paid") if isinstance(e := r.event, RewardAssigned)}
-    lived = {(e.attempt, e.task): e for r in TOLD if isinstance(e := r.event, RewardAssigned)}
+    lived = {(e.attempt, e.task): e for r in tell()[0] if isinstance(e := r.event, RewardAssigned)}
     assert said.keys() == lived.keys()
     changed = {key for key in said if said[key] != lived[key]}
     assert {attempt for attempt, _ in changed} - {"-"} == flipped
@@ -159,7 +158,7 @@ def test_a_verifier_that_raises_is_told_by_attempt_and_the_rest_goes_on(home: Pa
 
     @verifier("panel", applies=lambda task: True, rank=8, collective=True)
     async def fragile(task: Task, answers: Sequence[str | None], world: Any, evidence: Any) -> Any:
-        if task == next(r.event.proposal for r in TOLD if r.type == "TaskAccepted" and r.task == broken):  # type: ignore[attr-defined]
+        if task == next(r.event.proposal for r in tell()[0] if r.type == "TaskAccepted" and r.task == broken):  # type: ignore[attr-defined]
             raise ZeroDivisionError("on purpose")
         return await known["panel"].judge(task, answers, world, evidence)
 
@@ -237,7 +236,7 @@ def test_what_cannot_be_asked_is_refused_by_name(kept: Path, arguments: tuple[st
 def test_where_verifiers_leave_off_a_persons_word_stands() -> None:
     """A run that asks persons, its verdicts replaced: what would have asked again changes nothing that a person said,
     and what nobody was asked about is undecided."""
-    asking = [r.model_copy(update={"event": asks(r.event)}) if r.type == "RunStarted" else r for r in TOLD]
+    asking = [r.model_copy(update={"event": asks(r.event)}) if r.type == "RunStarted" else r for r in tell()[0]]
     answered = next(r for r in asking if isinstance(r.event, ResultVerified))
     assert isinstance(answered.event, ResultVerified)
     person = answered.event.model_copy(update={"verifier": PERSON, "correct": True})

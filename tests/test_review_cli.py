@@ -13,7 +13,7 @@ from agent0.errors import Agent0Error
 from events.base import Recorded
 from events.tasks import ResultVerified
 from tests.terminal import agent0 as call
-from tests.test_reviewing import WAITING
+from tests.test_reviewing import waiting_run
 
 
 def decided(told: list[Recorded]) -> list[Recorded]:
@@ -32,7 +32,7 @@ def review(home: Path, *words: str) -> Any:
 def test_a_person_sees_what_awaits_a_verdict_and_gives_one(tmp_path: Path) -> None:
     async def fill() -> None:
         async with open_log(load("scripted", {"home": str(tmp_path)}, {}), make=True) as log:
-            await log.append(decided(WAITING))
+            await log.append(decided(waiting_run()))
 
     asyncio.run(fill())
     rows = review(tmp_path, "LAST")

@@ -1,9 +1,9 @@
 """A person's verdict: it decides where nothing has, is only recorded afterwards, and never pays anybody twice."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,8 +19,8 @@ from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event, Recorded, record
 from events.values import Vote
 from handlers import Handler, handlers
-from tests.play import play
-from tests.test_run import _uncomputable
+from tests.play import finished, play
+from tests.test_uncomputable import uncomputable
 from tests.world import NOON, ports, small, started
 
 
@@ -52,50 +52,58 @@ class _Judging(Handler):
 
 
 def with_a_person() -> dict[str, Handler]:
-    known = _uncomputable()
+    known = uncomputable()
     person = _Judging(**{**known["raise_alarm"].__dict__, "name": "person", "events": ("ResultVerified",)})
     return known | {"person": person}
 
 
-WAITING = asyncio.run(play(started(ASKING), ports(), _uncomputable()))
-ANSWERED = asyncio.run(play(started(ASKING), ports(), with_a_person()))
+@cache
+def waiting_run() -> list[Recorded]:
+    return finished(play(started(ASKING), ports(), uncomputable()))
+
+
+@cache
+def answered_run() -> list[Recorded]:
+    return finished(play(started(ASKING), ports(), with_a_person()))
 
 
 def test_a_run_that_asks_waits_and_pays_nobody_meanwhile() -> None:
-    state = state_of(WAITING)
+    state = state_of(waiting_run())
     assert state.status == "running" and state.phase == "tasks"
     asked = {name for held in state.tasks.values() for name, a in held.attempts.items() if a.asked}
     undecided = {
-        r.event.attempt for r in WAITING if isinstance(r.event, tasks.ResultVerified) and r.event.correct is None
+        r.event.attempt for r in waiting_run() if isinstance(r.event, tasks.ResultVerified) and r.event.correct is None
     }
-    paid = {r.event.attempt for r in WAITING if isinstance(r.event, tasks.RewardAssigned)}
+    paid = {r.event.attempt for r in waiting_run() if isinstance(r.event, tasks.RewardAssigned)}
     assert asked == undecided != set()
     assert not asked & paid
-    wanted = [r.event for r in WAITING if isinstance(r.event, alarms.AlarmRaised) and "review-wanted" in r.event.alarm]
+    wanted = [
+        r.event for r in waiting_run() if isinstance(r.event, alarms.AlarmRaised) and "review-wanted" in r.event.alarm
+    ]
     assert len(wanted) == 1 and "agent0 task review r1" in wanted[0].message
 
 
 def test_a_persons_word_settles_pays_once_and_lets_the_run_go_on() -> None:
-    assert isinstance(ANSWERED[-1].event, runs.RunFinished)
+    assert isinstance(answered_run()[-1].event, runs.RunFinished)
     paid = Counter(
-        r.event.attempt for r in ANSWERED if isinstance(r.event, tasks.RewardAssigned) if r.event.attempt != "-"
+        r.event.attempt for r in answered_run() if isinstance(r.event, tasks.RewardAssigned) if r.event.attempt != "-"
     )
     assert set(paid.values()) == {1}
-    words = {r.event.attempt: r.event.correct for r in ANSWERED if isinstance(r.event, benchmarks.TaskReviewed)}
+    words = {r.event.attempt: r.event.correct for r in answered_run() if isinstance(r.event, benchmarks.TaskReviewed)}
     assert words
-    for recorded in ANSWERED:
+    for recorded in answered_run():
         if isinstance(recorded.event, tasks.RewardAssigned) and recorded.event.attempt in words:
             assert recorded.event.facts["correct"] == words[recorded.event.attempt]
 
 
 def test_rewards_can_be_computed_as_persons_decided() -> None:
     """The same deeds, every verdict turned: all other receipts stay as they were."""
-    plain = {r.id: r.reward for r in rescore(ANSWERED) if isinstance(r, Rescored)}
-    stored = {r.id: r.event for r in ANSWERED if isinstance(r.event, tasks.RewardAssigned)}
+    plain = {r.id: r.reward for r in rescore(answered_run()) if isinstance(r, Rescored)}
+    stored = {r.id: r.event for r in answered_run() if isinstance(r.event, tasks.RewardAssigned)}
     assert plain == stored
-    words = [r.event for r in ANSWERED if isinstance(r.event, benchmarks.TaskReviewed)]
+    words = [r.event for r in answered_run() if isinstance(r.event, benchmarks.TaskReviewed)]
     turned = verdicts_of([w.model_copy(update={"correct": not w.correct}) for w in words])
-    other = {r.id: r.reward for r in rescore(ANSWERED, verdicts=turned) if isinstance(r, Rescored)}
+    other = {r.id: r.reward for r in rescore(answered_run(), verdicts=turned) if isinstance(r, Rescored)}
     for id, reward in other.items():
         if reward.attempt in turned:
             assert reward.facts["correct"] == turned[reward.attempt].correct != stored[id].facts["correct"]
@@ -189,7 +197,7 @@ async def test_alarms_of_disagreement_are_few() -> None:
 
 
 async def test_what_a_person_contradicts_is_not_trained_on() -> None:
-    told = [*ANSWERED]
+    told = [*answered_run()]
     (request,) = [
         r.event for r in told if isinstance(r.event, checkpoints.TrainingRequested) if r.event.role == "student"
     ]

@@ -44,6 +44,9 @@ FACTS: dict[str, st.SearchStrategy[Any]] = {
     "token_entropy": st.none() | st.floats(0, 100),
     "fused_confidence": SHARE,
     "critique": SHARE,
+    "self_critique": SHARE,
+    "answer_entropy": st.none() | st.floats(0, 100),
+    "attempts": st.none() | st.integers(0, 100),
     "confidence": SHARE,
     "skill": st.none() | st.sampled_from(["", "abc"]),
     "skill_seen": st.none() | st.integers(0, 10**6),
@@ -97,7 +100,8 @@ def test_a_receipt_adds_up(role: Role, name: str, told: dict[str, Any], weight: 
 
 
 BASE = {
-    "teacher": "accepted reason novelty solve_rate self_consistency answer_entropy token_confidence mean_tool_ok",
+    "teacher": "accepted reason novelty solve_rate self_consistency answer_entropy token_confidence mean_tool_ok "
+    "attempts",
     "student": "correct credit grounded tool_ok tool_calls parse_errors answered tokens token_confidence",
 }
 """What every receipt tells."""

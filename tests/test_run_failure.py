@@ -20,7 +20,8 @@ from events.base import Event, Recorded, record
 from handlers import Handler
 from tests.play import play
 from tests.terminal import agent0 as call
-from tests.test_run import TOLD, _stable, failing, played, sound, states
+from tests.test_cli_run import SMALL
+from tests.test_run import _stable, failing, full_run, played, sound, states
 from tests.world import NOON, ports, small, started
 
 BARREN: dict[str, Any] = {
@@ -112,10 +113,10 @@ def test_a_healthy_run_is_told_the_same_with_the_rule_and_without() -> None:
     own = {"state_sha", "config", "config_sha"}
     told = [
         [(r.type, r.task, r.attempt, _stable(r.event.model_dump(mode="json", exclude=own))) for r in one]
-        for one in (free, TOLD)
+        for one in (free, full_run())
     ]
     assert told[0] == told[1]
-    assert not [s for s in states(TOLD) if s.lost or s.untrained > 1]
+    assert not [s for s in states(full_run()) if s.lost or s.untrained > 1]
 
 
 def test_runs_recorded_before_the_rule_go_on_as_they_did() -> None:
@@ -150,11 +151,11 @@ def test_what_failed_a_run_is_not_counted_again_and_what_comes_after_is() -> Non
 
 
 def test_a_resume_of_a_run_that_did_not_fail_asks_for_nothing() -> None:
-    for length in (5, len(TOLD) // 2, len(TOLD)):
-        held = states(TOLD[:length])[-1]
+    for length in (5, len(full_run()) // 2, len(full_run())):
+        held = states(full_run()[:length])[-1]
         more = [runs.RunPaused(), runs.RunResumed()]
         told = [record(e, run="r1", time=NOON).model_copy(update={"seq": held.seq + n}) for n, e in enumerate(more, 1)]
-        after = states([*TOLD[:length], *told])[-1]
+        after = states([*full_run()[:length], *told])[-1]
         assert decide(after, told[-1].event) == []
 
 
@@ -180,9 +181,8 @@ def test_whichever_attempts_are_given_up_a_run_ends_and_is_told_once(chosen: lis
 
 
 def test_every_screen_says_that_a_run_failed_and_it_can_be_resumed(tmp_path: Path) -> None:
-    barren = ["run.curriculum.band=[0.98,0.99]", "run.training.teacher.enabled=false", "run.tasks=4", "run.attempts=2"]
-    pairs = [word for pair in barren for word in ("--set", pair)]
-    ended = call("run", "start", "--profile", "scripted", *pairs, home=tmp_path)
+    barren = ("-s", "run.curriculum.band=[0.98,0.99]", "-s", "run.training.teacher.enabled=false")
+    ended = call("run", "start", *SMALL, *barren, home=tmp_path)
     assert ended.code == Kind.RUN_FAILED.exit_code == 6
     cause = "nothing could be trained on for 2 iterations in a row"
     assert "failed" in ended.err and cause in ended.err.lower() and "run resume" in ended.err
@@ -219,18 +219,18 @@ def test_a_dependency_that_stays_away_fails_a_run_that_says_for_how_long() -> No
 
 
 def test_a_run_resumed_in_the_middle_of_a_phase_asks_for_nothing_twice() -> None:
-    for length in range(5, len(TOLD), 17):
-        before = states(TOLD[:length])[-1]
+    for length in range(5, len(full_run()), 17):
+        before = states(full_run()[:length])[-1]
         end = runs.RunFailed(reason="away", cause_kind="dependency", iteration=0, state_sha="")
         more = [
             record(e, run="r1", time=NOON).model_copy(update={"seq": before.seq + n})
             for n, e in enumerate((end, runs.RunResumed()), 1)
         ]
-        after = states([*TOLD[:length], *more])[-1]
+        after = states([*full_run()[:length], *more])[-1]
         assert decide(after, more[-1].event) == []
         assert (after.status, after.phase, after.pending) == ("running", before.phase, before.pending)
         assert after.tasks == before.tasks
 
 
 def test_nothing_is_lost_where_nothing_was_asked() -> None:
-    assert lost_attempts(states(TOLD)[0]) == ()
+    assert lost_attempts(states(full_run())[0]) == ()

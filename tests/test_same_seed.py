@@ -39,18 +39,18 @@ from tests.figures import FIGURES
 from tests.play import play
 from tests.test_searching import attempts, config
 from tests.test_training import scored
-from tests.world import own, ports, small, started
+from tests.world import levels_of, own, ports, small, started
 
 RECORDED = Path(__file__).parent / "golden" / "same_seed.json"
 DRAWS = 6
-MEASURED = {"state_sha", "wall_s", "latency_p50_s", "latency_p95_s", "items", "usage", "progress"}
+MEASURED = {"state_sha", "wall_s", "seconds", "latency_p50_s", "latency_p95_s", "items", "usage", "progress"}
 """Fields that hold a time, or the digest of what holds one."""
 WRONG = ("", "0", "1;2", "x", "7,3", "3+4=7", "(1", "no")
 
 
 def drawn(entry: Family) -> Iterable[Any]:
     """Everything that a family makes of a few seeds, at each level."""
-    for level in range(1, entry.levels + 1):
+    for level in levels_of(entry):
         for n in range(DRAWS):
             rng = random.Random(f"{entry.name} {level} {n}")
             yield [*of_task(entry, entry.sample(level, rng), rng)]

@@ -37,7 +37,7 @@ class TestScripted(ModelConformance):
         return Scripted(artifacts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.text())
 def test_tokens_are_text_and_no_text_is_a_control_token(text: str) -> None:
     ids = encode(text)

@@ -96,7 +96,7 @@ def within_the_contract(entry: Family, params: Params, text: str, rng: random.Ra
 
 
 @every_family
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32), data=st.data())
 def test_what_is_retraced_solves_what_it_says_it_solves(entry: Family, seed: int, data: st.DataObject) -> None:
     """Two ways come to the same exactly where each solves what the other does: what is shown as wrong is wrong."""
@@ -114,7 +114,7 @@ def test_what_is_retraced_solves_what_it_says_it_solves(entry: Family, seed: int
             assert same or one.way != other.way
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_the_tool_writes_what_is_left_and_the_student_what_it_takes(seed: int, level: int) -> None:
     rng = random.Random(seed)

@@ -168,7 +168,7 @@ def server(engine: Engine, told: dict[str, Any]) -> Iterator[OllamaServer]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands of this noun only: reading those of all takes longer than what is asked here."""
 
-    def build() -> typer.Typer:
+    def build(*_: str) -> typer.Typer:
         root = typer.Typer()
         root.callback()(lambda: None)
         root.add_typer(model.app, name="model")

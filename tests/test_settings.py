@@ -62,7 +62,7 @@ def lay(present: dict[str, int], place: Path):
     return profile, ({"run.seed": str(present["flag"])} if "flag" in present else {}), env
 
 
-@examples(max_examples=60, deadline=None)
+@examples(max_examples=30, deadline=None)
 @given(st.sets(st.sampled_from(LAYERS)))
 def test_the_highest_layer_wins_and_is_named(tmp_path_factory, chosen):
     place = tmp_path_factory.mktemp("layers")

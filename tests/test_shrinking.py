@@ -11,7 +11,7 @@ from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.port_openers import LimitedSandbox
 from agent0.assembly.validate.run_config import check_names
 from agent0.assembly.validate.sandbox_speed import fitted
-from agent0.config.loading import config_of, load
+from agent0.config.loading import config_of, load, profiles
 from agent0.experiments.smaller_run import TASKS, TEST, VALIDATION, difference, shrunk
 from agent0.settings import RunConfig
 from tests.terminal import agent0 as call
@@ -36,7 +36,7 @@ def test_a_shrunk_run_is_never_larger_and_otherwise_the_same(tasks: int, validat
     assert (difference(before, after) == "") == (before == after)
 
 
-@pytest.mark.parametrize("profile", ["tiny", "scripted", "3070ti", "24gb", "cluster"])
+@pytest.mark.parametrize("profile", profiles())
 def test_every_profile_is_still_a_run(profile: str) -> None:
     check_names(shrunk(load(profile, {}, {}).run))
 

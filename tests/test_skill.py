@@ -42,7 +42,7 @@ from agent0.report.markdown.training_gain import aimed, sentences, word
 from agent0.settings import RunConfig
 from events.checkpoints import StudentExamined
 from infra.models.tiny import packaged
-from infra.tiny import build
+from infra.tiny import courses
 from tests.terminal import agent0 as call
 
 FRESH = TaskSet("fresh", "new tasks", 40, 7, (2, 3))
@@ -289,8 +289,8 @@ def test_the_grid_asks_what_the_measures_read() -> None:
 def test_a_base_is_taught_once_and_the_packaged_one_never(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     assert asyncio.run(make_bases(tmp_path, "search", [0], 1, said.append)) == {0: packaged("search")}
-    short = replace(build.SEARCH_MIX, phases=(replace(build.SEARCH_MIX.phases[0], steps=2),), batch=2)
-    monkeypatch.setitem(build.MIXES, "search", short)
+    short = replace(courses.SEARCH_MIX, phases=(replace(courses.SEARCH_MIX.phases[0], steps=2),), batch=2)
+    monkeypatch.setitem(courses.MIXES, "search", short)
     (tmp_path / "base-1.part").mkdir()  # of a process that was killed
     (tmp_path / "base-1.part" / "provenance.json").write_text("{}")
     found = asyncio.run(make_bases(tmp_path, "search", [1], 1, said.append))
@@ -298,7 +298,7 @@ def test_a_base_is_taught_once_and_the_packaged_one_never(tmp_path: Path, monkey
     assert not (tmp_path / "base-1.part").exists() and (found[1] / "model.safetensors").exists()
     told_once = list(said)
     assert asyncio.run(make_bases(tmp_path, "search", [1], 1, said.append)) == found and said == told_once
-    monkeypatch.setitem(build.MIXES, "search", replace(short, batch=3))
+    monkeypatch.setitem(courses.MIXES, "search", replace(short, batch=3))
     with pytest.raises(ExceptionGroup) as refused:
         asyncio.run(make_bases(tmp_path, "search", [1], 1, said.append))
     assert refused.group_contains(OperationError, match="The base of seed 1 is another one")
@@ -368,6 +368,7 @@ def test_a_cell_that_is_killed_between_exams_sits_each_once(tmp_path: Path) -> N
     carried_on(tmp_path, len(said.out.splitlines()))
 
 
+@pytest.mark.slow  # part of make crash
 def test_a_finished_grid_sits_exams_that_are_added_and_nothing_else(tmp_path: Path) -> None:
     """Its runs stand: nothing is trained again, and no exam is made again."""
     held = load("scripted", {**SIZES, "home": str(tmp_path)}, {})

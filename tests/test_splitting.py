@@ -71,7 +71,7 @@ def test_however_a_list_is_marked_its_steps_are_the_same(steps: list[str]) -> No
 MARKS = st.sampled_from(["1. ", "2) ", "(3)", "Step 1: ", "step 2. ", "- ", "* ", "a) ", "First, ", "Then ", "\n", " "])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(MARKS | st.text(max_size=12), max_size=60).map("".join))
 def test_any_text_is_split_into_bounded_steps_or_left_whole(text: str) -> None:
     steps = split(text)

@@ -17,13 +17,13 @@ from agent0.verification.verifiers import verifier_for
 from events.tasks import TaskProposed
 from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts
-from tests.world import own
+from tests.world import levels_of, own
 
 
 @pytest.mark.parametrize("family", sorted(own()))
 def test_a_familys_question_becomes_its_task(family: str) -> None:
     entry = families(long=None)[family]
-    for level in range(1, entry.levels + 1):
+    for level in levels_of(entry):
         rng = random.Random(level)
         params = entry.sample(level, rng)
         question = entry.render(params, rng)
@@ -112,7 +112,7 @@ def test_what_is_no_task_has_a_problem(text: str, problem: str) -> None:
     assert problem in told
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.text() | st.builds(lambda q, p: json.dumps({"question": q, "program": p}), st.text(), st.text()))
 def test_any_text_is_read_and_what_is_read_can_be_stored(text: str) -> None:
     proposal, problem = read_proposal(text, "math", "arithmetic", 1)
@@ -124,7 +124,7 @@ def test_any_text_is_read_and_what_is_read_can_be_stored(text: str) -> None:
         assert TaskProposed.model_validate_json(event.model_dump_json()) == event
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.text(), st.sampled_from([" ", "\n", "  "]))
 def test_identity_of_open_questions_ignores_case_and_spacing(text: str, space: str) -> None:
     assert normal(text) == normal(f"{space}{text.replace(' ', space)}{space}")

@@ -15,9 +15,12 @@ from agent0.tasks.splits import heldout, split_of, task_of
 from events.values import Task, Turn
 from infra.engine.inference import Engine
 from infra.engine.requests import TurnRequest
-from infra.models.tiny import BASE
-from infra.tiny.build import DEFAULT_MIX, Mix, build, read_mix
+from infra.models.tiny import BASE, FOLDER
+from infra.tiny.build import build
+from infra.tiny.climb_examples import climb_example
+from infra.tiny.courses import DEFAULT_MIX, MIXES, Mix, read_mix
 from infra.tiny.examples import TAUGHT, Phase, call_text, tool_example, training_examples
+from infra.training import course_replay
 
 MICRO = Mix((Phase(2, 0.01, 0.01, (1, 1, 1, 1), 0.5, 0.2), Phase(1, 0.01, 0.001, (1, 0, 0, 0), 0.5, 0.2)), batch=4)
 
@@ -114,3 +117,41 @@ def test_it_asks_what_its_families_can_read(base: Engine) -> None:
     written = base.generate(wanted)
     read = [task_of(entry, w.text) is not None for w, (entry, _) in zip(written, cells, strict=True)]
     assert sum(read) > 0.5 * len(cells), [w.text for w in written]
+
+
+# --- the course that climbs
+
+CLIMB = FOLDER / "climb"
+SHORT = Mix((Phase(3, 0.002, 0.001, (1.0,) * 6, tool=0.0, teacher=0.0),), batch=32, course="climb")
+
+
+def test_only_the_six_lowest_levels_are_taught_and_what_is_kept_was() -> None:
+    """And no form of a held-out set; what is kept for replay are conversations that the course makes."""
+    kept = [example.turns for example in course_replay.read(CLIMB)]
+    phase, rng = MIXES["climb"].phases[0], random.Random(1)
+    for turns in (*kept, *islice(training_examples(phase, rng, climb_example), 300)):
+        task = task_of(families()["reversal"], turns[0].content)
+        assert task and 1 <= task.level <= 6 and split_of(task.canonical) == "train"
+        assert turns[1].content == f"\\boxed{{{task.params['digits'][::-1]}}}"
+    assert len(kept) == len(set(kept)) == json.loads((CLIMB / "provenance.json").read_text())["kept"] > 900
+
+
+def test_a_base_that_climbs_is_built_alike_with_what_it_was_taught_beside_it(tmp_path: Path) -> None:
+    first, again = (build(tmp_path / name, seed=1, mix=SHORT) for name in "ab")
+    other = build(tmp_path / "c", seed=2, mix=SHORT)
+    assert first.sha256 == again.sha256 != other.sha256
+    assert 300_000 < first.parameters < 400_000
+    assert sum(file.stat().st_size for file in CLIMB.iterdir()) < 1_000_000
+    taught = [course_replay.read(one.path) for one in (first, again, other)]
+    assert taught[0] == taught[1] != taught[2]
+    assert json.loads((first.path / "provenance.json").read_text())["stretch"] == 2.0
+
+
+def test_the_packaged_base_reverses_what_it_was_taught_and_not_what_is_twice_as_long() -> None:
+    engine, solved = Engine(str(CLIMB)), dict[int, float]()
+    for level in (5, 6, 12):
+        tasks = heldout("validation", 30, 3, ("math",), names=("reversal",), levels=(level,))
+        written = engine.generate([asked(task, 0.0) for task in tasks])
+        right = [w.text == f"\\boxed{{{t.params['digits'][::-1]}}}" for w, t in zip(written, tasks, strict=True)]
+        solved[level] = sum(right) / len(right)
+    assert min(solved[5], solved[6]) > 0.8 and solved[12] < 0.1, solved

@@ -7,7 +7,8 @@ import pytest
 
 from infra.models.tiny import BASE
 from infra.tiny import build as making
-from infra.tiny.build import DEFAULT_MIX, ModelCard
+from infra.tiny.build import ModelCard
+from infra.tiny.courses import DEFAULT_MIX
 from tests.terminal import agent0
 
 PHASE = {"steps": 3, "lr": 0.01, "lr_end": 0.001, "levels": [1, 0, 0, 0], "tool": 0.5, "teacher": 0.1}

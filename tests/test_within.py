@@ -4,6 +4,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from events.values import Artifact
 from projections import Projector, tables
 from projections.evaluations import learning_curve
 from projections.tasks import list_tasks
-from tests.play import play
+from tests.play import finished, play
 from tests.story import bodies
 from tests.world import ports, small, started
 
@@ -53,7 +54,11 @@ def evaluated(told_: list[Recorded]) -> list[CheckpointEvaluated]:
 
 
 WORLD = ports()
-RUN = asyncio.run(play(started(config()), WORLD))
+
+
+@cache
+def the_run() -> list[Recorded]:
+    return finished(play(started(config()), WORLD))
 
 
 def lines(one: CheckpointEvaluated) -> list[dict[str, Any]]:
@@ -62,7 +67,7 @@ def lines(one: CheckpointEvaluated) -> list[dict[str, Any]]:
 
 
 def test_it_stands_beside_accuracy_for_what_can_be_checked_and_only_that() -> None:
-    scores = evaluated(RUN)
+    scores = evaluated(the_run())
     assert {one.split for one in scores} == {"validation", "test"} and any(one.forced_tool for one in scores)
     for one in scores:
         items = lines(one)
@@ -85,7 +90,7 @@ def test_it_stands_beside_accuracy_for_what_can_be_checked_and_only_that() -> No
 def test_who_asks_for_no_checked_attempts_gets_the_events_there_were() -> None:
     world = ports()
     plain = evaluated(asyncio.run(play(started(config(checked=0)), world)))[0]
-    beside = evaluated(RUN)[0]
+    beside = evaluated(the_run())[0]
     assert (plain.checked, plain.outcomes_within, plain.solved_within, plain.solved_at_once) == (0, "", None, None)
     assert (plain.outcomes, plain.accuracy) == (beside.outcomes, beside.accuracy), "the greedy attempt stays as it is"
     assert plain.items and "within" not in world["artifacts"].get(plain.items).decode()
@@ -93,7 +98,7 @@ def test_who_asks_for_no_checked_attempts_gets_the_events_there_were() -> None:
 
 def test_the_same_again_and_more_attempts_solve_no_less() -> None:
     again = evaluated(asyncio.run(play(started(config()), ports())))
-    assert [one.outcomes_within for one in again] == [one.outcomes_within for one in evaluated(RUN)]
+    assert [one.outcomes_within for one in again] == [one.outcomes_within for one in evaluated(the_run())]
     (more, *_) = evaluated(asyncio.run(play(started(config(checked=9)), ports())))
     for few, many in zip(again[0].outcomes_within, more.outcomes_within, strict=True):
         assert few in ("-", "0") or many == "1"
@@ -106,15 +111,15 @@ def test_a_student_without_temperature_is_asked_once() -> None:
 
 
 def test_tasks_of_named_families_go_through_the_whole_loop() -> None:
-    asked = {r.event.family for r in RUN if isinstance(r.event, TaskRequested)}
+    asked = {r.event.family for r in the_run() if isinstance(r.event, TaskRequested)}
     assert asked <= {"countdown", "placement", "linear", "boolean"} and asked & {"countdown", "placement"}
-    verified = [r.event for r in RUN if r.type == "ResultVerified"]
+    verified = [r.event for r in the_run() if r.type == "ResultVerified"]
     by = {one.verifier for one in verified}  # type: ignore[attr-defined]
     assert by == {"checked", "exact"}
 
 
 def test_older_events_are_read() -> None:
-    body = evaluated(RUN)[0].model_dump(mode="json")
+    body = evaluated(the_run())[0].model_dump(mode="json")
     older = {
         name: value for name, value in body.items() if "within" not in name and name not in ("checked", "checkable")
     }
@@ -129,7 +134,7 @@ def item(within: int | None, correct: bool | None, tries: int) -> Item:
 items = st.tuples(st.none() | st.integers(0, 4), st.sampled_from((True, False, None)), st.integers(0, 4))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(items, max_size=30))
 def test_shares_are_of_what_was_tried(drawn: list[tuple[int | None, bool | None, int]]) -> None:
     one = score(ASKED, [item(*each) for each in drawn], STORED, checked=4)
@@ -148,13 +153,13 @@ def test_shares_are_of_what_was_tried(drawn: list[tuple[int | None, bool | None,
 @pytest.fixture(scope="module")
 def db() -> Iterator[sqlite3.Connection]:
     held = sqlite3.connect(":memory:", isolation_level=None)
-    Projector(Path("memory"), lambda _: held, tables(), "stream").apply(bodies(RUN))
+    Projector(Path("memory"), lambda _: held, tables(), "stream").apply(bodies(the_run()))
     yield held
     held.close()
 
 
 def test_both_are_shown_side_by_side_everywhere(db: sqlite3.Connection) -> None:
-    first, last = evaluated(RUN)[0], [one for one in evaluated(RUN) if one.split == "validation"][-1]
+    first, last = evaluated(the_run())[0], [one for one in evaluated(the_run()) if one.split == "validation"][-1]
     points = learning_curve(db, "r1")
     assert points[0]["solved_within"] == first.solved_within and points[0]["solved_at_once"] == first.solved_at_once
     assert {"solved_at_once", "solved_within"} < set(curve_columns(points))

@@ -27,6 +27,7 @@ from events.values import ToolState
 from infra.embeddings.benchmark_index import BenchmarkRows
 from infra.embeddings.embedders import Ngram
 from infra.models.scripted import Scripted, ScriptedTrainer
+from infra.storage.datasets import BenchmarkFolder
 from tests.memory import MemoryArtifacts
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -35,6 +36,11 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def own(long: bool | None = None) -> dict[str, Family]:
     """Families of this project: those of packages have tests of their own."""
     return {name: entry for name, entry in families(long=long).items() if entry.domain != "gym"}
+
+
+def levels_of(entry: Family) -> tuple[int, ...]:
+    """The levels of ``entry`` that tests try: all, but of a ladder some rungs that have many tasks."""
+    return (4, 5, 6, 15) if entry.ladder else tuple(range(1, entry.levels + 1))
 
 
 class KnowingSandbox:
@@ -145,6 +151,7 @@ def ports() -> dict[str, Any]:
         "models": Opened(TellingModel(Scripted(artifacts), sandbox)),
         "trainers": Opened(ScriptedTrainer(artifacts)),
         "embedders": Opened(Ngram()),
+        "benchmark_files": BenchmarkFolder(None),
         "contamination": BenchmarkRows(None, Path("nowhere")),
     }
 

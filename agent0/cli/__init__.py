@@ -11,7 +11,6 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from types import ModuleType
 from typing import Annotated, NoReturn
 
 import typer
@@ -19,8 +18,13 @@ import typer
 from agent0.errors import Agent0Error, DependencyError, OperationError
 
 
-def build() -> typer.Typer:
-    """The whole command line, discovered from this package's modules."""
+def build(first: str = "") -> typer.Typer:
+    """The command line, discovered from this package's modules.
+
+    Args:
+        first: the noun or verb that is called. Where a module has its name only that one is imported, since importing
+            all takes longer than most commands; otherwise the whole command line is there.
+    """
     root = typer.Typer(
         name="agent0",
         help="Self-evolving agent training. Start with: agent0 run start --profile tiny",
@@ -29,22 +33,30 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     root.callback()(_root)
-    for noun, module in sorted(_modules(__path__, f"{__name__}."), key=lambda found: found[0]):
-        if hasattr(module, "register"):
-            module.register(root)
-        elif hasattr(module, "app"):
-            root.add_typer(module.app, name=noun, no_args_is_help=True)
+    found = dict(sorted(_found(__path__, f"{__name__}.")))
+    if not (first in found and _add(root, first, found[first])):
+        for name, module in found.items():
+            _add(root, name, module)
     return root
 
 
-def _modules(path: Iterable[str], prefix: str) -> Iterator[tuple[str, ModuleType]]:
-    """Every module below ``path`` with its last name, packages of commands searched in turn."""
+def _add(root: typer.Typer, name: str, module_name: str) -> bool:
+    """Add what a module offers to the command line; False where it is no noun or verb."""
+    module = importlib.import_module(module_name)
+    if hasattr(module, "register"):
+        module.register(root)
+    elif hasattr(module, "app"):
+        root.add_typer(module.app, name=name, no_args_is_help=True)
+    return hasattr(module, "register") or hasattr(module, "app")
+
+
+def _found(path: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
+    """The last and the whole name of every module below ``path``, packages of commands searched in turn."""
     for found in pkgutil.iter_modules(path, prefix):
-        module = importlib.import_module(found.name)
         if found.ispkg:
-            yield from _modules(module.__path__, f"{found.name}.")
+            yield from _found(importlib.import_module(found.name).__path__, f"{found.name}.")
         else:
-            yield found.name.rpartition(".")[2], module
+            yield found.name.rpartition(".")[2], found.name
 
 
 def main() -> None:
@@ -53,7 +65,7 @@ def main() -> None:
     _fill_streams()
     try:
         _require_linux()
-        build()(prog_name="agent0")
+        build(*sys.argv[1:2])(prog_name="agent0")
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(130)

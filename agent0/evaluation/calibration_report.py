@@ -163,7 +163,9 @@ def as_row(one: Measured) -> dict[str, Any]:
         "floor": one.floor,
         "brier_before": one.brier_before,
         "brier_after": one.brier_after,
+        "brier_95": format_interval(one.brier95),
         "auroc": one.auroc,
+        "auroc_95": format_interval(one.auroc95) if one.auroc95 else None,
         "log_loss": one.candidate.loss,
     }
 

@@ -76,6 +76,7 @@ def score(
         outcomes="".join("?" if i.correct is None else str(int(i.correct)) for i in items),
         confidences=_confidences(items, rules or RewardConfig()),
         wall_s=max(seconds, default=0.0),
+        benchmark=request.benchmark,
         **(_within(items, checked) if checked else {}),
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent0.settings import EvaluationConfig
 from agent0.state.run_state import Checkpoint, Score
-from agent0.stats.paired_tests import Difference, compare, outcomes
+from agent0.stats.paired_tests import FELL, Difference, compare, holm, outcomes
 from events.values import PairedTest
 
 
@@ -67,6 +67,30 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
     return _verdict(True, best, candidate, "no loss is proven, nor a gain")
 
 
+def lost_benchmark(candidate: Checkpoint, promoted: Sequence[Checkpoint]) -> Verdict | None:
+    """Refuse a candidate that is proven worse on a benchmark than the last promoted checkpoint or the base (exact
+    paired test on the same items, Holm's correction over all of these comparisons); None where it is not."""
+    pairs = [
+        (key, rival, paired)
+        for key, score in candidate.benchmarks.items()
+        for rival in _scored_on(key, promoted)
+        if (paired := _difference(rival.benchmarks[key], score)) is not None
+    ]
+    adjusted = holm([paired.p for _, _, paired in pairs])
+    for (key, rival, paired), p in zip(pairs, adjusted, strict=True):
+        if paired.claimed(p) == FELL:
+            accuracy, against = candidate.benchmarks[key].accuracy, rival.benchmarks[key].accuracy
+            about = f"{key.partition('/')[0]} {accuracy:.3f} against {against:.3f} of {rival.id}"
+            return Verdict(False, f"{about}: a proven loss on a benchmark; {_evidence(paired)}", against)
+    return None
+
+
+def _scored_on(key: str, promoted: Sequence[Checkpoint]) -> list[Checkpoint]:
+    """The last promoted checkpoint that was scored on the items ``key``, and the base where that is another."""
+    held = [one for one in promoted if key in one.benchmarks]
+    return [held[-1], *(held[:1] if held[0] is promoted[0] and len(held) > 1 else [])] if held else []
+
+
 def _refusal(candidate: Score, rivals: Sequence[_Rival], plan: EvaluationConfig) -> tuple[_Rival, str] | None:
     """Whom the candidate falls behind in accuracy, the best first, and how far."""
     if lost := next((one for one in rivals if one.difference and one.difference.worsened), None):
@@ -104,41 +128,41 @@ def _sureness(before: Score, after: Score) -> Difference | None:
 
 
 def _worth(score: Score) -> list[float | None]:
-    told = (score.confidences[place : place + 2] for place in range(0, len(score.confidences), 2))
+    shares = (score.confidences[place : place + 2] for place in range(0, len(score.confidences), 2))
     return [
         None if said == "--" or came == "?" else 1 - (int(said) / 100 - float(came)) ** 2
-        for said, came in zip(told, score.outcomes, strict=True)
+        for said, came in zip(shares, score.outcomes, strict=True)
     ]
 
 
 def _verdict(promoted: bool, rival: _Rival, candidate: Score, finding: str) -> Verdict:
-    told = rival.difference
+    paired = rival.difference
     about = f"{candidate.accuracy:.3f} against {rival.accuracy:.3f} of {rival.id}, {rival.role}: {finding}"
-    reason = f"{about}; {_evidence(told)}{_confidence(rival.sureness)}{_undecided(candidate)}"
-    test = PairedTest(against=rival.id, **_numbers(told)) if told else None
-    return Verdict(promoted, reason, rival.accuracy, test, promoted and told is not None and told.improved)
+    reason = f"{about}; {_evidence(paired)}{_confidence(rival.sureness)}{_undecided(candidate)}"
+    test = PairedTest(against=rival.id, **_numbers(paired)) if paired else None
+    return Verdict(promoted, reason, rival.accuracy, test, promoted and paired is not None and paired.improved)
 
 
-def _numbers(told: Difference) -> dict[str, Any]:
-    return {name: getattr(told, name) for name in PairedTest.model_fields if name != "against"}
+def _numbers(paired: Difference) -> dict[str, Any]:
+    return {name: getattr(paired, name) for name in PairedTest.model_fields if name != "against"}
 
 
-def _evidence(told: Difference | None) -> str:
-    if told is None:
+def _evidence(paired: Difference | None) -> str:
+    if paired is None:
         return "not scored on the same items, so nothing can be tested"
     return (
-        f"{told.gained} of {told.items} items gained, {told.lost} lost, {100 * told.mean:+.1f} points "
-        f"({100 * told.lower95:+.1f} to {100 * told.upper95:+.1f}), p {told.p:.2g}; "
-        f"a difference below {100 * told.detectable:.1f} points would mostly stay unseen"
+        f"{paired.gained} of {paired.items} items gained, {paired.lost} lost, {100 * paired.mean:+.1f} points "
+        f"({100 * paired.lower95:+.1f} to {100 * paired.upper95:+.1f}), p {paired.p:.2g}; "
+        f"a difference below {100 * paired.detectable:.1f} points would mostly stay unseen"
     )
 
 
-def _confidence(told: Difference | None) -> str:
+def _confidence(paired: Difference | None) -> str:
     """Turned round: a Brier score is better where it is less."""
-    if told is None:
+    if paired is None:
         return ""
-    change = f"{-told.mean:+.3f} ({-told.upper95:+.3f} to {-told.lower95:+.3f})"
-    return f"; Brier score of its confidences {change} on {told.items} item{'s' * (told.items != 1)}"
+    change = f"{-paired.mean:+.3f} ({-paired.upper95:+.3f} to {-paired.lower95:+.3f})"
+    return f"; Brier score of its confidences {change} on {paired.items} item{'s' * (paired.items != 1)}"
 
 
 def _undecided(candidate: Score) -> str:

@@ -48,8 +48,8 @@ class Parity:
 
 
 def probes(count: int = PROBES) -> list[tuple[Turn, ...]]:
-    """The prompts that both models continue: questions of the families, always the same."""
-    entries = sorted(families().values(), key=lambda entry: entry.name)
+    """The prompts that both models continue: questions of the families but for ladders, always the same."""
+    entries = sorted((one for one in families().values() if not one.ladder), key=lambda entry: entry.name)
     rng = random.Random("probes")
     picked = [entries[n % len(entries)] for n in rng.sample(range(max(count, len(entries))), count)]
     return [(Turn(role="user", content=one.render(one.sample(1, rng), rng)),) for one in picked]

@@ -145,6 +145,10 @@ def describe_compute(plans: Mapping[str, RunConfig]) -> str:
     asked = {name: requested_compute(plan) for name, plan in plans.items()}
     if len({tuple(one.values()) for one in asked.values()}) == 1:
         text = f"Asked of every run alike: {_words(next(iter(asked.values())))}"
+    elif len({(one["iterations"], one["in_all"]) for one in asked.values()}) == 1:
+        first, *others = asked.items()
+        odd = "; ".join(f"{name} {_spread(one)}" for name, one in others if one != first[1])
+        text = f"Asked of every run alike: {_words(first[1])}, but differently spread: {odd}"
     else:
         text = "NOT equal compute: " + "; ".join(f"{name} {_words(one)}" for name, one in asked.items())
     if len({(plan.student.provider, plan.student.model) for plan in plans.values()}) > 1:
@@ -155,6 +159,10 @@ def describe_compute(plans: Mapping[str, RunConfig]) -> str:
 def _words(asked: Mapping[str, int]) -> str:
     text = "{iterations} iterations of {tasks} tasks with {attempts} attempts each ({in_all:,} attempts at most)"
     return text.format(**asked)
+
+
+def _spread(asked: Mapping[str, int]) -> str:
+    return "{tasks} tasks with {attempts} attempts each".format(**asked)
 
 
 def changed_settings(old: RunConfig, new: RunConfig) -> list[str]:

@@ -1,6 +1,7 @@
-"""Roles of storage: artifacts, a run's history, benchmark rows for decontamination."""
+"""Roles of storage: artifacts, a run's history, benchmark rows."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from agent0.ports.models import Embedder
@@ -8,6 +9,28 @@ from agent0.settings import CurriculumConfig
 from events.base import Recorded
 from events.benchmarks import BenchmarksIndexed
 from events.values import Artifact, Task
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One file of rows: ``sha256`` is that of its bytes as they lie there."""
+
+    name: str
+    text: str
+    sha256: str
+
+
+class BenchmarkFiles(Protocol):
+    """Reads files of benchmark rows in the folder that the user names."""
+
+    def find(self, names: Sequence[str], benchmark: str) -> Dataset:
+        """Read the first of the files ``names`` that is there.
+
+        Raises:
+            RequirementsError: no folder is named.
+            NotFoundError: none is there. ConfigError: it cannot be read.
+        """
+        ...
 
 
 class Contamination(Protocol):

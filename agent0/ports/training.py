@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from agent0.settings import ActorConfig
 from events.values import Artifact, Trajectory, Turn
+
+Source = Literal["own", "taught", "made"]
 
 
 @dataclass(frozen=True)
 class Sample:
     """One trajectory to train on, with its ``advantage`` (any real) and ``weight`` (>= 0).
 
-    ``over`` is the trajectory that this one is preferred to (preference pairs only).
+    ``over`` is the trajectory that this one is preferred to (preference pairs only). ``source`` says whose tokens are
+    learned: the policy's ``own``, what its base was ``taught``, or an example that was ``made`` of its attempts.
     """
 
     trajectory: Trajectory
@@ -20,6 +23,7 @@ class Sample:
     clip_high: float = 0.2
     weight: float = 1.0
     over: Trajectory | None = None
+    source: Source = "own"
 
 
 @dataclass(frozen=True)

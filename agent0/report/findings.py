@@ -13,6 +13,7 @@ from agent0.report.columns import WITHIN
 from agent0.report.eval_items import held_items, outcome_of
 from agent0.rollout.solution_diversity import signature, variety
 from agent0.rollout.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
+from agent0.stats.calibrators import worth
 from agent0.stats.claims import Claim, Scored, claims, step_by_step
 from projections.evaluations import list_evaluations
 from projections.indexes import index_of, rejections
@@ -39,6 +40,7 @@ def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
         "failures": [f for f in (_held_failures(artifacts, held), _tried_failures(traces)) if f],
         "tools": _tools([_trace(row) for row in traces]),
         "diversity": _diversity(db, run, traces),
+        "self_critique": _self_critique(traces),
         "rejected": rejections(db, run),
         "decontamination": decontamination(index_of(db, run)),
     }
@@ -131,6 +133,16 @@ def _tools(traces: Sequence[Trace]) -> Row:
         "transitions": transitions(traces)[:FREQUENT],
         "with_and_without": with_and_without(traces),
     }
+
+
+def _self_critique(traces: Sequence[Row]) -> Row | None:
+    """What the student's judgements of its own answers are worth, over the run; None where none was asked for.
+    ``asked`` answers with a judgement and a verdict of whether it is right; attempts at one task are one cluster."""
+    critiqued = [row for row in traces if row["self_critique"] is not None and row["correct"] is not None]
+    found = worth(
+        [r["self_critique"] for r in critiqued], [r["correct"] for r in critiqued], [r["task"] for r in critiqued]
+    )
+    return asdict(found) if found else None
 
 
 def patterns_per_1000(db: sqlite3.Connection, run: str) -> float | None:

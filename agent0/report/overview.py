@@ -5,12 +5,6 @@ from typing import Any
 
 from agent0.report.columns import WITHIN
 
-LATENCY_S = 5.0
-TOOL_USE = 0.8
-PATTERNS = 100.0
-"""Targets: seconds a held-out task may take (95th percentile), share of tasks that must see a successful tool call,
-distinct canonical forms per 1,000 accepted tasks."""
-
 
 def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
@@ -19,6 +13,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     Raises:
         NotFoundError: there is no such run.
     """
+    from agent0.report.run_benchmarks import benchmark_scores, target_rows
     from projections.alarms import list_alarms
     from projections.evaluations import learning_curve, list_evaluations
     from projections.failures import list_missing
@@ -26,19 +21,29 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
 
     row = show_run(db, run)
     config = row.pop("config")
-    done = [e for e in list_evaluations(db, row["run"]) if e["status"] == "evaluated"]
+    scores = list_evaluations(db, row["run"])
+    done = [e for e in scores if e["status"] == "evaluated"]
+    benchmarks = benchmark_scores(db, row["run"], done)
     return {
         **{k: v for k, v in row.items() if k != "prompts"},
         "iterations": config["iterations"],
         "tasks_asked": config["iterations"] * config["tasks"],
         "validation": learning_curve(db, row["run"]),
+        "evaluating": _under_way(scores) if row["status"] in ("running", "paused") else [],
         "test": [_measured(e) for e in [*_shared(db, row), *done] if e["split"] == "test"],
         "alarms": list_alarms(db, row["run"]),
         "failures": list_missing(db, row["run"]),
-        "targets": _targets(db, row["run"], done, bool(config.get("student", {}).get("tools", True))),
+        "benchmarks": benchmarks,
+        "targets": target_rows(db, row["run"], done, benchmarks, config),
         "config": config,
         "prompts": row["prompts"],
     }
+
+
+def _under_way(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Evaluations that are not finished: items scored of how many."""
+    left = [e for e in scores if e["status"] == "requested"]
+    return [{"evaluation": e["evaluation"], "scored": e["scored"] or 0, "n": e["n"]} for e in left]
 
 
 def _shared(db: sqlite3.Connection, row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -58,35 +63,6 @@ def _shared(db: sqlite3.Connection, row: dict[str, Any]) -> list[dict[str, Any]]
 def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:
     names = ("evaluation", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use", *WITHIN)
     return {name: evaluation[name] for name in (*names, "by_domain", "by_level", "latency_p50_s", "latency_p95_s")}
-
-
-def _targets(db: sqlite3.Connection, run: str, done: list[dict[str, Any]], tools: bool) -> list[dict[str, Any]]:
-    """Judged on the last unforced evaluation, of the test set where there is one. Without ``tools`` none is wanted."""
-    from agent0.report.findings import patterns_per_1000
-
-    free = [e for e in done if not e["forced_tool"]]
-    held = [e for e in free if e["split"] == "test" and e["iteration"] >= 0] or free
-    last = held[-1] if held else None
-    tool, latency = (last["tool_use"], last["latency_p95_s"]) if last else (None, None)
-    unique = patterns_per_1000(db, run)
-    used = {"target": "tasks solved with a tool", "wanted": f"> {TOOL_USE:.0%}", **_met(tool, tool and tool > TOOL_USE)}
-    return [
-        *([used] if tools else []),
-        {"target": "task latency, p95 (s)", "wanted": f"< {LATENCY_S:g}", **_met(latency, _below(latency, LATENCY_S))},
-        {
-            "target": "solution patterns per 1,000 tasks",
-            "wanted": f"> {PATTERNS:g}",
-            **_met(unique, unique and unique > PATTERNS),
-        },
-    ]
-
-
-def _below(value: float | None, limit: float) -> bool:
-    return value is not None and value < limit
-
-
-def _met(value: float | None, met: object) -> dict[str, Any]:
-    return {"value": value, "met": None if value is None else bool(met)}
 
 
 def rows_for_people(found: dict[str, Any]) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ def _tables(found: Mapping[str, Any]) -> Iterator[TitledTable]:
     yield "Attempts by successful tools", [_fared(row) for row in tools["with_and_without"]]
     yield "Tool transitions", [_shares(row, "correct") for row in tools["transitions"]]
     yield "Tools", [_shares(row, "success", "share_of_attempts") for row in tools["used"]]
+    yield "Self-critique: its own answers, judged by the student", self_critique_rows(found["self_critique"])
     yield "Diversity of tasks and solutions", _varied(found["diversity"])
     yield "Rejected tasks", _rejected(found["rejected"], found["decontamination"])
 
@@ -96,6 +97,28 @@ def failure_mode_rows(modes: Sequence[Row]) -> list[Row]:
 def _fared(row: Row) -> Row:
     spread = f"{share(row['lower95'])} to {share(row['upper95'])}"
     return {"tools": row["tools"], "attempts": row["attempts"], "correct": share(row["correct"]), "95 %": spread}
+
+
+def self_critique_rows(found: Row | None) -> list[Row]:
+    """ECE, Brier score and AUROC with their intervals over tasks."""
+    if found is None:
+        return []
+    measures = (("ECE", "ece"), ("Brier", "brier"), ("AUROC", "auroc"))
+    return [
+        {
+            "answers": found["items"],
+            "tasks": found["clusters"],
+            "right": share(found["right"] / found["items"]),
+            "said": share(found["said"]),
+            **{name: _spread(found[key], found[f"{key}95"]) for name, key in measures},
+        }
+    ]
+
+
+def _spread(value: float | None, interval: tuple[float, float] | None) -> str | None:
+    if value is None:
+        return None
+    return f"{value:.3f}" + (f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval else "")
 
 
 def _shares(row: Row, *names: str) -> Row:

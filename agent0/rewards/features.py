@@ -18,7 +18,7 @@ from agent0.rewards.batch_similarity import shares
 from agent0.rewards.skill_signature import of_task
 from agent0.rewards.tool_utility import rests_on, useful
 from agent0.rollout.confidence.calibration import Candidate
-from agent0.rollout.confidence.signals import agreement
+from agent0.rollout.confidence.signals import SELF_CRITIQUE, agreement
 from agent0.settings import RewardConfig
 from agent0.state.reward_history import RewardHistory
 from agent0.state.run_state import AttemptState, RunState, TaskState
@@ -174,6 +174,12 @@ def _critiques(context: RewardContext) -> float | None:
     return _mean(_said_yes(a) for a in context.tried)
 
 
+@feature("teacher", SELF_CRITIQUE)
+def _self_critiques(context: RewardContext) -> float | None:
+    """Mean over attempts of the probability that the student gives to its answer being right."""
+    return _mean(a.signals.get(SELF_CRITIQUE) for a in context.tried)
+
+
 @feature("teacher", "skill")
 def _skill(context: RewardContext) -> str:
     """Signature of the solution; empty where there is none."""
@@ -212,6 +218,12 @@ def _confidence(context: RewardContext) -> float | None:
 def _critique(context: RewardContext) -> float | None:
     """Share of yes among the votes about the answer."""
     return _said_yes(context.attempt) if context.attempt else None
+
+
+@feature("student", SELF_CRITIQUE)
+def _self_critique(context: RewardContext) -> float | None:
+    """The probability that the student gives to its answer being right."""
+    return context.attempt.signals.get(SELF_CRITIQUE) if context.attempt else None
 
 
 def confidence(rules: RewardConfig, signals: Mapping[str, float]) -> float | None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from agent0.ports.models import Generation
 from events.base import Value
-from events.values import Artifact, Capture, ToolCall, ToolResult, Trajectory, Turn, Usage
+from events.values import Artifact, Capture, SelfCritique, ToolCall, ToolResult, Trajectory, Turn, Usage
 
 End = Literal["answered", "no_answer", "turn_limit", "length", "budget"]
 
@@ -47,7 +47,7 @@ class Progress(Value):
     ``turns``, ``calls``, ``seconds`` of tool time and ``characters`` of tool output are what is left of its budgets;
     ``told``: the student was told that no call is left. ``work`` is the manifest of its work folder, None for an empty
     one. ``subgoals`` are the answers given so far to those of a long task. ``prompt`` is a version, ``question`` what
-    was asked.
+    was asked; ``critique`` what it said of its answer, where it was asked.
     """
 
     transcript: tuple[Turn, ...]
@@ -65,6 +65,7 @@ class Progress(Value):
     answer: str | None = None
     end: End | None = None
     question: str = ""
+    critique: SelfCritique | None = None
 
     def but(self, **changes: object) -> "Progress":
         """Return a copy with ``changes``, which are not validated."""
@@ -135,6 +136,7 @@ class AttemptResult:
     subgoals: tuple[str | None, ...]
     work: Artifact | None
     capture: Capture = ""
+    critique: SelfCritique | None = None
 
     @property
     def wall_s(self) -> float:

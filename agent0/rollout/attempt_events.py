@@ -118,5 +118,6 @@ def _attempted(event: AttemptRequested | TurnCompleted, now: Progress, artifacts
         subgoals=solved.subgoals,
         work=solved.work,
         signals=solved.signals,
+        critique=solved.critique,
         computed=solved.grounded and not repeated(solved.answer or "", solved.transcript),
     )

@@ -14,7 +14,8 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult, Called, Progress, generations
-from agent0.rollout.confidence.signals import signals
+from agent0.rollout.confidence.self_critique import criticise
+from agent0.rollout.confidence.signals import SELF_CRITIQUE, signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
 from agent0.rollout.prompts import Prompt, render
 from agent0.rollout.trajectories import assemble, least_capture, mean_logprob, total_usage
@@ -101,7 +102,17 @@ async def step(now: Progress, given: Conditions) -> Progress:
     parsed = parse_turn(said.text, text_arguments(specs))
     now = now.wrote(said, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
     now = await _react(now, parsed, said.finish == "length", given)
-    return now if now.end or now.turns else now.but(end="turn_limit")
+    now = now if now.end or now.turns else now.but(end="turn_limit")
+    return await _criticised(now, given) if config.self_critique else now
+
+
+async def _criticised(now: Progress, given: Conditions) -> Progress:
+    """Once an answer is given, its student's judgement of it."""
+    if now.answer is None or now.end is None:
+        return now
+    asked = given.model, given.config, now.transcript, now.answer
+    seed = derive_seed(given.seed, "critique")
+    return now.but(critique=await criticise(*asked, seed=seed, adapter=given.adapter, group=given.group))
 
 
 def specs_of(names: Sequence[str], known: Mapping[str, Tool] | None = None) -> tuple[ToolSpec, ...]:
@@ -249,6 +260,9 @@ def conclude(now: Progress) -> AttemptResult:
     good = [c for c in work if c.result.state is ToolState.OK]
     grounded = any(same(now.answer, plain_output(c.result.output)) for c in good) if now.answer else False
     trajectory, problem = assemble(written)
+    found = signals(written, now.answer, grounded=grounded, calls=len(work), calls_ok=len(good))
+    if now.critique and now.critique.probability is not None:
+        found[SELF_CRITIQUE] = now.critique.probability
     return AttemptResult(
         answer=now.answer,
         end=now.end,
@@ -262,10 +276,11 @@ def conclude(now: Progress) -> AttemptResult:
         trajectory_problem=problem,
         capture=least_capture(written),
         mean_logprob=mean_logprob(written),
-        signals=signals(written, now.answer, grounded=grounded, calls=len(work), calls_ok=len(good)),
+        signals=found,
         usage=total_usage(written),
         model=written[-1].model,
         prompt=now.prompt,
         subgoals=now.subgoals,
         work=now.work,
+        critique=now.critique,
     )

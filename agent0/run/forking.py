@@ -39,6 +39,7 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
         config_sha=event.config_sha,
         status="running",
         failures=frozenset(),
+        evaluations={},
         lost=(),
         untrained=0,
         just_settled="",
@@ -56,6 +57,6 @@ def _pending(state: RunState) -> frozenset[str]:
 
 def _examined_again(state: RunState) -> RunState:
     """A verdict that had not come is asked for by scoring the candidate once more."""
-    candidate = replace(state.candidate, score=None) if state.candidate else None
+    candidate = replace(state.candidate, score=None, benchmarks={}) if state.candidate else None
     state = replace(state, phase="evaluating", candidate=candidate)
     return replace(state, pending=frozenset(pending_ids(state)))

@@ -9,7 +9,7 @@ from agent0.run.requests import REQUESTS, attempt_requests, drop, pending_ids
 from agent0.run.run_failure import counts_as_training, lost_attempts, run_failed
 from agent0.settings import RunConfig
 from agent0.state.replace import changed
-from agent0.state.run_state import BASE, Phase, RunState
+from agent0.state.run_state import BASE, Phase, RunState, TestedTeacher
 from agent0.tasks.curriculum.sampler import remember
 from events import alarms, runs, tasks
 from events.base import Event, Recorded
@@ -83,7 +83,7 @@ def _advance(state: RunState) -> RunState:
     """Enter the next phase where the present one is complete at this event."""
     match state.phase:
         case "tasks" if len(state.tasks) == state.config.tasks and all(t.done for t in state.tasks.values()):
-            return _enter(changed(state, arms=remember(state), lost=lost_attempts(state)), "training")
+            return state if state.teacher_waits else _enter(_tasks_done(state), "training")
         case "baseline" | "judging" if not state.pending:
             return _next(state)
         case "training" if not state.pending:
@@ -97,8 +97,19 @@ def _advance(state: RunState) -> RunState:
     return state
 
 
+def _tasks_done(state: RunState) -> RunState:
+    """What is remembered of an iteration's tasks: by the curriculum, and of its teacher unless the gate refused it."""
+    state = changed(state, arms=remember(state), lost=lost_attempts(state))
+    refused = state.teacher.id == state.refused_teacher
+    if state.config.evaluation.teacher_gate == "open":
+        return changed(state, tested_teacher=None)
+    if refused or not state.proposals.asked:
+        return state
+    return changed(state, tested_teacher=TestedTeacher(state.teacher, state.proposals))
+
+
 def _next(state: RunState) -> RunState:
-    state = changed(state, candidate=None)
+    state = changed(state, candidate=None, teacher=state.promoted_teacher, refused_teacher="")
     if state.iteration + 1 == state.config.iterations:
         return _enter(state, "final")
     following = changed(state, iteration=state.iteration + 1, tasks={}, starts=(*state.starts, state.seq))

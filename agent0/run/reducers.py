@@ -11,13 +11,16 @@ from agent0.state.reward_history import with_receipt
 from agent0.state.run_state import (
     AttemptState,
     Checkpoint,
+    EvaluationState,
     RunState,
     Score,
     Status,
     TaskState,
+    TestedTeacher,
     ToolCallRecord,
     attempt_id,
     index_digest,
+    suite_key,
 )
 from agent0.verification.human_review import awaits_person
 from agent0.verification.panel import disputed
@@ -177,16 +180,63 @@ def _trained(state: RunState, event: checkpoints.CheckpointTrained) -> RunState:
     return changed(after, teacher=made) if event.role == "teacher" else changed(after, candidate=made)
 
 
+def _evaluation_requested(state: RunState, event: checkpoints.EvaluationRequested) -> RunState:
+    if event.evaluation not in state.pending:
+        return state
+    return changed(state, evaluations={**state.evaluations, event.evaluation: EvaluationState(event, event.n)})
+
+
+def _item_requested(state: RunState, event: checkpoints.EvaluationItemRequested) -> RunState:
+    """What a benchmark's items are is known from the first request on."""
+    held = state.evaluations.get(event.evaluation)
+    if held is None or not event.rows:
+        return state
+    key = suite_key(held.request.benchmark, held.request.n, held.request.seed)
+    evaluations = {**state.evaluations, event.evaluation: changed(held, size=event.of)}
+    return changed(state, evaluations=evaluations, benchmark_rows={key: event.rows, **state.benchmark_rows})
+
+
+def _item_scored(state: RunState, event: checkpoints.EvaluationItemScored) -> RunState:
+    held = state.evaluations.get(event.evaluation)
+    if held is None:
+        return state
+    return changed(state, evaluations={**state.evaluations, event.evaluation: changed(held, scored=held.scored + 1)})
+
+
+def _without_evaluation(state: RunState, evaluation: str) -> RunState:
+    """Wait for it no longer, and take in no more of its items."""
+    left = {name: held for name, held in state.evaluations.items() if name != evaluation}
+    return changed(state, pending=state.pending - {evaluation}, evaluations=left)
+
+
 def _evaluated(state: RunState, event: checkpoints.CheckpointEvaluated) -> RunState:
     if event.evaluation not in state.pending:
         return state
-    after = changed(state, pending=state.pending - {event.evaluation})
+    after = _without_evaluation(state, event.evaluation)
+    if event.benchmark:
+        return _benchmark_scored(after, state.evaluations.get(event.evaluation), event)
     if event.split != "validation" or event.forced_tool:
         return after
     score = Score(event.accuracy, event.outcomes, event.confidences)
     if state.phase == "baseline":
         return changed(after, promoted=(*state.promoted[:-1], changed(state.student, score=score)))
     return changed(after, candidate=state.candidate and changed(state.candidate, score=score))
+
+
+def _benchmark_scored(
+    state: RunState, held: EvaluationState | None, event: checkpoints.CheckpointEvaluated
+) -> RunState:
+    """Keep the score with the checkpoint, to compare later ones with."""
+    if held is None:
+        return state
+    key = suite_key(event.benchmark, held.request.n, held.request.seed)
+    score = Score(event.accuracy, event.outcomes)
+
+    def scored(one: Checkpoint) -> Checkpoint:
+        return changed(one, benchmarks={**one.benchmarks, key: score}) if one.id == event.checkpoint else one
+
+    candidate = scored(state.candidate) if state.candidate else None
+    return changed(state, candidate=candidate, promoted=tuple(map(scored, state.promoted)))
 
 
 def _judged(state: RunState, event: checkpoints.CheckpointPromoted | checkpoints.CheckpointRejected) -> RunState:
@@ -199,6 +249,16 @@ def _judged(state: RunState, event: checkpoints.CheckpointPromoted | checkpoints
     if isinstance(event, checkpoints.CheckpointRejected) or state.candidate is None:
         return after
     return changed(after, promoted=(*state.promoted, state.candidate))
+
+
+def _teacher_judged(state: RunState, event: checkpoints.TeacherJudged) -> RunState:
+    if not state.teacher_waits or event.checkpoint != state.teacher.id:
+        return state
+    return _teacher_stays(state) if event.promoted else changed(state, refused_teacher=event.checkpoint)
+
+
+def _teacher_stays(state: RunState) -> RunState:
+    return changed(state, tested_teacher=TestedTeacher(state.teacher, state.proposals))
 
 
 def _rolled_back(state: RunState, event: checkpoints.CheckpointRolledBack) -> RunState:
@@ -241,13 +301,27 @@ def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
         case "screen_task":
             open_tasks = {k: changed(t, closed=t.closed or not t.accepted) for k, t in state.tasks.items()}
             return changed(state, tasks=open_tasks)
-        case "train_checkpoint" | "evaluate_checkpoint":
-            # one at a time, in the order asked for: what was given up is the first still waited for
-            given_up = [name for name in pending_ids(state) if name in state.pending][:1]
-            return changed(state, pending=state.pending.difference(given_up))
-        case "judge_checkpoint" if state.phase == "judging":
-            return changed(state, pending=frozenset())
+        case "train_checkpoint" | "evaluate_checkpoint" | "evaluate_item":
+            return _not_made(state, event)
+        case "judge_checkpoint" | "judge_teacher":
+            return _unjudged_checkpoint(state, event.failed_handler)
     return state
+
+
+def _not_made(state: RunState, event: alarms.ReactionDropped) -> RunState:
+    """A training was given up, or an evaluation with any of its items."""
+    if event.failed_handler != "train_checkpoint" and event.cause_task != "-":
+        return _without_evaluation(state, event.cause_task)
+    # in logs of earlier versions, too: one at a time, in the order asked for, so it is the first still waited for
+    given_up = [name for name in pending_ids(state) if name in state.pending][:1]
+    return changed(state, pending=state.pending.difference(given_up))
+
+
+def _unjudged_checkpoint(state: RunState, gate: str) -> RunState:
+    """A gate's verdict was given up: the former student goes on, and so does the new teacher."""
+    if gate == "judge_teacher":
+        return _teacher_stays(state) if state.teacher_waits else state
+    return changed(state, pending=frozenset()) if state.phase == "judging" else state
 
 
 def _unjudged(held: TaskState) -> TaskState:
@@ -287,10 +361,14 @@ FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     tasks.ResultVerified: _verified,
     tasks.RewardAssigned: _rewarded,
     checkpoints.CheckpointTrained: _trained,
+    checkpoints.EvaluationRequested: _evaluation_requested,
+    checkpoints.EvaluationItemRequested: _item_requested,
+    checkpoints.EvaluationItemScored: _item_scored,
     checkpoints.CheckpointEvaluated: _evaluated,
     checkpoints.CheckpointPromoted: _judged,
     checkpoints.CheckpointRejected: _judged,
     checkpoints.CheckpointRolledBack: _rolled_back,
+    checkpoints.TeacherJudged: _teacher_judged,
     benchmarks.BenchmarksIndexed: _indexed,
     alarms.ReactionFailed: _failed,
     alarms.ReactionRetried: _retried,

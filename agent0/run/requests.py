@@ -1,21 +1,23 @@
 """What a run requests when a phase begins. Requests only: nothing here scores or selects text."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from agent0.settings import RecipeConfig
-from agent0.state.run_state import Checkpoint, RunState, attempt_id, checkpoint_id, task_id
+from agent0.state.run_state import Checkpoint, RunState, attempt_id, checkpoint_id, suite_key, task_id
 from agent0.tasks.curriculum import sampler
 from agent0.tasks.seeds import derive_seed
 from events import alarms, checkpoints, runs, tasks
 from events.base import Event
-from events.values import Role, Split
+from events.checkpoints import Scored
+from events.values import Role
 
 
 def pending_ids(state: RunState) -> list[str]:
     """Ids of the evaluations or trainings that the state's phase waits for."""
     match state.phase:
         case "baseline" | "evaluating" | "final":
-            return [evaluation_id(state, split, forced) for split, forced in _evaluations(state)]
+            return [evaluation_id(state, *wanted) for wanted in _evaluations(state)]
         case "training":
             return [checkpoint_id(role, state.iteration) for role in trained_roles(state)]
     return []
@@ -30,47 +32,83 @@ def trained_roles(state: RunState) -> list[Role]:
     return [role for role, recipe in roles.items() if recipe.enabled and role in allowed]
 
 
-def _evaluations(state: RunState) -> list[tuple[Split, bool]]:
-    plan = state.config.evaluation
-    sizes = {"validation": plan.validation, "test": plan.test}
-    wanted_in: dict[str, list[tuple[Split, bool]]] = {
-        "baseline": [("validation", False), ("test", False), ("test", True)],
-        "evaluating": [("validation", False)],
-        "final": [("test", False)],
+class _Wanted(NamedTuple):
+    """An evaluation of a phase."""
+
+    split: Scored
+    forced: bool = False
+    benchmark: str = ""
+
+
+def _evaluations(state: RunState) -> list[_Wanted]:
+    wanted_in: dict[str, list[_Wanted]] = {
+        "baseline": [_Wanted("validation"), _Wanted("test"), _Wanted("test", True)],
+        "evaluating": [_Wanted("validation")],
+        "final": [_Wanted("test")],
     }
-    return [
-        (split, forced) for split, forced in wanted_in[state.phase] if sizes[split] and (plan.forced_tool or not forced)
-    ]
+    allowed = (False, True) if state.config.evaluation.forced_tool else (False,)
+    ours = [one for one in wanted_in[state.phase] if _size(state, one) and one.forced in allowed]
+    return [*ours, *(_Wanted("benchmark", False, name) for name in _benchmarks(state))]
 
 
-def evaluation_id(state: RunState, split: str, forced: bool) -> str:
-    """The id of an evaluation, such as ``student-3-validation`` or ``base-test-forced``."""
+def _benchmarks(state: RunState) -> tuple[str, ...]:
+    """Benchmarks to score in the state's phase: not what the last student has been scored on already."""
+    plan = state.config.evaluation
+    if state.phase == "evaluating":
+        return plan.benchmarks if (state.iteration + 1) % plan.benchmark_every == 0 else ()
+    if state.phase == "final":
+        known = state.student.benchmarks
+        return tuple(n for n in plan.benchmarks if suite_key(n, plan.benchmark_items, plan.seed) not in known)
+    return plan.benchmarks
+
+
+def evaluation_id(state: RunState, split: str, forced: bool, benchmark: str = "") -> str:
+    """The id of an evaluation, such as ``student-3-validation``, ``base-test-forced`` or ``base-benchmark-gsm8k``."""
     held = _examined(state)
     where = "-final" if state.phase == "final" else ""
-    return f"{held.id}-{split}{where}{'-forced' if forced else ''}"
+    of = f"-{benchmark.replace(':', '-')}" if benchmark else ""
+    return f"{held.id}-{split}{of}{where}{'-forced' if forced else ''}"
 
 
 def _examined(state: RunState) -> Checkpoint:
     return state.candidate if state.phase == "evaluating" and state.candidate else state.student
 
 
+def evaluation_progress(state: RunState) -> tuple[int, int]:
+    """Count the items of the evaluations of the state's phase: (scored or given up, of how many); (0, 0) in a phase
+    without any."""
+    if state.phase not in ("baseline", "evaluating", "final"):
+        return 0, 0
+    sizes = {evaluation_id(state, *wanted): _size(state, wanted) for wanted in _evaluations(state)}
+    sizes |= {name: held.size for name, held in state.evaluations.items() if name in sizes}
+    waiting = {name: n for name, n in sizes.items() if name in state.pending}
+    left = sum(n - state.evaluations[name].scored if name in state.evaluations else n for name, n in waiting.items())
+    return sum(sizes.values()) - left, sum(sizes.values())
+
+
+def _size(state: RunState, wanted: _Wanted) -> int:
+    plan = state.config.evaluation
+    sizes: dict[Scored, int] = {"test": plan.test, "validation": plan.validation, "benchmark": plan.benchmark_items}
+    return sizes[wanted.split]
+
+
 def _ask_evaluations(state: RunState) -> list[Event]:
     held = _examined(state)
-    plan = state.config.evaluation
     return [
         checkpoints.EvaluationRequested(
-            evaluation=evaluation_id(state, split, forced),
+            evaluation=evaluation_id(state, *wanted),
             checkpoint=held.id,
             adapter=held.adapter,
             iteration=state.iteration,
-            split=split,
-            n=plan.test if split == "test" else plan.validation,
-            seed=plan.seed,
-            forced_tool=forced,
+            split=wanted.split,
+            n=_size(state, wanted),
+            seed=state.config.evaluation.seed,
+            forced_tool=wanted.forced,
             state_sha=state.digest,
+            benchmark=wanted.benchmark,
         )
-        for split, forced in _evaluations(state)
-        if evaluation_id(state, split, forced) in state.pending
+        for wanted in _evaluations(state)
+        if evaluation_id(state, *wanted) in state.pending
     ]
 
 
@@ -115,7 +153,7 @@ def attempt_requests(state: RunState, event: tasks.TaskAccepted) -> list[Event]:
 
 def _ask_trainings(state: RunState) -> list[Event]:
     back = max(0, state.iteration - state.config.training.student.replay_iterations)
-    held: dict[Role, Checkpoint] = {"student": state.student, "teacher": state.teacher}
+    held: dict[Role, Checkpoint] = {"student": state.student, "teacher": state.promoted_teacher}
     return [
         checkpoints.TrainingRequested(
             checkpoint=checkpoint_id(role, state.iteration),

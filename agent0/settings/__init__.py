@@ -12,7 +12,7 @@ from pydantic import Field
 
 from agent0.settings.base import LARGEST, Frozen
 from agent0.settings.curriculum import CurriculumConfig
-from agent0.settings.evaluation import Action, EvaluationConfig, GuardConfig, VerificationConfig
+from agent0.settings.evaluation import Action, EnergyConfig, EvaluationConfig, GuardConfig, VerificationConfig
 from agent0.settings.process import (
     BenchmarkSettings,
     HandlerSettings,
@@ -35,6 +35,7 @@ __all__ = [
     "BenchmarkSettings",
     "CalibratorConfig",
     "CurriculumConfig",
+    "EnergyConfig",
     "EvaluationConfig",
     "Frozen",
     "GuardConfig",
@@ -85,6 +86,7 @@ class RunConfig(Frozen):
     training: TrainingConfig = TrainingConfig()
     verification: VerificationConfig = VerificationConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    energy: EnergyConfig = EnergyConfig()
     guards: GuardConfig = GuardConfig()
     shuffle_rewards: bool = Field(False, description="control: student rewards are permuted within the iteration")
 
@@ -93,15 +95,16 @@ class RunConfig(Frozen):
         """Read the configuration from a log, with the defaults of the version that wrote it.
 
         Keys that earlier versions did not have get the value that reproduces what those versions did: reward and
-        verification rules version 1, no calibration limit in the promotion gate, split rule 1, token-level importance
-        ratios, no share of attempts given up and no number of iterations without training that fails a run.
+        verification rules version 1, no calibration limit in the promotion gate and no gate for teachers, split rule 1,
+        token-level importance ratios, no share of attempts given up and no number of iterations without training that
+        fails a run.
         """
         training = dict(plain.get("training", {}))
         recipes = {role: {"importance": "token"} | training.get(role, {}) for role in ("student", "teacher")}
         older = {
             "rewards": {"edition": 1},
             "verification": {"edition": 1},
-            "evaluation": {"calibration": 1.0},
+            "evaluation": {"calibration": 1.0, "teacher_gate": "open"},
             "curriculum": {"split_rule": 1},
         }
         known = {name: old | plain.get(name, {}) for name, old in older.items()}

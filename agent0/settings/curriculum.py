@@ -10,12 +10,19 @@ from agent0.settings.base import Frozen
 class CurriculumConfig(Frozen):
     """Settings of the curriculum: which domains, families and levels are requested, and how slots are allocated."""
 
-    kind: Literal["bandit", "uniform"] = Field("bandit", description="bandit over domain x family x level, or uniform")
+    kind: Literal["bandit", "uniform", "frontier"] = Field(
+        "bandit",
+        description="bandit over domain x family x level, uniform, or the levels around the highest solved one",
+    )
+    mastered: int = Field(
+        0, ge=0, le=10_000, description="frontier: levels up to this count as solved until they are asked for"
+    )
+    ahead: int = Field(3, ge=1, le=1_000, description="frontier: levels above it that are asked for")
     domains: tuple[str, ...] = Field(("math", "logic", "code"), description="domains")
     families: tuple[str, ...] = Field(
         ("computed", "checked"),
-        description="families, or all that compute their answers, or all that only check them; "
-        "open: free questions, too, which bring a program",
+        description="families, or all that compute their answers (computed), only check them (checked), or go "
+        "on to any level (ladder); open: free questions, too, which bring a program",
     )
     levels: tuple[int, ...] = Field((1, 2, 3, 4), description="difficulty levels")
     long: float = Field(0.0, ge=0, le=1, description="share of slots that ask for long tasks, with subgoals")

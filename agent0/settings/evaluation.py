@@ -29,6 +29,13 @@ class VerificationConfig(Frozen):
     )
 
 
+class EnergyConfig(Frozen):
+    """What running this machine costs, for reports. Without both numbers no cost is reported."""
+
+    power_w: float | None = Field(None, ge=0, description="power of the machine while it runs, watts")
+    price_kwh: float | None = Field(None, ge=0, description="price of a kilowatt-hour, in dollars")
+
+
 class EvaluationConfig(Frozen):
     """Size of the held-out sets and the promotion gate. Nothing is ever selected on the test set."""
 
@@ -36,12 +43,26 @@ class EvaluationConfig(Frozen):
     test: int = Field(300, ge=0, le=1_000_000, description="tasks scored for the first and the last checkpoint only")
     seed: int = Field(20260101, ge=0, le=LARGEST, description="draws the sets")
     levels: tuple[int, ...] = Field((), description="levels scored; empty: all")
+    at_once: int = Field(128, ge=1, le=1000, description="items of an evaluation that are under way at once, at most")
     checked: int = Field(
         0, ge=0, le=1000, description="sampled attempts at an item that can be checked, until one is right; 0: none"
     )
     forced_tool: bool = Field(True, description="score the untrained base with its tool forced, too")
     gate: Literal["no_worse", "better", "open"] = Field(
         "no_worse", description="no_worse refuses a proven or large loss; better wants a proven gain; open: no refusal"
+    )
+    benchmarks: tuple[str, ...] = Field(
+        (), description="benchmarks scored for the base, after trainings and at the end; see agent0 bench list"
+    )
+    benchmark_items: int = Field(
+        100, ge=0, le=1_000_000, description="items of each benchmark, the same each time; 0: all"
+    )
+    benchmark_every: int = Field(1, ge=1, le=100_000, description="iterations from one such scoring to the next")
+    benchmark_gate: bool = Field(
+        False, description="refuse a checkpoint that loses on a benchmark by more than chance explains"
+    )
+    teacher_gate: Literal["no_worse", "open"] = Field(
+        "no_worse", description="no_worse refuses a teacher of whose proposals provably fewer are readable or accepted"
     )
     margin: float = Field(0.05, ge=0, description="no_worse: validation accuracy below the best one's, at most")
     calibration: float = Field(

@@ -11,10 +11,13 @@ class ActorConfig(Frozen):
     """Which model plays a role and how it samples."""
 
     provider: str = Field(
-        "scripted", description="tiny | transformers | ollama | openai | scripted, or a plugin's name"
+        "scripted",
+        description="tiny | transformers | ollama | openai | llamacpp | scripted | sampler (a teacher that draws "
+        "tasks), or a plugin's name",
     )
     model: str = Field(
-        "", description="model name (ollama, openai) or folder (transformers); empty: the provider's default"
+        "",
+        description="model name (ollama, openai) or folder (transformers, llamacpp); empty: the provider's default",
     )
     base_url: str = Field(
         "", pattern=SERVER_ADDRESS, description="openai only: address of the server, http://127.0.0.1:8000/v1"
@@ -33,7 +36,9 @@ class ActorConfig(Frozen):
     temperature: float = Field(1.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
     top_p: float = Field(1.0, gt=0, le=1, description="nucleus")
     max_tokens: int = Field(96, ge=1, le=1_000_000, description="tokens a turn")
-    num_ctx: int = Field(8192, ge=128, le=100_000_000, description="context window asked of ollama")
+    num_ctx: int = Field(
+        8192, ge=128, le=100_000_000, description="context window: asked of ollama, given to a slot of llamacpp"
+    )
     timeout_s: float = Field(300, gt=0, le=86_400, description="one model call, seconds, once it has its turn")
     parallel: int = Field(4, ge=1, le=100_000, description="calls at once to a model server; more wait here")
     price: tuple[float, float] = Field((0, 0), description="cost of a million tokens read and written; for reports")
@@ -55,6 +60,9 @@ class StudentConfig(ActorConfig):
         60, gt=0, le=86_400, description="tool time an attempt, seconds; then calls are refused"
     )
     tool_output: int = Field(65_536, ge=256, le=10_000_000, description="characters of tool output an attempt may read")
+    self_critique: bool = Field(
+        False, description="ask it behind each answer whether that is right: a confidence signal and reward parts"
+    )
 
 
 _SHELL = (

@@ -63,6 +63,40 @@ class RecipeConfig(Frozen):
         "chance", description="which successes: any, or balanced over levels and ways to solve"
     )
     replay_per_task: int = Field(2, ge=1, le=1000, description="successes of one task that are replayed, at most")
+    steps: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="sft: steps of a training, each a minibatch of fixed shares (`fresh`, `taught`, the rest earlier "
+        "successes), in place of passes and of `replay_steps`; 0: passes",
+    )
+    fresh: float = Field(
+        0.5, ge=0, le=1, description="with `steps`: share of a minibatch that are successes of this iteration"
+    )
+    taught: float = Field(
+        0.0, ge=0, le=1, description="with `steps`: share that are examples of what the base was taught, kept beside it"
+    )
+    stretch: float = Field(
+        1.0,
+        ge=1,
+        le=16,
+        description="sft: positions of a training sequence are multiplied by a factor drawn from 1 to this; small "
+        "models on a CPU only",
+    )
+    lr_end: float = Field(
+        1.0, ge=0, le=1, description="share of an iteration's lr left at the last step of its training (linear)"
+    )
+    warmup: int = Field(
+        0, ge=0, le=1_000_000, description="first steps of a training, over which lr rises to its value"
+    )
+    verdicts: Literal["verified", "permuted", "coin", "majority"] = Field(
+        "verified",
+        description="which answers sft and replay accept; controls: verdicts permuted within an iteration, a "
+        "coin's, or what most attempts at a task say",
+    )
+    leak: float = Field(
+        0.0, ge=0, le=1, description="control: share of wrong answers that sft and replay accept nevertheless"
+    )
     weight_decay: float = Field(0.0, ge=0, description="decoupled weight decay")
     advantage: Literal["group", "centered"] = Field(
         "group", description="adpo and grpo: divided by the group's deviation, or not"
@@ -93,7 +127,8 @@ class RecipeConfig(Frozen):
 
 LATER = (
     "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
-    "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source",
+    "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source", "steps", "fresh", "taught",
+    "stretch", "lr_end", "warmup", "verdicts", "leak",
 )  # fmt: skip
 """Settings of a recipe that earlier versions lack; their defaults are what those versions did. ``importance``, which
 they lack too, was ``token`` then."""

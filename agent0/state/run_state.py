@@ -8,6 +8,7 @@ from agent0.settings import RunConfig
 from agent0.state.reward_history import RewardHistory
 from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
+from events.checkpoints import EvaluationRequested
 from events.digest import NEVER, UNLESS_EMPTY, InDigest, always, digest_of
 from events.values import Artifact, Task, Vote
 
@@ -141,6 +142,40 @@ class Checkpoint:
     id: str = BASE
     adapter: Artifact | None = None
     score: Score | None = None
+    benchmarks: Annotated[Mapping[str, Score], UNLESS_EMPTY] = field(default_factory=dict)
+    """Scores by the items they are of (``suite_key``)."""
+
+
+@dataclass(frozen=True)
+class EvaluationState:
+    """What is known of an evaluation under way: its request, and how many of its items are scored."""
+
+    request: EvaluationRequested
+    size: int
+    """Items."""
+    scored: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item is scored."""
+        return self.scored == self.size
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """A teacher's screened proposals of one iteration: how many, how many held a task, how many were accepted."""
+
+    asked: int
+    readable: int
+    accepted: int
+
+
+@dataclass(frozen=True)
+class TestedTeacher:
+    """The teacher promoted last, with its proposals of the newest iteration in which it proposed."""
+
+    checkpoint: Checkpoint
+    proposals: Proposals
 
 
 @dataclass(frozen=True)
@@ -164,11 +199,19 @@ class RunState:
     promoted: tuple[Checkpoint, ...] = (Checkpoint(),)
     """The base, and what was promoted since and not gone back from; the last is the present student."""
     teacher: Checkpoint = Checkpoint()
+    tested_teacher: Annotated[TestedTeacher | None, UNLESS_EMPTY] = None
+    """None before the first iteration's proposals, and where ``evaluation.teacher_gate`` is open."""
+    refused_teacher: Annotated[str, UNLESS_EMPTY] = ""
+    """The teacher of this iteration where the gate refused it: another one proposes from the next one on."""
     candidate: Checkpoint | None = None
     indexed: str = ""
     """Digest of what tasks are compared with for contamination; empty: with nothing."""
     pending: frozenset[str] = frozenset()
     """Evaluations or trainings that the phase waits for."""
+    evaluations: Annotated[Mapping[str, EvaluationState], NEVER] = field(default_factory=dict)
+    """Evaluations under way. Logs of earlier versions hold no items, so no part of the digest."""
+    benchmark_rows: Annotated[Mapping[str, str], UNLESS_EMPTY] = field(default_factory=dict)
+    """Digest of the rows that each benchmark's items were drawn from (``suite_key``)."""
     task_count: int = 0
     attempt_count: int = 0
     measures: Annotated[tuple[Mapping[str, float], ...], NEVER] = ()
@@ -195,6 +238,31 @@ class RunState:
         """The checkpoint that attempts tasks now."""
         return self.promoted[-1]
 
+    @property
+    def proposals(self) -> Proposals:
+        """What became of this iteration's proposals, as far as they are screened."""
+        held = [task for task in self.tasks.values() if task.accepted or task.rejected]
+        return Proposals(len(held), sum(t.proposal is not None for t in held), sum(t.accepted for t in held))
+
+    @property
+    def screened(self) -> bool:
+        """Whether every proposal of the iteration is screened, or given up."""
+        held = self.tasks.values()
+        complete = self.phase == "tasks" and len(held) == self.config.tasks
+        return complete and all(task.accepted or task.rejected or task.closed for task in held)
+
+    @property
+    def teacher_waits(self) -> bool:
+        """Whether the present teacher is on probation: it proposes, and the gate has not judged it."""
+        tested = self.tested_teacher if self.config.evaluation.teacher_gate != "open" else None
+        return tested is not None and self.teacher.id not in (tested.checkpoint.id, self.refused_teacher)
+
+    @property
+    def promoted_teacher(self) -> Checkpoint:
+        """The teacher that the next one is trained from: the present one unless the gate refused it."""
+        tested = self.tested_teacher
+        return tested.checkpoint if tested and self.teacher.id == self.refused_teacher else self.teacher
+
     def since(self, to: str) -> tuple[str, ...]:
         """Ids of checkpoints promoted after ``to`` and before the present student, each once."""
         names = [one.id for one in self.promoted]
@@ -215,6 +283,11 @@ class RunState:
 def index_digest(facts: BenchmarksIndexed | None) -> str:
     """Digest of the benchmark index that tasks are compared with; empty where there is none."""
     return sha256(facts.model_dump_json()) if facts and facts.benchmarks else ""
+
+
+def suite_key(benchmark: str, n: int, seed: int) -> str:
+    """The key of a benchmark's items: ``gsm8k/100/20260101``, at most 100 of them drawn with that seed."""
+    return f"{benchmark}/{n}/{seed}"
 
 
 def arm_key(domain: str, family: str, level: int) -> str:

@@ -157,6 +157,88 @@ def ece_floor(confidences: Sequence[float], *, rounds: int = 200, seed: int = 0)
     return float(np.abs((said - came) @ _places(confidences)).sum(axis=1).mean() / len(said))
 
 
+@dataclass(frozen=True)
+class Worth:
+    """How well confidences predict ``items`` outcomes, ``right`` of which came: ECE, Brier score and AUROC, each with
+    its 95 % bootstrap interval over clusters. ``auroc`` None: all outcomes were alike."""
+
+    items: int
+    clusters: int
+    right: int
+    said: float
+    """Mean confidence."""
+    ece: float
+    ece95: tuple[float, float]
+    brier: float
+    brier95: tuple[float, float]
+    auroc: float | None
+    auroc95: tuple[float, float] | None
+
+
+def worth(
+    confidences: Sequence[float],
+    outcomes: Sequence[bool],
+    clusters: Sequence[str] | None = None,
+    *,
+    rounds: int = 500,
+    seed: int = 0,
+) -> Worth | None:
+    """Measure confidences against outcomes; items of one cluster (attempts at one task) are drawn together.
+
+    None without items. An AUROC's interval leaves draws out in which all outcomes are alike.
+    """
+    import numpy as np
+
+    if not confidences:
+        return None
+    names = {name: place for place, name in enumerate(dict.fromkeys(clusters or ()))}
+    places = [names[name] for name in clusters] if clusters else list(range(len(confidences)))
+    count = max(places) + 1
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), rounds)[:, places]
+    said, came = np.asarray(confidences, float), np.asarray(outcomes, float)
+    total = drawn.sum(axis=1)
+    gaps = np.abs(drawn @ (_places(confidences) * (said - came)[:, None])).sum(axis=1) / total
+    squares = drawn @ (said - came) ** 2 / total
+    areas = _areas(drawn, said, came)
+    return Worth(
+        items=len(said),
+        clusters=count,
+        right=int(came.sum()),
+        said=float(said.mean()),
+        ece=ece(confidences, outcomes),
+        ece95=_middle(gaps),
+        brier=brier(confidences, outcomes),
+        brier95=_middle(squares),
+        auroc=auroc(confidences, outcomes),
+        auroc95=_middle(areas) if len(areas) else None,
+    )
+
+
+def _middle(values: "npt.NDArray[np.float64]") -> tuple[float, float]:
+    """The percentile interval that holds 95 % of ``values``."""
+    import numpy as np
+
+    low, high = np.quantile(values, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _areas(
+    drawn: "npt.NDArray[np.int64]", said: "npt.NDArray[np.float64]", came: "npt.NDArray[np.float64]"
+) -> "npt.NDArray[np.float64]":
+    """The AUROC of each draw; [rounds, items] say how often an item was drawn."""
+    import numpy as np
+
+    order = np.argsort(said, kind="stable")
+    starts = np.unique(said[order], return_index=True)[1]
+    right = np.add.reduceat(drawn[:, order] * came[order], starts, axis=1)
+    wrong = np.add.reduceat(drawn[:, order] * (1 - came[order]), starts, axis=1)
+    pairs = right.sum(axis=1) * wrong.sum(axis=1)
+    below = np.cumsum(wrong, axis=1) - wrong / 2
+    held = pairs > 0
+    found: npt.NDArray[np.float64] = (right * below).sum(axis=1)[held] / pairs[held]
+    return found
+
+
 def folds(outcomes: Sequence[bool], count: int = 5, seed: int = 0) -> list[list[int]]:
     """Split items into ``count`` stratified folds; returns the item indices of each, sorted."""
     rng, dealt = random.Random(seed), 0

@@ -107,8 +107,8 @@ def _decide(
     if refusal := _refusal(entry, entry.proposal, seen, overlap, rule):
         return Decision(entry.task, entry.slot, *refusal)
     against = archive.size + len(siblings)
-    near = [archive.nearest[entry.task]] if archive.size else []
-    near += [float(s.vector @ np.asarray(vectors[entry.task])) for s in siblings]
+    near, own = [archive.nearest[entry.task]] if archive.size else [], np.asarray(vectors[entry.task])
+    near += [float(one.vector @ own) for one in siblings]
     closest = max(near, default=0.0)
     novelty = round(1 - closest, 6)
     if near and closest > limit:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 from agent0.tasks.families import Family, Params, families, requested_families
 from events.values import Split, Task
@@ -21,6 +21,9 @@ RULE = 2
 """How tasks are split now. 1, of runs that name no rule: every family by canonical form."""
 TRIES = 5000
 """Draws in a row without a new task; with 8 % of a space in a split, so many misses mean that the space is used up."""
+
+Cell = tuple[Family, int]
+"""A family and one of its levels."""
 
 
 def split_of(key: str) -> Split:
@@ -88,23 +91,32 @@ def heldout(
     Raises:
         ValueError: a family's level has too few forms in this split, or a domain has no family with these levels.
     """
-    rng = random.Random(f"heldout {split} {seed}")
-    tasks: list[Task] = []
-    chosen = [domain for domain in domains if not names or requested_families(domain, names, long)]
-    for place, domain in enumerate(chosen):
+    cells = []
+    for domain in (domain for domain in domains if not names or requested_families(domain, names, long)):
         known = requested_families(domain, names, long)
         entries = _beyond(known) if beyond else [*known.values()]
-        levels_of_families = [
-            (e, level) for e in entries for level in range(1, e.levels + 1) if not levels or level in levels
-        ]
-        if not levels_of_families:
+        of_domain = [(e, level) for e in entries for level in range(1, e.levels + 1) if not levels or level in levels]
+        if not of_domain:
             raise ValueError(f"domain {domain} has no family" + (f" of levels {list(levels)}" if levels else ""))
-        rng.shuffle(levels_of_families)
-        share = n // len(chosen) + (place < n % len(chosen))
-        for index, (family, level) in enumerate(levels_of_families):
-            size = share // len(levels_of_families) + (index < share % len(levels_of_families))
+        cells.append(tuple(of_domain))
+    return list(_spread(split, n, seed, tuple(cells), rule, frozenset(without)))
+
+
+@lru_cache(maxsize=16)
+def _spread(
+    split: Split, n: int, seed: int, cells: tuple[tuple[Cell, ...], ...], rule: int, without: frozenset[str]
+) -> tuple[Task, ...]:
+    """``n`` tasks, spread over ``cells`` by domain. Kept, since every evaluation of a run asks for the same ones."""
+    rng = random.Random(f"heldout {split} {seed}")
+    tasks: list[Task] = []
+    for place, of_domain in enumerate(cells):
+        shuffled = [*of_domain]
+        rng.shuffle(shuffled)
+        share = n // len(cells) + (place < n % len(cells))
+        for index, (family, level) in enumerate(shuffled):
+            size = share // len(shuffled) + (index < share % len(shuffled))
             tasks += _drawn_tasks(family, level, size, partial(_may, split, rule, without), rng)
-    return tasks
+    return tuple(tasks)
 
 
 def _beyond(entries: Mapping[str, Family]) -> list[Family]:

@@ -95,6 +95,7 @@ def _trajectories(
                 family=task.family if task else "",
                 level=task.level if task else 0,
                 problem=event.trajectory_problem,
+                iteration=event.iteration,
                 tools=_tools(event, artifacts) if isinstance(event, TaskAttempted) else (),
             )
         )

@@ -10,8 +10,8 @@ class ScoredTrajectory:
     """One trajectory with its reward: of a student's attempt (``group`` is its task) or a teacher's proposal.
 
     ``success``: a verifier, or a reviewer after it, found it right. ``tools`` are the names of the calls in order;
-    ``signature`` says more exactly how the task was solved, empty where unknown; ``problem`` why
-    there is no trajectory.
+    ``signature`` says more exactly how the task was solved, empty where unknown; ``problem`` why there is no
+    trajectory; ``iteration`` is that in which it was written.
     """
 
     event_id: str
@@ -26,6 +26,7 @@ class ScoredTrajectory:
     tools: tuple[str, ...] = ()
     signature: str = ""
     problem: str = ""
+    iteration: int = 0
 
 
 def solution_pattern(scored: ScoredTrajectory) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from agent0.ports.training import Sample, TrainingExample
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
+from agent0.training.gate import gated
 from agent0.training.objectives import Objective, objectives
 from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
 from events.checkpoints import CheckpointTrained
@@ -50,6 +51,8 @@ def select(
     """
     skipped: Counter[str] = Counter()
     student = role == "student"
+    if student:
+        trajectories, replay = gated(trajectories, config), gated(replay, config)
     usable = _usable(
         _shuffled(trajectories, seed) if student and config.shuffle_rewards else trajectories, author, skipped
     )
@@ -133,7 +136,7 @@ def _teaches(
 def _replay(
     trajectories: Sequence[ScoredTrajectory], recipe: RecipeConfig, seed: int, skipped: Counter[str]
 ) -> list[ScoredTrajectory]:
-    """Own verified successes, a few a task, as many as ``replay_steps`` minibatches hold."""
+    """Own accepted answers, a few a task, as many as ``steps`` or ``replay_steps`` minibatches hold."""
     held: Counter[str] = Counter()
     pool = []
     for scored in random.Random(seed).sample(list(trajectories), len(trajectories)):
@@ -143,7 +146,7 @@ def _replay(
                 continue
             held[scored.group] += 1
             pool.append(scored)
-    count = recipe.replay_steps * recipe.minibatch
+    count = (recipe.steps or recipe.replay_steps) * recipe.minibatch
     return pool[:count] if recipe.replay_by == "chance" else draw_diverse(pool, count, seed)
 
 

@@ -140,6 +140,7 @@ class Bus:
             ack_policy=AckPolicy.MANUAL,
             decoder=_whole,
             apply_types=False,
+            serializer=None,
             logger=None,
         )
         for handler in self._handlers:

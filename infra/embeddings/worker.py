@@ -34,7 +34,7 @@ class Encoder:
         except ImportError as error:
             raise DependencyError("The embedding model", f"{error}.", FIX) from error
         self._kept: dict[str, Any] = {}
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.disable_progress_bar()
         faiss.omp_set_num_threads(1)
         self._model = SentenceTransformer(str(path), device="cpu", local_files_only=True, trust_remote_code=False)
 

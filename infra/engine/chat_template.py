@@ -2,7 +2,7 @@
 an assistant's own text may hold markup but no control token, all other text is plain characters."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -13,9 +13,10 @@ from tokenizers import Tokenizer
 from agent0.errors import DependencyError, OperationError
 from agent0.ports.models import ToolSpec
 from events.values import Turn
+from infra.engine.turn_forms import Gap, Message, form_of
 
-_SENTINEL = "\u241f{}\u241f"
-Pieces = tuple[tuple[int, ...], ...]
+Pieces = tuple[tuple[tuple[int, ...], Gap], ...]
+"""The template's tokens before each content and after the last, with how that content is trimmed."""
 
 
 class Chat:
@@ -30,21 +31,25 @@ class Chat:
         self._markup = Tokenizer.from_str(saved)
         self._markup.encode_special_tokens = True
         self._plain = Tokenizer.from_str(json.dumps({**json.loads(saved), "added_tokens": [], "post_processor": None}))
-        self._pieces = lru_cache(maxsize=256)(self._render)
+        self._form = form_of(self._render)
+        self._pieces = lru_cache(maxsize=256)(self._cut)
         self._piece = lru_cache(maxsize=4096)(lambda one: str(self._trusted.decode([one], skip_special_tokens=False)))
         end = int(tokenizer.eos_token_id)
-        closing = self._pieces(("user", "assistant"), "", False)[-1]
+        closing, _ = self._pieces(("user", "assistant"), "", False)[-1]
         self.stop = closing[0] if closing else end
         """What the template closes an assistant's turn with; a base model's tokenizer may name another end of text."""
         self.stops = frozenset((self.stop, end))
         self.pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else end)
 
     def prompt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec] = (), prefill: str = "") -> list[int]:
-        """The whole context up to and including the opening of the assistant's next turn and ``prefill``."""
-        pieces = self._pieces(tuple(turn.role for turn in turns), _described(tools), True)
-        ids = list(pieces[0])
-        for turn, after in zip(turns, pieces[1:], strict=True):
-            ids += self._content(turn, after) + list(after)
+        """The whole context up to and including the opening of the assistant's next turn and ``prefill``.
+
+        It is what the template makes of the turns, but for what the assistant sampled: that stays as it was, token by
+        token, with what it was sampled after, so that every context begins with the one before it.
+        """
+        ids: list[int] = []
+        for own, _ in self._laid(turns, _described(tools), True):
+            ids += own
         return ids + (self._ids(self._trusted, prefill) if prefill else [])
 
     def written(self, text: str) -> list[int]:
@@ -54,14 +59,25 @@ class Chat:
     def training_example(self, turns: Sequence[Turn]) -> tuple[list[int], list[int]]:
         """Encode a finished conversation as token ids and their loss mask: 1 on what the assistant wrote and on the
         token that ends its turn, else 0."""
-        pieces = self._pieces(tuple(turn.role for turn in turns), "", False)
-        ids, mask = list(pieces[0]), [0] * len(pieces[0])
-        for place, (turn, after) in enumerate(zip(turns, pieces[1:], strict=True)):
-            content, own = self._content(turn, after), turn.role == "assistant"
-            kept = after[:1] if own and place == len(turns) - 1 else after
-            ids += content + list(kept)
-            mask += [int(own)] * len(content) + [int(own and n == 0) for n in range(len(kept))]
+        ids: list[int] = []
+        mask: list[int] = []
+        laid = list(self._laid(turns, "", False))
+        for place, (part, own) in enumerate(laid):
+            ends = place > 0 and laid[place - 1][1]  # the token that ends an assistant's turn
+            part = part[:1] if ends and place == len(laid) - 1 else part
+            ids += part
+            mask += [int(own or (ends and n == 0)) for n in range(len(part))]
         return ids, mask
+
+    def _laid(self, turns: Sequence[Turn], tools: str, opened: bool) -> Iterator[tuple[list[int], bool]]:
+        """The conversation in parts, template and contents by turns, and whether the assistant wrote the part."""
+        roles = tuple(turn.role for turn in turns)
+        pieces = self._pieces(roles, tools, opened)
+        for n, turn in enumerate(turns):
+            before, gap = self._pieces(roles[:n], tools, True)[-1] if turn.token_ids and n else pieces[n]
+            yield list(before), False
+            yield self._content(turn, gap, pieces[n + 1][0]), turn.role == "assistant"
+        yield list(pieces[-1][0]), False
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ``ids`` without a closing end of turn."""
@@ -82,9 +98,9 @@ class Chat:
         prefixes = (len(self.decode(ids[: n + 1])) for n in range(len(ids)))
         return [start + min(end, len(whole)) for end in accumulate(prefixes, max)]
 
-    def _content(self, turn: Turn, after: Sequence[int]) -> list[int]:
+    def _content(self, turn: Turn, gap: Gap, after: Sequence[int]) -> list[int]:
         if turn.role != "assistant":
-            return self._ids(self._plain, turn.content)
+            return self._ids(self._plain, self._form.content(turn, gap))
         if not turn.token_ids:
             return self._ids(self._markup, turn.content)
         ids = list(turn.token_ids)
@@ -93,17 +109,14 @@ class Chat:
             ids = self._ids(self._trusted, forced) + ids
         return ids[:-1] if ids[-1] == self.stop and after[:1] == (self.stop,) else ids
 
-    def _render(self, roles: tuple[str, ...], tools: str, opened: bool) -> Pieces:
-        messages = [{"role": role, "content": _SENTINEL.format(n)} for n, role in enumerate(roles)]
+    def _cut(self, roles: tuple[str, ...], tools: str, opened: bool) -> Pieces:
+        specs = [ToolSpec(**one) for one in json.loads(tools or "[]")]
+        gaps = self._form.gaps(self._render, roles, specs, opened)
+        return tuple((tuple(self._ids(self._trusted, gap.text)), gap) for gap in gaps)
+
+    def _render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], opened: bool) -> str:
         options: dict[str, Any] = {"tokenize": False, "add_generation_prompt": opened}
-        text = str(self._tokenizer.apply_chat_template(messages, tools=json.loads(tools or "null"), **options))
-        pieces = []
-        for n in range(len(roles)):
-            before, found, text = text.partition(_SENTINEL.format(n))
-            if not found:
-                raise OperationError(f"The chat template drops turn {n} ({roles[n]}).", f"Roles: {', '.join(roles)}.")
-            pieces.append(tuple(self._ids(self._trusted, before)))
-        return (*pieces, tuple(self._ids(self._trusted, text)))
+        return str(self._tokenizer.apply_chat_template(list(messages), tools=list(tools) or None, **options))
 
     @staticmethod
     def _ids(encoder: Tokenizer, text: str) -> list[int]:
@@ -134,11 +147,4 @@ def chat_of(folder: Path) -> Chat:
 
 
 def _described(tools: Sequence[ToolSpec]) -> str:
-    if not tools:
-        return ""
-    return json.dumps(
-        [
-            {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
-            for t in tools
-        ]
-    )
+    return json.dumps([vars(tool) for tool in tools]) if tools else ""

@@ -174,9 +174,21 @@ def turns(shape: Shape, longest: int) -> Tensor:
 @lru_cache(maxsize=8)
 def _turns(width: int, theta: float, longest: int) -> Tensor:
     with torch.inference_mode(False):
-        each = 1.0 / theta ** (torch.arange(0, width, 2) / width)
-        angles = torch.arange(longest)[:, None] * each
-        return torch.polar(torch.ones_like(angles), angles)[:, None]
+        return _turned(torch.arange(longest), width, theta)
+
+
+def _turned(positions: Tensor, width: int, theta: float) -> Tensor:
+    """How far ``positions`` [N], whole or not, turn the pairs of a head: [N, 1, width / 2], complex."""
+    each = 1.0 / theta ** (torch.arange(0, width, 2) / width)
+    angles = positions[:, None] * each
+    return torch.polar(torch.ones_like(angles), angles)[:, None]
+
+
+def _turned_text(shape: Shape, text: "Packed", stretch: Tensor | None) -> Tensor:
+    """As ``turns`` at the positions of ``text``, those of each row times its ``stretch`` [rows] where there is one."""
+    if stretch is None:
+        return turns(shape, text.longest)[text.positions]
+    return _turned(text.positions * stretch[text.places // text.longest], shape.width, shape.theta)
 
 
 @lru_cache(maxsize=8)
@@ -206,9 +218,17 @@ def gone_on(shape: Shape, layer: Layer, x: Tensor, attended: Tensor) -> Tensor:
     return torch.addmm(x, silu(gate) * up, layer.down)
 
 
-def hidden(weights: Weights, text: Packed, keep: list[Tensor] | None = None, *, twice: bool = False) -> Tensor:
+def hidden(
+    weights: Weights,
+    text: Packed,
+    keep: list[Tensor] | None = None,
+    *,
+    twice: bool = False,
+    stretch: Tensor | None = None,
+) -> Tensor:
     """What the head reads, [N, hidden]. Keys and values of each layer go to ``keep``: [rows, 2 groups, longest,
-    width]. ``twice``: what a gradient needs of a layer is computed again rather than kept."""
+    width]. ``twice``: what a gradient needs of a layer is computed again rather than kept. ``stretch``: factors
+    [rows], by which the positions of each row are multiplied."""
     shape = weights.shape
 
     def through(x: Tensor, layer: Layer) -> Tensor:
@@ -219,7 +239,7 @@ def hidden(weights: Weights, text: Packed, keep: list[Tensor] | None = None, *, 
         found = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=shape.heads > shape.groups)
         return gone_on(shape, layer, x, text.gather(found.transpose(1, 2)).flatten(1))
 
-    x, by = embedding(text.ids, weights.embed), turns(shape, text.longest)[text.positions]
+    x, by = embedding(text.ids, weights.embed), _turned_text(shape, text, stretch)
     for layer in weights.layers:
         x = checkpoint(through, x, layer, use_reentrant=False) if twice else through(x, layer)
     return normed(x, shape.eps)
@@ -233,11 +253,18 @@ def logits(weights: Weights, ids: Tensor, seen: Tensor) -> Tensor:
 
 
 def logprobs(
-    weights: Weights, ids: Tensor, seen: Tensor, wanted: Tensor, heat: float = 1.0, *, twice: bool = False
+    weights: Weights,
+    ids: Tensor,
+    seen: Tensor,
+    wanted: Tensor,
+    heat: float = 1.0,
+    *,
+    twice: bool = False,
+    stretch: Tensor | None = None,
 ) -> Tensor:
     """[rows, T]: how likely each token is after those before it, at temperature ``heat``, where it is ``wanted``; zeros
-    elsewhere, and at a row's first token, which nothing predicts."""
-    found = hidden(weights, packed(ids, seen), twice=twice)
+    elsewhere, and at a row's first token, which nothing predicts. ``stretch`` as for ``hidden``."""
+    found = hidden(weights, packed(ids, seen), twice=twice, stretch=stretch)
     chosen = wanted.bool() & seen.bool() & (seen.cumsum(-1) > 1)
     before = (seen.flatten().cumsum(0) - 2)[chosen.flatten()]
     logs = torch.log_softmax(found[before] @ weights.head / heat, dim=-1)

@@ -24,10 +24,20 @@ Scales = tuple[tuple[int, float], ...]
 
 
 class LlamaAdapters:
-    """The adapters of one server over the weights in ``folder``; ``loaded`` asks the server for its list."""
+    """The adapters of one server over the weights in ``folder``; ``loaded`` asks the server for its list, once where
+    that is ``fixed``: another server may be started at the same address with other adapters."""
 
-    def __init__(self, loaded: Callable[[], Awaitable[Any]], artifacts: Artifacts, folder: Path, url: str) -> None:
+    def __init__(
+        self,
+        loaded: Callable[[], Awaitable[Any]],
+        artifacts: Artifacts,
+        folder: Path,
+        url: str,
+        *,
+        fixed: bool = False,
+    ) -> None:
         self._loaded, self._artifacts, self._folder, self._url = loaded, artifacts, folder, url
+        self._fixed, self._found = fixed, dict[Artifact | None, Scales]()
         self._exported: dict[str, str] = {}
 
     async def scales(self, adapter: Artifact | None) -> Scales:
@@ -37,6 +47,11 @@ class LlamaAdapters:
             DependencyError: the server does not have ``adapter``, or its files are not on this machine.
             OperationError: ``adapter`` is no LoRA of these weights.
         """
+        if adapter not in self._found or not self._fixed:
+            self._found[adapter] = await self._scales(adapter)
+        return self._found[adapter]
+
+    async def _scales(self, adapter: Artifact | None) -> Scales:
         there = {int(one["id"]): Path(str(one["path"])) for one in await self._loaded()}
         if adapter is None:
             return tuple((key, 0.0) for key in there)

@@ -18,6 +18,7 @@ from agent0.errors import Agent0Error, AuthError, DependencyError, OperationErro
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Usage
+from infra.models.llama_server import kind_of
 from infra.models.slots import BusyError, Slots
 from infra.models.tool_text import messages
 
@@ -168,18 +169,32 @@ async def probe(url: str, model: str, timeout_s: float = 5) -> str:
     """One line on ``model`` as the server at ``url`` has it.
 
     Raises:
-        DependencyError, TransientError: as ``Ollama.generate``.
+        DependencyError, TransientError: as ``Ollama.generate``; or what answers is no Ollama.
+        OperationError: the model writes no text.
     """
     client = AsyncClient(url, timeout=timeout_s)
     try:
         found = await client.show(model)
     except (ResponseError, ConnectionError, httpx.HTTPError, ValueError) as error:
+        if isinstance(error, ResponseError) and error.status_code in (404, 405, 501) and not await _is_ollama(url):
+            why, fix = f"What answers at {url} is another server.", "Set models.ollama_url, or use provider openai."
+            raise DependencyError("Ollama", why, fix) from error
         raise refusal(error, url, model) from error
     finally:
         await client.close()  # type: ignore[no-untyped-call]
+    if found.capabilities and "completion" not in found.capabilities:
+        why = f"It can: {', '.join(found.capabilities)}."
+        raise OperationError(f"The model {model} of Ollama writes no text.", why, f"Run `ollama pull {STUDENT}`.")
     details = found.details
     size = f"{details.parameter_size} {details.quantization_level}" if details else "size unknown"
     return f"{model} ({size}); {', '.join(found.capabilities or ()) or 'capabilities unknown'}"
+
+
+async def _is_ollama(url: str) -> bool:
+    try:
+        return await kind_of(url) == "ollama"
+    except DependencyError:
+        return False
 
 
 def refusal(error: Exception, url: str, model: str) -> Agent0Error:

@@ -33,6 +33,7 @@ ROLES = {"system": 1, "user": 2, "assistant": 3, "tool": 4}
 END = 5
 """Token ids below 256 are control tokens, which no text encodes to; the others hold up to four bytes of text."""
 
+_own_answer = re.compile(r"^Is your answer (.*) right\? Reply with Yes or No", re.DOTALL)
 _option = re.compile(r"latency=(\d{1,3}(?:\.\d{1,6})?)")
 
 
@@ -178,15 +179,26 @@ def _limited(text: str, limit: int) -> tuple[tuple[int, ...], Literal["stop", "l
 def _say(request: GenerateRequest, skill: int, rng: random.Random) -> str:
     asked = [(place, turn.content) for place, turn in enumerate(request.turns) if turn.role == "user"]
     question = asked[-1][1] if asked else ""
+    if judged := _own_answer.search(question):
+        return _critique([text for _, text in asked[:-1]], judged[1], rng)
     for place, text in reversed(asked):
         if long := _long_task(text):
             written = sum(turn.role == "assistant" for turn in request.turns[place:])
             return _act(*long, written, bool(request.prefill), skill, rng)
     if found := _task(question):
         return _attempt(request, *found, skill, rng)
-    if wanted := _wanted(question):
+    if wanted := requested(question):
         return _proposal(*wanted, skill, rng)
     return "I cannot tell."
+
+
+def _critique(asked: Sequence[str], answer: str, rng: random.Random) -> str:
+    """Yes or No of its own answer, right in four of five cases; nothing where no task was asked."""
+    found = next((task for text in reversed(asked) if (task := _long_task(text) or _task(text))), None)
+    if found is None:
+        return "I cannot tell."
+    right = answer.strip() == found[0].solve(found[1])
+    return "Yes" if right == (rng.random() < 0.8) else "No"
 
 
 def _long_task(text: str) -> tuple[Family, Params] | None:
@@ -207,9 +219,9 @@ def _task(text: str) -> tuple[Family, Params] | None:
     return None
 
 
-def _wanted(text: str) -> tuple[Family, int] | None:
+def requested(text: str) -> tuple[Family, int] | None:
     """Family and level that a request for a task names: after these words where they are there, else the last ones."""
-    words = re.findall(r"[a-z_]+|\d", text[-4000:].lower())
+    words = re.findall(r"[a-z_]+|\d+", text[-4000:].lower())
     known = families(long=None)
     named = [place for place, word in enumerate(words) if word in known]
     levels = [place for place, word in enumerate(words) if word.isdigit()]

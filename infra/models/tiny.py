@@ -1,4 +1,5 @@
-"""The built-in small models, packaged in ``infra/tiny``: ``base`` calls tools, ``search`` tries again."""
+"""The built-in small models, packaged in ``infra/tiny``: ``base`` calls tools, ``search`` tries again,
+``climb`` reverses short strings of digits."""
 
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from infra.models.transformers import Transformers
 
 FOLDER = Path(__file__).parents[1] / "tiny"
 BASE = FOLDER / "base"
-PACKAGED = {"": BASE, "tools": BASE, "search": FOLDER / "search"}
+PACKAGED = {"": BASE, "tools": BASE, "search": FOLDER / "search", "climb": FOLDER / "climb"}
 
 
 def packaged(name: str) -> Path:

@@ -17,6 +17,8 @@ from infra.engine.worker_process import Worker
 from infra.weights.safetensors_io import digest
 
 REQUIRED = ("config.json", "tokenizer.json", "tokenizer_config.json")
+LARGE = 1 << 28
+"""Bytes of weights from which a second copy of them counts: who does not need them gives them back."""
 
 
 class Transformers(Model):
@@ -39,7 +41,7 @@ class Transformers(Model):
         precision: str = "auto",
     ) -> None:
         check_folder(path)
-        self.name, self._path, self._artifacts = name, path, artifacts
+        self.name, self._path, self._artifacts, self._device = name, path, artifacts, device
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
         options |= {"quantization": quantization, "precision": precision}
         self._worker = Worker("infra.engine.inference:Engine", options, threads=threads)
@@ -62,6 +64,11 @@ class Transformers(Model):
         name = await self._loaded(adapter)
         found: Sequence[Likely] = await self._worker.call("likelihood", tuple(turns), tuple(continuations), name)
         return found
+
+    async def rest(self) -> None:
+        """End the worker where its weights are large or on a GPU: the next call loads them again."""
+        if is_large(self._path, self._device):
+            await self._worker.rest()
 
     async def close(self) -> None:
         """End the worker."""
@@ -98,6 +105,12 @@ class Transformers(Model):
             model=self.name,
             ends=tuple(found.ends),
         )
+
+
+def is_large(path: Path, device: str) -> bool:
+    """Whether two processes should not hold the weights in ``path`` at once: on a GPU never, else not if they are
+    large."""
+    return device != "cpu" or sum(file.stat().st_size for file in path.glob("*.safetensors")) >= LARGE
 
 
 def check_folder(path: Path) -> None:

@@ -3,23 +3,31 @@
 import hashlib
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from agent0.errors import ConfigError, NotFoundError
+from agent0.errors import ConfigError, NotFoundError, RequirementsError
+from agent0.ports.storage import BenchmarkFiles, Dataset
 from infra.storage.files import read_regular
 
 LARGEST = 512 << 20
 """Bytes of a file, unpacked."""
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """One file: ``sha256`` is that of its bytes as they lie there."""
+class BenchmarkFolder(BenchmarkFiles):
+    """The files of ``folder``, each read once; none where it is None."""
 
-    name: str
-    text: str
-    sha256: str
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._held: dict[str, Dataset] = {}
+
+    def find(self, names: Sequence[str], benchmark: str) -> Dataset:
+        """As ``BenchmarkFiles.find``."""
+        if self._folder is None:
+            fix = "Name the folder of its rows: benchmarks.folder, or AGENT0_BENCHMARKS"
+            raise RequirementsError(f"No folder with rows of {benchmark} is named.", fix=fix)
+        if benchmark not in self._held:
+            self._held[benchmark] = find(self._folder, names, benchmark)
+        return self._held[benchmark]
 
 
 def find(folder: Path, names: Sequence[str], what: str) -> Dataset:
@@ -33,7 +41,7 @@ def find(folder: Path, names: Sequence[str], what: str) -> Dataset:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
                 return load(path)
-    fix = f"Name their folder with --data, or get them with: agent0 bench fetch {what}"
+    fix = f"Name their folder with --data or benchmarks.folder, or get them with: agent0 bench fetch {what}"
     raise NotFoundError(f"No rows of {what} in {folder}.", f"Looked for: {', '.join(names)}.", fix)
 
 

@@ -22,28 +22,28 @@ TAUGHT = ("arithmetic", "boolean", "counting", "linear", "lists", "modular", "ra
 @dataclass(frozen=True)
 class Phase:
     """One stretch of training. The learning rate goes linearly from ``lr`` to ``lr_end``. ``levels`` are weights of
-    levels 1 to 4; ``tool`` is the share of student examples that call a tool (the rest guess), ``teacher`` the share
+    levels from 1 on; ``tool`` is the share of student examples that call a tool (the rest guess), ``teacher`` the share
     of examples in which a question is asked."""
 
     steps: int
     lr: float
     lr_end: float
-    levels: tuple[float, float, float, float]
+    levels: tuple[float, ...]
     tool: float
     teacher: float
 
 
 TrainingExample = tuple[Turn, ...]
 """A conversation that ends with an assistant's turn."""
-Course = Callable[[int, Phase, random.Random], TrainingExample]
+Make = Callable[[int, Phase, random.Random], TrainingExample]
 """(level, phase, rng) -> one training example."""
 
 
-def training_examples(phase: Phase, rng: random.Random, course: Course) -> Iterator[TrainingExample]:
-    """Yield training examples of ``course`` without end, levels drawn by ``phase.levels``."""
+def training_examples(phase: Phase, rng: random.Random, make: Make) -> Iterator[TrainingExample]:
+    """Yield training examples without end, as ``make`` makes them, levels drawn by ``phase.levels``."""
     while True:
-        level = rng.choices((1, 2, 3, 4), phase.levels)[0]
-        yield course(level, phase, rng)
+        level = rng.choices(range(1, len(phase.levels) + 1), phase.levels)[0]
+        yield make(level, phase, rng)
 
 
 def tool_example(level: int, phase: Phase, rng: random.Random) -> TrainingExample:
@@ -74,7 +74,12 @@ def _says(text: str) -> Turn:
     return Turn(role="assistant", content=text)
 
 
-def weights(values: Sequence[float]) -> tuple[float, float, float, float]:
-    """Four level weights. Raises ValueError for another number of them."""
-    one, two, three, four = values
-    return one, two, three, four
+def weights(values: Sequence[float]) -> tuple[float, ...]:
+    """Weights of levels from 1 on, one each.
+
+    Raises:
+        ValueError: there is none, or one is no number.
+    """
+    if not values:
+        raise ValueError("levels are empty")
+    return tuple(float(one) for one in values)

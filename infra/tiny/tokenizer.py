@@ -61,23 +61,32 @@ TEMPLATE = (
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{ '<|im_start|>assistant\\n' }}{%- endif -%}"
 )
-_pieces = Regex(r" ?[A-Z]?[a-z]+|[A-Z]|[0-9]{1,2}|, |[^\sA-Za-z0-9]|\s")
+BOX = ("\\boxed{",)
+PAIRS = r" ?[A-Z]?[a-z]+|[A-Z]|[0-9]{1,2}|, |[^\sA-Za-z0-9]|\s"
+"""How texts are cut before pieces are merged: words, and digits in pairs."""
+SINGLES = PAIRS.replace("{1,2}", "")
+"""The same with every digit for itself."""
 SAMPLES = 40
 
 
-def make_tokenizer(seed: int, taught: Sequence[str] = TAUGHT, markup: Sequence[str] = MARKUP) -> Any:
-    """A PreTrainedTokenizerFast, trained on sampled questions and calls of the families ``taught``, with ``markup`` as
-    single tokens. Same seed, same tokenizer."""
+def make_tokenizer(
+    seed: int, taught: Sequence[str] = TAUGHT, markup: Sequence[str] = MARKUP, pieces: str = PAIRS, levels: int = 0
+) -> Any:
+    """A PreTrainedTokenizerFast, trained on sampled questions and calls of the families ``taught``, up to ``levels``
+    (0: all), with ``markup`` as single tokens. Same seed, same tokenizer."""
     from transformers import PreTrainedTokenizerFast
 
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(_pieces, "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+        [
+            pre_tokenizers.Split(Regex(pieces), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
     )
     raw.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=2000, initial_alphabet=sorted(alphabet), show_progress=False)
-    raw.train_from_iterator(_corpus(seed, taught), trainer)
+    raw.train_from_iterator(_corpus(seed, taught, levels), trainer)
     raw.add_tokens([AddedToken(text, special=True, normalized=False) for text in CONTROL])
     raw.add_tokens([AddedToken(text, special=False, normalized=False) for text in markup])
     options: dict[str, Any] = {"eos_token": END, "pad_token": PAD, "chat_template": TEMPLATE}
@@ -85,11 +94,11 @@ def make_tokenizer(seed: int, taught: Sequence[str] = TAUGHT, markup: Sequence[s
     return factory(tokenizer_object=raw, **options)
 
 
-def _corpus(seed: int, taught: Sequence[str]) -> list[str]:
+def _corpus(seed: int, taught: Sequence[str], levels: int) -> list[str]:
     rng = random.Random(f"tokenizer {seed}")
     lines = [str(n) for n in range(10, 100)] * SAMPLES + [f"0{n}" for n in range(10)] * SAMPLES
     for entry in (families()[name] for name in taught):
-        for level in range(1, entry.levels + 1):
+        for level in range(1, (levels or entry.levels) + 1):
             lines.append(f"Ask {entry.domain} {entry.name} {level}")
             for _ in range(SAMPLES):
                 params = entry.sample(level, rng)

@@ -22,6 +22,8 @@ class Padded:
     seen: Tensor
     mask: Tensor
     behaviour: Tensor
+    stretch: Tensor | None = None
+    """Factors [rows] by which positions are multiplied."""
 
 
 def paths_of(part: Sequence[Sample]) -> list[Trajectory]:

@@ -6,7 +6,10 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.nn.functional import pad
+from torch.utils.checkpoint import checkpoint
 
 from agent0.training.objectives.policy_gradient import token_logprobs
 from infra.engine.qwen2_functional import Pairs, Shape, logprobs, parts_of, shape_of, weights_of
@@ -15,6 +18,8 @@ from infra.training.full_finetune import Whole
 
 ADAPTER = "default"
 """peft's name of the adapter in training."""
+LOGITS = 1 << 24
+"""Logits (numbers) held at once where a model is large."""
 Forward = Callable[[Padded, float], Tensor]
 """From trajectories and a temperature to log-probabilities [rows, T], right wherever the mask is 1."""
 
@@ -27,14 +32,15 @@ def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]]) -
     if shape and parts:
         twice = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
         return partial(_function, shape, *parts, twice)
-    return partial(transformers_logprobs, model, casting)
+    parted = body_and_head(base)
+    return partial(masked_logprobs, *parted, casting) if parted else partial(transformers_logprobs, model, casting)
 
 
 def _function(
     shape: Shape, parameters: dict[str, Tensor], pairs: Pairs, twice: bool, seen: Padded, heat: float
 ) -> Tensor:
     weights = weights_of(shape, parameters, pairs)
-    return logprobs(weights, seen.ids, seen.seen, seen.mask, heat, twice=twice)
+    return logprobs(weights, seen.ids, seen.seen, seen.mask, heat, twice=twice, stretch=seen.stretch)
 
 
 def transformers_logprobs(
@@ -44,3 +50,47 @@ def transformers_logprobs(
     with casting():
         logits = model(input_ids=seen.ids, attention_mask=seen.seen, use_cache=False).logits
     return token_logprobs(logits, seen.ids, heat)
+
+
+def masked_logprobs(
+    body: Any, head: Any, casting: Callable[[], AbstractContextManager[Any]], seen: Padded, heat: float
+) -> Tensor:
+    """Compute what ``transformers_logprobs`` computes where the mask is 1; 0 elsewhere. Logits are never held for more
+    than ``at_once`` tokens: they are computed again on the way back, part by part."""
+    wanted = seen.mask[:, 1:].bool()
+    with casting():
+        found = body(input_ids=seen.ids, attention_mask=seen.seen, use_cache=False).last_hidden_state
+        states, tokens = found[:, :-1][wanted], seen.ids[:, 1:][wanted]
+        size = at_once(head.weight.shape[0])
+        parts = [
+            checkpoint(_chosen, head, heat, *part, use_reentrant=False)
+            for part in zip(torch.split(states, size), torch.split(tokens, size), strict=True)
+        ]
+    each = torch.cat(parts)
+    return pad(each.new_zeros(wanted.shape).masked_scatter(wanted, each), (1, 0))
+
+
+def _chosen(head: Any, heat: float, states: Tensor, tokens: Tensor) -> Tensor:
+    """Log-probability of ``tokens`` [n] after ``states`` [n, hidden]; single precision, double where that is double."""
+    logits = head(states)
+    exact = logits if logits.dtype == torch.float64 else logits.float()
+    return torch.log_softmax(exact / heat, dim=-1).gather(-1, tokens[:, None])[:, 0]
+
+
+def at_once(vocabulary: int) -> int:
+    """How many tokens' logits are held at once."""
+    return max(1, LOGITS // vocabulary)
+
+
+def body_and_head(base: Any) -> tuple[Any, Any] | None:
+    """The part of ``base`` whose last hidden states its head turns into logits, and that head; None where its logits
+    are anything else (scaled or bounded, say), which three tokens show."""
+    body, head = getattr(base, "base_model", base), base.get_output_embeddings()
+    if body is base or getattr(head, "weight", None) is None:
+        return None
+    device = head.weight.device
+    ids = torch.arange(3, device=device)[None]
+    with torch.no_grad():
+        plain = head(body(input_ids=ids, use_cache=False).last_hidden_state)
+        logits = base(input_ids=ids, use_cache=False).logits
+    return (body, head) if torch.equal(plain, logits) else None

@@ -10,6 +10,8 @@ from infra.engine.adapter import Adapter
 from infra.engine.qwen2_functional import LARGEST, shape_of
 
 _FIX = "Set run.training.<role>.rank to 1 or more: LoRA."
+_WHAT = "A model's own weights (rank 0) cannot be used here."
+STRETCH = "Set run.training.<role>.stretch to 1."
 
 
 class Whole:
@@ -62,11 +64,12 @@ class Whole:
         return self._base.eval()
 
 
-def check_small(small: bool) -> None:
-    """Raises OperationError where a model is not ``small``: not one that is computed as a function."""
+def check_small(small: bool, what: str = _WHAT, fix: str = _FIX) -> None:
+    """Raises OperationError (``what``, with its ``fix``) where a model is not ``small``: not one that is computed as a
+    function."""
     if not small:
         why = f"That is for plain Qwen2 models of up to {LARGEST // 10**5 / 10} million weights, in fp32 on a CPU."
-        raise OperationError("A model's own weights (rank 0) cannot be used here.", why, _FIX)
+        raise OperationError(what, why, fix)
 
 
 def check_kind(rank: int, parent: Adapter) -> None:

@@ -9,18 +9,19 @@ from typing import Any
 import torch
 
 from agent0.errors import OperationError
-from agent0.ports.training import TrainJob
+from agent0.ports.training import Sample, TrainJob
 from infra.engine.adapter import WHOLE, Adapter, lora_settings, pack, unpack
 from infra.engine.chat_template import Chat
 from infra.engine.inference import load, precision_of
 from infra.engine.qwen2_functional import shape_of
+from infra.training import course_replay
 from infra.training.batches import check_words
 from infra.training.checkpointing import HalfDone
-from infra.training.full_finetune import Whole, check_kind, check_small
+from infra.training.full_finetune import STRETCH, Whole, check_kind, check_small
 from infra.training.launch.distributed import Team
 from infra.training.launch.memory_estimate import check_room
 from infra.training.launch.recipe import Recipe, digest_of, schedule
-from infra.training.metrics import MetricTally
+from infra.training.metrics import MetricTally, learned_tokens
 from infra.training.optimizers import Movers
 from infra.training.progress import Pace, StepProgress
 from infra.training.search_traces import samples_of
@@ -82,7 +83,8 @@ class Training:
                 _inherit(model, start)
             half = HalfDone(Path(kept) if kept else None, digest_of(job, parent), every_s)
             examples, left_out = _examples(job, base, tokenizer)
-            step = Step(model, recipe, self._team, _filler(tokenizer))
+            examples = (*examples, *self._taught(recipe, base, tokenizer))
+            step = Step(model, recipe, self._team, _filler(tokenizer), job.seed)
             tally = self._run(step, model, replace(job, replay=(*job.replay, *examples)), recipe, half, room)
             weights = _weights(model)
         finally:
@@ -90,6 +92,20 @@ class Training:
             memory_metrics = self._team.end()
         metrics = tally.metrics(recipe.optimised.per) | left_out | memory_metrics
         return pack(Adapter(start.settings, weights, dict(job.metadata))), metrics
+
+    def _taught(self, recipe: Recipe, base: Any, tokenizer: Any) -> tuple[Sample, ...]:
+        """What the base was taught, where the recipe replays it.
+
+        Raises:
+            DependencyError: it is not kept beside the base.
+            OperationError: positions are to be stretched, and the model is not one that can.
+        """
+        if recipe.stretch > 1:
+            check_small(shape_of(base) is not None, "Positions cannot be stretched here.", STRETCH)
+        if not (recipe.steps and recipe.taught):
+            return ()
+        context = int(base.config.max_position_embeddings)
+        return samples_of(course_replay.read(Path(self._path)), Chat(tokenizer), context, "taught")[0]
 
     def _checkpointing(self, base: Any, recipe: Recipe) -> None:
         asked = recipe.gradient_checkpointing
@@ -120,13 +136,13 @@ class Training:
         tally.take_up(counts)
         pace = Pace(len(steps), done, self.report, room)
         for place, (kind, batch) in enumerate(steps[done:], done):
-            movers.begin()
-            metrics = step.gradients(kind, batch)
+            movers.begin(recipe.pace(place, len(steps)))
+            metrics = step.gradients(kind, batch, place)
             loss, norm = metrics.pop("loss"), float(self._team.clip(movers.own, GRADIENT_NORM))
             sound = math.isfinite(loss) and math.isfinite(norm)
             if sound or self._team.scaled:  # a scale that was too large is lowered by the step that is not taken
                 movers.step()
-            tally.add(metrics if sound else {})
+            tally.add({**metrics, **learned_tokens(batch)} if sound else {})
             tally.step(kind, loss) if sound else tally.skip()
             pace.step()
             if self._team.first and half.save_now():

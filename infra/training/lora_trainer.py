@@ -11,7 +11,7 @@ from agent0.ports.training import Trainer, TrainingResult, TrainJob
 from events.base import sha256
 from infra.engine.adapter import BASE, MEDIA, check_base
 from infra.engine.worker_process import Worker
-from infra.models.transformers import check_folder
+from infra.models.transformers import check_folder, is_large
 from infra.training.launch.process_group import Crew
 from infra.training.progress import StepProgress
 from infra.weights.safetensors_io import digest
@@ -26,7 +26,9 @@ class LoraTrainer(Trainer):
 
     ``TrainJob.settings``: those of ``engine_recipe.Recipe``, and ``processes``, one a GPU; unknown keys are ignored
     (they belong to whoever made the job). ``kept`` is a folder for what is half done: a training that was killed goes
-    on there, and ends in the same adapter. It also says there how far it is (``pace_of``).
+    on there, and ends in the same adapter. It also says there how far it is (``pace_of``). After ``idle_s`` without a
+    training the process ends; by default at once where its weights are large or on a GPU, since whoever generates next
+    needs the memory.
 
     Raises:
         DependencyError: the folder is missing or holds no such model.
@@ -41,13 +43,14 @@ class LoraTrainer(Trainer):
         device: str = "cpu",
         quantization: str = "",
         precision: str = "auto",
-        idle_s: float = IDLE_S,
+        idle_s: float | None = None,
         kept: Path | None = None,
         every_s: float = SAVE_S,
     ) -> None:
         check_folder(path)
         self._path = path
-        self._artifacts, self._idle_s, self._kept, self._every_s = artifacts, idle_s, kept, every_s
+        self._artifacts, self._kept, self._every_s = artifacts, kept, every_s
+        self._idle_s = idle_s if idle_s is not None else 0.0 if is_large(path, device) else IDLE_S
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
         self._options = {**options, "quantization": quantization, "precision": precision}
         self._processes, self._worker = 1, self._open(1)
@@ -84,7 +87,10 @@ class LoraTrainer(Trainer):
             if self._progress_file:
                 self._progress_file.unlink(missing_ok=True)
             self._stop_clock()
-            self._idle = asyncio.create_task(self._rest())
+            if self._idle_s:
+                self._idle = asyncio.create_task(self._rest())
+            else:
+                await self._worker.rest()
         environment["base"] = base
         made = TrainingResult(self._artifacts.put(data, MEDIA), metrics, environment)
         if kept:  # only now nothing of it is needed any more

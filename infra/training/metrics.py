@@ -1,12 +1,24 @@
 """What a training has come to so far: counts that a killed one goes on with, and the metrics made of them."""
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
+from agent0.ports.training import Sample
 from infra.training.launch.recipe import Kind
 
 OF = "of."
 """Prefix of the metrics that an objective reports."""
+LEARNED = "_tokens"
+"""Ending of the metrics that count what was learned, by whose tokens they were (``Sample.source``)."""
+
+
+def learned_tokens(batch: Sequence[Sample]) -> dict[str, float]:
+    """Count the tokens that a minibatch teaches, by source: ``own_tokens``, ``taught_tokens``, ``made_tokens``."""
+    found: Counter[str] = Counter()
+    for sample in batch:
+        found[f"{sample.source}{LEARNED}"] += sum(sum(path.mask) for path in (sample.trajectory, sample.over) if path)
+    return {name: float(count) for name, count in found.items()}
 
 
 class MetricTally:
@@ -51,6 +63,7 @@ class MetricTally:
             "steps": self._held.get("steps", 0.0) + self._held.get("replay_steps", 0.0),
             "skipped": self._held.get("skipped", 0.0),
             "tokens": self._held.get("tokens", 0.0),
+            **{name: value for name, value in self._held.items() if name.endswith(LEARNED)},
             **{name.removeprefix(OF): mean(name, by) for name in self._held if name.startswith(OF)},
             "seconds": time.monotonic() - self._start,
         }

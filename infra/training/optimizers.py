@@ -28,10 +28,13 @@ class Movers:
         """Raises OperationError where there is no such optimizer."""
         self.own = [one for one in model.parameters() if one.requires_grad]
         self.plain = _optimizers(model, self.own, recipe)
+        self._rates = [(group, group["lr"]) for one in self.plain for group in one.param_groups]
         self._prepared = [team.prepare(one) for one in self.plain]
 
-    def begin(self) -> None:
-        """Forget the last step's gradients."""
+    def begin(self, pace: float = 1.0) -> None:
+        """Forget the last step's gradients, and go on at ``pace``, a share of the learning rate."""
+        for group, rate in self._rates:
+            group["lr"] = rate * pace
         for one in self._prepared:
             one.zero_grad(set_to_none=True)
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from agent0.ports.training import Sample, TrainingExample
+from agent0.ports.training import Sample, Source, TrainingExample
 from events.values import Trajectory
 from infra.engine.chat_template import Chat
 
 
 def samples_of(
-    examples: Sequence[TrainingExample], chat: Chat, context: int
+    examples: Sequence[TrainingExample], chat: Chat, context: int, source: Source = "made"
 ) -> tuple[tuple[Sample, ...], dict[str, float]]:
     """(samples, counts for the metrics). Left out, and counted: what is longer than ``context`` tokens, or has no word
     of the assistant's."""
@@ -19,7 +19,7 @@ def samples_of(
             mask = _learned(example, ids, mask, chat)
         if len(ids) <= context and any(mask):
             path = Trajectory(token_ids=tuple(ids), mask=tuple(mask), logprobs=(0.0,) * len(ids))
-            samples.append(Sample(path, 1.0, weight=example.weight))
+            samples.append(Sample(path, 1.0, weight=example.weight, source=source))
     left_out = len(examples) - len(samples)
     counts = {"lessons": float(len(samples))} | ({"lessons_left_out": float(left_out)} if left_out else {})
     return tuple(samples), counts

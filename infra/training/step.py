@@ -1,6 +1,7 @@
 """The gradients of one minibatch, part by part: samples to tensors, tensors to log-probabilities, these to a loss."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -19,8 +20,10 @@ from infra.training.metrics import OF
 class Step:
     """How the model in training is moved by one minibatch after the other."""
 
-    def __init__(self, model: Any, recipe: Recipe, team: Team, pad: int) -> None:
+    def __init__(self, model: Any, recipe: Recipe, team: Team, pad: int, seed: int = 0) -> None:
+        """``seed`` and a step's place decide by how much its positions are stretched."""
         self._model, self._recipe, self._team, self._pad = model, recipe, team, pad
+        self._seed, self._draws = seed, torch.Generator()
         self._objective, self._forward = recipe.optimised, forward_of(model, team.casting)
         self._parent: dict[int, list[list[float]]] = {}
 
@@ -33,9 +36,13 @@ class Step:
                 for place, sample in enumerate(part):
                     self._parent[id(sample)] = rows[place :: len(part)]
 
-    def gradients(self, kind: Kind, batch: Sequence[Sample]) -> dict[str, float]:
-        """Accumulate the gradients of a minibatch. Returns the ``loss`` of the whole minibatch, and for the policy
-        its ``tokens`` and ``rows`` and the objective's own metrics."""
+    def gradients(self, kind: Kind, batch: Sequence[Sample], place: int = 0) -> dict[str, float]:
+        """Accumulate the gradients of a minibatch, the one at ``place`` of its training.
+
+        Returns the ``loss`` of the whole minibatch, and for the policy its ``tokens`` and ``rows`` and the objective's
+        own metrics.
+        """
+        self._draws.manual_seed((self._seed * 1_000_003 + place) % 2**63)
         own = sum(sum(path.mask) for path in paths_of(batch))
         per = self._objective.per if kind == "policy" else "token"
         total = max(1, own if per == "token" else len(batch))
@@ -51,7 +58,7 @@ class Step:
         return self._team.merged({"loss": float(loss), **metrics}) | counts
 
     def _policy(self, part: Sequence[Sample]) -> Loss:
-        found, seen = self._logprobs(part, self._recipe.heat)
+        found, seen = self._logprobs(part, self._recipe.heat, stretched=self._objective.name == "sft")
         rows = self._rows(part, found, seen, slice(0, len(part)))
         if part[0].over:
             over = self._rows(part, found, seen, slice(len(part), None))
@@ -63,7 +70,7 @@ class Step:
         return Loss(loss.loss + self._recipe.kl * gap, {**loss.metrics, "kl": gap.detach()})
 
     def _replay(self, part: Sequence[Sample]) -> Loss:
-        found, seen = self._logprobs(part, 1.0)
+        found, seen = self._logprobs(part, 1.0, stretched=True)
         return Loss(likelihood(found, seen.mask, self._column([sample.weight for sample in part])))
 
     def _rows(self, part: Sequence[Sample], found: Tensor, seen: Padded, which: slice) -> Rows:
@@ -83,8 +90,13 @@ class Step:
             reference=reference,
         )
 
-    def _logprobs(self, part: Sequence[Sample], temperature: float) -> tuple[Tensor, Padded]:
+    def _logprobs(
+        self, part: Sequence[Sample], temperature: float, *, stretched: bool = False
+    ) -> tuple[Tensor, Padded]:
+        """``stretched``: with the recipe's stretch, which is for likelihood only: no policy samples so."""
         seen = padded(paths_of(part), self._pad, self._team.device)
+        if stretched and (most := self._recipe.stretch) > 1:
+            seen = replace(seen, stretch=1 + (most - 1) * torch.rand(len(seen.ids), generator=self._draws))
         return self._forward(seen, temperature), seen
 
     def _parts(self, batch: Sequence[Sample]) -> Any:

@@ -101,6 +101,13 @@ def check_config(config: Mapping[str, Any]) -> None:
         raise OperationError("This base cannot be written as GGUF here.", f"It has {', '.join(unsupported)}.", fix)
 
 
+def check_folder(folder: Path) -> None:
+    """Raises OperationError where the model in ``folder`` cannot be written as GGUF here."""
+    config = _json(folder / "config.json")
+    check_config(config)
+    tokens(_json(folder / "tokenizer.json"), int(config["vocab_size"]))
+
+
 def model_metadata(config: Mapping[str, Any]) -> dict[str, int | float]:
     """Convert a model's ``config`` to llama.cpp's metadata: key without the architecture -> value."""
     heads = int(config["num_attention_heads"])
@@ -186,7 +193,8 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DependencyError(f"The model in {path.parent}", f"{path.name}: {error}"[:200]) from error
+        fix = "Name a folder that a Hugging Face model was saved to."
+        raise DependencyError(f"The model in {path.parent}", f"{path.name}: {error}"[:200], fix) from error
     return found
 
 
@@ -205,7 +213,7 @@ def _names(config: Mapping[str, Any]) -> "TensorNameMap":
 
 
 def _gguf_name(known: "TensorNameMap", name: str) -> str:
-    gguf_name = known.get_name(name, try_suffixes=(".weight", ".bias"))
+    gguf_name: str | None = known.get_name(name, try_suffixes=(".weight", ".bias"))
     if gguf_name is None:
         raise OperationError("This cannot be written as GGUF here.", f"llama.cpp has no {names([name])}.")
     return gguf_name

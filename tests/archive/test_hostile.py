@@ -27,18 +27,29 @@ from tests.archive.test_round_trip import retold
 SIZE, BOMB = 64 << 30, 128 << 20
 DEEP = b"[" * 200_000
 READER = """
-import json, resource, sys
+import json, os, resource, sys
 from pathlib import Path
-resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
-resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 from tests.terminal import agent0
-home, path = Path(sys.argv[1]), sys.argv[2]
-asked = (("events", "verify", path), ("events", "import", path),
-         ("projections", "build", "--from", path, "--into", str(home.parent / "past.db")))
-print(json.dumps([(said.code, said.err) for said in (agent0(*words, home=home) for words in asked)]))
+
+def answers(home, path):
+    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+    asked = (("events", "verify", path), ("events", "import", path),
+             ("projections", "build", "--from", path, "--into", str(home.parent / "past.db")))
+    return [(said.code, said.err) for said in (agent0(*words, home=home) for words in asked)]
+
+whole, *given = sys.argv[1:]
+assert agent0("events", "verify", whole, home=Path(whole).with_name("none")).code == 0  # imports what each would import
+for folder, path in zip(given[::2], given[1::2]):
+    if not (child := os.fork()):
+        found = json.dumps(answers(Path(folder, "home"), path))
+        os.write(1, (found + chr(10)).encode())
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    assert status == 0, (path, status)
 """
-"""Verifies, imports and replays an archive in a process of little memory that can write little."""
+"""Verifies, imports and replays each archive in a process of its own, of little memory, that can write little."""
 
 
 def manifest(path: Path) -> dict[str, Any]:
@@ -285,30 +296,37 @@ ARTIFACTS = {
     "a huge artifact": (grown("artifacts/*/*"), r"artifacts/\S+ has 68,719,476,736 bytes, and at most"),
 }
 """Tables are made of events alone, so that they do not meet these."""
+SHAPES = HOSTILE | ARTIFACTS
 
 
-def answers(path: Path, home: Path) -> list[tuple[int, str]]:
-    """Exit code and message of each command that reads an archive."""
+@pytest.fixture(scope="module")
+def answers(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, list[tuple[int, str]]]]:
+    """By shape: the folder that its archive is in, exit code and message of each command that reads an archive."""
+    folders, given = [tmp_path_factory.mktemp("hostile") for _ in SHAPES], list[str]()
+    for folder, (change, _) in zip(folders, SHAPES.values(), strict=True):
+        path = folder / "given" / "log"
+        shutil.copytree(exported, path)
+        given += [str(folder), str(change(path))]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "4000"}
-    command = [sys.executable, "-c", READER, str(home), str(path)]
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=300)
+    command = [sys.executable, "-c", READER, str(exported), *given]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=800)
     assert done.returncode == 0, done.stderr.decode()[-2000:]
-    return [(code, err) for code, err in json.loads(done.stdout)]
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return dict(zip(SHAPES, zip(folders, found, strict=True), strict=True))
 
 
-@pytest.mark.parametrize("shape", [*HOSTILE, *ARTIFACTS])
-def test_a_hostile_archive_is_refused_by_name_and_leaves_nothing(exported: Path, tmp_path: Path, shape: str) -> None:
-    path, home = tmp_path / "given" / "log", tmp_path / "home"
-    shutil.copytree(exported, path)
-    change, why = (HOSTILE | ARTIFACTS)[shape]
-    found = answers(change(path), home)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_hostile_archive_is_refused_by_name_and_leaves_nothing(
+    answers: dict[str, tuple[Path, list[tuple[int, str]]]], shape: str
+) -> None:
+    (folder, found), why = answers[shape], SHAPES[shape][1]
     for code, message in found if shape in HOSTILE else found[:2]:
         assert code in (1, 2) and re.search(why, message), (code, message)
         assert "Traceback" not in message
     assert "Nothing was changed. Use a whole copy." in found[1][1]
     left = [] if shape in HOSTILE else ["past.db"]
-    assert sorted(one.name for one in tmp_path.iterdir() if one.name not in ("given", "home")) == left
-    assert not home.exists() or not [*home.glob("*")]
+    assert sorted(one.name for one in folder.iterdir() if one.name not in ("given", "home")) == left
+    assert not (folder / "home").exists() or not [*(folder / "home").glob("*")]
 
 
 # --- what comes after -------------------------------------------------------------------------------------------------

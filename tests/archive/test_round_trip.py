@@ -212,7 +212,7 @@ async def test_a_killed_import_leaves_all_or_nothing(
 
 
 async def test_what_is_forgotten_is_gone_and_the_seals_hold(filled: Settings, tmp_path: Path) -> None:
-    task = next(e.task for e in STORY if e.task != "-")
+    task = next(e.task for e in STORY if e.type == "TaskProposed")
     path, new = tmp_path / "log", settings_of(tmp_path / "new")
     found = await export(filled, path, redact=(task, "patient's name"))
     place = open_archive(path)

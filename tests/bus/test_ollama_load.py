@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from agent0.chat_format import format_call
+from agent0.provenance.fork_history import Branches
 from agent0.run.lifecycle import evolve
 from agent0.settings import HandlerSettings, Settings, StudentConfig
 from agent0.state.run_state import attempt_id, task_id
@@ -73,10 +74,10 @@ async def student(ollama: OllamaServer, server: Running) -> AsyncIterator[Ollama
 async def run(world: World, student: Ollama, *asked: Event) -> None:
     """Put a run and what it asks for into the log, and have the handlers of a student react to it."""
     config = small(tasks=TASKS, attempts=ATTEMPTS, student=STUDENT.model_dump())
-    chosen = [handlers()[name] for name in ("attempt_task", "evaluate_checkpoint")]
+    chosen = [handlers()[name] for name in ("attempt_task", "evaluate_checkpoint", "evaluate_item")]
     await world.provision(*chosen)  # type: ignore[arg-type]
     await world.put(started(config), *(record(event, run="r1", time=NOON) for event in asked))
-    played = ports() | {"models": Opened(student)}
+    played = ports() | {"models": Opened(student), "history": Branches(world.log)}
     bus = Bus(world.log, chosen, played, evolve, world.settings, "rev", fatal=world.deaths.append)
     world.buses.append(bus)
     await bus.start()

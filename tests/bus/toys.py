@@ -110,7 +110,7 @@ class World:
         """Wait for ``number`` events of a kind; exactly so many are there at the end."""
         async with asyncio.timeout(PATIENCE_S):
             while len(found := await self.stored(kind, run)) < number:
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(POLL_S)
         assert len(found) == number
         return found
 
@@ -118,7 +118,7 @@ class World:
         """Wait for at least ``number`` events of these kinds together."""
         async with asyncio.timeout(PATIENCE_S):
             while sum([len(await self.stored(kind)) for kind in kinds]) < number:
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(POLL_S)
 
     async def quiet(self) -> None:
         """Wait until every durable is drained."""
@@ -127,6 +127,8 @@ class World:
                 await asyncio.sleep(0.02)
 
 
+POLL_S = 0.1
+"""Each look at the log is a consumer that the server keeps for 20 s, and it keeps so many only."""
 QUICK = HandlerSettings(retry_delay_s=0.01, ack_wait_s=15, max_deliver=3)
 """A busy machine may stand still for seconds, and nothing is to be delivered again because of that."""
 

@@ -23,6 +23,7 @@ from infra.engine.adapter import Adapter, lora_settings, pack, unpack
 from infra.engine.batching import Batcher
 from infra.engine.chat_template import Chat
 from infra.engine.inference import ADAPTERS_KEPT, Engine
+from infra.engine.turn_forms import Gap
 from infra.engine.worker_process import Worker, _revived, _told
 from infra.models.transformers import Transformers
 from infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
@@ -83,14 +84,14 @@ def test_sampled_ids_are_never_encoded_again(chat: Chat) -> None:
 
 
 @given(st.lists(st.sampled_from([*CONTROL, *MARKUP, "a", "7", "\n", "é", "|", "<"]), max_size=8).map("".join))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_text_of_others_never_becomes_a_mark(text: str) -> None:
     chat = Chat(_tokenizer())
     marks = set(_tokenizer().convert_tokens_to_ids(list(CONTROL + MARKUP)))
     plain = chat.prompt((user("x"), Turn(role="tool", content="x")))
     hostile = chat.prompt((user(text), Turn(role="tool", content=text)))
     assert [i for i in hostile if i in marks] == [i for i in plain if i in marks]
-    written = chat._content(Turn(role="assistant", content=text), ())
+    written = chat._content(Turn(role="assistant", content=text), Gap(""), ())
     control = set(_tokenizer().convert_tokens_to_ids(list(CONTROL)))
     assert not control & set(written)
     assert _tokenizer().decode(written) == text
@@ -354,7 +355,7 @@ def test_the_surrogate_is_the_formula() -> None:
 
 
 @given(st.lists(st.booleans(), min_size=6, max_size=6), st.floats(-3, 3), st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_tool_output_gets_no_gradient(own: list[bool], advantage: float, seed: int) -> None:
     torch.manual_seed(seed)
     logprobs = (-torch.rand(1, 6)).requires_grad_()

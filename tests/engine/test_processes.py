@@ -13,11 +13,12 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError, TransientError
-from agent0.ports.models import GenerateRequest, Model, Sampling
+from agent0.ports.models import GenerateRequest, Model, Resting, Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.rollout.trajectories import assemble
 from events.values import Artifact, Trajectory, Turn
 from infra.engine.adapter import unpack
+from infra.models import transformers
 from infra.models.transformers import Transformers
 from infra.tiny.tokenizer import CONTROL, MARKUP
 from infra.training.launch.recipe import Recipe, schedule
@@ -147,6 +148,46 @@ async def test_an_idle_trainer_gives_its_memory_back(trainer: LoraTrainer, monke
     async with asyncio.timeout(20):
         while trainer.pid is not None or Path(f"/proc/{pid}").exists():  # then its memory is the system's again
             await asyncio.sleep(0.01)
+
+
+class Idle:
+    """A worker that has done what it was asked, and notes whether it was sent away."""
+
+    def __init__(self) -> None:
+        self.rested = False
+
+    async def call(self, method: str, *_: Any) -> Any:
+        return {"environment": {}, "train": (b"adapter", {})}[method]
+
+    async def rest(self) -> None:
+        self.rested = True
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize(
+    ("device", "largest", "makes_room"), [("cpu", 1 << 28, False), ("cpu", 1, True), ("cuda", 1 << 28, True)]
+)
+async def test_a_small_models_process_stays_and_a_large_ones_makes_room(
+    folder: Path, device: str, largest: int, makes_room: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That which generates before a training, and that which trained afterwards."""
+    monkeypatch.setattr(transformers, "LARGE", largest)
+    artifacts, generating, training = MemoryArtifacts(), Idle(), Idle()
+    model, trainer = (
+        Transformers(folder, artifacts, name="x", device=device),
+        LoraTrainer(folder, artifacts, device=device),
+    )
+    monkeypatch.setattr(model, "_worker", generating)
+    monkeypatch.setattr(trainer, "_worker", training)
+    assert isinstance(model, Resting)
+    await model.rest()
+    path = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -1.0, -1.0))
+    await trainer.train(TrainJob((Sample(path, 1.0),), (), None, 0, SETTINGS))
+    assert (generating.rested, training.rested) == (makes_room, makes_room)
+    await model.close()
+    await trainer.close()
 
 
 def test_replay_is_spread_among_the_steps() -> None:

@@ -20,7 +20,15 @@ from infra.engine.adapter import Adapter, lora_settings, unpack
 from infra.engine.inference import load
 from infra.training.checkpointing import HalfDone
 from infra.training.launch.distributed import Team
-from infra.training.launch.memory_estimate import MemoryNeed, check_room, fit_or_refuse, memory_need_of, need, shape_of
+from infra.training.launch.memory_estimate import (
+    MemoryNeed,
+    check_room,
+    fit_or_refuse,
+    memory_need_of,
+    need,
+    need_to_generate,
+    shape_of,
+)
 from infra.training.launch.recipe import Recipe
 from infra.training.loop import Training
 from infra.training.progress import StepProgress
@@ -255,15 +263,23 @@ def test_the_estimate_is_near_what_is_kept(tmp_path: Path, counted: list[int]) -
     frozen = sum(one.numel() for one in model.parameters() if not one.requires_grad)
     trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
     assert (shape.weights, 4 * shape.ways, shape.layers, shape.vocabulary) == (frozen, trained, 3, 512)
-    found = need(shape, rank=4, rows=4, tokens=48, precision="fp32", quantized=False, checkpointing=False)
+    found = need(shape, rank=4, rows=4, tokens=48, own=48, precision="fp32", quantized=False, checkpointing=False)
     assert found.weights == 4 * frozen and found.adapter == found.optimizer == 8 * trained
-    assert found.logits == 16.0 * 4 * 48 * 512  # of which log-softmax is kept for the way back
-    assert sum(counted) == pytest.approx(found.activations + found.logits / 4, rel=0.1)
+    assert found.logits == 12.0 * 4 * 48 * 512  # of which log-softmax is kept for the way back
+    assert sum(counted) == pytest.approx(found.activations + found.logits / 3, rel=0.1)
 
 
 def test_settings_that_save_memory_lower_the_estimate(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
     shape = shape_of(folder)
-    plain = {"rank": 8, "rows": 4, "tokens": 64, "precision": "bf16", "quantized": False, "checkpointing": False}
+    plain = {
+        "rank": 8,
+        "rows": 4,
+        "tokens": 64,
+        "own": 32,
+        "precision": "bf16",
+        "quantized": False,
+        "checkpointing": False,
+    }
     full = need(shape, **plain)  # type: ignore[arg-type]
     for change in ({"rows": 1}, {"tokens": 32}, {"checkpointing": True}, {"quantized": True}, {"rank": 2}):
         assert need(shape, **plain | change).total < full.total  # type: ignore[arg-type]
@@ -271,7 +287,21 @@ def test_settings_that_save_memory_lower_the_estimate(folder: Path, tokenizer: P
     job = job_of(tokenizer)
     longest = max(len(sample.trajectory.token_ids) for sample in job.samples)
     told = memory_need_of(folder, job, Recipe.of(job), "cuda", "", "bf16")
-    assert told == need(shape, **plain | {"rank": 4, "rows": 2, "tokens": longest, "checkpointing": True})  # type: ignore[arg-type]
+    own = max(sum(sample.trajectory.mask) for sample in job.samples)
+    change = {"rank": 4, "rows": 2, "tokens": longest, "own": own, "checkpointing": True}
+    assert told == need(shape, **plain | change)  # type: ignore[arg-type]
+
+
+def test_a_rollout_needs_more_for_more_rows_and_longer_prompts(folder: Path) -> None:
+    shape = shape_of(folder)
+    plain = {"rows": 4, "prompt": 64, "tokens": 16, "precision": "bf16", "quantized": False}
+    found = need_to_generate(shape, **plain)  # type: ignore[arg-type]
+    for more in ({"rows": 5}, {"prompt": 80}, {"tokens": 20}, {"precision": "fp32"}):
+        assert need_to_generate(shape, **plain | more).total > found.total  # type: ignore[arg-type]
+    assert need_to_generate(shape, **plain | {"quantized": True}).total < found.total  # type: ignore[arg-type]
+    assert (found.adapter, found.optimizer) == (0, 0)
+    keys_and_values = 2 * 2 * shape.cached * (shape.layers + 1) * 4 * 80
+    assert shape.cached == 16 and found.activations == keys_and_values + 2 * 4 * 64 * (3 * 48 + 2 * 32)
 
 
 def test_no_room_is_said_with_the_setting_to_change() -> None:

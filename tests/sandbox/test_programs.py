@@ -36,7 +36,7 @@ plain = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(plain)
 def test_plain_data_crosses_with_its_types(value: Any) -> None:
     back = values.unpack(values.pack(value))

@@ -266,7 +266,7 @@ def fitting(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
 
 @session
 @every_tool
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 async def test_any_arguments_end_in_a_documented_state(sandbox: Bubblewrap, entry: Tool, data: st.DataObject) -> None:
     names = st.sampled_from(list(entry.spec.parameters["properties"])) | st.text(max_size=8)

@@ -57,7 +57,7 @@ def ran(work: Workspace) -> list[str]:
     return work.sandbox.codes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(text=st.text(max_size=300), around=st.sampled_from(["{{a}}", "<{{a}}|{{a}}>", "{{{a}}}", "{a}{{a}}${a}"]))
 async def test_saved_output_is_filled_in_once_as_text(text: str, around: str) -> None:
     result, work = await planned(python(text or "x", "a"), python(around))

@@ -47,7 +47,7 @@ async def make_bases(folder: Path, course: str, seeds: Sequence[int], jobs: int,
 
 
 def _mix(course: str) -> dict[str, Any]:
-    from infra.tiny.build import MIXES
+    from infra.tiny.courses import MIXES
 
     if course not in MIXES:
         raise ConfigError(f"There is no course {course[:80]!r}.", f"Known: {', '.join(MIXES)}.")
@@ -71,7 +71,7 @@ async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], repor
 
 
 def _same(base: Path, seed: int, mix: dict[str, Any]) -> bool:
-    from infra.tiny.build import split_rule
+    from infra.tiny.courses import split_rule
 
     recorded = provenance(base)
     known = (recorded.get("seed"), recorded.get("mix"), recorded.get("split_rule", 1))
@@ -111,7 +111,8 @@ async def _teach(out: Path, seed: int, mix: dict[str, Any], report: Report) -> N
 def train_base(folder: Path, seed: int, mix: Path, output: IO[str]) -> None:
     """Train a base model from scratch into ``folder``, in a process of its own: progress goes to ``output`` line by
     line, and the process exits where standard input ends, since its parent has died. ``mix`` is the file of the mix."""
-    from infra.tiny.build import build, read_mix
+    from infra.tiny.build import build
+    from infra.tiny.courses import read_mix
 
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     began = time.monotonic()

@@ -17,8 +17,8 @@ from agent0.assembly.ablations.base_models import describe_bases, make_bases, se
 from agent0.assembly.ablations.chance_controls import chances_of
 from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.assembly.runtime.child_process import child, last_words, size
-from agent0.assembly.runtime.providers import check_models
 from agent0.assembly.tooling.tool_policy import with_policy
+from agent0.assembly.validate.requirements import require_all
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
@@ -121,10 +121,13 @@ async def run_study(settings: Settings, request: StudyRequest, report: Report = 
     Raises:
         ConfigError: arms, seeds or a name that cannot be.
         OperationError: another process carries this grid, or a cell of it was begun under other settings.
+        RequirementsError: something is missing that its runs need.
     """
     from infra.log.server_folder import write
 
     folder, plans, ablations = await _planned(settings, request)
+    if any(read_result(folder / ablation.name) is None for ablation in ablations):
+        await require_all(settings, plans.values())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked_study(request.name, folder):
         course = request.study.course
@@ -158,7 +161,6 @@ async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dic
     plans = variant_configs(amended(base, own), variants)
     ablations = runs_of_study(request.name, plans, request.seeds)
     for plan in plans.values():
-        check_models(plan)
         for exam in (*request.study.protocols, *request.study.base_protocols):
             tasks_of(exam, plan)
         check_fresh(request.study.sets, plan)

@@ -10,6 +10,7 @@ from agent0.errors import OperationError
 from agent0.evaluation.benchmarks import Benchmark, Item
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
 from agent0.evaluation.error_types import error_type
+from agent0.evaluation.item_rollout import last_reply
 from agent0.grading import Grade
 from agent0.ports.models import Likelihood, Model
 from agent0.ports.sandbox import Sandbox
@@ -76,7 +77,7 @@ async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mo
     prompt_parts = prompt(config.prompts, entry.domain, "student")
     task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
     solved = await solve(task, prompt_parts, await _conditions(bench, entry, item, config, sample))
-    reply = next((turn.content for turn in reversed(solved.transcript) if turn.role == "assistant"), "")
+    reply = last_reply(solved)
     verdict = await entry.judge(item, reply, solved.answer, bench.verifier)
     long = len(reply) > INLINE
     return ItemScored(

@@ -3,7 +3,6 @@ is never asked again, so a run that was killed goes on where it was."""
 
 import asyncio
 import json
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -18,7 +17,7 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
-from agent0.evaluation.benchmarks import Benchmark, Item, chosen, make_items, read_items
+from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
 from agent0.ports.models import Model
 from agent0.rollout.prompts import prompt
 from agent0.settings import Settings, StudentConfig
@@ -79,16 +78,10 @@ def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
             name = f"{entry.name}, {len(items)} items of seed {plan.seed}"
         else:
             held = find(plan.folder, entry.files, entry.name)
-            items, digest, name = _drawn(read_items(entry, held.text, held.name), plan, entry), held.sha256, held.name
+            rows = read_items(entry, held.text, held.name)
+            items, digest, name = drawn(entry, rows, plan.limit, plan.seed), held.sha256, held.name
         found[entry.name], files[name] = (entry, items), digest
     return found, files
-
-
-def _drawn(items: list[Item], plan: Plan, entry: Benchmark) -> list[Item]:
-    if not 0 < plan.limit < len(items):
-        return items
-    kept = set(random.Random(f"{plan.seed} {entry.name}").sample(range(len(items)), plan.limit))
-    return [item for place, item in enumerate(items) if place in kept]
 
 
 async def run_benchmarks(

@@ -1,35 +1,32 @@
 """Part of the rim: checkpoints answer new held-out tasks, two of them the same ones, or one of them several draws."""
 
-import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.replay.forks import state_at
-from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
+from agent0.evaluation.item_rollout import RolloutPorts, attempt_all
 from agent0.run.lifecycle import RunState
 from agent0.settings import Settings
 from agent0.state.run_state import BASE, Checkpoint
 from agent0.stats.intervals import wilson
 from agent0.stats.sequential_test import e_value, winner
 from agent0.tasks.seeds import derive_seed
-from events.base import Recorded, sha256
 from events.checkpoints import (
-    CheckpointEvaluated,
     CheckpointRepeated,
     CheckpointTrained,
     EvaluationRequested,
     ModelsCompared,
 )
-from events.values import Artifact, Split
+from events.values import Split
 
 SPLIT: Split = "validation"
 """Where new tasks are drawn from: never from test."""
@@ -58,20 +55,6 @@ class Outcomes:
         """(tasks that only the second solved, that only the first did)."""
         pairs = [(self.first[task], self.second[task]) for task in self.first]
         return sum(b and not a for a, b in pairs), sum(a and not b for a, b in pairs)
-
-
-class _Scratch:
-    """Artifacts that nobody keeps."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, bytes] = {}
-
-    def put(self, data: bytes, media: str = "application/octet-stream") -> Artifact:
-        self._held[digest := sha256(data)] = data
-        return Artifact(sha256=digest, size=len(data), media=media)
-
-    def get(self, artifact: Artifact) -> bytes:
-        return self._held[artifact.sha256]
 
 
 async def compare_models(
@@ -177,18 +160,17 @@ Answer = Callable[[Player, int, int], Any]
 
 @asynccontextmanager
 async def _answering(settings: Settings) -> AsyncIterator[Answer]:
-    """A function that asks a player for held-out tasks: right or not, by the identity of the task. The reaction that
-    scores a run's checkpoints does it."""
+    """A function that asks a player for held-out tasks: right or not, by the identity of the task. They are attempted
+    as the items of a run's evaluations are."""
     from infra.storage.artifacts import FileArtifacts
 
-    reaction, scratch = known_handlers()["evaluate_checkpoint"], _Scratch()
     async with AsyncExitStack() as stack:
-        ports: dict[str, Any] = {"artifacts": scratch}
-        for name in reaction.ports:
-            if name not in ports:
-                ports[name] = await open_port(name, settings, FileArtifacts(settings.home))
-                if close := getattr(ports[name], "close", None):
-                    stack.push_async_callback(close)
+        opened: dict[str, Any] = {}
+        for port in fields(RolloutPorts):
+            opened[port.name] = await open_port(port.name, settings, FileArtifacts(settings.home))
+            if close := getattr(opened[port.name], "close", None):
+                stack.push_async_callback(close)
+        ports = RolloutPorts(**opened)
 
         async def answer(player: Player, seed: int, n: int) -> dict[str, bool]:
             request = EvaluationRequested(
@@ -201,10 +183,8 @@ async def _answering(settings: Settings) -> AsyncIterator[Answer]:
                 seed=seed,
                 state_sha="",
             )
-            (scored,) = await reaction(_cause(player, request), _single(player.state), ports)
-            assert isinstance(scored, CheckpointEvaluated) and scored.items  # noqa: S101 - that is what it answers
-            rows = [json.loads(line) for line in scratch.get(scored.items).splitlines()]
-            return {row["task"]: row["correct"] is True for row in rows}
+            items = await attempt_all(request, _single(player.state), ports)
+            return {item.task: item.correct is True for item in items}
 
         yield answer
 
@@ -213,10 +193,6 @@ def _single(state: RunState) -> RunState:
     """One attempt an item."""
     plan = state.config.model_copy(update={"evaluation": state.config.evaluation.model_copy(update={"checked": 0})})
     return replace(state, config=plan)
-
-
-def _cause(player: Player, request: EvaluationRequested) -> Recorded:
-    return recorded(player.run, request)
 
 
 def _compared(one: Player, other: Player, found: Outcomes, seed: int, limit: int, wall_s: float) -> ModelsCompared:

@@ -15,6 +15,7 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.curriculum import check_levels
 from agent0.errors import ConfigError
+from agent0.evaluation.item_rollout import FORCED
 from agent0.evaluation.protocol import EvaluationProtocol, TaskSet, canonical_forms, canonical_forms_of, earlier_sets
 from agent0.evaluation.protocol_runner import as_json_lines, run_protocol
 from agent0.ports.storage import Artifacts
@@ -24,7 +25,6 @@ from agent0.settings import RunConfig, Settings, StudentConfig
 from agent0.tasks.splits import heldout
 from events.checkpoints import StudentExamined
 from events.values import Task
-from handlers.evaluate_checkpoint import FORCED
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log

@@ -12,12 +12,16 @@ from agent0.assembly.validate.base_model import check_bases
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of, leaves
 from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.evaluation.suite import requested_benchmark
+from agent0.ports.storage import BenchmarkFiles
 from agent0.provenance.fork_history import ancestry, read_branch, read_whole
 from agent0.run.forking import redone
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings
+from agent0.state.run_state import suite_key
 from events.alarms import EventRedacted
 from events.base import Event, Recorded, effect_id
+from events.checkpoints import EvaluationItemRequested, EvaluationRequested
 from events.runs import RunStarted
 
 if TYPE_CHECKING:
@@ -86,6 +90,23 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
     )
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "fork"
     return recorded(f"{slug}-{secrets.token_hex(3)}", event)
+
+
+async def check_rows(log: "Log", run: str, files: BenchmarkFiles) -> None:
+    """Raises ConfigError where the rows of a benchmark that ``run`` scores are others than those it began with, an
+    Agent0Error where they are gone."""
+    asked: dict[str, EvaluationRequested] = {}
+    checked = set[str]()
+    async for one in read_branch(log, run, ["EvaluationRequested", "EvaluationItemRequested"]):
+        match one.event:
+            case EvaluationRequested(split="benchmark") as request:
+                asked[request.evaluation] = request
+            case EvaluationItemRequested() as item if item.rows and item.evaluation in asked:
+                request = asked[item.evaluation]
+                key = suite_key(request.benchmark, request.n, request.seed)
+                if key not in checked:
+                    checked.add(key)
+                    requested_benchmark(request, {key: item.rows}, files)
 
 
 async def check_resumed(log: "Log", run: str) -> None:

@@ -66,6 +66,6 @@ async def _told(log: "Log", run: str) -> list[_Told]:
             case StudentExamined() as event:
                 how = f"{event.exam}, {event.split}, seed {event.seed}"
                 out.append(_Told(event.checkpoint, how, len(event.right), event.answers))
-            case CheckpointEvaluated() as event:
+            case CheckpointEvaluated(benchmark="") as event:
                 out.append(_Told(event.checkpoint, event.evaluation, event.n, event.items))
     return out

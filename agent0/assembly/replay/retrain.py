@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import open_log
@@ -17,12 +17,13 @@ from agent0.assembly.replay.rescore import (
     named,
     verdicts_of_source,
 )
-from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.validate.base_model import check_trained_on
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of
 from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.evaluation.item_events import checkpoint_evaluated
+from agent0.evaluation.item_rollout import RolloutPorts, attempt_all
 from agent0.experiments.receipt_diff import experiment_event_id, experiment_id
 from agent0.experiments.substitution import ReceiptKey, Substituted
 from agent0.provenance.fork_history import Branches
@@ -293,12 +294,13 @@ async def _evaluate(work: _Work, trained: CheckpointTrained) -> None:
         seed=work.plan.evaluation.seed,
         state_sha="",
     )
-    handler = known_handlers(["evaluate_checkpoint"])["evaluate_checkpoint"]
-    await work.open(*handler.ports)
+    names = [port.name for port in fields(RolloutPorts)]
+    await work.open(*names)
     key = str({"checkpoint": trained.checkpoint, "split": "validation"})
-    cause = named(work.name, request, experiment_event_id(work.name, key, 0))
-    events = await handler(cause, replace(work.past.state, config=work.plan), work.ports)
-    await work.append([(event, experiment_event_id(work.name, key, number + 1)) for number, event in enumerate(events)])
+    ports = RolloutPorts(**{name: work.ports[name] for name in names})
+    items = await attempt_all(request, replace(work.past.state, config=work.plan), ports)
+    event = checkpoint_evaluated(request, items, work.ports["artifacts"], work.plan)
+    await work.append([(event, experiment_event_id(work.name, key, 1))])
 
 
 def roles_of(text: str) -> tuple[Role, ...]:

@@ -100,7 +100,7 @@ async def run_handlers(app: App) -> None:
 
 def started(settings: Settings, name: str = "") -> Recorded:
     """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id."""
-    from agent0.rollout.prompts import JUDGE, prompt
+    from agent0.rollout.prompts import ANY, CRITIQUE, JUDGE, prompt
 
     config, digest = config_of(settings.run)
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
@@ -108,6 +108,8 @@ def started(settings: Settings, name: str = "") -> Recorded:
     words = [prompt(roles[role], d, role, long=kind) for role in roles for d in plan.domains for kind in kinds]
     if settings.run.verification.judge.provider:
         words += [prompt(settings.run.verification.judge.prompts, d, JUDGE) for d in plan.domains]
+    if settings.run.student.self_critique:
+        words.append(prompt(roles["student"], ANY, CRITIQUE))
     title = name or settings.profile
     event = RunStarted(
         name=title,

@@ -6,6 +6,7 @@ from pathlib import Path
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.validate.requirements import REQUIREMENTS, Check, Look, State
+from agent0.assembly.validate.run_config import check_names
 from agent0.errors import Agent0Error, DependencyError, LogError, bare_url
 from agent0.settings import Settings
 
@@ -107,5 +108,11 @@ async def _ollama(settings: Settings) -> list[Check]:
     return found
 
 
-LOOKS: Mapping[str, Look] = {**REQUIREMENTS, "log": _log, "tables": _tables, "ollama": _ollama}
+async def _settings(settings: Settings) -> list[Check]:
+    """What a start refuses on any machine."""
+    check_names(settings.run)
+    return [Check("settings", "ok", "all that they name exists and fits together")]
+
+
+LOOKS: Mapping[str, Look] = {"settings": _settings, **REQUIREMENTS, "log": _log, "tables": _tables, "ollama": _ollama}
 """What a run needs, then how this folder's log and tables stand."""

@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 from typing import Protocol
 
-from agent0.assembly.replay.forks import check_resumed
+from agent0.assembly.replay.forks import check_resumed, check_rows
 from agent0.assembly.runtime.app import App, open_app, run_handlers
+from agent0.assembly.runtime.port_openers import benchmark_files
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
 from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.sandbox_speed import fitted
-from agent0.errors import Agent0Error
+from agent0.errors import Agent0Error, ConfigError, DependencyError
 from agent0.settings import Settings
 from events.base import Recorded
 from events.runs import RunPaused, RunStarted
@@ -32,19 +34,22 @@ class Observer(Protocol):
 
 
 async def execute_run(
-    settings: Settings, run: str, begin: Recorded | None, observer: Observer, news: str = ""
+    settings: Settings, run: str, begin: Recorded | None, observer: Observer, news: str = "", *, wait: bool = False
 ) -> Progress:
     """Run all handlers and the projector in this process until ``run`` is over.
 
     ``begin`` (a RunStarted, or a RunResumed) is appended first, once everything else is in order, and ``news`` is said.
+    ``wait``: for what opening it finds missing.
     On any failure, a cancellation included, the run is paused, so that nothing waits for a process that is gone.
 
     Raises:
         Agent0Error: what the handlers need is not there, or the log is damaged.
     """
-    async with open_app(settings) as app:
+    async with contextlib.AsyncExitStack() as stack:
+        app = await _opened(stack, settings, observer, wait)
         if begin is None or not isinstance(begin.event, RunStarted):
             await check_resumed(app.log, run)
+            await check_rows(app.log, run, benchmark_files(settings))
         await catch_up(settings, app.log)  # tables that cannot be kept must be found out before the run begins
         await pause_abandoned(settings, app.log, run, observer)
         try:
@@ -55,6 +60,17 @@ async def execute_run(
             raise
         await catch_up(settings, app.log)
         return progress
+
+
+async def _opened(stack: contextlib.AsyncExitStack, settings: Settings, observer: Observer, wait: bool) -> App:
+    """Opening tests sandbox and MCP servers. Where it fails, everything that is missing is named, or waited for."""
+    try:
+        return await stack.enter_async_context(open_app(settings))
+    except (ConfigError, DependencyError):
+        await require(settings, observer.say if wait else None, opened=True)
+        if not wait:
+            raise
+    return await stack.enter_async_context(open_app(settings))
 
 
 async def append_begin(log: Log, begin: Recorded | None, observer: Observer, news: str) -> None:

@@ -2,21 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agent0.assembly.runtime.providers import (
-    OpenEmbedders,
-    OpenModels,
-    OpenTrainers,
-)
+from agent0.assembly.runtime.model_ports import OpenEmbedders, OpenModels, OpenTrainers
 from agent0.errors import ConfigError
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
-from agent0.ports.storage import Artifacts
+from agent0.ports.storage import Artifacts, BenchmarkFiles
 from agent0.settings import SandboxSettings, Settings
 from agent0.tools import tools
-
-if TYPE_CHECKING:
-    pass
 
 
 class LimitedSandbox:
@@ -60,6 +53,7 @@ async def open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
         "trainers": lambda: OpenTrainers(settings, artifacts),
         "embedders": lambda: OpenEmbedders(settings),
         "contamination": lambda: _contamination(settings),
+        "benchmark_files": lambda: benchmark_files(settings),
         "tool_cache": _tool_cache,
         "web": lambda: _web(settings),
         "tools": tools,
@@ -88,6 +82,13 @@ def _contamination(settings: Settings) -> Any:
     from infra.embeddings.benchmark_index import BenchmarkRows
 
     return BenchmarkRows(settings.benchmarks.folder, settings.home / "cache")
+
+
+def benchmark_files(settings: Settings) -> BenchmarkFiles:
+    """The files of benchmark rows that the settings name."""
+    from infra.storage.datasets import BenchmarkFolder
+
+    return BenchmarkFolder(settings.benchmarks.folder)
 
 
 def _tool_cache() -> Any:

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from agent0.run.lifecycle import evolve
+from agent0.run.requests import evaluation_progress
 from agent0.state.run_state import RunState
 from events import alarms, checkpoints, runs
 from events.base import Recorded
@@ -15,6 +16,7 @@ OVER = ("finished", "failed", "cancelled")
 GIVEN_UP = {
     "train_checkpoint": "a training failed",
     "evaluate_checkpoint": "its evaluation failed",
+    "evaluate_item": "its evaluation failed",
     "judge_checkpoint": "its judgement failed",
 }
 
@@ -37,8 +39,8 @@ class Milestone:
 
 @dataclass(frozen=True)
 class Pace:
-    """Where a run is now. ``done`` of ``total`` attempts of this iteration; ``rate`` attempts a second since it began;
-    ``left_s`` for them."""
+    """Where a run is now. ``done`` of ``total`` attempts of this iteration, or items of the evaluations under way;
+    ``rate``: how many a second since the phase began; ``left_s`` for the others. ``total`` 0: nothing is counted."""
 
     phase: str
     iteration: int
@@ -59,6 +61,8 @@ class Progress:
     trainings: dict[str, int] = field(default_factory=dict)
     """Checkpoints asked for and not made yet, with the seed of each."""
     _since: datetime | None = None
+    _entered: datetime | None = None
+    """When the present phase began."""
     _before: int = 0
     _last: datetime | None = None
     _score: checkpoints.CheckpointEvaluated | None = None
@@ -82,6 +86,8 @@ class Progress:
         self.events += 1
         self._last = recorded.time
         self._since = self._since or recorded.time
+        if self._entered is None or before is None or before.phase != self.state.phase:
+            self._entered = recorded.time
         self._note(recorded)
         if before is None or not _moved_on(before, self.state):
             return None
@@ -92,9 +98,10 @@ class Progress:
         state = self.state
         if state is None:
             return None
-        total = state.config.tasks * state.config.attempts
-        done = resolved_attempts(state) if state.phase == "tasks" else 0
-        spent = max((now - self._since).total_seconds(), 1e-6) if self._since else 0.0
+        done, total = evaluation_progress(state)
+        if state.phase == "tasks":
+            done, total = resolved_attempts(state), state.config.tasks * state.config.attempts
+        spent = max((now - self._entered).total_seconds(), 1e-6) if self._entered else 0.0
         rate = done / spent if spent else 0.0
         left = (total - done) / rate if rate else None
         return Pace(state.phase, state.iteration, done, total, rate, left)

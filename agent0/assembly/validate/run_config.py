@@ -1,7 +1,5 @@
 """Part of the rim: checks that everything a run's settings name exists and fits together."""
 
-from typing import TYPE_CHECKING
-
 from agent0.assembly.runtime.mcp_tools import MCP
 from agent0.assembly.runtime.providers import (
     embedders,
@@ -10,11 +8,11 @@ from agent0.assembly.runtime.providers import (
 from agent0.assembly.validate.curriculum import check_curriculum, known
 from agent0.assembly.validate.rewards import check_rewards
 from agent0.errors import ConfigError
-from agent0.settings import RecipeConfig, RunConfig, VerificationConfig
+from agent0.settings import ActorConfig, RecipeConfig, RunConfig, VerificationConfig
 from agent0.tools import tools
 
-if TYPE_CHECKING:
-    pass
+LIKELIHOOD = ("steps", "fresh", "taught", "verdicts", "leak")
+"""Settings of a recipe that only likelihood training reads."""
 
 
 def check_names(run: RunConfig) -> None:
@@ -32,10 +30,14 @@ def check_names(run: RunConfig) -> None:
         found = provider_of(actor)
         known(f"run.{role}.prompts", [actor.prompts], styles())
         _check_recipe(role, recipe)
+        _check_taught(actor, recipe)
         if recipe.enabled and (found.train is None or found.untrainable(actor)):
             fix = f"Set run.training.{role}.enabled = false, or choose another provider."
             why = found.untrainable(actor)
             raise ConfigError(f"Models of provider {found.name} cannot be trained here.", why, fix)
+        if recipe.enabled and recipe.rank == 0 and not found.whole:
+            why = "An adapter that holds all weights cannot be loaded beside its base."
+            raise ConfigError(f"run.training.{role}.rank = 0 does not fit provider {found.name}.", why, "Set it to 16.")
     known("run.curriculum.embedder", [run.curriculum.embedder], embedders())
     own = [name for name in run.student.tools if not name.startswith(MCP)]  # a world asks the servers for theirs
     known("run.student.tools", own, tools())
@@ -56,6 +58,35 @@ def _check_recipe(role: str, recipe: RecipeConfig) -> None:
     if recipe.kl and not usable[recipe.objective].penalty:
         why = f"The objective {recipe.objective} has no such penalty."
         raise ConfigError(f"run.training.{role}.kl has no effect.", why, "Set it to 0, or choose another objective.")
+    _check_likelihood(role, recipe)
+
+
+def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
+    """Settings of expert iteration are for a student's ``sft``; shares of a minibatch are for steps that have them."""
+    set_here = {name for name in LIKELIHOOD if getattr(recipe, name) != RecipeConfig.model_fields[name].default}
+    if "steps" in set_here and (role, recipe.objective) != ("student", "sft"):
+        fix = "Set run.training.student.objective = sft, or leave it out."
+        raise ConfigError(f"run.training.{role}.steps has no effect.", "Only a student's sft reads it.", fix)
+    if (lone := set_here & {"verdicts", "leak"}) and (role == "teacher" or recipe.lessons):
+        why = "Only answers that a student's sft or replay accepts are chosen so."
+        raise ConfigError(f"run.training.{role}.{min(lone)} has no effect.", why, "Leave it out.")
+    if (shares := set_here & {"fresh", "taught"}) and not recipe.steps:
+        why = "Only minibatches of fixed shares have such a part: run.training.student.steps is 0."
+        raise ConfigError(f"run.training.{role}.{min(shares)} has no effect.", why, "Set steps, or leave it out.")
+    if recipe.steps and recipe.fresh + recipe.taught > 1:
+        why = f"fresh = {recipe.fresh} and taught = {recipe.taught} are more than a minibatch."
+        raise ConfigError(f"run.training.{role}.taught does not fit.", why, "Lower one of them.")
+
+
+def _check_taught(actor: ActorConfig, recipe: RecipeConfig) -> None:
+    """What the base was taught must be there to be replayed, where the base itself is here."""
+    from infra.training.course_replay import FILE
+
+    place = provider_of(actor).folder
+    folder = place(actor) if place else None
+    if recipe.taught and folder and folder.is_dir() and not (folder / FILE).is_file():
+        fix = "Set run.training.student.taught = 0, or name a base that `agent0 tiny build --course climb` made."
+        raise ConfigError("What the base was taught cannot be replayed.", f"There is no {folder / FILE}.", fix)
 
 
 def _check_verification(plan: VerificationConfig) -> None:

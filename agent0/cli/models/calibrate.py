@@ -113,7 +113,8 @@ def _show(found: "Found") -> None:
         f"{found.scored_on} others; {found.accuracy:.3f} of these are right; {found.unanswered} of {found.asked} tasks "
         f"unanswered, {found.undecided} undecided."
     )
-    seen = ("signal", "method", "n", "ece_before", "ece_after", "after_95", "floor", "brier_after", "auroc", "log_loss")
+    errors = ("ece_before", "ece_after", "after_95", "floor", "brier_after", "brier_95")
+    seen = ("signal", "method", "n", *errors, "auroc", "auroc_95", "log_loss")
     console.table([as_row(one) for one in found.measured], False, seen)
     best = found.measured[0]
     console.text(f"Before ({best.candidate.signal}):\n" + "\n".join(picture(best.before)))

@@ -9,10 +9,11 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
-    from infra.tiny.build import Mix, Progress
+    from infra.tiny.build import Progress
+    from infra.tiny.courses import Mix
 
 app = typer.Typer(help="The built-in small model: make it, read its card.")
-Course = Literal["tools", "search"]
+Course = Literal["tools", "search", "climb"]
 EVERY = 100
 """Steps between two lines of progress where nobody watches a terminal."""
 
@@ -21,15 +22,17 @@ EVERY = 100
 def build(
     out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help="Folder for the model.")] = Path("tiny"),
     seed: Annotated[int, typer.Option(help="Same seed and mix on the same kind of machine: same weights.")] = 0,
-    course: Annotated[Course, typer.Option(help="tools: to call them; search: to try again.")] = "tools",
+    course: Annotated[
+        Course, typer.Option(help="tools: to call them; search: to try again; climb: a ladder's lowest levels.")
+    ] = "tools",
     mix: Annotated[
         Path | None, typer.Option("--mix", metavar="FILE", dir_okay=False, help="What is taught when, as JSON.")
     ] = None,
     as_json: console.Json = False,
 ) -> None:
     """Teach a model from nothing; some minutes on one core with a course's own mix."""
-    from infra.tiny.build import MIXES
     from infra.tiny.build import build as make
+    from infra.tiny.courses import MIXES
 
     made = make(out, seed=seed, mix=_read(mix) if mix else MIXES[course], progress=_quiet if as_json else _progress())
     shown = {**made.__dict__, "path": str(made.path)}
@@ -57,7 +60,7 @@ def card(
 
 def _read(path: Path) -> "Mix":
     from agent0.errors import ConfigError
-    from infra.tiny.build import read_mix
+    from infra.tiny.courses import read_mix
 
     try:
         return read_mix(path)

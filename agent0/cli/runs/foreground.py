@@ -1,6 +1,7 @@
 """Follow a run to its end from a terminal, and print what came of it."""
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent0.cli import console
@@ -8,7 +9,7 @@ from agent0.cli import console
 if TYPE_CHECKING:
     from agent0.assembly.runtime.progress import Progress
     from agent0.errors import RunFailedError
-    from agent0.settings import Settings
+    from agent0.settings import RunConfig, Settings
     from events.base import Recorded
     from infra.log.event_log import Log
 
@@ -34,10 +35,17 @@ class Terminal:
 
 
 def follow_to_end(
-    held: "Settings", run: str, begin: "Recorded | None", news: str, *, with_handlers: bool, as_json: bool
+    held: "Settings",
+    run: str,
+    begin: "Recorded | None",
+    news: str,
+    *,
+    with_handlers: bool,
+    as_json: bool,
+    wait: bool = False,
 ) -> None:
-    """Follow ``run`` to its end and print what came of it; ``with_handlers`` executes it in this process. ``news`` is
-    said once it has begun.
+    """Follow ``run`` to its end and print what came of it; ``with_handlers`` executes it in this process, and waits
+    there for what is missing where ``wait`` says so. ``news`` is said once it has begun.
 
     Raises:
         OperationError: the run was cancelled.
@@ -47,7 +55,7 @@ def follow_to_end(
     from agent0.errors import OperationError
 
     terminal = Terminal(held, quiet=as_json)
-    follow = execute_run if with_handlers else _watch
+    follow = partial(execute_run, wait=wait) if with_handlers else _watch
     words = (STOPPING, f"Left at once; run {run} may still be running. {resume_command(run)}") if with_handlers else ()
     progress = console.run_async(lambda: follow(held, run, begin, terminal, news), *words)
     print_conclusion(held, run, as_json)
@@ -56,6 +64,14 @@ def follow_to_end(
         raise OperationError(f"Run {run} was cancelled.")
     if status == "failed":
         raise run_failed_error(held, run)
+
+
+def require(held: "Settings", config: "RunConfig", wait: bool) -> None:
+    """Nothing may be missing that a run of ``config`` needs, or it is waited for."""
+    from agent0.assembly.validate.requirements import require as look
+
+    needs = held.model_copy(update={"run": config})
+    console.run_async(lambda: look(needs, console.say if wait else None))
 
 
 def run_failed_error(held: "Settings", run: str) -> "RunFailedError":
@@ -113,15 +129,20 @@ def _curve(held: "Settings", db: Any, run: str) -> str:
 def print_results(found: dict[str, Any]) -> None:
     """Print the tables of ``run show``: the run, its learning curve, the held-out test, targets, alarms, failures."""
     from agent0.report.overview import curve_columns, failures_for_people, rows_for_people
+    from agent0.report.run_benchmarks import benchmark_rows
 
     names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
     cause = {name: found[name] for name in ("failed", "waits_for") if found[name]}
+    if found["evaluating"]:
+        cause["evaluating"] = ", ".join(f"{e['evaluation']} {e['scored']}/{e['n']}" for e in found["evaluating"])
     console.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")} | cause, False)
     if found["validation"]:
         seen = curve_columns(found["validation"])
         console.table(found["validation"], False, seen, title="\nLearning curve (iteration -1: untrained)")
     if found["test"]:
         console.table(rows_for_people(found), False, title="\nHeld-out test, scored for the first and the last only")
+    if found["benchmarks"]:
+        console.table(benchmark_rows(found["benchmarks"]), False, title="\nBenchmarks, the same items each time")
     words = {True: "met", False: "missed", None: "not measured"}
     rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
     console.table(rows, False, title="\nTargets")

@@ -46,6 +46,7 @@ def fork(
     pairs: Changes = None,
     name: Annotated[str, typer.Option(help="A name for people; its id is made from it.")] = "",
     detach: Annotated[bool, typer.Option("--detach", "--no-wait", help="Only begin it.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")] = False,
     as_json: console.Json = False,
 ) -> None:
     """Begin a run in the middle of another, under other settings. The past is shared, not copied; what was under way
@@ -53,7 +54,8 @@ def fork(
     from agent0.assembly.log.access import open_log
     from agent0.assembly.replay.forks import fork as forked
     from agent0.assembly.replay.forks import pairs_of
-    from agent0.cli.runs.foreground import follow_to_end
+    from agent0.cli.runs.foreground import follow_to_end, require
+    from agent0.settings import RunConfig
 
     held = console.settings()
     source, changes = _resolved(run), pairs_of(pairs)
@@ -69,8 +71,9 @@ def fork(
     if detach:
         console.record({"run": begin.run, "parent": source, "parent_seq": begin.event.parent_seq}, as_json)
         return
+    require(held, RunConfig.recorded(begin.event.config), wait)
     news = f"Run {begin.run}: from {source} at event {begin.event.parent_seq}, data in {held.home}"
-    follow_to_end(held, begin.run, begin, news, with_handlers=True, as_json=as_json)
+    follow_to_end(held, begin.run, begin, news, with_handlers=True, as_json=as_json, wait=wait)
 
 
 def diff(

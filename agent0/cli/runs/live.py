@@ -132,7 +132,7 @@ class Lines:
 
 
 class Bar:
-    """A progress bar of the attempts of the current iteration."""
+    """A progress bar of the attempts of the current iteration, or of the items of an evaluation."""
 
     every_s = BAR_S
 
@@ -153,8 +153,7 @@ class Bar:
 
     def show(self, pace: Pace) -> None:
         """Move the bar."""
-        total = pace.total if pace.phase == "tasks" else None
-        self._bars.update(self._task, total=total, completed=pace.done, description=describe(pace))
+        self._bars.update(self._task, total=pace.total or None, completed=pace.done, description=describe(pace))
         self._bars.refresh()
 
     def say(self, text: str, style: str = "") -> None:
@@ -166,7 +165,7 @@ def describe(pace: Pace) -> str:
     """``iteration 2: tasks and attempts 120/512, 8.1/s, about 40 s left``."""
     words = PHASES.get(pace.phase, pace.phase)
     where = f"iteration {pace.iteration}: {words}" if pace.iteration >= 0 else words
-    if pace.phase != "tasks":
+    if not pace.total:
         return f"{where}: {pace.training}" if pace.training else where
     left = f", about {duration(pace.left_s)} left" if pace.left_s is not None else ""
     return f"{where} {pace.done}/{pace.total}, {pace.rate:.1f}/s{left}"

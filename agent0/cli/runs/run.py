@@ -6,7 +6,8 @@ import typer
 
 from agent0.cli import console
 from agent0.cli.runs import fork
-from agent0.cli.runs.foreground import follow_to_end, print_conclusion, print_results
+from agent0.cli.runs.diet import diet
+from agent0.cli.runs.foreground import follow_to_end, print_conclusion, print_results, require
 
 if TYPE_CHECKING:
     from agent0.settings import Settings
@@ -45,7 +46,7 @@ def start(
     )
     check_names(given.run)
     if not (detach or no_handlers):  # other machines' models are theirs
-        _require(given, wait)
+        require(given, given.run, wait)
     held = console.run_async(lambda: with_policy(given))
     begin = started(held, name)
     if detach:
@@ -53,7 +54,7 @@ def start(
         console.record({"run": begin.run, "profile": held.profile, "config_sha": held_sha(begin)}, as_json)
         return
     news = f"Run {begin.run}: profile {held.profile}, seed {held.run.seed}, data in {held.home}"
-    follow_to_end(held, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json)
+    follow_to_end(held, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
 
 
 @app.command()
@@ -89,9 +90,9 @@ def resume(
         console.record({"run": name, "status": "running"}, as_json)
         return
     if not no_handlers:
-        _require(held.model_copy(update={"run": RunConfig.recorded(row["config"])}), wait)
+        require(held, RunConfig.recorded(row["config"]), wait)
     news = f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}"
-    follow_to_end(held, name, begin, news, with_handlers=not no_handlers, as_json=as_json)
+    follow_to_end(held, name, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
 
 
 @app.command("list")
@@ -140,6 +141,7 @@ def show(
 app.command("fork")(fork.fork)
 app.command("diff")(fork.diff)
 app.command("check")(fork.check)
+app.command()(diet)
 
 
 @app.command()
@@ -213,13 +215,6 @@ def _row(run: str) -> dict[str, Any]:
 
     with console.tables() as db:
         return show_run(db, run)
-
-
-def _require(held: "Settings", wait: bool) -> None:
-    """Nothing may be missing that a run of ``held`` needs, or it is waited for."""
-    from agent0.assembly.validate.requirements import require
-
-    console.run_async(lambda: require(held, console.say if wait else None))
 
 
 def _failure_id(run: str) -> str:

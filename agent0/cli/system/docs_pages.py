@@ -21,6 +21,10 @@ NOUNS = ("runs", "tasks", "checkpoints", "models", "alarms", "policies", "benchm
 """Modules of events in the order in which their story is told."""
 
 
+NAMES = frozenset({"events.md", "cli.md", "config.md", "tools.md", "rewards.md"})
+"""The pages that ``pages`` writes."""
+
+
 def pages() -> dict[str, str]:
     """Name of each generated page and its text."""
     from agent0.report.markdown.rewards import reference

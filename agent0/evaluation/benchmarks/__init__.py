@@ -7,6 +7,7 @@ or of the generated items, goes into the log with the scores.
 
 import json
 import operator
+import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -161,6 +162,14 @@ def make_items(entry: Benchmark, n: int, seed: int) -> tuple[list[Item], str]:
     assert entry.make is not None  # noqa: S101 (for those only)
     items = list(entry.make(n or entry.size, seed))
     return items, sha256(json.dumps([_digested(item) for item in items], sort_keys=True))
+
+
+def drawn(entry: Benchmark, items: Sequence[Item], n: int, seed: int) -> list[Item]:
+    """Draw ``n`` items with ``seed``, in their own order; all where ``n`` is 0 or there are no more."""
+    if not 0 < n < len(items):
+        return list(items)
+    kept = set(random.Random(f"{seed} {entry.name}").sample(range(len(items)), n))
+    return [item for place, item in enumerate(items) if place in kept]
 
 
 def _digested(item: Item) -> dict[str, Any]:

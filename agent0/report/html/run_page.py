@@ -15,7 +15,8 @@ from agent0.report.charts.plots import Score, intervals, lines
 from agent0.report.findings import findings
 from agent0.report.html.rendering import render
 from agent0.report.overview import overview, rows_for_people
-from agent0.report.tables import pass_at_k_columns
+from agent0.report.run_benchmarks import benchmark_rows
+from agent0.report.tables import pass_at_k_columns, self_critique_rows
 from projections.alarms import list_alarms
 from projections.attempts import list_attempts, show_attempt
 from projections.checkpoints import list_checkpoints
@@ -46,10 +47,12 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         run=held,
         found=found,
         scores=rows_for_people(held),
+        benchmarks=benchmark_rows(held["benchmarks"]),
         curve=curve_svg(db, name),
         curves=_curves(found),
         within=_within(found),
         fared=_fared(found),
+        critique=self_critique_rows(found["self_critique"]),
         tests=_tests(held["test"]),
         rewards=_rewards(reward_curve(db, name)),
         heat=_heat(tasks),

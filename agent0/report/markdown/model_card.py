@@ -16,6 +16,12 @@ _seeds = {
     "permuted": "from the student's own tries, under permuted verdicts",
     "wrong": "from the student's own tries, every verdict wrong",
 }
+_gates = {
+    "verified": "that a verifier found right",
+    "permuted": "that permuted verdicts call right (control)",
+    "coin": "that a coin chose (control)",
+    "majority": "that most attempts at their task agree on (control)",
+}
 
 
 def model_card(
@@ -33,7 +39,10 @@ def model_card(
         run=run,
         whole=recipe.get("rank") == 0,
         base={role: _base(config.get(role, {})) for role in ("teacher", "student")},
-        scripted=config.get("teacher", {}).get("provider") == "scripted",
+        scripted=config.get("teacher", {}).get("provider") in ("scripted", "sampler"),
+        iterated=recipe.get("objective") == "sft",
+        replayed=recipe.get("taught", 0.0) if recipe.get("steps") else 0.0,
+        accepted=_accepted(recipe),
         beside=config.get("training", {}).get("teacher", {}).get("enabled"),
         search_from=_seeds[recipe.get("source", "own")] if recipe.get("lessons") == "search" else "",
         scores=list(_scores(held["checkpoint"], [one for one in scores if one["status"] == "evaluated"])),
@@ -41,6 +50,13 @@ def model_card(
         families=_listed(families) if families else "",
         listed=_listed,
     )
+
+
+def _accepted(recipe: Row) -> str:
+    """Which of its answers a likelihood training accepted."""
+    leak = recipe.get("leak", 0.0)
+    chosen = _gates[recipe.get("verdicts", "verified")]
+    return f"{chosen}, and {leak:.0%} of the wrong ones (control)" if leak else chosen
 
 
 def _base(actor: Row) -> str:

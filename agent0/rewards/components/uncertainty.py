@@ -1,6 +1,8 @@
 """The teacher's rewards for tasks that the student solves sometimes, and the student's for well-calibrated
 confidence."""
 
+import math
+
 from agent0.rewards import Features, reward
 from agent0.tasks.curriculum.sampler import frontier_value
 
@@ -16,6 +18,15 @@ def uncertainty(features: Features) -> float | None:
 def agreement(features: Features) -> float | None:
     """``1 - 2|p - 1/2|``, p the share of attempts that agree with the majority, whether or not it is right."""
     return None if features["self_consistency"] is None else frontier_value(features["self_consistency"])
+
+
+@reward("answer_entropy", role="teacher", weight=0.0, reads=("answer_entropy", "attempts", "self_consistency"))
+def answer_entropy(features: Features) -> float | None:
+    """Entropy of the distribution of answers, as a share of what as many different answers as attempts would have
+    (Shannon 1948). None below two attempts, and where none gave an answer: then there is no distribution."""
+    if features["answer_entropy"] is None or not features["self_consistency"] or (features["attempts"] or 0) < 2:
+        return None
+    return max(0.0, min(1.0, float(features["answer_entropy"]) / math.log(features["attempts"])))
 
 
 @reward("narrow_margin", role="teacher", weight=0.0, reads=("answer_margin",))

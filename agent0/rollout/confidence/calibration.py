@@ -19,6 +19,7 @@ from agent0.stats.calibrators import (
     folds,
     log_loss,
     reliability,
+    worth,
 )
 from agent0.stats.logistic import Fusion, Signals, fuse
 
@@ -81,7 +82,8 @@ class Candidate:
 class Measured:
     """The calibration of a candidate on items it was not fitted on.
 
-    Intervals are 95 %; ``floor`` is the ECE that sampling noise gives a perfect one; ``bins`` are those with items.
+    Intervals are 95 %, those of Brier score and AUROC after calibration; ``floor`` is the ECE that sampling noise gives
+    a perfect one; ``bins`` are those with items.
     """
 
     candidate: Candidate
@@ -96,6 +98,8 @@ class Measured:
     auroc: float | None
     before: tuple[Bin, ...]
     bins: tuple[Bin, ...]
+    brier95: tuple[float, float] = (0.0, 1.0)
+    auroc95: tuple[float, float] | None = None
 
 
 def learnable(items: Sequence[Item]) -> bool:
@@ -170,6 +174,7 @@ def measured(candidate: Candidate, items: Sequence[Item], seed: int = 0) -> Meas
     came = [item.right for item in held]
     before = [candidate.raw(item.signals) for item in held]
     after = [candidate.apply(item.signals) for item in held]
+    found = worth(after, came, seed=seed)
     return Measured(
         candidate,
         len(held),
@@ -183,4 +188,6 @@ def measured(candidate: Candidate, items: Sequence[Item], seed: int = 0) -> Meas
         auroc(after, came),
         tuple(b for b in reliability(before, came) if b.n),
         tuple(b for b in reliability(after, came) if b.n),
+        found.brier95 if found else (0.0, 1.0),
+        found.auroc95 if found else None,
     )

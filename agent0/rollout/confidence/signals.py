@@ -14,6 +14,8 @@ from agent0.ports.models import Generation
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.token_spans import answer_span, own, within
 
+SELF_CRITIQUE = "self_critique"
+
 MEANING = {
     "mean_token": "geometric mean probability of all sampled tokens (arXiv 2002.07650, length-normalised)",
     "own_tokens": "the same without tokens that the format of calls and boxed answers asks for",
@@ -22,6 +24,7 @@ MEANING = {
     "answer": "product over the tokens of the final answer alone (arXiv 2207.05221, section 3)",
     "grounded": "1 where the answer is what one of its own successful tool calls printed, else 0",
     "calls_ok": "share of its tool calls that ran and ended well",
+    SELF_CRITIQUE: "probability of Yes when asked whether its answer is right (arXiv 2207.05221, section 4)",
     "agreement": "share of further samples with the same answer (self-consistency, arXiv 2203.11171)",
     "checked": "share of further samples in which a tool, called with other words, printed the same answer",
 }

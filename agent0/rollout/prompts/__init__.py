@@ -23,6 +23,8 @@ ANY = "any"
 _LONG = "_long"
 JUDGE = "judge"
 """The role of a model that is asked whether an answer is right. One prompt of a style is enough: it is in ``any``."""
+CRITIQUE = "self_critique"
+"""The question that a student is asked about its own answer, in ``any`` too. It follows the attempt's own turns."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ def prompts() -> list[Prompt]:
     folders = [(s, d.name) for s in styles() for d in (resources.files(__name__) / s).iterdir() if d.is_dir()]
     roles = sorted(f"{role}{suffix}" for role in get_args(Role) for suffix in ("", _LONG))
     found = [prompt(style, domain, role) for style, domain in sorted(folders) for role in roles]
-    return sorted([*found, *(prompt(style, ANY, JUDGE) for style in styles())], key=lambda p: p.name)
+    shared = [prompt(style, ANY, role) for style in styles() for role in (JUDGE, CRITIQUE)]
+    return sorted([*found, *shared], key=lambda p: p.name)
 
 
 def prompt(style: str, domain: str, role: str, *, long: bool = False) -> Prompt:

@@ -1,9 +1,11 @@
-"""Which tasks to request: a bandit over domain x family x level that seeks tasks the student solves sometimes."""
+"""Which tasks to request: a bandit over domain x family x level that seeks tasks the student solves sometimes, or the
+rungs of ladders around the student's frontier (``agent0.tasks.curriculum.frontier``)."""
 
 import random
 
 from agent0.state.replace import changed
 from agent0.state.run_state import Arm, RunState, arm_key
+from agent0.tasks.curriculum import frontier
 from agent0.tasks.curriculum.constraints import broadened, open_slots, stale
 from agent0.tasks.families import OPEN_FAMILY, requested_families
 from agent0.tasks.seeds import derive_seed
@@ -31,6 +33,8 @@ def learn(arm: Arm | None, rate: float | None) -> Arm:
 def remember(state: RunState) -> dict[str, Arm]:
     """Update the bandit after this iteration's tasks, in slot order, so that the order of completion does
     not matter."""
+    if state.config.curriculum.kind == "frontier":
+        return frontier.remember(state)
     arms = dict(state.arms)
     for task in sorted((t for t in state.tasks.values() if t.paid), key=lambda t: t.slot):
         key = arm_key(task.domain, task.family, task.level)
@@ -65,9 +69,12 @@ def allocate(state: RunState) -> list[Slot]:
     estimated learnability (untried slots count as promising). ``curriculum.long`` of the slots request long tasks,
     where their domain has any. Three constraints (``agent0.tasks.curriculum.constraints``) apply where settings ask for
     them: slots not requested lately come first, no family exceeds its share, and probabilities keep a minimum entropy.
+    ``curriculum.kind = "frontier"`` draws nothing by chance and knows no long tasks.
     """
     rng = random.Random(derive_seed(state.config.seed, "curriculum", state.iteration))
     short, long = _by_domain(slots(state)), _by_domain(slots(state, long=True))
+    if state.config.curriculum.kind == "frontier":
+        return frontier.spread(state, short)
     plan, order, long_places = state.config.curriculum, list(short), _long_places(state)
     waiting = {domain: _stale(state, arms) for domain, arms in short.items()}
     chosen: list[Slot] = []

@@ -15,8 +15,9 @@ from agent0.registry import Registry
 
 Params = dict[str, Any]
 Fault = Literal["unsolvable", "trivial"]
-COMPUTED, CHECKED = KINDS = ("computed", "checked")
-"""Of families: those that compute the answer, and those that only check one. Together they are the default mix."""
+COMPUTED, CHECKED, LADDER = KINDS = ("computed", "checked", "ladder")
+"""Of families: those that compute the answer, and those that only check one, which together are the default mix; and
+ladders, which are asked for by name only."""
 
 
 OPEN_FAMILY = "open"
@@ -78,6 +79,9 @@ class Family:
     ``operands(params)`` is what a task shares with those that ask for something else of the same material (other
     targets of the same numbers): all of them are on one side of the split (``agent0.tasks.splits.split_key``).
     ``retrace`` keeps it.
+
+    A ``ladder`` asks for one skill at levels that go on as far as an answer may be long: a student that was taught the
+    lowest levels can climb. It is checked, and its lowest levels have few tasks.
     """
 
     name: str
@@ -99,6 +103,7 @@ class Family:
     chance: Callable[[Params], float] | None = None
     beyond: Callable[[int, random.Random], Params] | None = None
     operands: Callable[[Params], str] | None = None
+    ladder: bool = False
 
     def __post_init__(self) -> None:
         if self.check and self.steps:
@@ -111,8 +116,8 @@ class Family:
 
     @property
     def kind(self) -> str:
-        """``computed`` where the family computes the answer, ``checked`` where it only checks one."""
-        return CHECKED if self.check else COMPUTED
+        """``computed`` where the family computes the answer, ``checked`` where it only checks one; or ``ladder``."""
+        return LADDER if self.ladder else CHECKED if self.check else COMPUTED
 
 
 _families = Registry[str, Family]("families", __name__, same=operator.is_)

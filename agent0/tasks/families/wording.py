@@ -11,12 +11,12 @@ def ask(wordings: Sequence[str], body: str, rng: random.Random) -> str:
     return rng.choice(wordings).replace("{}", body, 1)
 
 
-def bodies(wordings: Sequence[str], question: str) -> list[str]:
-    """The bodies under each wording that fits ``question``; empty where none does or it is too long."""
+def bodies(wordings: Sequence[str], question: str, longest: int = LONGEST) -> list[str]:
+    """The bodies under each wording that fits ``question``; empty where none does or it is longer than ``longest``."""
     found = []
     for wording in wordings:
         before, _, after = wording.partition("{}")
         fits = question.startswith(before) and question.endswith(after) and len(question) > len(before) + len(after)
-        if fits and len(question) <= LONGEST:
+        if fits and len(question) <= longest:
             found.append(question[len(before) : len(question) - len(after)])
     return found

@@ -13,7 +13,8 @@ from typing import Any
 from agent0.errors import DependencyError, OperationError
 from agent0.ports.training import TrainJob
 from infra.engine.adapter import lora_settings
-from infra.training.batches import longest_of, rows_of
+from infra.training.batches import longest_of, paths_of, rows_of
+from infra.training.forward import at_once
 from infra.training.launch.recipe import Recipe
 
 BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0}
@@ -28,7 +29,8 @@ _adapted = re.compile(rf"\.({'|'.join(lora_settings(1, 1)['target_modules'])})\.
 @dataclass(frozen=True)
 class Shape:
     """A model's sizes. ``linear``: weights of the layers that adapters and quantisation are for; ``ways``: their
-    inputs and outputs added up, so that LoRA of rank r has r times as many weights."""
+    inputs and outputs added up, so that LoRA of rank r has r times as many weights. ``cached``: numbers that a layer
+    keeps of a token's keys, and as many of its values."""
 
     weights: int
     linear: int
@@ -36,7 +38,7 @@ class Shape:
     layers: int
     hidden: int
     intermediate: int
-    heads: int
+    cached: int
     vocabulary: int
 
 
@@ -66,6 +68,7 @@ def shape_of(folder: Path) -> Shape:
     sizes = {name: shape for file in sorted(folder.glob("*.safetensors")) for name, shape in _header(file)}
     linear = {name: shape for name, shape in sizes.items() if _adapted.search(name)}
     heads = int(config["num_attention_heads"])
+    width = int(config.get("head_dim") or config["hidden_size"] // heads)
     return Shape(
         weights=sum(map(math.prod, sizes.values())),
         linear=sum(map(math.prod, linear.values())),
@@ -73,33 +76,68 @@ def shape_of(folder: Path) -> Shape:
         layers=int(config["num_hidden_layers"]),
         hidden=int(config["hidden_size"]),
         intermediate=int(config["intermediate_size"]),
-        heads=heads,
+        cached=int(config.get("num_key_value_heads") or heads) * width,
         vocabulary=int(config["vocab_size"]),
     )
 
 
 def need(
-    shape: Shape, *, rank: int, rows: int, tokens: int, precision: str, quantized: bool, checkpointing: bool
+    shape: Shape,
+    *,
+    rank: int,
+    rows: int,
+    tokens: int,
+    own: int,
+    precision: str,
+    quantized: bool,
+    checkpointing: bool,
 ) -> MemoryNeed:
-    """Bytes for one step on ``rows`` trajectories of ``tokens`` tokens each. With b bytes a number (2 in half
-    precision, 4 else), N = rows x tokens, h hidden, i intermediate, V vocabulary, L layers:
+    """Estimate the bytes of one step on ``rows`` trajectories of ``tokens`` tokens, ``own`` of them the model's. With b
+    bytes a number (2 in half precision, 4 else), N = rows x tokens, h hidden, i intermediate, V vocabulary, L layers:
 
         weights      b x all weights; in 4 bits 0.516 a weight of the linear layers
         adapter      (4 + 4) x rank x (inputs + outputs of the linear layers): LoRA and its gradients, single precision
         optimizer    8 x rank x (inputs + outputs): AdamW's two memories
         activations  N x one layer's x L, or with gradient checkpointing N x (b h L + one layer's), where one layer's is
                      b (8 h + 4 i): what its backward pass needs; in half precision and 12 h: what norms keep in single
-        logits       N x V x (b + 12): logits, their single-precision copy, log-softmax, and a gradient
+        logits       n x V x 12, in half precision 14: log-softmax, its gradient and theirs in single precision; n is
+                     how many tokens' are held at once (``forward.at_once``), at most rows x own. With checkpointing
+                     they are gone before a layer is computed again: only what they need beyond one layer counts
 
     Settings that change it: rows ``micro_batch``, tokens ``max_tokens`` and ``max_turns``, b ``precision``.
     """
     size, count = BYTES[precision], rows * tokens
-    frozen = size * (shape.weights - shape.linear) + (NF4 if quantized else size) * shape.linear
     trained = rank * shape.ways
     layer = size * (8 * shape.hidden + 4 * shape.intermediate)
     layer += 12 * shape.hidden if size < 4 else 0
-    kept = size * shape.hidden * shape.layers + layer if checkpointing else layer * shape.layers
-    return MemoryNeed(frozen, 8.0 * trained, 8.0 * trained, count * kept, count * shape.vocabulary * (size + 12.0))
+    held = min(rows * own, at_once(shape.vocabulary))
+    logits = held * shape.vocabulary * (12.0 + (size if size < 4 else 0.0))
+    if checkpointing:
+        kept, logits = count * (size * shape.hidden * shape.layers + layer), max(0.0, logits - count * layer)
+    else:
+        kept = count * layer * shape.layers
+    return MemoryNeed(_frozen(shape, size, quantized), 8.0 * trained, 8.0 * trained, kept, logits)
+
+
+def need_to_generate(
+    shape: Shape, *, rows: int, prompt: int, tokens: int, precision: str, quantized: bool
+) -> MemoryNeed:
+    """Estimate the bytes of ``rows`` turns of ``tokens`` tokens after prompts of ``prompt``; names as for ``need``:
+
+    weights      as for training
+    activations  2 b c L rows (prompt + tokens), keys and values of every layer, c numbers each a token, once more for
+                 the layer that grows; and rows x prompt x b (3 i + 2 h), what is alive in a layer that reads prompts
+    logits       rows x V x (b + 12): of one token each, their single-precision copy and what samples from it
+    """
+    size = BYTES[precision]
+    cache = 2.0 * size * shape.cached * (shape.layers + 1) * rows * (prompt + tokens)
+    read = size * rows * prompt * (3 * shape.intermediate + 2 * shape.hidden)
+    logits = rows * shape.vocabulary * (size + 12.0)
+    return MemoryNeed(_frozen(shape, size, quantized), 0.0, 0.0, cache + read, logits)
+
+
+def _frozen(shape: Shape, size: float, quantized: bool) -> float:
+    return size * (shape.weights - shape.linear) + (NF4 if quantized else size) * shape.linear
 
 
 def memory_need_of(
@@ -107,7 +145,8 @@ def memory_need_of(
 ) -> MemoryNeed:
     """Estimate the GPU memory that ``job`` needs at its largest step."""
     shape = shape_of(folder)
-    tokens = longest_of([*job.samples, *job.replay]) if job.samples or job.replay else 1
+    samples = [*job.samples, *job.replay]
+    tokens = longest_of(samples) if samples else 1
     rows = min(rows_of(tokens, shape.vocabulary, recipe.micro_batch), recipe.minibatch)
     asked = recipe.gradient_checkpointing
     checkpointing = asked == "on" or (asked == "auto" and device != "cpu")
@@ -116,6 +155,7 @@ def memory_need_of(
         rank=recipe.rank,
         rows=rows,
         tokens=tokens,
+        own=max((sum(path.mask) for path in paths_of(samples)), default=1),
         precision=precision,
         quantized=bool(quantization),
         checkpointing=checkpointing,

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,6 +35,12 @@ class Recipe:
     beta: float = 0.1
     temperature: float = 1.0
     gradient_checkpointing: str = "auto"
+    steps: int = 0
+    fresh: float = 0.5
+    taught: float = 0.0
+    stretch: float = 1.0
+    lr_end: float = 1.0
+    warmup: int = 0
 
     @classmethod
     def of(cls, job: TrainJob) -> "Recipe":
@@ -64,6 +71,11 @@ class Recipe:
         found = self.optimised
         return (found.penalty and self.kl > 0) or (found.reference and self.temperature != self.heat)
 
+    def pace(self, place: int, steps: int) -> float:
+        """The share of the learning rate at step ``place``, from 0, of ``steps``."""
+        done = place / max(1, steps - 1)
+        return (1 - (1 - self.lr_end) * done) * min(1.0, (place + 1) / max(1, self.warmup))
+
     @property
     def knobs(self) -> dict[str, Any]:
         """What a loss may read."""
@@ -71,7 +83,8 @@ class Recipe:
 
 
 def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:
-    """Minibatches in the order they are taken: replay steps are spread evenly among the policy's.
+    """Minibatches in the order they are taken: replay steps are spread evenly among the policy's, or with
+    ``recipe.steps`` every minibatch holds both.
 
     Raises:
         OperationError: no sample has a token of the policy's own.
@@ -79,6 +92,8 @@ def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:
     rng = random.Random(f"schedule {job.seed}")
     samples = [sample for sample in job.samples if any(sample.trajectory.mask)]
     replay = [sample for sample in job.replay if any(sample.trajectory.mask)]
+    if recipe.steps and samples:
+        return [("policy", batch) for batch in _blended(samples, replay, recipe, rng)]
     steps: list[tuple[float, Kind, list[Sample]]] = []
     for epoch in range(recipe.epochs if samples else 0):
         shuffled = rng.sample(samples, len(samples))
@@ -89,6 +104,16 @@ def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:
     if not steps:
         raise OperationError("There is nothing to train on.", "No trajectory holds a token that the policy sampled.")
     return [(kind, batch) for _, kind, batch in sorted(steps, key=lambda step: step[0])]
+
+
+def _blended(samples: list[Sample], replay: list[Sample], recipe: Recipe, rng: random.Random) -> Iterator[list[Sample]]:
+    """Minibatches of fixed shares, each drawn with repetition: new samples, what the base was taught, earlier ones."""
+    taught = [sample for sample in replay if sample.source == "taught"]
+    earlier = [sample for sample in replay if sample.source != "taught"] or samples
+    new, base = (round(share * recipe.minibatch) for share in (recipe.fresh, recipe.taught if taught else 0.0))
+    for _ in range(recipe.steps):
+        rest = rng.choices(earlier, k=max(0, recipe.minibatch - new - base))
+        yield [*rng.choices(samples, k=new), *rest, *(rng.choices(taught, k=base) if base else ())]
 
 
 def _alike(replay: list[Sample], recipe: Recipe, rng: random.Random) -> list[list[Sample]]:

@@ -23,8 +23,8 @@ from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 from events.values import Artifact, Turn, Usage
 from infra.models.llama_adapters import LlamaAdapters, Scales
-from infra.models.openai_dialects import PATHS, Reply, Way, body, reply_of, ways
-from infra.models.openai_errors import refusal
+from infra.models.openai.dialects import PATHS, Reply, Way, body, reply_of, ways
+from infra.models.openai.errors import refusal
 from infra.models.slots import Slots
 
 CONNECT_S = 5.0
@@ -33,6 +33,15 @@ PROBE = GenerateRequest(
     Sampling(max_tokens=8),
 )
 """The short request that shows which way of asking a server takes."""
+ATTEMPT = GenerateRequest(
+    (
+        Turn(role="user", content="What is 12+30?"),
+        Turn(role="assistant", content="I compute it."),
+        Turn(role="tool", name="python", content="42"),
+    ),
+    Sampling(max_tokens=1),
+)
+"""What an attempt that calls a tool consists of."""
 
 
 class Encoder(Protocol):
@@ -66,13 +75,15 @@ class Found:
 class OpenAIServer:
     """The ``Model`` port on one model of the server at ``actor.base_url``.
 
+    ``key`` is that of a server which this process started, and which has the same adapters as long as it runs.
+
     Raises:
         AuthError: the variable that holds the key is not set.
     """
 
-    def __init__(self, actor: ActorConfig, artifacts: Artifacts | None = None) -> None:
+    def __init__(self, actor: ActorConfig, artifacts: Artifacts | None = None, key: str = "") -> None:
         self._actor, self._root, self._artifacts = actor, root_of(actor.base_url), artifacts
-        self._key = key_of(actor)
+        self._key, self._own = key or key_of(actor), bool(key)
         self.name = _name(actor.model)
         timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
         self._client = AsyncOpenAI(
@@ -107,6 +118,21 @@ class OpenAIServer:
                 self._found = await self._find()
                 self.name = _name(self._found.model)
             return self._found
+
+    async def check(self) -> Found:
+        """Find out what ``found`` does, and that the server's own template, where it reads text, takes the result of a
+        tool call; errors as for ``generate``."""
+        found = await self.found()
+        if not found.way.ids:
+            try:
+                await self._asked(found, ATTEMPT, ())
+            except OperationError as error:
+                what = f"{found.model} at {self._root} does not take a conversation with the result of a tool call."
+                fix = (
+                    "Start the server with another chat template (llama-server --chat-template-file), or another model."
+                )
+                raise OperationError(what, error.why, fix) from None
+        return found
 
     async def close(self) -> None:
         """Close the connections."""
@@ -145,7 +171,8 @@ class OpenAIServer:
         folder = Path(self._actor.tokenizer).expanduser()
         if self._artifacts is None or not any(folder.glob("*.safetensors")):
             return None
-        return LlamaAdapters(partial(self._sent, "GET", "/lora-adapters"), self._artifacts, folder, self._root)
+        ask = partial(self._sent, "GET", "/lora-adapters")
+        return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
 
     async def models(self) -> list[str]:
         """Names of the server's models.

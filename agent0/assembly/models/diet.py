@@ -1,0 +1,53 @@
+"""Part of the rim: reads from the log what every checkpoint of a run was trained on (``agent0.training.diet``)."""
+
+import json
+from typing import TYPE_CHECKING
+
+from agent0.ports.storage import Artifacts
+from agent0.provenance.fork_history import read_branch
+from agent0.rollout.claim_check import redeem
+from agent0.state.run_state import BASE
+from agent0.training.diet import Diet, diet_of
+from events.base import Recorded
+from events.benchmarks import TaskReviewed
+from events.checkpoints import CheckpointTrained
+from events.tasks import ResultVerified, TaskAttempted, TaskProposed
+from events.values import Trajectory
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
+TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "TaskReviewed", "CheckpointTrained")
+
+
+async def diets(log: "Log", artifacts: Artifacts, run: str) -> list[Diet]:
+    """Read what each checkpoint of ``run``, and of the past that it shares with its parents, was trained on.
+
+    Raises:
+        NotFoundError: a manifest or a trajectory that is named is gone.
+    """
+    written: dict[str, Recorded] = {}
+    right: dict[str, bool] = {}
+    trained: list[CheckpointTrained] = []
+    async for stored in read_branch(log, run, TYPES):
+        match stored.event:
+            case TaskAttempted() | TaskProposed():
+                written[stored.id] = stored
+            case ResultVerified() as event:
+                right.setdefault(event.attempt, bool(event.correct))
+            case TaskReviewed(correct=bool()) as event:
+                right[event.attempt] = bool(event.correct)
+            case CheckpointTrained() as event if event.manifest:
+                trained.append(event)
+
+    def sampled(stored: Recorded) -> Trajectory | None:
+        event = stored.event
+        assert isinstance(event, TaskAttempted | TaskProposed)  # noqa: S101 - only these are written
+        return redeem(event.trajectory, event.trajectory_artifact, artifacts)
+
+    def diet(one: CheckpointTrained) -> Diet:
+        content = json.loads(artifacts.get(one.manifest)) if one.manifest else {}
+        authors = [BASE, *(other.checkpoint for other in trained if other.role == one.role)]
+        return diet_of(one, content, written, sampled, right, authors)
+
+    return [diet(one) for one in trained]

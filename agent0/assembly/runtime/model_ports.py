@@ -1,0 +1,98 @@
+"""Part of the rim: the ports of models, trainers and embedders, each opened once and shared."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from agent0.assembly.runtime.providers import OpenEmbedder, embedders, named, provider_of
+from agent0.errors import ConfigError
+from agent0.ports.models import Embedder, Model
+from agent0.ports.storage import Artifacts
+from agent0.ports.training import Trainer
+from agent0.settings import ActorConfig, Settings
+
+
+class OpenModels:
+    """The ``Models`` port: one open model for each set of weights, shared by all roles."""
+
+    def __init__(self, settings: Settings, artifacts: Artifacts) -> None:
+        self._settings, self._artifacts = settings, artifacts
+        self._open: dict[Hashable, Model] = {}
+
+    def open(self, actor: ActorConfig) -> Model:
+        """The model of ``actor``; both roles share one where their weights are the same."""
+        key = _weights(actor)
+        if key not in self._open:
+            self._open[key] = provider_of(actor).open(actor, self._settings, self._artifacts)
+        return self._open[key]
+
+    async def close(self) -> None:
+        """Close every model."""
+        await _close(self._open)
+
+
+class OpenTrainers:
+    """The ``Trainers`` port: opens one trainer per set of weights."""
+
+    def __init__(self, settings: Settings, artifacts: Artifacts) -> None:
+        self._settings, self._artifacts = settings, artifacts
+        self._open: dict[Hashable, Trainer] = {}
+
+    def open(self, actor: ActorConfig) -> Trainer:
+        """The trainer of ``actor``'s model."""
+        found = provider_of(actor)
+        if found.train is None:
+            fix = "Choose another provider, or set run.training.<role>.enabled = false."
+            raise ConfigError(f"Models of provider {found.name} cannot be trained here.", fix=fix)
+        key = _weights(actor)
+        if key not in self._open:
+            self._open[key] = found.train(actor, self._settings, self._artifacts)
+        return self._open[key]
+
+    async def close(self) -> None:
+        """End the processes of those that have one."""
+        await _close(self._open)
+
+
+class OpenEmbedders:
+    """The ``Embedders`` port: opens each embedder once, at its first use."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._open: dict[Hashable, Embedder] = {}
+
+    def open(self, name: str) -> Embedder:
+        """The embedder ``name``, made at the first call."""
+        if name not in self._open:
+            opener: OpenEmbedder = named("embedder", name, embedders())
+            self._open[name] = opener(self._settings)
+        return self._open[name]
+
+    async def close(self) -> None:
+        """End the processes of those that have one."""
+        await _close(self._open)
+
+
+def _weights(actor: ActorConfig) -> Hashable:
+    """What makes two actors need two models."""
+    role = type(actor).__name__ if provider_of(actor).by_role else ""
+    return (
+        role,
+        actor.provider,
+        actor.model,
+        actor.device,
+        actor.quantization,
+        actor.precision,
+        actor.num_ctx,
+        actor.timeout_s,
+        actor.parallel,
+        actor.base_url,
+        actor.key_env,
+        actor.tokenizer,
+    )
+
+
+async def _close(held: dict[Hashable, Any]) -> None:
+    while held:
+        _, one = held.popitem()
+        if close := getattr(one, "close", None):
+            await close()

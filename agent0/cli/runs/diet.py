@@ -1,0 +1,45 @@
+"""``agent0 run diet``: whose words a run's checkpoints were trained on."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from agent0.training.diet import Diet
+
+
+def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
+    """Of all tokens that a run trained on: how many the student wrote as they stand, how many are of what its base was
+    taught, and how many of anything else, for every checkpoint."""
+    from agent0.training.diet import total
+    from projections.runs import resolve
+
+    with console.tables() as db:
+        name = resolve(db, run)
+    found = console.run_async(lambda: _read(name))
+    rows, summed = [asdict(one) for one in found], total(found)
+    if as_json:
+        console.data({"run": name, "checkpoints": rows, "total": summed})
+        return
+    console.table(rows, as_json)
+    if not summed["tokens"]:
+        console.say(f"Run {name} has trained nothing.")
+        return
+    own, taught, other = (f"{100 * summed[f'{one}_share']:.1f} %" for one in ("own", "taught", "other"))
+    console.say(
+        f"Of {summed['tokens']:,} tokens learned, {own} were written by the model in training as they stand, {taught} "
+        f"are of what its base was taught, {other} of anything else."
+    )
+    if summed["strange"]:
+        console.say(f"{summed['strange']} of the named answers are not of this run's own checkpoints.")
+
+
+async def _read(run: str) -> "list[Diet]":
+    from agent0.assembly.models.diet import diets
+    from agent0.assembly.runtime.read_models import sound_log
+    from infra.storage.artifacts import FileArtifacts
+
+    held = console.settings()
+    async with sound_log(held) as log:
+        return await diets(log, FileArtifacts(held.home), run)

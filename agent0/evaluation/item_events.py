@@ -1,0 +1,52 @@
+"""Between the items of an evaluation and events: each item as an event, and all of them as the checkpoint's score."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+
+from agent0.evaluation.checkpoint_score import Item, score
+from agent0.ports.storage import Artifacts
+from agent0.rollout.claim_check import INLINE
+from agent0.settings import RunConfig
+from events.checkpoints import CheckpointEvaluated, EvaluationItemScored, EvaluationRequested
+
+_SAME = tuple(field.name for field in fields(Item) if field.name != "task")
+"""Fields that an item and its event have under one name; the item's ``task`` is the event's ``item``."""
+
+
+def item_scored(evaluation: str, number: int, item: Item, artifacts: Artifacts) -> EvaluationItemScored:
+    """Make the event of item ``number``. One over 64 KB is stored as an artifact, and its long texts stay out."""
+    row = _line(item).encode()
+    held = {name: getattr(item, name) for name in _SAME}
+    if len(row) > INLINE:
+        held |= {"question": "", "answer": None, "tried": (), "row": artifacts.put(row, "application/json")}
+    return EvaluationItemScored(evaluation=evaluation, number=number, item=item.task, **held)
+
+
+def items_of(events: Iterable[EvaluationItemScored], artifacts: Artifacts) -> list[Item]:
+    """Read the items back from their events, in set order.
+
+    Raises:
+        NotFoundError, LogError: a stored one is missing or damaged.
+    """
+    return [_read(event, artifacts) for event in sorted(events, key=lambda event: event.number)]
+
+
+def _read(event: EvaluationItemScored, artifacts: Artifacts) -> Item:
+    if event.row is None:
+        return Item(task=event.item, **{name: getattr(event, name) for name in _SAME})
+    stored = Item(**json.loads(artifacts.get(event.row)))
+    return Item(**{**vars(stored), "tried": tuple(stored.tried)})
+
+
+def checkpoint_evaluated(
+    request: EvaluationRequested, items: Sequence[Item], artifacts: Artifacts, config: RunConfig
+) -> CheckpointEvaluated:
+    """Score the checkpoint on all of its items, which are stored as an artifact: JSON lines in set order."""
+    lines = "\n".join(map(_line, items))
+    stored = artifacts.put(lines.encode(), "application/jsonl")
+    return score(request, items, stored, config.evaluation.checked, config.rewards)
+
+
+def _line(item: Item) -> str:
+    return json.dumps(item.row(), sort_keys=True)

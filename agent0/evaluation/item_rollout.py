@@ -1,0 +1,154 @@
+"""One item of an evaluation is attempted and verified: greedily, and where answers can be checked by sampled attempts
+too, so that pass@k with the verifier as selector is known beside accuracy."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from agent0.evaluation.checkpoint_score import Item
+from agent0.evaluation.suite import BenchmarkSuite, suite
+from agent0.ports.models import Models
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.web import Web
+from agent0.rollout.attempt import AttemptResult
+from agent0.rollout.prompts import prompt
+from agent0.rollout.student import Conditions, solve
+from agent0.rollout.workspace_store import Scratch
+from agent0.state.run_state import RunState
+from agent0.tasks.families import families
+from agent0.tasks.seeds import derive_seed
+from agent0.tools.cache import ToolCache
+from agent0.tools.definition import Tool
+from agent0.tools.snapshots import save
+from agent0.verification.panel import VerificationContext
+from agent0.verification.verifiers import verifier_for
+from events.checkpoints import EvaluationRequested
+from events.values import Task
+
+FORCED = "<tool_call>"
+"""What every answer must begin with in the forced-tool control."""
+
+
+@dataclass(frozen=True)
+class RolloutPorts:
+    """The ports that attempting and verifying an item takes; each field has the name of its port."""
+
+    models: Models
+    sandbox: Sandbox
+    verifier_sandbox: Sandbox
+    tool_cache: ToolCache
+    web: Web
+    tools: Mapping[str, Tool]
+
+
+async def attempt_item(request: EvaluationRequested, number: int, run: RunState, ports: RolloutPorts) -> Item:
+    """Attempt item ``number`` of the evaluation, counted from 0, under the settings of ``run``; returns it with its
+    verdict.
+
+    Raises:
+        DependencyError: model or sandbox is unavailable.
+        TransientError: the sandbox failed through no fault of the code.
+    """
+    task = suite(request, run.config)[number]
+    given = _conditions(request, number, run, ports)
+    verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
+    solved, correct = await _solved(task, replace(given, temperature=0.0), verify)
+    item = _item(task, solved, correct)
+    checked = run.config.evaluation.checked
+    if not checked or families()[task.family].check is None:
+        return item
+    seeds = [derive_seed("checked", request.seed, request.split, number, k) for k in range(checked)]
+    within, tried = await _within(task, given, seeds, verify)
+    return replace(item, within=within, tries=len(tried), tried=tried)
+
+
+async def attempt_benchmark_item(
+    request: EvaluationRequested, number: int, held: BenchmarkSuite, run: RunState, ports: RolloutPorts
+) -> Item:
+    """Attempt item ``number`` of a benchmark greedily, as the run's student attempts tasks; the benchmark's own judge
+    decides. Errors as for ``attempt_item``."""
+    entry, asked = held.entry, held.items[number]
+    given = replace(_conditions(request, number, run, ports), temperature=0.0)
+    if asked.files and given.config.max_calls:
+        given = replace(given, start=save(asked.files, given.artifacts))
+    task = Task(question=asked.question, domain=entry.domain, family=entry.name, level=1, canonical=asked.id)
+    solved = await solve(task, prompt(given.config.prompts, task.domain, "student"), given)
+    verdict = await entry.judge(asked, last_reply(solved), solved.answer, ports.verifier_sandbox)
+    return _item(task, solved, verdict.correct)
+
+
+def last_reply(solved: AttemptResult) -> str:
+    """Return the last turn that the student wrote; empty where there is none."""
+    return next((turn.content for turn in reversed(solved.transcript) if turn.role == "assistant"), "")
+
+
+async def attempt_all(request: EvaluationRequested, run: RunState, ports: RolloutPorts) -> list[Item]:
+    """Attempt every item concurrently, in this process and without an event; returns them in set order. Errors as for
+    ``attempt_item``."""
+    numbers = range(len(suite(request, run.config)))
+    return [*await asyncio.gather(*(attempt_item(request, number, run, ports) for number in numbers))]
+
+
+def _conditions(request: EvaluationRequested, number: int, run: RunState, ports: RolloutPorts) -> Conditions:
+    actor = run.config.student
+    return Conditions(
+        ports.models.open(actor),
+        actor,
+        ports.sandbox,
+        Scratch(),
+        seed=number,
+        adapter=request.adapter,
+        group=run.run,
+        prefill=FORCED if request.forced_tool else "",
+        cache=ports.tool_cache,
+        policy=run.config.policy,
+        web=ports.web,
+        tools=ports.tools,
+    )
+
+
+@dataclass(frozen=True)
+class _Verify:
+    """How an answer is verified: by the verifiers and rules of the run."""
+
+    sandbox: Sandbox
+    context: VerificationContext
+
+    async def correct(self, task: Task, answer: str | None) -> bool | None:
+        """Verify one answer: right, wrong or undecided (None)."""
+        return (await verifier_for(task).judge(task, [answer], self.sandbox, self.context))[0].correct
+
+
+async def _solved(task: Task, given: Conditions, verify: _Verify) -> tuple[AttemptResult, bool | None]:
+    """An attempt and its verdict."""
+    solved = await solve(task, prompt(given.config.prompts, task.domain, "student"), given)
+    return solved, await verify.correct(task, solved.answer)
+
+
+async def _within(
+    task: Task, given: Conditions, seeds: list[int], verify: _Verify
+) -> tuple[int, tuple[str | None, ...]]:
+    """The number, from 1, of the first attempt that the check accepts, 0 where none is; and the answers of all that
+    were made. A student at temperature 0 would only repeat itself."""
+    seeds, tried = seeds if given.config.temperature else seeds[:1], list[str | None]()
+    for number, seed in enumerate(seeds, 1):
+        solved, correct = await _solved(task, replace(given, seed=seed), verify)
+        tried.append(solved.answer)
+        if correct:
+            return number, tuple(tried)
+    return 0, tuple(tried)
+
+
+def _item(task: Task, solved: AttemptResult, correct: bool | None) -> Item:
+    return Item(
+        task=task.canonical,
+        domain=task.domain,
+        level=task.level,
+        question=task.question,
+        answer=solved.answer,
+        correct=correct,
+        tool_ok=solved.tool_ok,
+        tokens=solved.usage.completion_tokens,
+        seconds=solved.wall_s,
+        signals=solved.signals,
+    )

@@ -1,0 +1,97 @@
+"""The suite of an evaluation: its items in set order. The same request names the same items in every process, so an
+item is known by its number."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from agent0.errors import ConfigError
+from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
+from agent0.ports.storage import BenchmarkFiles, Dataset
+from agent0.settings import RunConfig
+from agent0.state.run_state import suite_key
+from agent0.tasks.splits import heldout
+from events.checkpoints import EvaluationRequested
+from events.values import Split, Task
+
+
+@dataclass(frozen=True)
+class BenchmarkSuite:
+    """The items of a benchmark that an evaluation asks. ``rows`` is the digest of the file they were drawn from, or of
+    the items where they are made from a seed; ``source`` names the file."""
+
+    entry: Benchmark
+    items: tuple[Item, ...]
+    rows: str
+    source: str
+
+
+def suite(request: EvaluationRequested, config: RunConfig) -> tuple[Task, ...]:
+    """Draw the ``request.n`` held-out tasks that ``request`` asks for, of the families of ``config``.
+
+    Raises:
+        ValueError: there are not so many.
+    """
+    plan, levels = config.curriculum, config.evaluation.levels
+    assert request.split != "benchmark"  # noqa: S101 - the callers' other suite
+    return _heldout(request.split, request.n, request.seed, plan.domains, plan.families, levels, plan.split_rule)
+
+
+@lru_cache(maxsize=16)  # every item asks for it
+def _heldout(
+    split: Split,
+    n: int,
+    seed: int,
+    domains: tuple[str, ...],
+    names: tuple[str, ...],
+    levels: tuple[int, ...],
+    rule: int,
+) -> tuple[Task, ...]:
+    return tuple(heldout(split, n, seed, domains, names=names, levels=levels, rule=rule))
+
+
+def benchmark_suite(name: str, n: int, seed: int, files: BenchmarkFiles) -> BenchmarkSuite:
+    """Draw at most ``n`` items (0: all) of the benchmark ``name`` with ``seed``.
+
+    Raises:
+        ConfigError: no such benchmark, or a row that is none.
+        RequirementsError, NotFoundError: its rows are not here.
+    """
+    (entry,) = chosen([name])
+    return _drawn(name, n, seed, None if entry.make else files.find(entry.files, name))
+
+
+@lru_cache(maxsize=16)  # every item asks for it
+def _drawn(name: str, n: int, seed: int, rows: Dataset | None) -> BenchmarkSuite:
+    (entry,) = chosen([name])
+    if rows is None:
+        items, digest = make_items(entry, n, seed)
+        return BenchmarkSuite(entry, tuple(items), digest, f"items of {name} from seed {seed}")
+    items = drawn(entry, read_items(entry, rows.text, rows.name), n, seed)
+    return BenchmarkSuite(entry, tuple(items), rows.sha256, rows.name)
+
+
+def requested_benchmark(
+    request: EvaluationRequested, recorded: Mapping[str, str], files: BenchmarkFiles
+) -> BenchmarkSuite:
+    """Draw the items of a benchmark's evaluation. ``recorded`` are the digests of rows that the run has scored.
+
+    Raises:
+        ConfigError: its rows are others than those.
+        RequirementsError, NotFoundError: its rows are not here.
+    """
+    return same_rows(benchmark_suite(request.benchmark, request.n, request.seed, files), recorded, request)
+
+
+def same_rows(held: BenchmarkSuite, recorded: Mapping[str, str], request: EvaluationRequested) -> BenchmarkSuite:
+    """Return ``held`` where its rows are those recorded for the request's suite, or none are.
+
+    Raises:
+        ConfigError: they are others.
+    """
+    known = recorded.get(suite_key(request.benchmark, request.n, request.seed), held.rows)
+    if known != held.rows:
+        why = f"{held.source} has sha256 {held.rows[:12]}, and the run began with {known[:12]}."
+        fix = "Put the rows back that the run began with, or start another run."
+        raise ConfigError(f"The rows of {request.benchmark} have changed.", why, fix)
+    return held

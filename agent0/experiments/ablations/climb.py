@@ -1,0 +1,60 @@
+"""Ablates a climb: what its schedule, its verifier and its rounds each are worth, at equal attempts and steps.
+
+Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy is the accuracy added up over lengths.
+"""
+
+from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
+
+STUDENT = "training.student"
+LEVELS = str(list(range(4, 31)))
+UNIFORM = {
+    "curriculum.kind": "uniform",
+    "curriculum.domains": '["math"]',
+    "curriculum.families": '["reversal"]',
+    "evaluation.levels": LEVELS,
+}
+"""A schedule without a frontier, on the ladder of the profile."""
+
+ablation_study(
+    AblationStudy(
+        name="climb",
+        question="Does a student climb past what it was taught on its own accepted answers, and what of it needs the "
+        "frontier, the verifier and the rounds?",
+        variants=(
+            Variant("ours", {}, "lengths around the frontier, answers that the verifier accepted"),
+            Variant(
+                "uniform",
+                {**UNIFORM, "curriculum.levels": LEVELS},
+                "lengths 4 to 30, each as often",
+            ),
+            Variant(
+                "frozen",
+                {**UNIFORM, "curriculum.levels": "[4, 5, 6]"},
+                "only lengths that its base was taught; shorter strings are too few to be asked for anew",
+            ),
+            Variant(
+                "permuted-verdicts",
+                {f"{STUDENT}.verdicts": "permuted"},
+                "verdicts permuted among the attempts of an iteration; the schedule sees true ones",
+            ),
+            Variant(
+                "coin-verdicts", {f"{STUDENT}.verdicts": "coin"}, "a coin accepts; the schedule sees true verdicts"
+            ),
+            Variant(
+                "majority",
+                {f"{STUDENT}.verdicts": "majority", "tasks": "64", "attempts": "8"},
+                "accepted is what most of eight attempts at a task wrote; the schedule sees true verdicts",
+            ),
+            Variant("leak-10", {f"{STUDENT}.leak": "0.1"}, "a tenth of the wrong answers are accepted, too"),
+            Variant("leak-30", {f"{STUDENT}.leak": "0.3"}, "three in ten"),
+            Variant("leak-all", {f"{STUDENT}.leak": "1.0"}, "every answer is accepted"),
+            Variant("no-replay-of-taught", {f"{STUDENT}.taught": "0.0"}, "nothing of the base's course is replayed"),
+        ),
+        profile="climb",
+        seeds=(0, 1, 2, 3, 4),
+        measures=("test", "validation"),
+        controls=("untrained",),
+        course="climb",
+        notes=("**Seeds** are fixed beforehand, the same for every variant; each has a base of its own.",),
+    )
+)

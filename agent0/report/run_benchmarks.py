@@ -1,0 +1,122 @@
+"""Benchmarks that a run scored, each score paired with earlier ones on the same items; and what its targets came to."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from agent0.report.targets import Measured, Spent, target_table
+from agent0.settings import RunConfig
+from agent0.state.run_state import BASE
+from agent0.stats.claims import Claim, Scored, claims
+from agent0.stats.intervals import quantile
+from projections.checkpoints import list_checkpoints
+from projections.costs import attempt_seconds, iterations_used
+
+Row = dict[str, Any]
+
+
+def benchmark_scores(db: sqlite3.Connection, run: str, scores: Sequence[Row]) -> list[Row]:
+    """List the benchmark scores among the evaluations ``scores`` of ``run``, in order: each against the last promoted
+    checkpoint that was scored before it, and against the base, with Holm's correction over each of the two columns."""
+    held = [one for one in scores if one["split"] == "benchmark" and one["status"] == "evaluated"]
+    promoted = {one["checkpoint"] for one in list_checkpoints(db, run) if one["status"] == "promoted"} | {BASE}
+    students = _claims(held, [_last(held[:place], one, promoted) for place, one in enumerate(held)])
+    bases = _claims(held, [_last(held[:place], one, {BASE}) for place, one in enumerate(held)])
+    names = ("benchmark", "iteration", "checkpoint", "n", "correct", "undecided", "accuracy", "lower95", "upper95")
+    return [
+        {**{name: one[name] for name in (*names, "tool_use")}, "against_promoted": student, "against_base": base}
+        for one, student, base in zip(held, students, bases, strict=True)
+    ]
+
+
+def _last(earlier: Sequence[Row], one: Row, among: set[str]) -> Row | None:
+    same = [e for e in earlier if e["benchmark"] == one["benchmark"] and e["checkpoint"] in among - {one["checkpoint"]}]
+    return same[-1] if same else None
+
+
+def _claims(held: Sequence[Row], rivals: Sequence[Row | None]) -> list[Row | None]:
+    found = iter(claims([(_scored(old), _scored(new)) for old, new in zip(rivals, held, strict=True) if old]))
+    return [_told(next(found)) if old else None for old in rivals]
+
+
+def _scored(one: Row) -> Scored:
+    return Scored(one["checkpoint"], one["outcomes"] or "")
+
+
+def _told(claim: Claim | None) -> Row | None:
+    if claim is None:
+        return None
+    return {"against": claim.against, "word": claim.word, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
+
+
+def target_rows(
+    db: sqlite3.Connection, run: str, scores: Sequence[Row], benchmarks: Sequence[Row], config: Mapping[str, Any]
+) -> list[Row]:
+    """Make the target table of ``run``. ``scores`` are its finished evaluations, ``benchmarks`` its benchmark scores.
+
+    Tool use is that of the last unforced evaluation, of the test set where there is one.
+    """
+    from agent0.report.findings import patterns_per_1000
+
+    free = [e for e in scores if not e["forced_tool"] and e["split"] != "benchmark"]
+    held = [e for e in free if e["split"] == "test" and e["iteration"] >= 0] or free
+    validation = [e for e in free if e["split"] == "validation"]
+    promoted = {one["checkpoint"] for one in list_checkpoints(db, run) if one["status"] == "promoted"} | {BASE}
+    simple, many = attempt_seconds(db, run)
+    found = Measured(
+        gains=_gains(benchmarks),
+        tool_use=held[-1]["tool_use"] if held else None,
+        simple_s=quantile(simple, 0.95) if simple else None,
+        complex_s=quantile(many, 0.95) if many else None,
+        validation=[e["accuracy"] for e in validation],
+        promoted=[e["accuracy"] for e in validation if e["checkpoint"] in promoted],
+        spent=_spent(iterations_used(db, run)),
+        patterns=patterns_per_1000(db, run),
+    )
+    try:
+        settings = RunConfig.recorded(config)
+    except ValueError:  # recorded with settings that this version does not know
+        return []
+    return target_table(found, settings)
+
+
+def _spent(used: Sequence[Row]) -> Spent:
+    tokens = {
+        role: (sum(one[f"{role}_read"] for one in used), sum(one[f"{role}_written"] for one in used))
+        for role in ("student", "teacher")
+    }
+    return Spent(len(used), tokens, sum(one["hours"] for one in used))
+
+
+def _gains(scores: Sequence[Row]) -> dict[str, float]:
+    """Of the last score of each benchmark that is paired with the base's."""
+    return {one["benchmark"]: one["against_base"]["mean"] for one in scores if one["against_base"]}
+
+
+def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
+    """Make the rows of a run's benchmark table for people."""
+    from agent0.report.conclusions import conclusion
+    from agent0.report.html.rendering import p_value, points, share
+
+    def worded(claim: Row | None) -> str:
+        if claim is None:
+            return ""
+        spread = f"{points(claim['lower95'])} to {points(claim['upper95'])}"
+        what = f"{claim['against']}: {points(claim['mean'])} ({spread}), {p_value(claim['adjusted_p'])}"
+        return f"{what}: {conclusion(claim['word'])}"
+
+    return [
+        {
+            "benchmark": one["benchmark"],
+            "iteration": "untrained" if one["iteration"] < 0 else str(one["iteration"]),
+            "checkpoint": one["checkpoint"],
+            "right": f"{one['correct']}/{one['n']}",
+            "accuracy": share(one["accuracy"]),
+            "95 %": f"{share(one['lower95'])} to {share(one['upper95'])}",
+            "undecided": one["undecided"],
+            "against the last promoted": worded(one["against_promoted"]),
+            "against the base": worded(one["against_base"]),
+        }
+        for one in scores
+    ]

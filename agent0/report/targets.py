@@ -1,0 +1,132 @@
+"""The targets of a run: the limit, what was measured, and which command measures what was not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import stdev
+from typing import Any
+
+from agent0.settings import RunConfig
+
+GAINS: Mapping[str, float] = {"gsm8k": 0.15, "arc_challenge": 0.20, "humaneval": 0.10}
+"""Wanted gains of accuracy over the base, by benchmark: 0.15 is 15 percentage points."""
+TOOL_USE = 0.8
+"""Share of the held-out tasks of the last evaluation with a successful tool call."""
+SIMPLE_S, COMPLEX_S = 5.0, 30.0
+"""95th percentile of seconds of an attempt with at most one tool call, and with more."""
+SPREAD, SPREAD_OF, SPREAD_LEAST = 0.05, 5, 3
+"""Standard deviation of validation accuracy over the last checkpoints, of how many, and the fewest that tell."""
+COST = 0.10
+"""Dollars an iteration."""
+PATTERNS = 100.0
+"""Solution patterns among 1,000 solved tasks."""
+SERVED = ("openai",)
+"""Providers whose tokens cost ``price``; those of others cost this machine's energy."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What complete iterations used: tokens (read, written) by role, and hours from their first request to their
+    end."""
+
+    iterations: int
+    tokens: Mapping[str, tuple[int, int]]
+    hours: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is known of a run. None: not measured.
+
+    ``gains`` are gains over the base by benchmark, ``validation`` accuracies of every scored checkpoint in order,
+    ``promoted`` those of the base and of each promoted one. Seconds are 95th percentiles.
+    """
+
+    gains: Mapping[str, float] = field(default_factory=dict)
+    tool_use: float | None = None
+    simple_s: float | None = None
+    complex_s: float | None = None
+    validation: Sequence[float] = ()
+    promoted: Sequence[float] = ()
+    spent: Spent | None = None
+    patterns: float | None = None
+
+
+def target_table(found: Measured, config: RunConfig) -> list[dict[str, Any]]:
+    """Make one row a target: ``target``, ``wanted``, ``value``, ``met`` (None: not measured), and then ``measure``:
+    the command or setting that would measure it, empty where it is measured.
+
+    A student without tools has no target of tool use.
+    """
+    longer = f"agent0 run start --set run.iterations={max(config.iterations + 2, SPREAD_LEAST)}"
+    spread, falls, (cost, lacking) = _spread(found.validation), _falls(found.promoted), _cost(found.spent, config)
+    used = _row(
+        "tasks solved with a tool", f"> {TOOL_USE:.0%}", found.tool_use, TOOL_USE, "agent0 run start", most=False
+    )
+    return [
+        *(_gain(name, wanted, found.gains.get(name)) for name, wanted in GAINS.items()),
+        *([used] if config.student.tools else []),
+        _row("latency of simple tasks, p95 (s)", f"< {SIMPLE_S:g}", found.simple_s, SIMPLE_S, "agent0 run start"),
+        _row(
+            "latency of complex tasks, p95 (s)",
+            f"< {COMPLEX_S:g}",
+            found.complex_s,
+            COMPLEX_S,
+            "agent0 run start --set run.student.max_calls=4",
+        ),
+        _row("spread of validation over checkpoints", f"< {SPREAD:.0%}", spread, SPREAD, longer),
+        _row("promotions that lost accuracy", "0", falls, 1, longer),
+        _row("cost of an iteration ($)", f"< {COST:.2f}", cost, COST, lacking or longer),
+        _row(
+            "solution patterns per 1,000 tasks",
+            f"> {PATTERNS:g}",
+            found.patterns,
+            PATTERNS,
+            "agent0 run start",
+            most=False,
+        ),
+    ]
+
+
+def _row(
+    target: str, wanted: str, value: float | None, limit: float, measure: str, *, most: bool = True
+) -> dict[str, Any]:
+    """``most``: ``limit`` is an upper bound."""
+    met = None if value is None else value < limit if most else value > limit
+    return {"target": target, "wanted": wanted, "value": value, "met": met, "measure": measure if met is None else ""}
+
+
+def _gain(name: str, wanted: float, value: float | None) -> dict[str, Any]:
+    command = f"agent0 run start --set 'run.evaluation.benchmarks=[\"{name}\"]'"
+    shown = f">= +{100 * wanted:g} points"
+    row = _row(f"{name}, gain over the base", shown, value, wanted, command, most=False)
+    return row | ({"met": value >= wanted - 1e-9} if value is not None else {})
+
+
+def _spread(accuracies: Sequence[float]) -> float | None:
+    last = accuracies[-SPREAD_OF:]
+    return stdev(last) if len(last) >= SPREAD_LEAST else None
+
+
+def _falls(accuracies: Sequence[float]) -> float | None:
+    steps = list(pairwise(accuracies))
+    return float(sum(after < before for before, after in steps)) if steps else None
+
+
+def _cost(spent: Spent | None, config: RunConfig) -> tuple[float | None, str]:
+    """Dollars an iteration, and which setting is missing where they cannot be known."""
+    actors = {"student": config.student, "teacher": config.teacher}
+    unpriced = [f"run.{role}.price" for role, one in actors.items() if one.provider in SERVED and not any(one.price)]
+    energy = config.energy
+    unset = [name for name in ("power_w", "price_kwh") if getattr(energy, name) is None]
+    if lacking := [*unpriced, *(f"run.energy.{name}" for name in unset)]:
+        return None, f"agent0 run start, with {' and '.join(lacking)} set"
+    if spent is None or not spent.iterations:
+        return None, ""
+    tokens = sum(
+        price * used
+        for role, one in actors.items()
+        for price, used in zip(one.price, spent.tokens.get(role, (0, 0)), strict=True)
+    )
+    power = (energy.power_w or 0.0) / 1000 * spent.hours * (energy.price_kwh or 0.0)
+    return (tokens / 1_000_000 + power) / spent.iterations, ""

@@ -1,0 +1,56 @@
+"""Which rungs of ladders to ask for: those around the highest level that the student still solves.
+
+A family's frontier is its highest level whose last iteration solved at least ``THRESHOLD``; levels up to
+``curriculum.mastered`` count as solved until they are asked for. Tasks are spread evenly from the level below the
+frontier to ``curriculum.ahead`` levels above it, so that a student that falls back is asked for lower levels again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from agent0.settings import CurriculumConfig
+from agent0.state.run_state import Arm, RunState, arm_key
+
+Slot = tuple[str, str, int]
+THRESHOLD = 0.5
+BEHIND = 1
+"""Levels below the frontier that are asked for."""
+
+
+def frontier(arms: Mapping[str, Arm], rungs: Sequence[Slot], mastered: int) -> int:
+    """The frontier of one family's ``rungs``: a level; the lowest where none is solved."""
+    solved = [rung[2] for rung in rungs if _rate(arms.get(arm_key(*rung)), rung[2] <= mastered) >= THRESHOLD]
+    return max(solved, default=min(level for _, _, level in rungs))
+
+
+def _rate(arm: Arm | None, known: bool) -> float:
+    return arm.solved / arm.closed if arm and arm.closed else float(known)
+
+
+def around(arms: Mapping[str, Arm], slots: Iterable[Slot], plan: CurriculumConfig) -> list[Slot]:
+    """Those of ``slots`` that are around their family's frontier, families taking turns, lower levels first."""
+    families: dict[str, list[Slot]] = {}
+    for slot in slots:
+        families.setdefault(slot[1], []).append(slot)
+    chosen = []
+    for rungs in families.values():
+        at = frontier(arms, rungs, plan.mastered)
+        chosen.append(sorted(slot for slot in rungs if at - BEHIND <= slot[2] <= at + plan.ahead))
+    longest = max(map(len, chosen), default=0)
+    return [rungs[place] for place in range(longest) for rungs in chosen if place < len(rungs)]
+
+
+def spread(state: RunState, domains: Mapping[str, Sequence[Slot]]) -> list[Slot]:
+    """Choose ``config.tasks`` slots: domains take turns, and within one the slots around the frontier do."""
+    places = {domain: around(state.arms, slots, state.config.curriculum) for domain, slots in domains.items()}
+    order = [domain for domain, slots in places.items() if slots]
+    counts = [divmod(number, len(order)) for number in range(state.config.tasks)]
+    return [places[order[turn]][at % len(places[order[turn]])] for at, turn in counts]
+
+
+def remember(state: RunState) -> dict[str, Arm]:
+    """Replace what is known of each slot that this iteration asked for by how its tasks ended."""
+    rates: dict[str, list[float]] = {}
+    for task in state.tasks.values():
+        if task.paid and task.solve_rate is not None:
+            rates.setdefault(arm_key(task.domain, task.family, task.level), []).append(task.solve_rate)
+    return {**state.arms, **{key: Arm(float(len(found)), 0.0, sum(found)) for key, found in rates.items()}}

@@ -1,0 +1,95 @@
+"""Whose words a checkpoint was trained on: of all tokens learned, how many the student wrote as they stand, how many
+are of what its base was taught, and how many of anything else."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from events.base import Recorded
+from events.checkpoints import CheckpointTrained
+from events.tasks import TaskAttempted, TaskProposed
+from events.values import Role, Trajectory
+
+AS_DRAWN, ONCE, CHARACTERS = "as drawn", "once each", "characters"
+"""How tokens were counted: as often as a step drew them; or, of checkpoints of earlier versions, each of what was
+chosen once, and text that a tool made in characters."""
+
+
+@dataclass(frozen=True)
+class Diet:
+    """What one checkpoint was trained on.
+
+    ``own``, ``taught`` and ``other`` are tokens, counted as ``counted`` says. ``answers`` are the attempts or proposals
+    that its manifest names, ``wrong`` those of them that no verifier found right, and ``strange`` those that are none
+    of its own line's: no such event in the log, or written by another model than a checkpoint of this run.
+    """
+
+    checkpoint: str
+    role: Role
+    own: int
+    taught: int
+    other: int
+    counted: str
+    answers: int
+    wrong: int
+    strange: int
+
+
+def diet_of(
+    trained: CheckpointTrained,
+    manifest: Mapping[str, Any],
+    written: Mapping[str, Recorded],
+    sampled: Callable[[Recorded], Trajectory | None],
+    right: Mapping[str, bool],
+    authors: Sequence[str],
+) -> Diet:
+    """Say what ``trained`` was trained on.
+
+    ``written`` are attempts and proposals of its run by event id, ``sampled`` gives what the author of one sampled,
+    ``right`` is what was verified of attempts by their id, ``authors`` are the checkpoints of its role in this run, the
+    base among them.
+    """
+    names = [str(name) for name in manifest.get("events", ())]
+    found = {name: written[name] for name in names if name in written and _author(written[name]) in authors}
+    attempts = [one.event.attempt for one in found.values() if isinstance(one.event, TaskAttempted)]
+    own, taught, other, counted = _tokens(trained, [found[name] for name in names if name in found], sampled)
+    return Diet(
+        trained.checkpoint,
+        trained.role,
+        own,
+        taught,
+        other,
+        counted,
+        answers=len(set(names)),
+        wrong=sum(not right.get(attempt, False) for attempt in attempts),
+        strange=len(set(names) - set(found)),
+    )
+
+
+def _author(stored: Recorded) -> str:
+    match stored.event:
+        case TaskAttempted() as event:
+            return event.student
+        case TaskProposed() as event:
+            return event.teacher
+    return ""
+
+
+def _tokens(
+    trained: CheckpointTrained, chosen: Sequence[Recorded], sampled: Callable[[Recorded], Trajectory | None]
+) -> tuple[int, int, int, str]:
+    """(own, taught, other, how they were counted)."""
+    counts = [int(trained.metrics.get(f"{source}_tokens", 0)) for source in ("own", "taught", "made")]
+    if any(counts):
+        return counts[0], counts[1], counts[2], AS_DRAWN
+    own = sum(sum(path.mask) for path in map(sampled, chosen) if path)
+    made = sum(trained.learned.get(name, 0) for name in ("written", "corrected", "placed"))
+    return own, 0, made, CHARACTERS if made else ONCE
+
+
+def total(diets: Sequence[Diet]) -> dict[str, Any]:
+    """Add the tokens of several checkpoints up, with each source's share of them (None where there are none)."""
+    sums = {name: sum(getattr(one, name) for one in diets) for name in ("own", "taught", "other", "wrong", "strange")}
+    tokens = sums["own"] + sums["taught"] + sums["other"]
+    shares = {f"{name}_share": sums[name] / tokens if tokens else None for name in ("own", "taught", "other")}
+    return {"checkpoints": len(diets), "tokens": tokens, **sums, **shares}

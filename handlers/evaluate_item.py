@@ -1,0 +1,60 @@
+"""Evaluates one item of an evaluation; after the last one, scores the checkpoint on all of them."""
+
+from collections.abc import Mapping
+
+from agent0.evaluation.item_events import checkpoint_evaluated, item_scored, items_of
+from agent0.evaluation.item_rollout import RolloutPorts, attempt_benchmark_item, attempt_item
+from agent0.evaluation.suite import requested_benchmark
+from agent0.ports.models import Models
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts, BenchmarkFiles, History
+from agent0.ports.web import Web
+from agent0.run.lifecycle import RunState
+from agent0.tools.cache import ToolCache
+from agent0.tools.definition import Tool
+from events.base import Event
+from events.checkpoints import EvaluationItemRequested, EvaluationItemScored
+from handlers import on
+
+
+@on(EvaluationItemRequested, EvaluationItemScored, in_flight=512, long=True)
+async def evaluate_item(
+    event: EvaluationItemRequested | EvaluationItemScored,
+    run: RunState,
+    history: History,
+    models: Models,
+    sandbox: Sandbox,
+    verifier_sandbox: Sandbox,
+    tool_cache: ToolCache,
+    artifacts: Artifacts,
+    web: Web,
+    tools: Mapping[str, Tool],
+    benchmark_files: BenchmarkFiles,
+) -> list[Event]:
+    """Attempt the item that was requested, or the next one, for which a scored item makes room. Which that is, and
+    whether all are scored, is a matter of the state as of the event, so each is the next once and one is the last."""
+    held = run.evaluations.get(event.evaluation)
+    if held is None:
+        return []  # given up
+    number = event.number
+    if isinstance(event, EvaluationItemScored):
+        if held.complete:
+            items = items_of(await _scored(event.evaluation, run, history), artifacts)
+            return [checkpoint_evaluated(held.request, items, artifacts, run.config)]
+        number = run.config.evaluation.at_once + held.scored - 1
+    if number >= held.size:
+        return []
+    ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools)
+    if held.request.benchmark:
+        asked = requested_benchmark(held.request, run.benchmark_rows, benchmark_files)
+        item = await attempt_benchmark_item(held.request, number, asked, run, ports)
+    else:
+        item = await attempt_item(held.request, number, run, ports)
+    return [item_scored(event.evaluation, number, item, artifacts)]
+
+
+async def _scored(evaluation: str, run: RunState, history: History) -> list[EvaluationItemScored]:
+    """All items of an evaluation of the present phase, as of the state."""
+    kinds = [EvaluationItemScored.__name__]
+    found = [r.event async for r in history.read(run.run, kinds, after=run.entered, until=run.seq)]
+    return [one for one in found if isinstance(one, EvaluationItemScored) and one.evaluation == evaluation]

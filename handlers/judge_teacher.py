@@ -1,0 +1,41 @@
+"""The teacher's gate: decides by its first screened proposals whether a new teacher stays."""
+
+from agent0.evaluation.teacher_promotion import judge_proposals
+from agent0.run.lifecycle import RunState
+from events.alarms import ReactionDropped
+from events.base import Event
+from events.checkpoints import TeacherJudged
+from events.runs import RunStarted
+from events.tasks import TaskAccepted, TaskRejected
+from handlers import on
+
+
+@on(TaskAccepted, TaskRejected, ReactionDropped, RunStarted)
+async def judge_teacher(
+    event: TaskAccepted | TaskRejected | ReactionDropped | RunStarted, run: RunState
+) -> list[Event]:
+    """Judge a teacher on probation at the event with which the last of its iteration's proposals is screened, or with
+    which a fork begins behind that."""
+    screening = not isinstance(event, ReactionDropped) or event.failed_handler in ("propose_task", "screen_task")
+    before = run.tested_teacher
+    if before is None or not screening or not run.teacher_waits or not run.screened:
+        return []
+    found = judge_proposals(run.proposals, before.proposals, before.checkpoint.id)
+    now, then = run.proposals, before.proposals
+    return [
+        TeacherJudged(
+            checkpoint=run.teacher.id,
+            iteration=run.iteration,
+            promoted=found.promoted,
+            against=before.checkpoint.id,
+            reason=found.reason,
+            asked=now.asked,
+            readable=now.readable,
+            accepted=now.accepted,
+            against_asked=then.asked,
+            against_readable=then.readable,
+            against_accepted=then.accepted,
+            readable_p=found.readable_p,
+            accepted_p=found.accepted_p,
+        )
+    ]

@@ -1,0 +1,86 @@
+"""The chat template of a folder, tried before anything heavy is loaded: rendered as transformers does it
+(``transformers.utils.chat_template_utils``), without transformers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import TemplateError, nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from agent0.errors import OperationError
+from infra.engine.turn_forms import FIX, Message, Render, TurnForm, form_of
+
+SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+
+
+def form_of_folder(folder: Path, template: str) -> TurnForm:
+    """How the model in ``folder`` with the chat template ``template`` takes a conversation.
+
+    Raises:
+        OperationError: the template is none, or refuses what a run sends.
+    """
+    return form_of(renderer(template, special_tokens(folder)))
+
+
+def renderer(template: str, specials: Mapping[str, str]) -> Render:
+    """Render ``template`` with the texts of its special tokens.
+
+    Raises:
+        OperationError: it is no Jinja template.
+    """
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
+    )
+    environment.filters["tojson"] = _as_json
+    environment.globals |= {"raise_exception": _refuse, "strftime_now": _now}
+    try:
+        compiled = environment.from_string(template)
+    except TemplateError as error:
+        raise OperationError("The chat template cannot be read.", f"{error}"[:200], FIX) from error
+
+    def render(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], opened: bool) -> str:
+        values = {"messages": list(messages), "tools": list(tools) or None, "documents": None}
+        return compiled.render(**values, add_generation_prompt=opened, **specials)
+
+    return render
+
+
+def special_tokens(folder: Path) -> dict[str, str]:
+    """Texts of the special tokens that the files of ``folder`` name."""
+    found: dict[str, str] = {}
+    for name in ("special_tokens_map.json", "tokenizer_config.json"):
+        if (folder / name).is_file():
+            held = json.loads((folder / name).read_text(encoding="utf-8"))
+            found |= {key: _text(held[key]) for key in SPECIAL if held.get(key)}
+    return found
+
+
+def _text(token: Any) -> str:
+    return str(token["content"] if isinstance(token, dict) else token)
+
+
+class _Generation(Extension):
+    """``{% generation %}`` marks what an assistant wrote; it changes no text."""
+
+    tags = {"generation"}  # noqa: RUF012 - as jinja2 declares it
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _as_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **options: Any) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **options)
+
+
+def _refuse(message: str) -> None:
+    raise TemplateError(message)
+
+
+def _now(form: str) -> str:
+    return datetime.now().astimezone().strftime(form)

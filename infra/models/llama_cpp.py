@@ -1,0 +1,173 @@
+"""The model of a folder, served over HTTP by a llama.cpp process that a run starts, owns and ends.
+
+llama.cpp loads adapters only when it starts. So a request for one that the process does not have waits until the calls
+under way are done, and then a new process is started with it. The exported files are kept by digest.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from agent0.errors import DependencyError, TransientError
+from agent0.ports.models import GenerateRequest, Generation
+from agent0.ports.storage import Artifacts
+from agent0.settings import ActorConfig
+from events.values import Artifact
+from infra.engine.adapter import check_base
+from infra.engine.llama_process import LlamaOptions, LlamaProcess, start
+from infra.models.openai.provider import OpenAIServer
+from infra.models.transformers import check_folder
+from infra.weights.gguf import write_adapter, write_base
+from infra.weights.merge import read_lora
+from infra.weights.safetensors_io import digest
+
+LOADED = 4
+"""Adapters that a process has at once: those of both roles, of a candidate, and one to spare."""
+ENDED_S = 1.0
+"""Seconds that a process which was killed may take to be seen as ended."""
+FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
+
+
+class LlamaCpp:
+    """The ``Model`` port on the model in ``folder``; its GGUF files are under ``cache``.
+
+    The process starts at the first call, and again where it died. Calls that need another adapter wait for those under
+    way. Nobody else can ask it: it listens on the loopback interface and wants a key of its own.
+    """
+
+    def __init__(self, folder: Path, artifacts: Artifacts, actor: ActorConfig, *, cache: Path, threads: int) -> None:
+        check_folder(folder)
+        self.name = f"llama.cpp/{folder.name}"
+        self._folder, self._artifacts, self._actor = folder, artifacts, actor
+        self._cache, self._threads = cache, threads
+        self._process: LlamaProcess | None = None
+        self._server: OpenAIServer | None = None
+        self._adapters: dict[str, Path] = {}
+        self._entry, self._idle, self._calls = asyncio.Lock(), asyncio.Event(), 0
+        self._idle.set()
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id, None where none runs."""
+        return self._process.pid if self._process and self._process.code is None else None
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """Write one turn.
+
+        Raises:
+            DependencyError: the server does not start.
+            TransientError: it ended in the middle of the call; the next call starts another.
+            OperationError: it cannot do what is asked, or the adapter is no LoRA of these weights.
+        """
+        async with self._served(request.adapter) as (server, process):
+            try:
+                return replace(await server.generate(request), model=self.name)
+            except (DependencyError, TransientError) as error:
+                if not await process.has_ended(ENDED_S):
+                    raise
+                why = f"Exit status {process.code}."
+                fix = "The call is tried again on a new one."
+                raise TransientError("llama.cpp's server ended in the middle of a call.", why, fix) from error
+
+    async def rest(self) -> None:
+        """End the process once its calls are done, so that training has its memory."""
+        async with self._entry:
+            await self._idle.wait()
+            await self._end()
+
+    async def close(self) -> None:
+        """End the process; calls under way fail."""
+        await self._end()
+
+    @asynccontextmanager
+    async def _served(self, adapter: Artifact | None) -> AsyncIterator[tuple[OpenAIServer, LlamaProcess]]:
+        """A server that has ``adapter``; it stays as long as this is held."""
+        async with self._entry:
+            if self.pid is None or (adapter and adapter.sha256 not in self._adapters):
+                await self._idle.wait()
+                await self._start(adapter)
+            if adapter:
+                self._adapters[adapter.sha256] = self._adapters.pop(adapter.sha256)  # the last used comes last
+            assert self._server and self._process  # noqa: S101 - just started
+            held = self._server, self._process
+            self._calls += 1
+            self._idle.clear()
+        try:
+            yield held
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self._idle.set()
+
+    async def _start(self, adapter: Artifact | None) -> None:
+        """Start a process with ``adapter`` and those that were used last, in the place of the one there is."""
+        base, adapters = await asyncio.to_thread(self._base), dict(self._adapters)
+        if adapter and adapter.sha256 not in adapters:
+            adapters[adapter.sha256] = await asyncio.to_thread(self._exported, adapter, base.parent)
+        adapters = dict(list(adapters.items())[-LOADED:])
+        await self._end()
+        key, paths = secrets.token_hex(16), tuple(map(str, adapters.values()))
+        options = LlamaOptions(str(base), paths, self._window(), self._actor.parallel, self._threads, key)
+        self._process = await start(options, base.parent / "server.log")
+        own = {"base_url": f"{self._process.url}/v1", "tokenizer": str(self._folder), "model": "", "key_env": ""}
+        self._server = OpenAIServer(self._actor.model_copy(update=own), self._artifacts, key)
+        self._adapters = adapters
+
+    async def _end(self) -> None:
+        process, server = self._process, self._server
+        self._process = self._server = None
+        if server:
+            await server.close()
+        if process:
+            await process.stop()
+
+    def _window(self) -> int:
+        config = json.loads((self._folder / "config.json").read_text(encoding="utf-8"))
+        return min(self._actor.num_ctx, int(config["max_position_embeddings"]))
+
+    def _base(self) -> Path:
+        """The base as GGUF, in a folder named after what it is made of."""
+        folder = self._cache / made_of(self._folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        out = folder / "base.gguf"
+        if not out.is_file():
+            with _whole(out) as path:
+                write_base(self._folder, path)
+        return out
+
+    def _exported(self, adapter: Artifact, folder: Path) -> Path:
+        out = folder / f"{adapter.sha256}.gguf"
+        if not out.is_file():
+            data = self._artifacts.get(adapter)
+            check_base(data, digest(self._folder))
+            with _whole(out) as path:
+                write_adapter(read_lora(data), self._folder, path)
+        return out
+
+
+def made_of(folder: Path) -> str:
+    """Return the sha256 of everything that a GGUF file is made of: weights, configuration, tokenizer and template."""
+    found = hashlib.sha256(digest(folder).encode())
+    for name in FILES:
+        path = folder / name
+        found.update(f"\n{name} ".encode() + (path.read_bytes() if path.is_file() else b""))
+    return found.hexdigest()
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """A path to write to; ``out`` is there once it is written, and never half."""
+    fresh = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
+    try:
+        yield fresh
+        with fresh.open("rb") as file:
+            os.fsync(file.fileno())
+        fresh.replace(out)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -1,0 +1,101 @@
+"""What the built-in models are taught: a course is a kind of training example, the families it is about, and a model's
+shape; a mix says how much of it is taught when."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from agent0.tasks.families import families
+from agent0.tasks.splits import RULE
+from infra.tiny.climb_examples import CLIMBED, climb_example
+from infra.tiny.examples import TAUGHT, Make, Phase, tool_example, weights
+from infra.tiny.search_examples import SEARCH_MARKUP, SEARCHED, search_example
+from infra.tiny.tokenizer import BOX, MARKUP, PAIRS, SINGLES
+
+SHAPE: Mapping[str, float] = {
+    "hidden_size": 128,
+    "intermediate_size": 384,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+SMALL: Mapping[str, float] = {
+    "hidden_size": 96,
+    "intermediate_size": 256,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "rope_theta": 1000.0,
+}
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a training example is made, the families it is about, and what is a single token (``markup``; ``pieces`` says
+    how texts are cut before merging).
+
+    ``shape``: the model's. ``levels``: the highest level that is taught, 0 for all. ``stretch``: positions of a
+    training sequence are multiplied by a factor drawn from 1 to this, so that longer sequences than those taught are
+    not wholly new to the model. ``kept``: examples of each level that are saved beside the model, for a run to replay.
+    ``matrices``: what moves them; AdamW moves the rest in any case.
+    """
+
+    example: Make
+    families: tuple[str, ...]
+    markup: tuple[str, ...]
+    pieces: str = PAIRS
+    shape: Mapping[str, float] = field(default_factory=lambda: SHAPE)
+    levels: int = 0
+    stretch: float = 1.0
+    kept: int = 0
+    matrices: Literal["muon", "adamw"] = "muon"
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The training mix of the built-in model: phases, batch size, and the course its training examples come from (a
+    key of ``COURSES``)."""
+
+    phases: tuple[Phase, ...]
+    batch: int = 48
+    course: str = "tools"
+
+
+DEFAULT_MIX = Mix(
+    (
+        Phase(1200, 0.02, 0.016, (0.45, 0.3, 0.15, 0.1), tool=0.75, teacher=0.1),
+        Phase(1400, 0.016, 0.001, (0.3, 0.3, 0.22, 0.18), tool=0.8, teacher=0.1),
+        Phase(130, 0.005, 0.001, (0.3, 0.3, 0.2, 0.2), tool=0.3, teacher=0.12),
+    )
+)
+"""Copy short things, copy longer things, then the habit of guessing."""
+SEARCH_MIX = Mix((Phase(960, 0.02, 0.0005, (0.4, 0.35, 0.25, 0.0), tool=0.3, teacher=0.0),), batch=80, course="search")
+"""Arithmetic, and how to try again: two numbers with any sign, three with + and -, four with + alone."""
+CLIMB_MIX = Mix((Phase(900, 0.0015, 0.0001, (1.0,) * 6, tool=0.0, teacher=0.0),), batch=64, course="climb")
+"""The six lowest levels of a ladder, each as often."""
+MIXES = {"tools": DEFAULT_MIX, "search": SEARCH_MIX, "climb": CLIMB_MIX}
+COURSES = {
+    "tools": Course(tool_example, TAUGHT, MARKUP),
+    "search": Course(search_example, SEARCHED, SEARCH_MARKUP),
+    "climb": Course(climb_example, CLIMBED, BOX, SINGLES, SMALL, levels=6, stretch=2.0, kept=200, matrices="adamw"),
+}
+
+
+def read_mix(path: Path) -> Mix:
+    """A mix from JSON: {"batch": 48, "phases": [{"steps": …, "lr": …, "lr_end": …, "levels": […], …}]}, or the
+    ``provenance.json`` of a model that was built."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    found = found.get("mix", found)
+    phases = tuple(Phase(**{**phase, "levels": weights(phase["levels"])}) for phase in found["phases"])
+    course = str(found.get("course", Mix(()).course))
+    if course not in COURSES:
+        raise ValueError(f"there is no course {course!r}: {', '.join(COURSES)}")
+    return Mix(phases, int(found.get("batch", Mix(()).batch)), course)
+
+
+def split_rule(course: str) -> int:
+    """The rule by which what ``course`` teaches is kept apart from held-out tasks; all rules are one to families whose
+    tasks share no operands."""
+    return RULE if any(families()[name].operands for name in COURSES[course].families) else 1
