@@ -58,7 +58,16 @@ def load(path: str, device: str, quantization: str, precision: str = "auto") -> 
         ) from error
     if not quantization:
         model.to(device)
+    _keep_differentiable(model)
     return model.eval(), tokenizer
+
+
+def _keep_differentiable(model: Any) -> None:
+    """Where a CPU computes bfloat16, bitsandbytes packs 4-bit weights at their first use without gradients, and no
+    gradient passes packed ones: generating and training need the same weights."""
+    for module in model.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
 
 
 def _quantized(device: str, quantization: str, dtype: Any) -> dict[str, Any]:
