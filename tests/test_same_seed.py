@@ -17,13 +17,19 @@ from typing import Any, get_args
 import pytest
 
 from agent0.evaluation.benchmarks import benchmarks
+from agent0.evaluation.protocol import EvaluationProtocol
+from agent0.evaluation.protocol_runner import as_json_lines, run_protocol
 from agent0.evaluation.serving_parity import probes
+from agent0.experiments.compare_runs import side_by_side, side_of
 from agent0.experiments.hyperparameter_search import trials
+from agent0.ports.models import GenerateRequest, Generation
 from agent0.rewards.batch_similarity import clusters, distances
 from agent0.rewards.red_team.play import Size, play_policies
 from agent0.rewards.red_team.undone import undone
+from agent0.rollout.student import Conditions
+from agent0.run.forking import redone
 from agent0.run.lifecycle import evolve
-from agent0.settings import RewardConfig, RunConfig
+from agent0.settings import RewardConfig, RunConfig, StudentConfig
 from agent0.state.run_state import arm_key
 from agent0.stats import calibrators
 from agent0.stats.paired_tests import bootstrap
@@ -35,11 +41,13 @@ from agent0.training.objectives import objectives
 from agent0.training.search_traces import search_examples
 from agent0.training.selection import draw_diverse, select
 from agent0.training.trace_sources import apply_source
+from events.values import Usage
 from tests.figures import FIGURES
+from tests.memory import MemoryArtifacts
 from tests.play import play
 from tests.test_searching import attempts, config
 from tests.test_training import scored
-from tests.world import levels_of, own, ports, small, started
+from tests.world import KnowingSandbox, levels_of, own, ports, small, started
 
 RECORDED = Path(__file__).parent / "golden" / "same_seed.json"
 DRAWS = 6
@@ -172,6 +180,65 @@ def ran(**changes: Any) -> Iterable[Any]:
         yield [one.type, one.event.model_dump(mode="json", exclude=MEASURED, exclude_defaults=True)]
 
 
+RUNS: dict[str, dict[str, Any]] = {
+    "of pairs": {"training": {"student": {"objective": "dpo", "minibatch": 4}}},
+    "on a ladder": {
+        "curriculum": {"embedder": "ngram", "kind": "frontier", "families": ["reversal"], "mastered": 3},
+        "training": {"student": {"objective": "sft", "steps": 2, "minibatch": 4, "verdicts": "permuted"}},
+    },
+    "with checked attempts": {"evaluation": {"validation": 4, "test": 3, "checked": 3}},
+    "with a benchmark": {"evaluation": {"validation": 2, "test": 0, "benchmarks": ["tool_scenarios"]}},
+    "with critique": {"student": {"self_critique": True}, "rewards": {"weights": {"self_critique": 0.2}}},
+}
+"""Settings by what a run is like with them."""
+
+
+def forked() -> Iterable[Any]:
+    """Every event of a fork that asks for tasks of an iteration again, under other settings."""
+    parent = asyncio.run(play(started(small(iterations=1, tasks=3, attempts=2)), ports()))
+    seq = next(one.seq for one in parent if one.type == "ResultVerified")
+    state = None
+    for one in parent[:seq]:
+        state = evolve(state, one)
+    assert state
+    for many in (2, 3):
+        changed = small(iterations=1, tasks=3, attempts=many)
+        first = started(changed, "f1")
+        told = {"parent": "r1", "parent_seq": seq, "redone": redone(state, changed), "changes": {}}
+        first = first.model_copy(update={"event": first.event.model_copy(update=told)})
+        for one in asyncio.run(play(first, ports(), past=parent))[len(parent) + 1 :]:
+            yield [one.type, one.event.model_dump(mode="json", exclude=MEASURED, exclude_defaults=True)]
+
+
+def sat() -> Iterable[Any]:
+    """Seeds that a protocol hands to attempts, and what it makes of their answers."""
+    seeds: list[int] = []
+
+    class Numbered:
+        async def generate(self, request: GenerateRequest) -> Generation:
+            seeds.append(request.sampling.seed)
+            text = f"\\boxed{{{request.sampling.seed % 3}}}"
+            return Generation(text, (1, 2), (-0.5, -0.25), usage=Usage(completion_tokens=2), model="m")
+
+    for split in ("test", "validation"):
+        plan = EvaluationProtocol(3, 7, attempts=3, temperature=1.0, split=split)
+        given = Conditions(Numbered(), StudentConfig(), KnowingSandbox(), MemoryArtifacts(), 0)
+        found = asyncio.run(run_protocol(heldout("test", 3, 4, ("math",)), plan, given, KnowingSandbox()))
+        yield [found, found.right, found.majority, as_json_lines(found.answers).decode()]
+    yield sorted(seeds)
+
+
+def compared() -> Iterable[Any]:
+    """Two runs, their rewards, curves and costs, side by side."""
+    runs = [asyncio.run(play(started(small(tasks=3, attempts=n)), ports())) for n in (2, 3)]
+    untimed = [[one for one in run if one.type != "CheckpointTrained"] for run in runs]
+    sides = [side_of(f"run {n}", run) for n, run in enumerate(untimed)]
+    for side in sides:
+        side.cost["model_s"] = 0.0
+    yield [asdict(side)["curve"] and [one.outcomes for one in side.curve] for side in sides]
+    yield side_by_side(sides)
+
+
 FAMILIES: dict[str, Callable[[], Any]] = {f"family {name}": partial(drawn, entry) for name, entry in own().items()}
 SUITES: dict[str, Callable[[], Any]] = {
     f"suite {name}": partial(suite, name) for name in ("adversarial", "coding", "tool_scenarios")
@@ -196,6 +263,10 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "undone work": lambda: undone(seed=3, draws=1),
     "a run": ran,
     "a run with long tasks": partial(ran, curriculum={"embedder": "ngram", "long": 0.5}),
+    **{f"a run {how}": partial(ran, **changes) for how, changes in RUNS.items()},
+    "a fork": forked,
+    "a protocol": sat,
+    "runs side by side": compared,
     **{
         f"a run paid by {name} {edition}": partial(
             ran, rewards={"set": name, "edition": edition, "normalize": True, "clip": 1.5}
