@@ -51,7 +51,9 @@ from tests.world import KnowingSandbox, levels_of, own, ports, small, started
 
 RECORDED = Path(__file__).parent / "golden" / "same_seed.json"
 DRAWS = 6
-MEASURED = {"state_sha", "wall_s", "seconds", "latency_p50_s", "latency_p95_s", "items", "usage", "progress"}
+MEASURED: dict[str, Any] = dict.fromkeys(
+    {"state_sha", "wall_s", "seconds", "latency_p50_s", "latency_p95_s", "items", "usage", "progress"}, True
+) | {"critique": {"usage"}}
 """Fields that hold a time, or the digest of what holds one."""
 WRONG = ("", "0", "1;2", "x", "7,3", "3+4=7", "(1", "no")
 
