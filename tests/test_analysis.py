@@ -158,6 +158,8 @@ def test_nobody_claims_more_than_the_test_allows() -> None:
     other = Scored("other", "1" * 150)
     found = [claim and claim.word for claim in claims([(base, better), (better, base), (base, same), (base, other)])]
     assert found == ["improved", "fell", "no difference shown", None]
+    named = claims([(base, better)])[0]
+    assert named and (named.name, named.against) == ("better", "base")
     (none, nothing), (before, first), *_ = step_by_step([base, better, same])
     assert (none, nothing) == (None, None)
     assert before and first and before.adjusted >= before.difference.p

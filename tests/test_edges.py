@@ -2,24 +2,31 @@
 
 import asyncio
 import json
+import random
+import re
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from scipy import stats
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmark_scores import tally
-from agent0.evaluation.benchmarks import benchmarks
+from agent0.evaluation.benchmarks import benchmarks, chosen
+from agent0.evaluation.benchmarks.adversarial import huge
 from agent0.evaluation.benchmarks.challenges import RULES
 from agent0.experiments.ablation_results import outcome_of
 from agent0.experiments.ablation_runs import runs_of_study, seeds_of
 from agent0.experiments.hyperparameter_search import space_of
+from agent0.experiments.stored_verdicts import differences, stored
 from agent0.grading.answer_types import kinds, named
 from agent0.rewards.features import RewardContext, features
 from agent0.rewards.red_team.students import said
 from agent0.settings import RewardConfig, RunConfig, VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState, ToolCallRecord
+from agent0.stats.across_seeds import share_below
 from agent0.tasks.families import families
+from agent0.tasks.splits import heldout
 from agent0.training.manifest import adapter_metadata, lineage_of
 from agent0.verification.panel import VerificationContext
 from agent0.verification.programs import Problem
@@ -173,6 +180,60 @@ def test_errors_name_what_there_is() -> None:
     with pytest.raises(ConfigError) as found:
         space_of([])
     assert found.value.fix == "Say --search rank=4,16 --search lr=1e-3,3e-3."
+    with pytest.raises(ConfigError) as found:
+        chosen(["gsm8k", "odd"])
+    assert (found.value.args[0].partition(".")[0], found.value.fix) == (
+        "There is no benchmark 'odd'",
+        "See: agent0 bench list",
+    )
+    with pytest.raises(ConfigError) as found:
+        runs_of_study("s" * 30, {"a" * 40: RunConfig()}, [0])
+    assert found.value.fix == "Choose a shorter --name."
+
+
+@pytest.mark.parametrize("degrees", range(1, 13))
+def test_the_shares_below_are_those_of_students_distribution(degrees: int) -> None:
+    for t in (-3.0, -0.5, 0.0, 0.7, 2.5):
+        assert share_below(t, degrees) == pytest.approx(stats.t.cdf(t, degrees), abs=1e-12)
+
+
+def test_a_bracket_makes_an_expression_hard_however_short() -> None:
+    entry = families()["boolean"]
+    for text, level in (("(1<2 and 3<4) or 5<6", 4), ("1<2 and 3<4 or 5<6", 2)):
+        assert entry.level({"expression": text}) == level
+
+
+def test_golds_of_exact_arithmetic_are_exact() -> None:
+    asked: set[str] = set()
+    for seed in range(40):
+        item = huge(random.Random(seed))
+        words = re.match(
+            r"What is (?:the (remainder|last digit) of )?(\d+) (\+|-|\*|to the power of) (\d+)"
+            r"(?: divided by (\d+))?\?\s",
+            item.question,
+        )
+        assert words, item.question
+        left, right = int(words[2]), int(words[4])
+        value = {"+": left + right, "-": left - right, "*": left * right}.get(words[3])
+        value = pow(left, right, 10) if value is None else value % int(words[5]) if words[5] else value
+        assert item.gold == str(value)
+        asked.add(words[3])
+    assert len(asked) == 4
+
+
+async def test_stored_verdicts_are_compared_as_they_were_stored() -> None:
+    task = heldout("test", 1, 1, ("math",))[0]
+    right = families()[task.family].solve(families()[task.family].parse(task.question) or {})
+    row = {"domain": task.domain, "task": task.canonical, "question": task.question}
+    greedy = row | {"answer": "no", "correct": True, "tried": ["no", right], "within": 0}
+    voted = row | {"answers": [right, None], "correct": [None, False], "most": right, "most_correct": True}
+    content = "\n".join(json.dumps(one) for one in (greedy, voted)).encode()
+    found = await differences(stored(content), KnowingSandbox())
+    assert [(one.attempt, one.was, one.now) for one in found] == [
+        ("greedy", True, False),
+        ("sampled 2", False, True),
+        ("0", None, True),
+    ]
 
 
 def test_an_adapter_says_what_it_follows_from() -> None:

@@ -48,6 +48,7 @@ def test_a_person_overrules_the_gate_and_takes_it_back() -> None:
     assert home is not None
     assert home.student.id == "base"
     assert (event.by, back.cause_kind) == ("person", "person")
+    assert (back.reason, rollback(after, "base", "worse").reason) == ("a person's word", "worse")
 
 
 def test_everything_that_was_promoted_since_is_let_go() -> None:

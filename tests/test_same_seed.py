@@ -115,7 +115,7 @@ def selections() -> Iterable[Any]:
     ]
     yield [one.event_id for one in draw_diverse(ways, 9, 4)]
     for name, objective in objectives().items():
-        recipe = {role: {"objective": name} for role in objective.roles}
+        recipe = {role: {"objective": name, "clip_high": 0.31} for role in objective.roles}
         plan = RunConfig.model_validate({"tasks": 4, "training": recipe})
         for role in objective.roles:
             made = select(role, ways, ways, author="me", config=plan, seed=3)

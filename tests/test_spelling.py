@@ -13,7 +13,7 @@ from agent0.grading.answer_types import left_undone
 from agent0.grading.extraction import visible
 from agent0.grading.math.symbolic import compared
 from agent0.grading.math.units import NUMERALS
-from agent0.grading.spelling.calendar import time_of
+from agent0.grading.spelling.calendar import same_time, time_of
 from agent0.grading.spelling.names import named
 from agent0.grading.spelling.numerals import figures
 from agent0.settings import RunConfig, VerificationConfig
@@ -82,6 +82,16 @@ def test_a_time_of_day_is_one_minute_of_it(hour: int, minute: int) -> None:
     assert time_of(f"{(hour - 1) % 12 + 1}:{minute:02} {half}") == (60 * hour + minute, True)
 
 
+@given(st.integers(0, 1439), st.integers(0, 1439))
+def test_a_time_without_its_half_is_of_either(wanted: int, given: int) -> None:
+    clocks = [f"{(one // 60 - 1) % 12 + 1}:{one % 60:02}" for one in (wanted, given)]
+    halves = ["p.m." if one >= 720 else "a.m." for one in (wanted, given)]
+    whole = [f"{clock} {half}" for clock, half in zip(clocks, halves, strict=True)]
+    assert same_time(*whole) is (wanted == given)
+    assert same_time(whole[0], clocks[1]) is same_time(clocks[0], whole[1]) is (wanted % 720 == given % 720)
+    assert same_time(*clocks) is None
+
+
 HOSTILE = [
     "(" * 900, "f(" * 400 + "x", "{" * 900, r"\binom{" * 200, r"\binom{10^9}{5*10^8}", "n!" * 400, "((n)!)!" * 90,
     "!" * 900, "f'" * 300, "<think>" * 20_000, "</think>" * 20_000, "<answer>" * 20_000, '"answer": "' * 20_000,
@@ -120,6 +130,8 @@ def test_work_left_undone_stays_so_however_it_is_spelled() -> None:
 def test_names_are_kept_apart_and_equal_ones_together() -> None:
     assert named("f(x+1)") == named("f(1 + x)") != named("f(x-1)")
     assert len({named(text) for text in ("f(x)", "f'(x)", "f''(x)", "g(x)", "f(y)", "f^{-1}(x)")}) == 6
+    assert named("P(A|B)") == named(r"P(A \mid B)") == named(r"P(A \vert B)") != named("P(B|A)")
+    assert named("P(A)") == "P(A)"
     assert named("2x + 3y - (x)(y)") == "2x + 3y - (x)(y)"
 
 

@@ -44,6 +44,7 @@ def kept(question: str, answer: str) -> list[bool]:
 )
 def test_one_rule_holds_on_its_side_of_the_border_only(question: str, right: list[str], wrong: list[str]) -> None:
     assert [kept(question, one) for one in right] == [[True]] * len(right)
+    assert all(words in question and " " in words for words, _ in stated_rules(question))
     assert [kept(question, one) for one in wrong] == [[False]] * len(wrong)
 
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.prompts import Prompt, prompt, prompts, render
+from agent0.rollout.proposals import task_schema
 from agent0.rollout.teacher import LONGEST_PROGRAM, LONGEST_QUESTION, normal, propose, read_proposal, request_turns
 from agent0.settings import ActorConfig
 from agent0.tasks.families import families
@@ -144,6 +146,25 @@ async def test_proposing_asks_for_the_family_and_keeps_the_tokens() -> None:
     for draft in drafts:
         assert draft.trajectory and sum(draft.trajectory.mask) == draft.usage.completion_tokens
         assert draft.model == "scripted"
+
+
+class Asked(Scripted):
+    """Keeps what it is asked for."""
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        self.last = request
+        return await super().generate(request)
+
+
+@pytest.mark.parametrize(("family", "asked"), [("linear", False), ("linear", True), ("ledger", True)])
+async def test_a_schema_is_sent_where_one_is_wanted(family: str, asked: bool) -> None:
+    model, config = Asked(MemoryArtifacts()), ActorConfig(json_schema=asked)
+    words = prompt("compact", "math", "teacher")
+    await propose(model, words, domain="math", family=family, level=2, config=config, seed=1)
+    schema = model.last.schema
+    assert (schema is not None) is asked
+    assert not schema or schema == task_schema(long=family == "ledger")
+    assert task_schema(long=True) != task_schema(long=False)
 
 
 SPLIT = {"question": "1. Add 3 and 4.\n2. Double it.\n3. Square it.", "program": "print(196)"}

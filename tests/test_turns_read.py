@@ -2,6 +2,7 @@
 them."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -189,6 +190,8 @@ def test_turns_become_one_trajectory() -> None:
     assert assemble(turns) == (path, "")
     assert mean_logprob(turns) == -3.5 / 3 and mean_logprob([]) is None
     assert total_usage(turns) == Usage(prompt_tokens=6, completion_tokens=3, wall_s=1.0)
+    timed = [replace(one, usage=one.usage.model_copy(update={"first_s": 0.25})) for one in turns]
+    assert total_usage(timed).first_s == 0.5 and total_usage([timed[0], turns[1]]).first_s is None
     for silent in ([], [turn((), (1,))], [turn((1,), ())]):
         assert assemble(silent) == (None, "the model gives no token ids")
     assert assemble([turn((1,), (2,), ())]) == (None, "the model gives no log-probabilities")

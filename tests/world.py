@@ -134,7 +134,8 @@ class Opened:
     def __init__(self, one: Any) -> None:
         self._one = one
 
-    def open(self, _: ActorConfig | str) -> Any:
+    def open(self, which: ActorConfig | str) -> Any:
+        assert isinstance(which, ActorConfig | str)
         return self._one
 
 
