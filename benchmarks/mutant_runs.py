@@ -28,22 +28,25 @@ from handlers import assign_reward
 
 # The fast tests of each room: no server, no sandbox, no process. Tests in them that do start a server are left out.
 TESTS = {
-    "stats": "same_seed analysis bench_report edges grids calibration comparison fusion gate registry self_critique "
-    "teacher_gate within",
+    "stats": "same_seed analysis bench_report edges grids calibration comparison fusion gate registry "
+    "self_critique teacher_gate within",
     "state": "same_seed changing climb curriculum evaluation_items guardrails guards making registry repetition "
     "rewards_sets run run_benchmarks run_failure signatures teacher_gate uncomputable",
-    "grading": "edges forms answers benchmarks chat_format grading grading_strict literals spelling student verifiers",
-    "tasks": "edges same_seed checked climb decontamination families guardrails ladders literals novelty searching "
-    "splits splitting curriculum chances fresh_sets scripted student teacher verdicts verifiers within",
-    "rollout": "turns_read same_seed analysis answers chat_format climb confidence evaluation_items forking fusion "
-    "long_attempts panel parsing run scripted self_critique spellings student teacher training",
+    "grading": "edges readings forms answers benchmarks chat_format grading grading_strict literals spelling "
+    "student verifiers",
+    "tasks": "edges same_seed checked climb decontamination families guardrails ladders literals novelty "
+    "searching splits splitting curriculum chances fresh_sets scripted student teacher verdicts "
+    "verifiers within",
+    "rollout": "turns_read readings same_seed analysis answers chat_format climb confidence evaluation_items "
+    "forking fusion long_attempts panel parsing run scripted self_critique spellings student teacher "
+    "training",
     "provenance": "same_seed redaction seals forking rescoring",
-    "verification": "edges program_verdicts stated_rules checked grading panel reviewing spelling teacher uncomputable "
-    "verdicts verifiers verify literals",
+    "verification": "edges same_seed program_verdicts stated_rules checked grading panel reviewing spelling teacher "
+    "uncomputable verdicts verifiers verify literals",
     "training": "same_seed chat_format climb conventions dataset diet making objectives rewards_sets run searching "
     "seeding splits training",
-    "rewards": "edges same_seed hacking repetition reviewing rewards rewards_editions rewards_majority rewards_sets "
-    "rewards_told self_critique signatures",
+    "rewards": "edges same_seed hacking repetition reviewing rewards rewards_editions rewards_majority "
+    "rewards_sets rewards_told self_critique signatures",
     "run": "same_seed curriculum evaluation_items forking gate guards registry reviewing run run_benchmarks "
     "run_failure state_digest teacher_gate uncomputable",
     "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances "

@@ -53,21 +53,8 @@ COPIED = (
 FOLDER = Path("build/mutants")
 BAR = 0.85
 KILLED = ("killed", "loops")
-EQUIVALENT: Mapping[str, str] = {  # by ``Mutant.key``: why the mutant changes nothing
-    "agent0.stats.calibrators._temperature: - low, high, golden = -4.0, 4.0, (math.sqrt(5) - 1) / 2\n"
-    "+ low, high, golden = -4.0, 4.0, (math.sqrt(6) - 1) / 2": "the search finds the same minimum by another ratio",
-    "agent0.grading.math.units.one_unit: - shorter, longer = sorted((one.split(), other.split()), key=len)\n"
-    "+ shorter, longer = sorted((one.split(), other.split()), key=None)": "a list that begins another sorts before it",
-    "agent0.grading.math.parser._letters: - for name in sorted(_PLAIN, key=len, reverse=True):\n"
-    "+ for name in sorted(_PLAIN, key=None, reverse=True):": "a name that begins another sorts behind it either way",
-    "agent0.training.objectives.rloo.weigh: - for scored, above in zip(members, group_advantages(members, "
-    "divided=False), strict=True):\n+ for scored, above in zip(members, group_advantages(members, divided=False), "
-    "strict=None):": "every member has an advantage, so both are of one length",
-    "agent0.stats.logistic.fuse: - for weight, (centre, deviation) in zip(weights, scales, strict=True):\n"
-    "+ for weight, (centre, deviation) in zip(weights, scales, strict=False):": "each signal has one of both",
-    'agent0.grading.math.forms._chain: - brackets = ("(" if opening in "<>" else "[") + (")" if closing in "<>" else '
-    '"]")\n+ brackets = ("(" if opening in "XX<>XX" else "[") + (")" if closing in "<>" else "]")': "no sign is an X",
-}
+EQUIVALENT: Mapping[str, str] = json.loads(Path(__file__).with_name("equivalent_mutants.json").read_text("utf-8"))
+"""By ``Mutant.key``: why the mutant changes nothing."""
 
 
 @dataclass(frozen=True)
