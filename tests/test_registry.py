@@ -120,7 +120,10 @@ def test_two_checkpoints_are_tested_on_the_same_items_only() -> None:
     plan = {"validation": 40, "seed": 1}
     weak, strong = rows("0" * 40, {"lr": 0.1}), rows("1" * 30 + "0" * 10, {"lr": 0.2})
     found = side_by_side([weak[0], strong[0]], [weak[1], strong[1]], [plan, plan])
-    assert found["word"].startswith("the second is better")
+    assert found["word"].startswith("the second is better") and (found["test"]["gained"], found["test"]["lost"]) == (
+        30,
+        0,
+    )
     assert [row["setting"] for row in found["recipe"]] == ["lr"]
     other = side_by_side([weak[0], strong[0]], [weak[1], strong[1]], [plan, {**plan, "seed": 2}])
     assert other["test"] is None

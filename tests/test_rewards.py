@@ -7,12 +7,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.rewards import Reward, features_read, receipt, reward_sets, rewards
+from agent0 import rewards as room
+from agent0.registry import Registry
+from agent0.rewards import Reward, RewardSet, features_read, receipt, reward_set, reward_sets, rewards
 from agent0.rewards.features import features as registered_facts
 from agent0.tasks.curriculum.sampler import frontier_value
 from events.values import Role
 
 SETS = list(reward_sets())
+
+
+def test_a_set_is_registered_with_what_it_is_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_sets", Registry("reward set"))
+
+    def combine(role: str, worth: object) -> float:
+        """Nothing."""
+        return 0.0
+
+    for name, options in (("plain", {}), ("voted", {"like": "plain", "label": "majority"})):
+        assert reward_set(name, **options)(combine) is combine  # type: ignore[arg-type]
+    assert reward_sets() == {
+        "plain": RewardSet("plain", combine, "", "verifier"),
+        "voted": RewardSet("voted", combine, "plain", "majority"),
+    }
+
+
 ALL = [entry for name in SETS for role in get_args(Role) for entry in rewards(role, name).values() if entry.set == name]
 SHARE = st.none() | st.floats(0, 1)
 FACTS: dict[str, st.SearchStrategy[Any]] = {

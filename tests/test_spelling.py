@@ -1,6 +1,7 @@
 """Answers and programs as language models write them: accepted where they are right, however they are spelled."""
 
 from collections import defaultdict
+from math import factorial
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,12 @@ def _words(number: int) -> str:
 def test_a_time_of_day_is_one_minute_of_it(hour: int, minute: int) -> None:
     half = "p.m." if hour >= 12 else "a.m."
     assert time_of(f"{(hour - 1) % 12 + 1}:{minute:02} {half}") == (60 * hour + minute, True)
+
+
+def test_factorials_up_to_fifty_are_computed() -> None:
+    for number in (0, 3, 50):
+        assert grade(str(factorial(number)), f"{number}!").correct is True
+        assert grade(str(factorial(number) + 1), f"{number}!").correct is False
 
 
 @given(st.integers(0, 1439), st.integers(0, 1439))
