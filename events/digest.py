@@ -54,27 +54,31 @@ def _joined(parts: Iterable[tuple[str, str]]) -> str:
 
 def _by_part(held: object) -> str:
     """The JSON of a field; of a mapping to dataclasses part by part, since most are as they were at the last digest."""
-    if isinstance(held, dict) and held and all(isinstance(key, str) and is_dataclass(one) for key, one in held.items()):
-        return _joined((key, _remembered(_Same(one))) for key, one in held.items())
-    return _text(held)
+    if not isinstance(held, dict) or not held or not all(map(_is_part, held, held.values())):
+        return _text(held)
+    return "{" + ",".join([_remembered(key, held[key]) for key in sorted(held)]) + "}"
 
 
-@dataclass(frozen=True, eq=False)
-class _Same:
-    """Equal to itself and to what holds the same object: a frozen value is not compared field by field."""
-
-    value: object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
+def _is_part(key: object, held: object) -> bool:
+    return isinstance(key, str) and hasattr(held, "__dataclass_fields__")
 
 
-@functools.lru_cache(maxsize=4096)
-def _remembered(held: _Same) -> str:
-    return _text(held.value)
+def _remembered(key: str, held: object) -> str:
+    """A name and the JSON of a frozen value, known again by being the same object: it is not compared field by field.
+    What is remembered holds on to the object, so no other can have its number."""
+    known = _known.get(id(held))
+    if known is not None and known[0] == key:
+        return known[1]
+    if len(_known) >= REMEMBERED:
+        _known.clear()
+    text = f"{encode_basestring_ascii(key)}:{_text(held)}"
+    _known[id(held)] = key, text, held
+    return text
+
+
+_known: dict[int, tuple[str, str, object]] = {}
+REMEMBERED = 4096
+"""Values whose JSON is remembered; then it begins anew."""
 
 
 def _plain(value: Any) -> object:

@@ -21,7 +21,7 @@ from nats.js.api import ConsumerConfig
 
 from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.settings import Settings
-from events.base import Recorded, decode
+from events.base import Recorded
 from infra.bus.deliveries import Advisory, Reaction
 from infra.bus.dispatch import Reactions
 from infra.bus.group_commit import Committer
@@ -162,7 +162,7 @@ class Bus:
     def _taking(self, handler: Reaction) -> Any:
         async def take(message: NatsMessage) -> None:
             try:
-                recorded = decode(message.body, message.raw_message.metadata.sequence.stream)
+                recorded = self._log.decode(message.raw_message.metadata.sequence.stream, message.body)
             except ValueError as error:
                 seq = message.raw_message.metadata.sequence.stream
                 if seen(self._log.asides, seq, message.body) != message.body:
