@@ -183,8 +183,8 @@ class Projector:
         return await self._run(read, BATCH)
 
     async def follow(self, read: Read, decode: Decode | None = None) -> int:
-        """Apply what a reader without an end gives, all that came in ``FOLLOW_S`` at once. ``decode`` reads bodies where
-        it is given: who carries a run out has most of them decoded already."""
+        """Apply what a reader without an end gives, all that came within ``FOLLOW_S`` at once. ``decode`` reads bodies
+        where it is given: who executes a run has most of them decoded already."""
         self.decode = decode or self.decode
         return await self._run(read, 1, FOLLOW_S)
 

@@ -56,7 +56,11 @@ def decoded(stored: Stored, asides: Asides) -> Recorded:
     return decoded_body(stored.message.data, stored.seq, asides)
 
 
-def decoded_body(body: bytes, seq: int, asides: Asides, read: Callable[[int, bytes], Recorded] | None = None) -> Recorded:
+Read = Callable[[int, bytes], Recorded]
+"""From a sequence and a stored body to the event; ValueError where there is none."""
+
+
+def decoded_body(body: bytes, seq: int, asides: Asides, read: Read | None = None) -> Recorded:
     """Decode the event in ``body`` at ``seq``, with what was set aside left out; ``read`` decodes, where it is given.
 
     Raises:
