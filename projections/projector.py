@@ -15,7 +15,7 @@ from events.base import Recorded, decode, sha256
 from projections.base import Row, Table, as_json
 
 BATCH = 500
-FOLLOW_S = 0.05
+FOLLOW_S = 0.2
 """Seconds by which tables may lag: a transaction costs as much for one event as for some dozens."""
 REBUILD = "`agent0 projections rebuild` makes new tables from the log; the old ones stay until those are verified."
 
