@@ -1,5 +1,5 @@
-"""What is kept from one event to the next changes nothing: fold, digest, screening and reading come to what they do from
-the beginning."""
+"""What is kept from one event to the next changes nothing: fold, digest, screening and reading come to what they do
+from the beginning."""
 
 import json
 import random
@@ -17,7 +17,7 @@ from agent0.run import lifecycle
 from agent0.run.lifecycle import RunState
 from agent0.tasks.screening import Archive, Proposed, decide_batch
 from events.alarms import AlarmRaised
-from events.base import Recorded, record, sha256
+from events.base import Recorded, decode, record, sha256
 from events.digest import _plain, digest_of
 from infra.log import decoder
 from infra.log.decoder import Decoder
@@ -143,7 +143,7 @@ def stored(name: str) -> bytes:
 
 def test_a_body_is_read_once_and_another_in_its_place_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[int] = []
-    read = decoder.decode
+    read = decode
 
     def count(body: bytes, seq: int) -> Recorded:
         reads.append(seq)

@@ -47,6 +47,7 @@ class Link(SimpleNamespace):
 
     def __init__(self) -> None:
         super().__init__(client=Client(), generation=0)
+        self.wake: asyncio.Event | None = None
 
     def watch(self, wake: asyncio.Event) -> None:
         self.wake = wake
