@@ -36,9 +36,11 @@ class Arrivals:
         self._link.watch(self._wake)
 
     async def unsubscribe(self) -> None:
-        """Ask for nothing more: the server forgets requests that nobody listens to."""
+        """Ask for nothing more, and give back what nobody took: the server forgets requests that nobody listens to."""
         self._link.unwatch(self._wake)
         await self._subscription.unsubscribe()
+        for message in self._take(len(self._arrived)):
+            await message.nak()
 
     async def fetch(self, batch: int, timeout: float) -> list[Msg]:
         """What has arrived, at most ``batch`` messages; of nothing the first that arrives within ``timeout`` seconds.

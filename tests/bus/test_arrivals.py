@@ -18,6 +18,7 @@ class Client:
 
     def __init__(self) -> None:
         self.asked: list[int] = []
+        self.returned: list[tuple[str, bytes]] = []
         self.ended = False
         self._take: Any = None
 
@@ -31,7 +32,10 @@ class Client:
     async def unsubscribe(self) -> None:
         self.ended = True
 
-    async def publish(self, subject: str, body: bytes, reply: str) -> None:
+    async def publish(self, subject: str, body: bytes, reply: str = "") -> None:
+        if subject.startswith("$JS.ACK"):
+            self.returned.append((subject, body))
+            return
         assert (subject, reply) == ("$JS.API.CONSUMER.MSG.NEXT.S.d", "_INBOX.x")
         self.asked.append(json.loads(body)["batch"])
 
@@ -129,3 +133,11 @@ async def test_a_refused_request_waits_before_it_is_made_again(monkeypatch: pyte
             await asyncio.sleep(0)
     await client.give()
     assert len(await waiting) == 1 and client.asked == [8, 8]
+
+
+async def test_what_nobody_took_is_given_back_at_the_end() -> None:
+    _, client, made = await opened()
+    await client.give(3)
+    assert len(await made.fetch(1, 5)) == 1
+    await made.unsubscribe()
+    assert client.ended and [body for _, body in client.returned] == [b"-NAK", b"-NAK"]
