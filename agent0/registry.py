@@ -32,6 +32,9 @@ class Registry(Generic[K, V]):
         self._order: Callable[[K, V], Any] = order or (lambda key, _: key)
         self._same = same
         self._loaded = False
+        self._seen: list[tuple[K, V]] = []
+        self._sorted: dict[K, V] = {}
+        """What was registered at the last look, in order: handlers look several times an event."""
 
     def add(self, key: K, entry: V) -> V:
         """Register ``entry`` under ``key``; returns it.
@@ -59,7 +62,10 @@ class Registry(Generic[K, V]):
             for package in self._packages:
                 import_all(package)
             self._loaded = True
-        return dict(sorted(self.entries.items(), key=lambda item: self._order(*item)))
+        if (held := list(self.entries.items())) != self._seen:
+            self._seen = held
+            self._sorted = dict(sorted(held, key=lambda item: self._order(*item)))
+        return self._sorted.copy()
 
 
 def import_all(package: str) -> None:

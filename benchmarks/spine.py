@@ -84,11 +84,11 @@ class Direct:
         """Everything that follows from ``begin``."""
         async with asyncio.TaskGroup() as group:
             self._tell(begin, group)
-        return self._played.told
+        return self._played.recorded
 
     def _tell(self, recorded: Recorded, group: asyncio.TaskGroup) -> None:
-        stored = recorded.model_copy(update={"seq": len(self._played.told) + 1})
-        self._played.told.append(stored)
+        stored = recorded.model_copy(update={"seq": len(self._played.recorded) + 1})
+        self._played.recorded.append(stored)
         self._meter.see(stored)
         self._state = evolve(self._state, stored)
         for handler in self._handlers.values():

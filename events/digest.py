@@ -5,10 +5,13 @@ name, or a new one, is not left out by chance.
 """
 
 import functools
+import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, is_dataclass
+from itertools import compress, repeat
 from json.encoder import encode_basestring_ascii
+from operator import is_not
 from typing import Any, cast, get_type_hints
 
 from events.base import sha256
@@ -39,7 +42,12 @@ def digest_of(value: object) -> str:
     if not is_dataclass(value):
         return sha256(_text(value))
     shown = cast("dict[str, object]", _plain(value))
-    return sha256(_joined((name, _by_part(held)) for name, held in shown.items()))
+    found = hashlib.sha256()  # piece by piece: a state may be megabytes, and is never needed as one text
+    for place, name in enumerate(sorted(shown)):
+        found.update(f"{',' if place else '{'}{encode_basestring_ascii(name)}:".encode())
+        found.update(_by_part(shown[name]))
+    found.update(b"}" if shown else b"{}")
+    return found.hexdigest()
 
 
 def _text(value: object) -> str:
@@ -47,34 +55,33 @@ def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":"))
 
 
-def _joined(parts: Iterable[tuple[str, str]]) -> str:
-    """A JSON object of names and the JSON of what they hold."""
-    return "{" + ",".join(f"{encode_basestring_ascii(name)}:{text}" for name, text in sorted(parts)) + "}"
-
-
-def _by_part(held: object) -> str:
+def _by_part(held: object) -> bytes:
     """The JSON of a field; of a mapping to dataclasses part by part, since most are as they were at the last digest."""
-    if isinstance(held, dict) and held and all(isinstance(key, str) and is_dataclass(one) for key, one in held.items()):
-        return _joined((key, _remembered(_Same(one))) for key, one in held.items())
-    return _text(held)
+    if not isinstance(held, dict) or not held:
+        return _text(held).encode()
+    names, values = tuple(held), list(held.values())
+    before, texts = _known.get(names, (_NOTHING, [b""] * len(values)))
+    new = list(compress(range(len(values)), map(is_not, values, before)))
+    if not all(isinstance(names[place], str) and is_dataclass(values[place]) for place in new):
+        return _text(held).encode()
+    texts = texts.copy()
+    for place in new:
+        texts[place] = f"{encode_basestring_ascii(names[place])}:{_text(values[place])}".encode()
+    if len(_known) >= REMEMBERED:
+        _known.clear()
+    _known[names] = values, texts
+    parts = dict(zip(names, texts, strict=True))
+    parts_in_order = [parts[name] for name in sorted(parts)]
+    return b"{%b}" % b",".join(parts_in_order)
 
 
-@dataclass(frozen=True, eq=False)
-class _Same:
-    """Equal to itself and to what holds the same object: a frozen value is not compared field by field."""
-
-    value: object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-@functools.lru_cache(maxsize=4096)
-def _remembered(held: _Same) -> str:
-    return _text(held.value)
+_NOTHING = repeat(object())
+"""Stands before the first digest of a mapping: nothing is the same as before."""
+_known: dict[tuple[object, ...], tuple[Iterable[object], list[bytes]]] = {}
+"""By the names of a mapping: what it held at its last digest, and the JSON of each. Frozen values are told to be the
+same by being the same object, not field by field."""
+REMEMBERED = 16
+"""Mappings that are remembered; then it begins anew."""
 
 
 def _plain(value: Any) -> object:

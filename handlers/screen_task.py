@@ -27,9 +27,10 @@ async def screen_task(
     """Screen a whole batch when its last proposal is in, so that siblings are compared in slot order."""
     if isinstance(event, ReactionDropped) and event.failed_handler != "propose_task":
         return []
+    if len(run.tasks) != run.config.tasks or not all(t.proposed for t in run.tasks.values()):
+        return []
     waiting = {name: t for name, t in run.tasks.items() if not (t.accepted or t.rejected or t.closed)}
-    complete = len(run.tasks) == run.config.tasks and all(t.proposed for t in run.tasks.values())
-    if not complete or not waiting:
+    if not waiting:
         return []
     batch = [
         Proposed(name, t.slot, t.domain, t.proposal, t.problem, task_length(t.family)) for name, t in waiting.items()

@@ -15,6 +15,8 @@ from events.base import Recorded, decode, sha256
 from projections.base import Row, Table, as_json
 
 BATCH = 500
+FOLLOW_S = 0.2
+"""Seconds by which tables may lag: a transaction costs as much for one event as for some dozens."""
 REBUILD = "`agent0 projections rebuild` makes new tables from the log; the old ones stay until those are verified."
 
 _UNFIT = (
@@ -28,6 +30,8 @@ Stored = tuple[int, bytes]
 Read = Callable[[int], AsyncIterator[list[Stored]]]
 """Chunks of everything after a sequence, in order."""
 Connect = Callable[[Path], sqlite3.Connection]
+Decode = Callable[[int, bytes], Recorded]
+"""From a sequence and a stored body to the event; ValueError where there is none."""
 Pending = dict[str, dict[Any, Row]]
 
 
@@ -64,6 +68,7 @@ class Projector:
         self._path, self._connect, self._tables = path, connect, tables
         self._stream, self._first = stream, first_seq
         self._statements: dict[tuple[str, tuple[str, ...]], str] = {}
+        self.decode: Decode = lambda seq, body: decode(body, seq)
         everything = [t for t in tables.values() if not t.events]
         handled = {kind.__name__ for t in tables.values() for kind in t.events}
         self._any = everything
@@ -163,10 +168,6 @@ class Projector:
             at, event = seq, recorded.id
         return at, event, pending
 
-    def decode(self, seq: int, body: bytes) -> Recorded:
-        """An event from its stored body."""
-        return decode(body, seq)
-
     def _write(self, table: Table, rows: dict[Any, Row]) -> None:
         groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
         for row in rows.values():
@@ -181,11 +182,13 @@ class Projector:
         """Apply what ``read`` gives until it ends, in large batches. Returns the sequence reached."""
         return await self._run(read, BATCH)
 
-    async def follow(self, read: Read) -> int:
-        """Apply each chunk of a reader without an end as it comes."""
-        return await self._run(read, 1)
+    async def follow(self, read: Read, decode: Decode | None = None) -> int:
+        """Apply what a reader without an end gives, all that came within ``FOLLOW_S`` at once. ``decode`` reads bodies
+        where it is given: who executes a run has most of them decoded already."""
+        self.decode = decode or self.decode
+        return await self._run(read, 1, FOLLOW_S)
 
-    async def _run(self, read: Read, size: int) -> int:
+    async def _run(self, read: Read, size: int, rest_s: float = 0.0) -> int:
         while True:
             self._follow_link()
             async with aclosing(_batches(read(self.position.seq), size)) as batches:
@@ -194,7 +197,7 @@ class Projector:
                         break
                     self.apply(batch)
                     # A transaction is short; between two the event loop serves others.
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(rest_s)
             if not self._moved:
                 return self.position.seq
 

@@ -3,6 +3,8 @@
 Both are pure, so that any past state can be rebuilt and any past decision checked.
 """
 
+from itertools import chain, islice
+
 from agent0.run.forking import adopt
 from agent0.run.reducers import FOLDS
 from agent0.run.requests import REQUESTS, attempt_requests, drop, pending_ids
@@ -82,7 +84,9 @@ def _resumed(state: RunState) -> RunState:
 def _advance(state: RunState) -> RunState:
     """Enter the next phase where the present one is complete at this event."""
     match state.phase:
-        case "tasks" if len(state.tasks) == state.config.tasks and all(t.done for t in state.tasks.values()):
+        case "tasks" if len(state.tasks) == state.config.tasks:
+            if open_task := _open_task(state):
+                return state if open_task == state.open_task else changed(state, open_task=open_task)
             return state if state.teacher_waits else _enter(_tasks_done(state), "training")
         case "baseline" | "judging" if not state.pending:
             return _next(state)
@@ -95,6 +99,19 @@ def _advance(state: RunState) -> RunState:
         case "final" if not state.pending:
             return _enter(state, "done")
     return state
+
+
+def _open_task(state: RunState) -> str:
+    """A task that is not done, empty where all are. That of the state before is looked at first, then those of higher
+    slots: while tasks are done in about the order of their slots, each is passed over about once."""
+    held = state.tasks.get(state.open_task)
+    if held is not None and not held.done:
+        return state.open_task
+    following = islice(state.tasks.items(), held.slot if held else 0, None)
+    for name, task in chain(following, state.tasks.items()):
+        if not task.done:
+            return name
+    return ""
 
 
 def _tasks_done(state: RunState) -> RunState:

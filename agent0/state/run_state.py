@@ -230,6 +230,8 @@ class RunState:
     (``run.max_untrained`` is 0)."""
     just_settled: str = ""
     """The task whose last attempt was resolved by the last event itself."""
+    open_task: Annotated[str, NEVER] = ""
+    """A task of this iteration that was not done when it was looked for last; it may be by now."""
     entered: Annotated[int, always(0)] = 0
     """Stream sequence of the event that began the present phase."""
 

@@ -60,10 +60,41 @@ class Decision:
     against: int = 0
 
 
-@dataclass
-class _Sibling:
-    canonical: str
-    vector: np.ndarray
+SLACK = 1e-6
+"""By how much a product of a matrix may differ from those of its rows, generously: float32 vectors of length 1."""
+
+
+class _Siblings:
+    """Accepted proposals of the batch at hand: what they ask for, and their vectors."""
+
+    def __init__(self, most: int) -> None:
+        self.canonicals: set[str] = set()
+        self._most = most
+        self._rows: np.ndarray | None = None
+        self._vectors: list[np.ndarray] = []
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    def add(self, canonical: str, vector: np.ndarray) -> None:
+        """Add an accepted proposal."""
+        if self._rows is None:
+            self._rows = np.empty((self._most, len(vector)), vector.dtype)
+        self._rows[len(self._vectors)] = vector
+        self._vectors.append(vector)
+        self.canonicals.add(canonical)
+
+    def nearest(self, own: np.ndarray) -> list[float]:
+        """The highest similarity to any of them, in a list; an empty one where there is none.
+
+        All are compared at once to find which may be the nearest, and those one by one: a product of a matrix rounds
+        otherwise than a product of vectors, and what is recorded must not depend on how many are compared.
+        """
+        if self._rows is None:
+            return []
+        about = self._rows[: len(self._vectors)] @ own
+        near = np.flatnonzero(about >= about.max() - SLACK)
+        return [max(float(self._vectors[place] @ own) for place in near)]
 
 
 def decide_batch(
@@ -81,20 +112,20 @@ def decide_batch(
     rejects it. Splits go by ``rule``. A proposal whose canonical form was seen is a duplicate, whatever its wording.
     Another family or level of the requested domain is accepted; another domain or kind is not.
     """
-    siblings: list[_Sibling] = []
+    siblings = _Siblings(len(proposals))
     decisions = []
     for entry in sorted(proposals, key=lambda p: p.slot):
         decision = _decide(entry, archive, siblings, vectors, limit, (overlaps or {}).get(entry.task, ""), rule)
         decisions.append(decision)
         if decision.reason is None and entry.proposal:
-            siblings.append(_Sibling(entry.proposal.canonical, np.asarray(vectors[entry.task])))
+            siblings.add(entry.proposal.canonical, np.asarray(vectors[entry.task]))
     return decisions
 
 
 def _decide(
     entry: Proposed,
     archive: Archive,
-    siblings: list[_Sibling],
+    siblings: _Siblings,
     vectors: Mapping[str, Sequence[float]],
     limit: float,
     overlap: str,
@@ -102,13 +133,12 @@ def _decide(
 ) -> Decision:
     if entry.proposal is None:
         return Decision(entry.task, entry.slot, "malformed", entry.problem)
-    seen = any(s.canonical == entry.proposal.canonical for s in siblings)
-    seen = seen or entry.proposal.canonical in archive.canonicals
+    seen = entry.proposal.canonical in siblings.canonicals or entry.proposal.canonical in archive.canonicals
     if refusal := _refusal(entry, entry.proposal, seen, overlap, rule):
         return Decision(entry.task, entry.slot, *refusal)
     against = archive.size + len(siblings)
     near, own = [archive.nearest[entry.task]] if archive.size else [], np.asarray(vectors[entry.task])
-    near += [float(one.vector @ own) for one in siblings]
+    near += siblings.nearest(own)
     closest = max(near, default=0.0)
     novelty = round(1 - closest, 6)
     if near and closest > limit:

@@ -42,8 +42,10 @@ def verdict_alarms(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
 
 
 def _awaited(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
+    if not awaits_person(event, run.config):
+        return []
     waiting = [name for held in run.tasks.values() for name, attempt in held.attempts.items() if attempt.asked]
-    if not awaits_person(event, run.config) or waiting != [event.attempt]:
+    if waiting != [event.attempt]:
         return []
     message = f"iteration {run.iteration} waits for a person's verdicts: agent0 task review {run.run}"
     return [AlarmRaised(alarm=f"review-wanted-{run.iteration}", severity="warning", message=message)]

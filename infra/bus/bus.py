@@ -13,15 +13,18 @@ from time import monotonic
 from typing import Any
 
 from faststream import AckPolicy
-from faststream.nats import JStream, NatsBroker, NatsMessage, PullSub
+from faststream.nats import JStream, NatsBroker, PullSub
+from faststream.nats.message import NatsBatchMessage
 from faststream.nats.security import NatsCredentials, NatsSecurity, NatsUserPassword
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.errors import Error
 from nats.js.api import ConsumerConfig
 
 from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.settings import Settings
-from events.base import Recorded, decode
+from events.base import Recorded
+from infra.bus.arrivals import Pulling
 from infra.bus.deliveries import Advisory, Reaction
 from infra.bus.dispatch import Reactions
 from infra.bus.group_commit import Committer
@@ -31,9 +34,8 @@ from infra.log.event_log import Log
 from infra.log.set_aside import advice, seen
 from infra.log.streams import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 
-LANES = 8
-"""Requests a process keeps open on one durable. Each asks for one message: a request for several keeps those it has
-until the last arrives, which is late where the bound on concurrency holds it back."""
+AT_ONCE = 64
+"""Messages that a process asks for at a time, of one durable."""
 PULL_S = 5.0
 LOOK_S = 10.0
 """How often the durables are looked at."""
@@ -131,7 +133,8 @@ class Bus:
     def _subscribers(self) -> NatsBroker:
         options = self._log.server.options(self._log.role)
         broker = _Broker(
-            self._link.client,
+            self._link,
+            {GIVEN_UP: 1, **{handler.name: self._at_once(handler) for handler in self._handlers}},
             options["servers"],
             security=_security(options),
             **reconnecting(self._link),
@@ -144,45 +147,53 @@ class Bus:
             logger=None,
         )
         for handler in self._handlers:
-            for _ in range(min(LANES, self._topology.in_flight(handler))):
-                self._subscribe(broker, EVENTS, handler.name, self._taking(handler))
-        self._subscribe(broker, ADVISORIES, GIVEN_UP, self._given_up)
+            self._subscribe(broker, EVENTS, handler.name, self._at_once(handler), self._taking(handler))
+        self._subscribe(broker, ADVISORIES, GIVEN_UP, 1, self._given_up)
         return broker
 
-    def _subscribe(self, broker: NatsBroker, stream: str, durable: str, take: Any) -> None:
+    def _at_once(self, handler: Reaction) -> int:
+        return min(AT_ONCE, self._topology.in_flight(handler))
+
+    def _subscribe(self, broker: NatsBroker, stream: str, durable: str, at_once: int, take: Any) -> None:
         subscriber = broker.subscriber(
             config=ConsumerConfig(filter_subjects=[">"]),  # the durable exists: its own filter counts
             durable=durable,
             stream=JStream(stream, declare=False),
-            pull_sub=PullSub(batch_size=1, timeout=min(PULL_S, self._ack_wait_s / 2)),
+            pull_sub=PullSub(batch_size=at_once, timeout=min(PULL_S, self._ack_wait_s / 2), batch=True),
             no_reply=True,
         )
         subscriber(take)
 
     def _taking(self, handler: Reaction) -> Any:
-        async def take(message: NatsMessage) -> None:
-            try:
-                recorded = decode(message.body, message.raw_message.metadata.sequence.stream)
-            except ValueError as error:
-                seq = message.raw_message.metadata.sequence.stream
-                if seen(self._log.asides, seq, message.body) != message.body:
-                    await message.ack()
-                    return
-                self._fatal(f"{message.raw_message.subject} cannot be read ({error}). {advice(seq)}")
-                return
-            task = asyncio.create_task(self._reactions.handle(handler, _Delivery(recorded, message, self._ack_wait_s)))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        async def take(batch: NatsBatchMessage) -> None:
+            for message in batch.raw_message:
+                if recorded := await self._recorded(message):
+                    delivery = _Delivery(recorded, message, self._ack_wait_s)
+                    task = asyncio.create_task(self._reactions.handle(handler, delivery))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
 
         return take
 
-    async def _given_up(self, message: NatsMessage) -> None:
-        advisory = Advisory.read(message.body)
+    async def _recorded(self, message: Msg) -> Recorded | None:
+        """What a message holds; None where it was set aside, or where this process ends because of it."""
+        seq = message.metadata.sequence.stream
         try:
-            await self._reactions.give_up(advisory)
-            await message.ack()
-        except Agent0Error:
-            await message.nack(LOOK_S)
+            return self._log.decode(seq, message.data)
+        except ValueError as error:
+            if seen(self._log.asides, seq, message.data) != message.data:
+                await message.ack()
+            else:
+                self._fatal(f"{message.subject} cannot be read ({error}). {advice(seq)}")
+            return None
+
+    async def _given_up(self, batch: NatsBatchMessage) -> None:
+        for message in batch.raw_message:
+            try:
+                await self._reactions.give_up(Advisory.read(message.data))
+                await message.ack()
+            except Agent0Error:
+                await message.nak(LOOK_S)
 
     # --- watching over ourselves ----------------------------------------------------------------------------------
 
@@ -200,33 +211,38 @@ class Bus:
 
 
 class _Broker(NatsBroker):
-    """FastStream's, over a client of ours: it asks who answers before it sends the password."""
+    """FastStream's, over a client of ours, which asks who answers before it sends the password; messages are taken as
+    they arrive, so many ``at_once`` of a durable."""
 
-    def __init__(self, client: Client, *given: Any, **named: Any) -> None:
+    def __init__(self, link: Link, at_once: dict[str, int], *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._client = client
+        self._link, self._at_once = link, at_once
 
     async def _connect(self) -> Client:
-        await self._client.connect(**self._connection_kwargs)
-        self.config.connect(self._client)
-        return self._client
+        client = self._link.client
+        await client.connect(**self._connection_kwargs)
+        self.config.connect(client)
+        self.config.connection_state.connect(client, Pulling(self._link, self._at_once))
+        return client
 
 
 class _Delivery:
     """One delivery by the server."""
 
-    def __init__(self, recorded: Recorded, message: NatsMessage, ack_wait_s: float) -> None:
-        metadata = message.raw_message.metadata
+    def __init__(self, recorded: Recorded, message: Msg, ack_wait_s: float) -> None:
+        metadata = message.metadata
         self.recorded, self.deliveries, self.stored_at = recorded, metadata.num_delivered, metadata.timestamp
         self._message, self._beat_s = message, ack_wait_s / 3
         self._beats: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
 
     async def ack(self) -> None:
-        await self._message.ack()
+        if not self._message.is_acked:
+            await self._message.ack()
 
     async def nack(self, delay_s: float) -> None:
-        await self._message.nack(delay_s)
+        if not self._message.is_acked:
+            await self._message.nak(delay_s)
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
@@ -273,8 +289,8 @@ class _Pulse:
                 return
 
 
-async def _whole(message: NatsMessage) -> NatsMessage:
-    """Subscribers get the message itself: they need its position, and they alone acknowledge."""
+async def _whole(message: NatsBatchMessage) -> NatsBatchMessage:
+    """Subscribers get the messages themselves: they need their positions, and they alone acknowledge."""
     return message
 
 

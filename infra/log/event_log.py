@@ -19,10 +19,11 @@ from nats.js.errors import NotFoundError as NoSuchMessageError
 from agent0.errors import DependencyError, LogError, NotFoundError
 from events.base import TOKEN, Recorded
 from infra.log.connection import ANSWER_S, Link, apart, connect
+from infra.log.decoder import Decoder
 from infra.log.nats_server import Role, Server
 from infra.log.reader import Query, Stored, pull
 from infra.log.set_aside import SUBJECT as ASIDES
-from infra.log.set_aside import Asides, decoded, decoded_body, read_asides, seen
+from infra.log.set_aside import Asides, decoded_body, read_asides, seen
 from infra.log.streams import EVENTS, MAX_MESSAGE
 
 BATCH = 1000
@@ -75,6 +76,7 @@ class Log:
     def __init__(self, link: Link, server: Server, role: Role) -> None:
         self._link, self.server, self.role = link, server, role
         self._floor = 0
+        self._decoder = Decoder()
         self.wrote = False
         """Whether anything but a seal was appended."""
         self.patience_s = PATIENCE_S
@@ -230,12 +232,24 @@ class Log:
             DependencyError: the log does not answer.
         """
         async for stored in self._messages(Query(self._here(run, types), after, until)):
-            yield decoded(stored, self.asides)
+            yield decoded_body(stored.message.data, stored.seq, self.asides, self._read_again)
 
     async def tail(self, after: int, run: str = "", types: Sequence[str] = ()) -> AsyncIterator[Recorded]:
         """The same without an end: waits for what comes, through reconnections and restarts of the server."""
         async for stored in self._messages(Query(self._here(run, types), after, follow=True)):
-            yield decoded(stored, self.asides)
+            yield decoded_body(stored.message.data, stored.seq, self.asides, self.decode)
+
+    def decode(self, seq: int, body: bytes) -> Recorded:
+        """The event in the stored ``body`` at ``seq``, remembered for others of this process that meet it.
+
+        Raises:
+            ValueError: it cannot be read.
+        """
+        return self._decoder.decode(seq, body)
+
+    def _read_again(self, seq: int, body: bytes) -> Recorded:
+        """As ``decode``; history that is read once does not drive out what was just stored."""
+        return self._decoder.decode(seq, body, keep=False)
 
     async def read_bodies(
         self, after: int = 0, until: int = 0, *, follow: bool = False

@@ -3,7 +3,7 @@
 Only what cannot be read is ever replaced, so an event cannot be hidden by saying that it was set aside.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 
 from agent0.errors import LogError
@@ -56,10 +56,19 @@ def decoded(stored: Stored, asides: Asides) -> Recorded:
     return decoded_body(stored.message.data, stored.seq, asides)
 
 
-def decoded_body(body: bytes, seq: int, asides: Asides) -> Recorded:
-    """Decode the event in ``body`` at ``seq``, with what was set aside left out."""
+Read = Callable[[int, bytes], Recorded]
+"""From a sequence and a stored body to the event; ValueError where there is none."""
+
+
+def decoded_body(body: bytes, seq: int, asides: Asides, read: Read | None = None) -> Recorded:
+    """Decode the event in ``body`` at ``seq``, with what was set aside left out; ``read`` decodes, where it is given.
+
+    Raises:
+        LogError: as ``decoded``.
+    """
     try:
-        return decode(seen(asides, seq, body), seq)
+        held = seen(asides, seq, body)
+        return read(seq, held) if read else decode(held, seq)
     except ValueError as error:
         raise LogError(f"Event {seq} cannot be read.", str(error)[:500], advice(seq)) from error
 

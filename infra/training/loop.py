@@ -166,16 +166,18 @@ def _start(recipe: Recipe, parent: bytes) -> Adapter:
 
 def _adapted(base: Any, start: Adapter) -> Any:
     """What is trained: peft's model with an adapter of that kind in it, or a ``Whole`` one."""
+    if start.full:
+        return Whole(base)
     from peft import get_peft_model
 
-    return Whole(base) if start.full else get_peft_model(base, start.config())
+    return get_peft_model(base, start.config())
 
 
 def _inherit(model: Any, start: Adapter) -> None:
-    from peft import set_peft_model_state_dict
-
     if isinstance(model, Whole):
         return model.take(start.weights)
+    from peft import set_peft_model_state_dict
+
     outcome: Any = set_peft_model_state_dict(model, start.weights)
     if outcome.unexpected_keys:
         raise OperationError("The parent adapter does not fit this model.")
@@ -183,10 +185,16 @@ def _inherit(model: Any, start: Adapter) -> None:
 
 
 def _weights(model: Any) -> dict[str, torch.Tensor]:
+    return {name: value.detach().cpu().float() for name, value in _found_weights(model).items()}
+
+
+def _found_weights(model: Any) -> dict[str, torch.Tensor]:
+    if isinstance(model, Whole):
+        return model.weights()
     from peft import get_peft_model_state_dict
 
-    found = model.weights() if isinstance(model, Whole) else get_peft_model_state_dict(model)
-    return {name: value.detach().cpu().float() for name, value in found.items()}
+    found: dict[str, torch.Tensor] = get_peft_model_state_dict(model)
+    return found
 
 
 def _filler(tokenizer: Any) -> int:

@@ -56,7 +56,7 @@ async def run_projector(settings: Settings, log: "Log") -> None:
         everything = history(settings, log)
         await _check(settings, projector, log)
         await projector.catch_up(lambda after: everything(after, 0))
-        await projector.follow(lambda after: log.read_bodies(after, follow=True))
+        await projector.follow(lambda after: log.read_bodies(after, follow=True), log.decode)
     finally:
         projector.close()
 

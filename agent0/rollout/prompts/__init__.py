@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from typing import get_args
 
@@ -60,8 +61,9 @@ def prompts() -> list[Prompt]:
     return sorted([*found, *shared], key=lambda p: p.name)
 
 
+@lru_cache(maxsize=256)
 def prompt(style: str, domain: str, role: str, *, long: bool = False) -> Prompt:
-    """Load one prompt, the one for ``long`` tasks where asked.
+    """Load one prompt, the one for ``long`` tasks where asked; a process reads its file once.
 
     A domain without a file of its own gets that of the folder ``any``.
 
