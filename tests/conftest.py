@@ -2,7 +2,8 @@
 
 import gc
 import os
-from collections.abc import AsyncIterator, Generator
+import sys
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,14 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sandbox_of_commands() -> Iterator[None]:
+    """What ``tests.terminal`` opened ends with the tests."""
+    yield
+    if opened := sys.modules.get("tests.one_sandbox"):
+        opened.close()
 
 
 @pytest.fixture
