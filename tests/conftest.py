@@ -40,7 +40,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def sandbox_of_commands() -> Iterator[None]:
     """What ``tests.terminal`` opened ends with the tests."""
     yield
-    if opened := sys.modules.get("tests.one_sandbox"):
+    if opened := sys.modules.get("tests.kept_open"):
         opened.close()
 
 

@@ -15,7 +15,7 @@ import pytest
 from typer.main import get_command
 
 from agent0 import cli
-from tests.one_sandbox import one_sandbox
+from tests.kept_open import one_sandbox
 
 _build = cli.build
 

@@ -1,7 +1,7 @@
-"""One real sandbox for all commands that a test process runs: to start one is most of what a small run costs.
+"""What commands of a test process share instead of starting it each time: one real sandbox, and a log's server.
 
-It lives on an event loop in a thread of its own, since each command has a loop of its own. Tests of the sandbox itself
-open their own.
+To start a sandbox is most of what a small run costs, and to start a server most of what a question costs. Both live on
+an event loop in a thread of its own, since each command has a loop of its own. Tests of the sandbox itself open theirs.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _BOUNDS = ("workers", "wall_s", "verifier_wall_s", "mem_mib")
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="one sandbox", daemon=True).start()
+    threading.Thread(target=loop.run_forever, name="kept open", daemon=True).start()
     return loop
 
 
@@ -64,7 +64,7 @@ async def _shared(settings: SandboxSettings = _PLAIN, *, workers: int = 1, label
 
 @contextlib.contextmanager
 def attached(home: Path) -> Iterator[Path]:
-    """Inside, somebody else uses the log of ``home`` too: no command has to start its server, nor to wait for its end."""
+    """Inside, somebody else uses the log of ``home`` too: no command starts its server, or waits for its end."""
     server = asyncio.run_coroutine_threadsafe(open_server(home, NatsSettings()), _loop()).result()
     try:
         yield home
