@@ -45,9 +45,12 @@ def sandbox_of_commands() -> Iterator[None]:
 
 
 @pytest.fixture
-def one_zygote(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One a sandbox instead of two: most of what a small run costs is their start."""
-    monkeypatch.setenv("AGENT0_SANDBOX__WORKERS", "1")
+def shared_sandbox() -> Iterator[None]:
+    """For what opens one without a command."""
+    from tests.kept_open import one_sandbox
+
+    with one_sandbox():
+        yield
 
 
 @pytest.fixture
