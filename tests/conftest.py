@@ -2,7 +2,8 @@
 
 import gc
 import os
-from collections.abc import AsyncIterator, Generator
+import sys
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,21 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def sandbox_of_commands() -> Iterator[None]:
+    """What ``tests.terminal`` opened ends with the tests."""
+    yield
+    if opened := sys.modules.get("tests.kept_open"):
+        opened.close()
+
+
 @pytest.fixture
-def one_zygote(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One a sandbox instead of two: most of what a small run costs is their start."""
-    monkeypatch.setenv("AGENT0_SANDBOX__WORKERS", "1")
+def shared_sandbox() -> Iterator[None]:
+    """For what opens one without a command."""
+    from tests.kept_open import one_sandbox
+
+    with one_sandbox():
+        yield
 
 
 @pytest.fixture

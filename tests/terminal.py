@@ -15,6 +15,7 @@ import pytest
 from typer.main import get_command
 
 from agent0 import cli
+from tests.kept_open import one_sandbox
 
 _build = cli.build
 
@@ -45,7 +46,7 @@ class Said:
 def agent0(*arguments: str, home: Path | None = None, stdin: str = "") -> Said:
     """Run one command with its data in ``home``."""
     out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, _signals_kept():
+    with pytest.MonkeyPatch.context() as patch, one_sandbox(), _signals_kept():
         if cli.build is _build:  # else a test put another one in its place
             patch.setattr(cli, "build", lambda *_: _command(tuple(cli.__path__)))
         patch.setattr(sys, "argv", ["agent0", *arguments])

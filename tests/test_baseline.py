@@ -81,7 +81,6 @@ def test_the_page_in_the_documents_is_one_of_ours() -> None:
     assert {"gsm8k", "mbpp", "heldout_math"} <= {line.split(" | ")[0].strip("| ") for line in suites}
 
 
-@pytest.mark.usefixtures("one_zygote")
 def test_one_command_makes_the_page(tmp_path: Path) -> None:
     row = '{"pair_id": "a", "gold": "1/2", "candidate": "0.5", "form": "answer", "label": "accept"}'
     (tmp_path / "verifier_pairs.jsonl").write_text(row)

@@ -87,7 +87,6 @@ def test_results_are_shaped_as_lm_eval_shapes_them() -> None:
 
 
 @needs_rows
-@pytest.mark.usefixtures("one_zygote")
 def test_references_get_everything_right_and_nothing_is_asked_twice(tmp_path: Path) -> None:
     words = ("gsm8k,arc_challenge,bbh,mbpp", "--provider", "scripted", "--limit", "6", "--data", str(ROWS), "--json")
     said = agent0("bench", "run", *words, home=tmp_path)
@@ -211,9 +210,10 @@ asyncio.run(run_benchmarks(load("scripted"), plan, "bench-killed", tell))
 """
 
 
-@pytest.mark.usefixtures("one_zygote")
+@pytest.mark.usefixtures("shared_sandbox")
 async def test_what_was_scored_before_a_kill_is_not_asked_again(tmp_path: Path) -> None:
-    environment = {**os.environ, "AGENT0_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    own = {"AGENT0_HOME": str(tmp_path), "AGENT0_SANDBOX__WORKERS": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **own}
     with subprocess.Popen([sys.executable, "-c", CHILD], env=environment, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         next(line for line in child.stdout if line == "tools 10\n")

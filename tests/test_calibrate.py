@@ -122,7 +122,6 @@ def test_a_confidence_is_that_of_its_own_student_by_its_newest_calibrators() -> 
         assert confidence(db, signals, "tiny", "r/c2") is None is confidence(db, signals, "other", "base")
 
 
-@pytest.mark.usefixtures("one_zygote")
 def test_the_command_asks_nothing_twice_and_counts_revisions(tmp_path: Path) -> None:
     words = ("calibrate", "--provider", "scripted", "--items", "20", "--samples", "1", "--json")
     wanted = tmp_path / "pages" / "calibration.md"

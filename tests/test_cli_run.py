@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from agent0.config.loading import load
 from events.alarms import AlarmRaised, AlarmResolved, ReactionFailed
 from events.base import Event
 from events.tasks import TaskProposed
+from tests.kept_open import attached
 from tests.terminal import Said
 from tests.terminal import agent0 as call
 
@@ -25,10 +27,10 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J plain"
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> tuple[Path, Said]:
+def finished(tmp_path_factory) -> Iterator[tuple[Path, Said]]:
     """A data folder with one finished run, and what was said meanwhile."""
-    home = tmp_path_factory.mktemp("finished")
-    return home, call("run", "start", *SMALL, "--name", "first run", home=home)
+    with attached(tmp_path_factory.mktemp("finished")) as home:
+        yield home, call("run", "start", *SMALL, "--name", "first run", home=home)
 
 
 @pytest.fixture
@@ -37,9 +39,10 @@ def home(finished) -> Path:
 
 
 @pytest.fixture
-def begun(tmp_path) -> tuple[Path, str]:
+def begun(tmp_path) -> Iterator[tuple[Path, str]]:
     """A run that nobody carries."""
-    return tmp_path, call("run", "start", *SMALL, "--detach", "--json", home=tmp_path).json["run"]
+    with attached(tmp_path) as home:
+        yield home, call("run", "start", *SMALL, "--detach", "--json", home=home).json["run"]
 
 
 def append(home: Path, run: str, *events: Event) -> None:
@@ -143,12 +146,12 @@ def test_the_story_is_an_unbroken_chain(home):
     assert "RunFinished" in call("run", "story", home=home).out
 
 
-def test_a_broken_chain_is_an_error(tmp_path):
-    run = call("run", "start", *SMALL, "--detach", "--json", home=tmp_path).json["run"]
-    call("run", "show", home=tmp_path)
-    with sqlite3.connect(tmp_path / "tables" / "view.db") as db:
+def test_a_broken_chain_is_an_error(begun):
+    home, run = begun
+    call("run", "show", home=home)
+    with sqlite3.connect(home / "tables" / "view.db") as db:
         db.execute("UPDATE events SET type = 'RunPaused', cause = 'gone' WHERE type = 'RunStarted'")
-    assert call("run", "story", run, home=tmp_path).code == 1
+    assert call("run", "story", run, home=home).code == 1
 
 
 def test_progress_read_from_the_log_agrees_with_the_tables(home):
@@ -208,11 +211,7 @@ def test_a_query_can_only_read(home):
     assert call("projections", "query", slow, "--timeout", "0.1", home=home).code == 1
 
 
-def test_tables_are_verified_rebuilt_and_rolled_back(finished, tmp_path):
-    import shutil
-
-    home = tmp_path / "copy"
-    shutil.copytree(finished[0], home, symlinks=True)
+def test_tables_are_verified_rebuilt_and_rolled_back(home):
     good = call("projections", "rebuild", "--verify", "--json", home=home)
     assert good.code == 0
     assert len(good.json["sha256"]) == len(call("projections", "list", "--json", home=home).json)

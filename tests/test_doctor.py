@@ -11,8 +11,10 @@ from agent0.assembly.validate import requirements
 from agent0.assembly.validate.requirements import Check, examine
 from agent0.config.loading import load
 from agent0.errors import DependencyError
-from agent0.settings import Settings
+from agent0.settings import SandboxSettings, Settings
 from events.runs import RunStarted
+from infra.sandbox import Probe, selection
+from infra.sandbox.selection import Backend
 from tests.terminal import agent0 as call
 
 CHEAP = ("packages", "data folder", "log", "credentials")
@@ -131,6 +133,22 @@ async def test_a_sandbox_that_misses_a_probe_is_a_failure(tmp_path, monkeypatch)
     found = await look(held(tmp_path), "sandbox")
     assert {check.state for check in found.values()} == {"fail"}
     assert any("bubblewrap" in check.detail + check.fix for check in found.values())
+
+
+async def test_no_backend_is_tried_behind_one_that_passes(tmp_path, monkeypatch):
+    tried: list[Backend] = []
+
+    async def passes_second(backend: Backend, _: SandboxSettings) -> tuple[list[Probe], str]:
+        tried.append(backend)
+        return [Probe("starts", len(tried) == 2, "seen")], ""
+
+    monkeypatch.setattr(selection, "_probe", passes_second)
+    found = await look(held(tmp_path), "sandbox")
+    first, second, *rest = selection.BACKENDS.values()
+    assert found["sandbox"].detail.startswith("zygote-docker") and rest
+    assert tried == [first, second]
+    tried.clear()
+    assert len(await selection.survey(SandboxSettings())) == len(tried) == len(selection.BACKENDS)
 
 
 async def test_no_gpu_and_no_ollama_are_no_failures_where_nothing_needs_them(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import nats
@@ -11,6 +12,7 @@ from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
 from agent0.settings import NatsSettings
 from infra.log.nats_server import open_server
+from tests.kept_open import attached
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
 
@@ -42,10 +44,10 @@ def tables(home: Path) -> list[list[object]]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("junk")
-    assert call("run", "start", *SMALL, "--iterations", "1", "--name", "first", home=home).code == 0
-    return home
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with attached(tmp_path_factory.mktemp("junk")) as home:
+        assert call("run", "start", *SMALL, "--iterations", "1", "--name", "first", home=home).code == 0
+        yield home
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from events.values import Artifact
 from infra.log.event_log import Log
 from infra.log.streams import EVENTS
 from infra.storage.artifacts import FileArtifacts
+from tests.kept_open import attached
 from tests.patience import until
 from tests.processes import KINDS, Crew
 from tests.terminal import Said, agent0
@@ -31,13 +32,13 @@ from tests.world import small
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where a run of the profile ``long`` was finished."""
-    home = tmp_path_factory.mktemp("long")
     fewer = ("run.evaluation.validation=2", "run.evaluation.test=0", "sandbox.workers=1")
-    said = agent0("run", "start", "--profile", "long", *(f"--set={one}" for one in fewer), home=home)
-    assert said.code == 0, said.err
-    return home
+    with attached(tmp_path_factory.mktemp("long")) as home:
+        said = agent0("run", "start", "--profile", "long", *(f"--set={one}" for one in fewer), home=home)
+        assert said.code == 0, said.err
+        yield home
 
 
 def of_home(home: Path, *arguments: str) -> Said:

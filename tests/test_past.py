@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.forks import state_at
 from agent0.config.loading import load
 from events.base import Recorded
+from tests.kept_open import attached
 from tests.terminal import agent0 as call
 
 SMALL = (
@@ -21,12 +23,12 @@ SMALL = (
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A data folder with a finished run."""
-    folder = tmp_path_factory.mktemp("past")
-    said = call("run", "start", *SMALL, "--name", "first", home=folder)
-    assert said.code == 0, said.err
-    return folder
+    with attached(tmp_path_factory.mktemp("past")) as folder:
+        said = call("run", "start", *SMALL, "--name", "first", home=folder)
+        assert said.code == 0, said.err
+        yield folder
 
 
 def reading(home: Path, work: Any) -> Any:

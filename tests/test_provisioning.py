@@ -164,6 +164,7 @@ async def test_readers_share_their_names_and_leave_them_free(log: Log, nats_serv
             await tail.aclose()
         for _ in range(2 * len(READER_NAMES)):
             assert len([r async for r in readers[0].read()]) == 1
+            assert not [r async for r in readers[0].read(after=1)], "nothing is new, and the name is free all the same"
 
 
 async def test_a_reader_that_is_slow_is_sent_no_more_than_it_takes_and_misses_nothing(

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from events.base import Event, record
 from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
 from events.values import Artifact, PairedTest
 from projections.checkpoints import checkpoints
+from tests.kept_open import attached
 from tests.story import whole_run
 from tests.terminal import agent0 as call
 
@@ -153,13 +155,13 @@ def test_looking_after_every_task_cries_wolf_in_one_of_twenty_at_most() -> None:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("registry")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     small = [f"run.{key}" for key in ("iterations=2", "tasks=6", "attempts=2", "evaluation.validation=3")]
     small += ["run.evaluation.test=0", "run.evaluation.gate=better", "sandbox.workers=1"]
-    told = call("run", "start", "--profile", "scripted", *(f"--set={one}" for one in small), home=made)
-    assert told.code == 0, told.err
-    return made
+    with attached(tmp_path_factory.mktemp("registry")) as made:
+        told = call("run", "start", "--profile", "scripted", *(f"--set={one}" for one in small), home=made)
+        assert told.code == 0, told.err
+        yield made
 
 
 def damage(home: Path, digest: str) -> str:

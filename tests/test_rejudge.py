@@ -18,6 +18,7 @@ from agent0.experiments.stored_verdicts import stored
 from agent0.settings import Settings
 from events.checkpoints import CheckpointEvaluated, StudentExamined
 from infra.storage.artifacts import FileArtifacts
+from tests.kept_open import attached, one_sandbox
 from tests.terminal import agent0
 
 SIZES = {
@@ -30,13 +31,13 @@ SIZES = {
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("rejudge")
     pairs = [f"--set={key}={value}" for key, value in SIZES.items()]
-    made = agent0("run", "start", "--profile", "scripted", *pairs, home=folder)
-    assert made.code == 0, made.err
-    exams = [EvaluationProtocol(6, 5, 4, 1.0), EvaluationProtocol(4, 6)]
-    asyncio.run(evaluate_protocols(held(folder), {f"{run_of(folder)}/base": exams}))
-    yield folder
+    with attached(tmp_path_factory.mktemp("rejudge")) as folder, one_sandbox():
+        made = agent0("run", "start", "--profile", "scripted", *pairs, home=folder)
+        assert made.code == 0, made.err
+        exams = [EvaluationProtocol(6, 5, 4, 1.0), EvaluationProtocol(4, 6)]
+        asyncio.run(evaluate_protocols(held(folder), {f"{run_of(folder)}/base": exams}))
+        yield folder
 
 
 def held(folder: Path) -> Settings:

@@ -1,7 +1,7 @@
 """A run that gave up too much, or that had nothing to train on, ends failed and says why; it can be resumed."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from events import runs
 from events.alarms import DependencyLost
 from events.base import Event, Recorded, record
 from handlers import Handler
+from tests.kept_open import attached
 from tests.play import play
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
@@ -180,28 +181,34 @@ def test_whichever_attempts_are_given_up_a_run_ends_and_is_told_once(chosen: lis
     sound(told)
 
 
-def test_every_screen_says_that_a_run_failed_and_it_can_be_resumed(tmp_path: Path) -> None:
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    with attached(tmp_path):
+        yield tmp_path
+
+
+def test_every_screen_says_that_a_run_failed_and_it_can_be_resumed(home: Path, tmp_path: Path) -> None:
     barren = ("-s", "run.curriculum.band=[0.98,0.99]", "-s", "run.training.teacher.enabled=false")
-    ended = call("run", "start", *SMALL, *barren, home=tmp_path)
+    ended = call("run", "start", *SMALL, *barren, home=home)
     assert ended.code == Kind.RUN_FAILED.exit_code == 6
     cause = "nothing could be trained on for 2 iterations in a row"
     assert "failed" in ended.err and cause in ended.err.lower() and "run resume" in ended.err
     assert cause in ended.out
-    (listed,) = call("run", "list", "--json", home=tmp_path).json
+    (listed,) = call("run", "list", "--json", home=home).json
     assert (listed["status"], cause in listed["failed"]) == ("failed", True)
-    assert "failed" in call("run", "list", home=tmp_path).out
-    assert cause in call("run", "show", home=tmp_path).out
-    assert call("run", "watch", home=tmp_path).code == 6
+    assert "failed" in call("run", "list", home=home).out
+    assert cause in call("run", "show", home=home).out
+    assert call("run", "watch", home=home).code == 6
     page = tmp_path / "page.html"
-    assert call("report", "LAST", "--out", str(page), home=tmp_path).code == 0
+    assert call("report", "LAST", "--out", str(page), home=home).code == 0
     assert cause in page.read_text()
-    assert "RunFailed" in call("run", "story", home=tmp_path).out
-    assert call("run", "check", home=tmp_path).code == 0
-    again = call("run", "resume", "--json", home=tmp_path)
+    assert "RunFailed" in call("run", "story", home=home).out
+    assert call("run", "check", home=home).code == 0
+    again = call("run", "resume", "--json", home=home)
     assert (again.code, again.json["status"], again.json["failed"]) == (0, "finished", None)
-    steps = [row["type"] for row in call("run", "story", "--json", home=tmp_path).json]
+    steps = [row["type"] for row in call("run", "story", "--json", home=home).json]
     assert [one for one in steps if one.startswith("Run")] == ["RunStarted", "RunFailed", "RunResumed", "RunFinished"]
-    assert call("run", "check", home=tmp_path).code == 0
+    assert call("run", "check", home=home).code == 0
 
 
 def test_a_dependency_that_stays_away_fails_a_run_that_says_for_how_long() -> None:

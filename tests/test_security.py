@@ -8,10 +8,10 @@ import ast
 import asyncio
 import json
 import subprocess
-import sys
 import time
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,9 @@ from events.values import Artifact
 from infra.log.event_log import Log
 from infra.log.nats_server import Server
 from infra.storage.artifacts import FileArtifacts
+from tests.kept_open import attached
 from tests.processes import Crew
+from tests.terminal import agent0 as call
 from tests.test_architecture import FILES
 from tests.test_architecture import source as parsed
 
@@ -46,25 +48,26 @@ KEYS = {name: f"sk-canary-{name.lower()}" for name in ("OPENAI_API_KEY", "ANTHRO
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Crew, Crew]]:
     """A log with a password, and a data folder whose processes use that log from outside, with keys in sight."""
-    with Crew(tmp_path_factory.mktemp("log"), **SIZES) as server:
-        server.env |= KEYS
-        server.tell("log", "init")
-        server.start("runner")
-        place = Server(server.settings.nats, server.home / "nats")
-        password = place.password("app").get_secret_value()
-        deadline = time.monotonic() + 60
-        while not (server.home / "nats" / "server.pid").exists() or not place.pid:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        port = _port(server.home)
-        url = {"NATS__URL": f"nats://127.0.0.1:{port}", "NATS__USER": "app", "NATS__PASSWORD": password}
-        with Crew(tmp_path_factory.mktemp("app"), **SIZES, **url) as app:
-            app.env |= KEYS
-            yield server, app
+    with pytest.MonkeyPatch.context() as patch, Crew(tmp_path_factory.mktemp("log"), **SIZES) as server:
+        for name, value in KEYS.items():
+            patch.setenv(name, value)
+        with attached(server.home):
+            assert call("log", "init", home=server.home).code == 0
+            password = Server(server.settings.nats, server.home / "nats").password("app").get_secret_value()
+            port = json.loads((server.home / "nats" / "server.json").read_text())["port"]
+            url = {"NATS__URL": f"nats://127.0.0.1:{port}", "NATS__USER": "app", "NATS__PASSWORD": password}
+            with Crew(tmp_path_factory.mktemp("app"), **SIZES, **url) as app:
+                app.env |= KEYS
+                yield server, app
 
 
-def _port(home: Path) -> int:
-    return int(json.loads((home / "nats" / "server.json").read_text())["port"])
+@pytest.fixture
+def app(homes: tuple[Crew, Crew], monkeypatch: pytest.MonkeyPatch) -> Crew:
+    """The folder that uses the log from outside; commands of this process see what its processes see."""
+    for name, value in homes[1].env.items():
+        if name.startswith("AGENT0_"):
+            monkeypatch.setenv(name, value)
+    return homes[1]
 
 
 def test_no_secret_is_ever_written_or_handed_on(homes: tuple[Crew, Crew]) -> None:
@@ -126,15 +129,14 @@ def _below(root: int, parents: dict[int, int]) -> set[int]:
     return below
 
 
-def test_a_password_is_no_flag_and_no_output(homes: tuple[Crew, Crew]) -> None:
-    _, app = homes
+def test_a_password_is_no_flag_and_no_output(app: Crew) -> None:
     password = app.env["AGENT0_NATS__PASSWORD"]
-    shown = app.tell("config", "show", "--json") and app.tell("config", "show")
-    assert password not in shown and "***" in shown
-    command = [sys.executable, "-m", "agent0", "config", "show", "--set", f"nats.password={password}"]
-    done = subprocess.run(command, env=app.env, cwd=app.home, capture_output=True, text=True, check=False)
-    assert done.returncode == ConfigError("").kind.exit_code
-    assert password not in done.stdout + done.stderr
+    for words in (("--json",), ()):
+        shown = call("config", "show", *words)
+        assert shown.code == 0 and password not in shown.out and "***" in shown.out
+    done = call("config", "show", "--set", f"nats.password={password}")
+    assert done.code == ConfigError("").kind.exit_code
+    assert password not in done.out + done.err
 
 
 # --- text of models ----------------------------------------------------------------------------------------------
@@ -145,39 +147,54 @@ INSIDE = ("infra/sandbox/inside/", "agent0/verification/programs/inside/", "infr
 RUNS = {"eval", "exec", "compile", "__import__"}
 RUNS_OF_OTHERS = {"sympify", "parse_expr", "system", "popen", "getoutput", "create_subprocess_shell"}
 STARTS = {"run", "call", "check_call", "check_output", "Popen", "create_subprocess_exec"}
+LOADS = {"torch.load", "yaml.load", "yaml.unsafe_load"}
 STORES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+
+
+@cache
+def calls(path: str) -> list[tuple[str, str, ast.Call]]:
+    """What ``path`` calls: on what ("" for a plain name), under which name, and where."""
+    found = []
+    for node in ast.walk(parsed(path).tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            room, name = ("", node.func.id) if isinstance(node.func, ast.Name) else (_dotted(node.func), node.func.attr)
+            found.append((room, name, node))
+    return found
+
+
+def _dotted(node: ast.Attribute) -> str:
+    """What stands before the last dot; of an expression only that it is there."""
+    inner = node.value
+    if isinstance(inner, ast.Attribute):
+        return f"{_dotted(inner)}.{inner.attr}"
+    return inner.id if isinstance(inner, ast.Name) else "..."
 
 
 def test_nothing_runs_text_outside_the_sandbox() -> None:
     for path in (p for p in FILES if not p.startswith(INSIDE)):
-        for node in ast.walk(parsed(path).tree):
-            if isinstance(node, ast.Call):
-                room, _, name = ast.unparse(node.func).rpartition(".")
-                assert name not in RUNS_OF_OTHERS, f"{path}:{node.lineno} calls {name}"
-                assert room or name not in RUNS, f"{path}:{node.lineno} calls {name}"
+        for room, name, node in calls(path):
+            assert name not in RUNS_OF_OTHERS, f"{path}:{node.lineno} calls {name}"
+            assert room or name not in RUNS, f"{path}:{node.lineno} calls {name}"
 
 
 def test_no_child_inherits_the_environment() -> None:
     for path in (p for p in FILES if not p.startswith(INSIDE)):
-        for node in ast.walk(parsed(path).tree):
-            if isinstance(node, ast.Call):
-                room, _, name = ast.unparse(node.func).rpartition(".")
-                starts = room in ("subprocess", "asyncio") and name in STARTS and (room, name) != ("asyncio", "run")
-                assert not starts or "env" in {k.arg for k in node.keywords}, f"{path}:{node.lineno} hands it on"
+        for room, name, node in calls(path):
+            starts = room in ("subprocess", "asyncio") and name in STARTS and (room, name) != ("asyncio", "run")
+            assert not starts or "env" in {k.arg for k in node.keywords}, f"{path}:{node.lineno} hands it on"
 
 
 def test_nothing_is_unpickled_and_no_remote_code_is_trusted() -> None:
     for path in FILES:
         source = parsed(path)
         assert not STORES & {module.partition(".")[0] for module, _ in source.imports()}, path
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.keyword):
-                value = getattr(node.value, "value", None)
-                assert node.arg != "trust_remote_code" or value is False, path
-                assert node.arg not in ("shell", "allow_pickle") or value is False, path
-                assert node.arg != "weights_only" or value is True, path
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("torch.load", "yaml.load", "yaml.unsafe_load"):
-                raise AssertionError(f"{path}:{node.lineno} loads what may run")
+        for room, name, node in calls(path):
+            assert f"{room}.{name}" not in LOADS, f"{path}:{node.lineno} loads what may run"
+        for node in (one for one in ast.walk(source.tree) if isinstance(one, ast.keyword)):
+            value = getattr(node.value, "value", None)
+            assert node.arg != "trust_remote_code" or value is False, path
+            assert node.arg not in ("shell", "allow_pickle") or value is False, path
+            assert node.arg != "weights_only" or value is True, path
 
 
 NO_PAGES = {"agent0/report/markdown/rendering.py", "infra/engine/folder_template.py"}
@@ -186,8 +203,8 @@ NO_PAGES = {"agent0/report/markdown/rendering.py", "infra/engine/folder_template
 
 def test_pages_escape_what_they_show() -> None:
     for path in set(FILES) - NO_PAGES:
-        for node in ast.walk(parsed(path).tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Environment"):
+        for _, name, node in calls(path):
+            if name.endswith("Environment"):
                 assert {"autoescape"} <= {k.arg for k in node.keywords if getattr(k.value, "value", None) is True}, path
 
 
@@ -233,12 +250,10 @@ async def test_a_run_is_named_by_its_id(log: Log) -> None:
             await anext(log.read("r1", [name]))
 
 
-def test_commands_refuse_ids_that_are_none(homes: tuple[Crew, Crew]) -> None:
-    _, app = homes
+def test_commands_refuse_ids_that_are_none(app: Crew) -> None:
     for command in (("run", "show"), ("report",), ("trajectory", "show")):
-        words = [sys.executable, "-m", "agent0", *command, "../../etc/passwd"]
-        done = subprocess.run(words, env=app.env, cwd=app.home, capture_output=True, check=False)
-        assert done.returncode in (1, 2) and b"Traceback" not in done.stderr, (command, done.stderr)
+        done = call(*command, "../../etc/passwd")
+        assert done.code in (1, 2) and "Traceback" not in done.err, (command, done.err)
 
 
 # --- terminals and tables ----------------------------------------------------------------------------------------

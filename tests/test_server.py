@@ -195,6 +195,7 @@ async def test_a_server_that_dies_while_it_is_left_is_no_error(log: Log, monkeyp
         raise ConnectionResetError("Connection lost")
 
     monkeypatch.setattr(transport, "drain", lost)
+    monkeypatch.setattr("infra.log.connection.ANSWER_S", 0.2)
     await log.close()
     assert log.client.is_closed
 

@@ -67,10 +67,10 @@ def test_a_warm_one_changes_nothing(backend: str) -> None:
 
 def test_what_is_recorded_is_the_smaller_run(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(LimitedSandbox, "backend", "bwrap-cold")
-    small = ("--profile", "scripted", "--tasks", "2", "--attempts", "1", "--iterations", "1")
-    sets = ("-s", "run.evaluation.validation=6", "-s", f"run.evaluation.test={TEST + 5}", "-s", "sandbox.workers=1")
+    small = ("--profile", "scripted", "--tasks", str(TASKS + 1), "--attempts", "1", "--iterations", "1")
+    sets = ("-s", "run.evaluation.validation=2", "-s", "run.evaluation.test=0", "-s", "sandbox.workers=1")
     said = call("run", "start", *small, *sets, home=tmp_path)
     assert said.code == 0, said.err
-    assert f"test {TEST + 5} -> {TEST}" in said.err + said.out
+    assert f"tasks an iteration {TASKS + 1} -> {TASKS}" in said.err + said.out
     (event,) = call("events", "tail", "--type", "RunStarted", "--json", home=tmp_path).lines
-    assert f'"test": {TEST}' in json.dumps(event)
+    assert f'"tasks": {TASKS}' in json.dumps(event)

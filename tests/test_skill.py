@@ -341,6 +341,7 @@ def carried_on(folder: Path, already: int) -> None:
     assert sum(" examined on " in text for text in heard) == len(wanted) - already
 
 
+@pytest.mark.usefixtures("shared_sandbox")
 def test_a_cell_that_is_stopped_between_exams_sits_each_once(tmp_path: Path) -> None:
     planned(tmp_path)
 

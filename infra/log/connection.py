@@ -68,7 +68,7 @@ class Link:
         self.closing = True
         with contextlib.suppress(Error, OSError):  # a server that dies now has what it acknowledged, and no more
             if self.client.is_connected:
-                await self.client.flush()
+                await self.client.flush(ANSWER_S)  # type: ignore[arg-type]  # any number of seconds
         with contextlib.suppress(Error, OSError):
             await self.client.close()
 

@@ -109,6 +109,7 @@ class _Consumer:
     async def chunks(self) -> AsyncGenerator[list[Stored], None]:
         client, generation = self._link.client, self._link.generation
         if not await self._create():
+            await self._delete()
             return
         subscription = await client.subscribe(
             self._inbox, cb=self._receive, pending_msgs_limit=-1, pending_bytes_limit=-1
@@ -134,8 +135,12 @@ class _Consumer:
             self._link.unwatch(self._wake)
             if not client.is_closed:
                 await subscription.unsubscribe()
-                if self._link.named:  # so that the name is free at once
-                    await client.publish(f"$JS.API.CONSUMER.DELETE.{self._query.stream}.{self._name}")
+                await self._delete()
+
+    async def _delete(self) -> None:
+        """Have the server forget the consumer, so that its name is free at once."""
+        if self._link.named:
+            await self._link.client.publish(f"$JS.API.CONSUMER.DELETE.{self._query.stream}.{self._name}")
 
     async def _create(self) -> bool:
         """Make the consumer; False where a bounded query has nothing to read."""

@@ -123,15 +123,18 @@ def _refusal(reasons: Mapping[str, SandboxUnavailableError]) -> SandboxUnavailab
     return SandboxUnavailableError("The sandbox", f"{why}.", " Or: ".join(fixes))
 
 
-async def survey(settings: SandboxSettings) -> list[Candidate]:
+async def survey(settings: SandboxSettings, *, until_chosen: bool = False) -> list[Candidate]:
     """Every backend that ``settings`` may use, best first, each probed to the end whether or not one before it would
-    do. A backend that does not even start is one failed probe, never an exception."""
+    do; with ``until_chosen`` none behind the chosen one. A backend that does not even start is one failed probe, never
+    an exception."""
     out: list[Candidate] = []
     for name in named(settings):
         probes, fix = await _probe(BACKENDS[name], settings)
         missed = [f"{one.name}: {one.detail}" for one in probes if not one.ok]
         chosen = not missed and not any(one.chosen for one in out)
         out.append(Candidate(name, tuple(probes), chosen, "; ".join(missed), fix if missed else ""))
+        if chosen and until_chosen:
+            break
     return out
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, score_sample
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored
-from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
@@ -132,11 +132,8 @@ async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: Asy
     from infra.storage.artifacts import FileArtifacts
 
     artifacts = FileArtifacts(settings.home)
-    ports: dict[str, Any] = {}
-    for name in ("models", "sandbox", "verifier_sandbox", "tool_cache"):
-        ports[name] = await open_port(name, settings, artifacts)
-        if close := getattr(ports[name], "close", None):
-            stack.push_async_callback(close)
+    names = ("models", "sandbox", "verifier_sandbox", "tool_cache")
+    ports = await open_ports(names, settings, artifacts, stack)
     return BenchmarkContext(
         run=run,
         plan=plan,

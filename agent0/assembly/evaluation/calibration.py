@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.evaluation.benchmark_item import answer_fields
 from agent0.assembly.evaluation.benchmark_run import taken_up
 from agent0.assembly.log.access import open_log
-from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, OperationError
 from agent0.evaluation.calibration_report import FITTING, SCORING, Found, judged, to_event
@@ -116,11 +116,8 @@ def _began(settings: Settings, plan: Plan) -> BenchmarkStarted:
 async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack) -> _Ask:
     from infra.storage.artifacts import FileArtifacts
 
-    artifacts, ports = FileArtifacts(settings.home), {}
-    for name in ("models", "sandbox", "verifier_sandbox", "tool_cache", "web"):
-        ports[name] = await open_port(name, settings, artifacts)
-        if close := getattr(ports[name], "close", None):
-            stack.push_async_callback(close)
+    names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
+    ports = await open_ports(names, settings, FileArtifacts(settings.home), stack)
     model = ports["models"].open(settings.run.student)
     opened: tuple[Any, ...] = (ports["sandbox"], ports["verifier_sandbox"], ports["tool_cache"], ports["web"])
     return _Ask(run, plan, settings, model, *opened)

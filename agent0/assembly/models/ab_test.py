@@ -10,7 +10,7 @@ from typing import Any
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.replay.forks import state_at
-from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
 from agent0.evaluation.item_rollout import RolloutPorts, attempt_all
@@ -165,12 +165,8 @@ async def _answering(settings: Settings) -> AsyncIterator[Answer]:
     from infra.storage.artifacts import FileArtifacts
 
     async with AsyncExitStack() as stack:
-        opened: dict[str, Any] = {}
-        for port in fields(RolloutPorts):
-            opened[port.name] = await open_port(port.name, settings, FileArtifacts(settings.home))
-            if close := getattr(opened[port.name], "close", None):
-                stack.push_async_callback(close)
-        ports = RolloutPorts(**opened)
+        names = [port.name for port in fields(RolloutPorts)]
+        ports = RolloutPorts(**await open_ports(names, settings, FileArtifacts(settings.home), stack))
 
         async def answer(player: Player, seed: int, n: int) -> dict[str, bool]:
             request = EvaluationRequested(

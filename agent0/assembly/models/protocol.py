@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.ab_test import Player, player
 from agent0.assembly.models.lineage import check_stored
-from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.curriculum import check_levels
 from agent0.errors import ConfigError
@@ -131,12 +131,8 @@ def check_fresh(sets: Iterable[TaskSet], plan: RunConfig) -> None:
 async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
     from infra.storage.artifacts import FileArtifacts
 
-    artifacts, ports = FileArtifacts(settings.home), {}
-    for name in ("models", "sandbox", "verifier_sandbox", "tool_cache", "web"):
-        ports[name] = await open_port(name, settings, artifacts)
-        if close := getattr(ports[name], "close", None):
-            stack.push_async_callback(close)
-    return ports
+    names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
+    return await open_ports(names, settings, FileArtifacts(settings.home), stack)
 
 
 def _session(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> ProtocolSession:

@@ -17,7 +17,7 @@ from agent0.assembly.replay.rescore import (
     named,
     verdicts_of_source,
 )
-from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.validate.base_model import check_trained_on
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of
@@ -93,11 +93,8 @@ class _Work:
 
     async def open(self, *names: str) -> None:
         """Those ports, as far as they are not open yet: a sandbox takes seconds, and only scores need one."""
-        for name in names:
-            if name not in self.ports:
-                self.ports[name] = await open_port(name, self.settings, self.ports["artifacts"])
-                if close := getattr(self.ports[name], "close", None):
-                    self.stack.push_async_callback(close)
+        missing = [name for name in names if name not in self.ports]
+        self.ports |= await open_ports(missing, self.settings, self.ports["artifacts"], self.stack)
 
     async def append(self, events: Sequence[tuple[Event, str]]) -> None:
         """Write down (event, id) that are not written yet, all or none."""

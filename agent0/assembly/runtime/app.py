@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
-from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import code_rev, now, recorded
 from agent0.config.loading import config_of
 from agent0.ports.storage import Artifacts
@@ -60,11 +60,7 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
         artifacts = FileArtifacts(settings.home)
         port_names = sorted({port for handler in chosen.values() for port in handler.ports})
         ports: dict[str, Any] = {"artifacts": artifacts, "history": Branches(log)}
-        for name in port_names:
-            if name not in ports:
-                ports[name] = await open_port(name, settings, artifacts)
-                if close := getattr(ports[name], "close", None):
-                    stack.push_async_callback(close)
+        ports |= await open_ports([name for name in port_names if name not in ports], settings, artifacts, stack)
         if "tools" in ports:
             ports["tools"] |= await mcp_tools(settings, ports["sandbox"])
         yield App(settings, log, artifacts, chosen, ports)

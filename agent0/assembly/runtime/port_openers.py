@@ -1,7 +1,10 @@
 """Part of the rim: opens what plays each port that handlers ask for."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agent0.assembly.runtime.model_ports import OpenEmbedders, OpenModels, OpenTrainers
@@ -33,8 +36,52 @@ class LimitedSandbox:
         await self._inner.close()
 
 
-async def open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
-    """What plays the port ``name``; whoever opens it closes it, where it can be closed.
+class OnDemandSandbox:
+    """A sandbox that its first call starts: many runs never need the verifiers' one, and to start it takes a second of
+    a processor. Where that fails the call raises what ``start`` raised, and the next one tries again."""
+
+    def __init__(self, start: Callable[[], Awaitable[Sandbox]]) -> None:
+        self._start = start
+        self._started: asyncio.Future[Sandbox] | None = None
+
+    async def call(self, call: SandboxCall) -> SandboxResult:
+        """Run ``call`` in the sandbox, once it has started."""
+        if self._started is None or (self._started.done() and self._failed(self._started)):
+            self._started = asyncio.ensure_future(self._start())
+        return await (await asyncio.shield(self._started)).call(call)
+
+    async def close(self) -> None:
+        """End every process, where there is one."""
+        if self._started is not None:
+            await asyncio.wait([self._started])
+            if not self._failed(self._started):
+                await self._started.result().close()
+
+    @staticmethod
+    def _failed(started: "asyncio.Future[Sandbox]") -> bool:
+        return started.cancelled() or started.exception() is not None
+
+
+async def open_ports(
+    names: Iterable[str], settings: Settings, artifacts: Artifacts, stack: AsyncExitStack
+) -> dict[str, Any]:
+    """What plays each port of ``names``, by name; ``stack`` closes it.
+
+    Raises:
+        ConfigError: nothing plays one of them.
+        DependencyError: what plays one does not start here.
+    """
+    ports: dict[str, Any] = {}
+    for name in names:
+        ports[name] = await open_port(name, settings, artifacts, tested="sandbox" in ports)
+        if close := getattr(ports[name], "close", None):
+            stack.push_async_callback(close)
+    return ports
+
+
+async def open_port(name: str, settings: Settings, artifacts: Artifacts, *, tested: bool = False) -> Any:
+    """What plays the port ``name``; whoever opens it closes it, where it can be closed. ``tested``: a sandbox of these
+    settings has started and passed its self-test, so the verifiers' one need not start before its first call.
 
     Raises:
         ConfigError: nothing plays it.
@@ -42,11 +89,7 @@ async def open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
     """
     openers: dict[str, Callable[[], Awaitable[Any]]] = {
         "sandbox": lambda: _sandbox(settings.sandbox, "student", settings.sandbox.workers),
-        "verifier_sandbox": lambda: _sandbox(
-            settings.sandbox.model_copy(update={"wall_s": settings.sandbox.verifier_wall_s}),
-            "verifier",
-            max(1, settings.sandbox.workers // 2),
-        ),
+        "verifier_sandbox": lambda: _verifiers(settings.sandbox, tested),
     }
     makers: dict[str, Callable[[], Any]] = {
         "models": lambda: OpenModels(settings, artifacts),
@@ -64,6 +107,13 @@ async def open_port(name: str, settings: Settings, artifacts: Artifacts) -> Any:
         known = sorted(["artifacts", "history", *openers, *makers])
         raise ConfigError(f"A handler wants the port {name!r}, which nothing plays.", f"Known: {', '.join(known)}.")
     return makers[name]()
+
+
+async def _verifiers(limits: SandboxSettings, tested: bool) -> Sandbox:
+    longer = limits.model_copy(update={"wall_s": limits.verifier_wall_s})
+    workers = max(1, limits.workers // 2)
+    start = partial(_sandbox, longer, "verifier", workers)
+    return OnDemandSandbox(start) if tested else await start()
 
 
 async def _sandbox(limits: SandboxSettings, label: str, workers: int) -> LimitedSandbox:

@@ -215,7 +215,7 @@ async def _sandbox(settings: Settings) -> list[Check]:
     """The backend that calls run on; where there is none, every candidate with what it missed."""
     from infra.sandbox import survey
 
-    found = await survey(settings.sandbox)
+    found = await survey(settings.sandbox, until_chosen=True)
     for one in found:
         if one.chosen:
             held = f"{one.name}: {len(one.probes)} probes hold: {', '.join(probe.name for probe in one.probes)}"
