@@ -331,10 +331,10 @@ async def test_a_profile_that_is_refused_leads_to_one_container_a_call(
 ) -> None:
     engine.misbehave(refuses_profiles=True)
     monkeypatch.setenv("PATH", str(engine.bin))
-    sandbox = await open_sandbox()
+    sandbox = await open_sandbox(root=LEAN)
     try:
         assert isinstance(sandbox, ColdContainer)
-        assert (await sandbox.call(SandboxCall("python", "print(6 * 7)"))).backend == "docker-cold"
+        assert (await sandbox.call(ONE)).backend == "docker-cold"
     finally:
         await sandbox.close()
     (found,) = await survey(SandboxSettings(backend="zygote-docker"))
@@ -362,9 +362,9 @@ async def test_where_its_children_may_make_no_namespaces_bubblewrap_is_cold(
     program.write_text(RESTRICTED.format(python=sys.executable, bwrap=shutil.which("bwrap")))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    sandbox = await open_sandbox()
+    sandbox = await open_sandbox(root=LEAN)
     try:
-        assert (await sandbox.call(SandboxCall("python", "print(6 * 7)"))).backend == "bwrap-cold"
+        assert (await sandbox.call(ONE)).backend == "bwrap-cold"
     finally:
         await sandbox.close()
     (warm,) = await survey(SandboxSettings(backend="zygote-bwrap"))
