@@ -76,9 +76,9 @@ BACKENDS: Mapping[str, Backend] = {
             settings.model_copy(update={"workers": workers}), label, root
         ),
     ),
-    WARM: Backend(lambda settings: open_broker(settings, settings.calls), WarmContainer),
-    "bwrap-cold": Backend(_cold(ColdBubblewrap), ColdBubblewrap),
-    COLD: Backend(_cold(ColdContainer), ColdContainer),
+    WARM: Backend(lambda settings: open_broker(settings, settings.calls), lambda *given: WarmContainer(*given[:3])),
+    "bwrap-cold": Backend(_cold(ColdBubblewrap), lambda *given: ColdBubblewrap(*given[:3])),
+    COLD: Backend(_cold(ColdContainer), lambda *given: ColdContainer(*given[:3])),
 }
 """In the order in which they are tried."""
 TROUBLE = "docs/guide/troubleshooting.md, under The sandbox, says what each probe needs."
@@ -93,7 +93,7 @@ async def open_sandbox(
     settings: SandboxSettings = DEFAULTS, *, workers: int = 1, label: str = "student", root: Root = EVERYTHING
 ) -> Sandbox:
     """The first backend that passes its whole self-test. ``root`` is what most calls will name: fork servers of it are
-    kept. Where that does not start, as this machine may lack something of it, they are of the packaged one.
+    kept. Where this machine lacks something of it they are of the packaged one, and calls that name it are refused.
 
     Raises:
         SandboxUnavailableError: none does; the reason names that of each.
@@ -102,7 +102,7 @@ async def open_sandbox(
     reasons: list[SandboxUnavailableError] = []
     for name in named(settings):
         opened = await _started(BACKENDS[name].make(settings, label, workers, root))
-        if isinstance(opened, SandboxUnavailableError) and root != EVERYTHING:
+        if isinstance(opened, SandboxUnavailableError) and isinstance(opened.__cause__, RootError):
             opened = await _started(BACKENDS[name].make(settings, label, workers, EVERYTHING))
         if not isinstance(opened, SandboxUnavailableError):
             return opened
