@@ -12,7 +12,8 @@
 #   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
-#   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices
+#   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
+#                 tests of the sandbox: every attack through the product's own door and on the other backends
 #   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes
 #                 docs/results/reliability.md); then the slow tests of runs in several processes
 #   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
@@ -101,7 +102,8 @@ bench-gpu: setup
 
 knockout: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.knockout
-	$(BIN)/python -m pytest -m slow tests/sandbox/test_attacks_served.py
+	$(BIN)/python -m pytest -m slow tests/sandbox/test_attacks_served.py tests/sandbox/test_backends.py \
+		tests/sandbox/test_knockout.py tests/sandbox/test_programs.py
 
 crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.crash

@@ -279,6 +279,7 @@ def test_every_probe_of_every_backend_is_shown(held: Settings) -> None:
     assert told.json["chosen"] == "zygote-bwrap"
     (found,) = told.json["candidates"]
     assert found["chosen"] and all(probe["ok"] and probe["detail"] for probe in found["probes"])
+    assert (len(found["probes"]) >= 12, found["why"]) == (True, "")
     assert {"no_network", "no_mount", "memory_limit", "time_limit"} <= {probe["name"] for probe in found["probes"]}
 
 

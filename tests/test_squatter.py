@@ -116,7 +116,7 @@ async def test_who_connects_to_a_squatter_sends_nothing_and_says_who_it_is(
     nats_server: Server, tmp_path: Path, squatters: list[Squatter], auth: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("infra.log.connection.CONNECT_S", 3)
+    monkeypatch.setattr("infra.log.connection.CONNECT_S", 1.5)
     elsewhere = await open_server(tmp_path / "other", NatsSettings())
     squatters.append(squatter := Squatter(elsewhere, tmp_path, auth=auth))
     url = elsewhere.url

@@ -17,6 +17,8 @@ from tests.terminal import Said, agent0
 
 KEYS = {"tool", "state", "rc", "stdout", "stderr", "wall_s", "cpu_s", "peak_mem_mib", "tier", "backend", "files"}
 KEYS |= {"manifest", "reason", "output_bytes"}
+LIGHT = ("--set", "run.policy.modules=[]")
+"""A fork server without packages starts in a fraction of a second."""
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
 
 
@@ -36,7 +38,7 @@ def held(home: Path, **more: str) -> Settings:
 
 
 def python(home: Path, code: str, *more: str, stdin: str = "") -> Said:
-    said = agent0("tool", "call", "python", "--code", code, *more, "--json", home=home, stdin=stdin)
+    said = agent0("tool", "call", "python", "--code", code, *more, *LIGHT, "--json", home=home, stdin=stdin)
     assert said.code == 0, said.err
     return said
 
@@ -87,12 +89,12 @@ def test_limits_beyond_the_settings_are_cut_and_said(home: Path) -> None:
 def test_a_terminal_gets_no_control_characters(home: Path, tmp_path: Path) -> None:
     code = f"import sys; print({HOSTILE!r}); print({HOSTILE!r}, file=sys.stderr); open({'a' + HOSTILE!r}, 'w')"
     (tmp_path / "code.py").write_text(code)
-    told = agent0("tool", "call", "python", "--code-file", str(tmp_path / "code.py"), home=home)
+    told = agent0("tool", "call", "python", "--code-file", str(tmp_path / "code.py"), *LIGHT, home=home)
     assert told.code == 0
     assert "owned" in told.out and "[stdout]" in told.out and "[stderr]" in told.out
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(told.out + told.err)
     assert told.out.count(r"\u202e") == 3, "they are shown"
-    escaped = agent0("tool", "call", "python", "--code-file", "-", "--json", home=home, stdin=code)
+    escaped = agent0("tool", "call", "python", "--code-file", "-", *LIGHT, "--json", home=home, stdin=code)
     assert escaped.out.isascii() and "\x1b" not in escaped.out
     told = escaped.json
     for text in (told["stdout"], told["stderr"], *told["files"]):
@@ -102,7 +104,7 @@ def test_a_terminal_gets_no_control_characters(home: Path, tmp_path: Path) -> No
 
 def test_other_tools_take_arguments_and_say_what_a_model_would_read(home: Path) -> None:
     args = json.dumps({"code": "print(6 * 7)"})
-    told = agent0("tool", "call", "python", "--args", args, "--json", home=home).json
+    told = agent0("tool", "call", "python", "--args", args, *LIGHT, "--json", home=home).json
     assert (told["state"], told["output"], told["stdout"], told["stderr"]) == ("ok", "42", "42\n", "")
     assert set(told) == KEYS | {"output"} and told["tier"] and told["backend"] and told["rc"] == 0
 
@@ -157,7 +159,9 @@ def test_a_server_that_is_not_configured_is_said(home: Path) -> None:
 
 def test_what_a_profile_denies_is_gone_for_its_calls(home: Path) -> None:
     assert agent0("sandbox", "deny", "executable", "wc", "--profile", "scripted", home=home).code == 0
-    told = agent0("tool", "call", "shell", "--code", "echo x | wc -c", "--json", "--profile", "scripted", home=home)
+    told = agent0(
+        "tool", "call", "shell", "--code", "echo x | wc -c", *LIGHT, "--json", "--profile", "scripted", home=home
+    )
     assert told.json["state"] == "error"
     assert "not found" in told.json["stderr"]
 

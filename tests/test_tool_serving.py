@@ -21,6 +21,9 @@ from agent0.cli.tools.jsonl_server import LONGEST, Lines, serve
 from events.values import ToolState
 from tests.test_tool_cli import KEYS, held
 
+LIGHT = {"sandbox__workers": "1", "run__policy__modules": "[]"}
+"""One fork server without packages starts in a fraction of a second."""
+
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +87,7 @@ async def pieces(data: bytes, size: int = 1 << 16) -> AsyncIterator[bytes]:
 async def test_every_line_is_answered_in_order_whatever_it_says(home: Path) -> None:
     lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one, _ in CALLS]
     said: list[str] = []
-    async with open_bench(held(home)) as bench:
+    async with open_bench(held(home, sandbox__workers="1")) as bench:
         await serve(held(home), bench, pieces(b"\n".join(lines)), said.append)  # the last line has no end
     answers = [json.loads(line) for line in said]
     assert all(line.endswith("\n") and line.isascii() and line.count("\n") == 1 for line in said)
@@ -147,7 +150,7 @@ async def test_lines_beyond_the_queue_are_told_busy_and_the_next_one_is_served(h
             loop.call_soon_threadsafe(answered.set)
 
     loop = asyncio.get_running_loop()
-    small = held(home, sandbox__workers="1", sandbox__calls="1", sandbox__queue="2")
+    small = held(home, **LIGHT, sandbox__calls="1", sandbox__queue="2")
     async with open_bench(small) as bench:
         await serve(small, bench, source(), write)
     assert [one["id"] for one in said] == list(range(7))
@@ -216,6 +219,7 @@ def test_lines_do_not_depend_on_how_they_are_cut(parts: list[bytes], longest: in
 def server(home: Path) -> Iterator[subprocess.Popen[str]]:
     environment = {**os.environ, "AGENT0_HOME": str(home)}
     command = [sys.executable, "-m", "agent0", "tool", "serve", "--json-lines", "--set", "sandbox.workers=1"]
+    command += ["--set", "run.policy.modules=[]"]
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

@@ -22,7 +22,9 @@ class MiniLM:
 
     def __init__(self, folder: str = "", sha256: str = WEIGHTS) -> None:
         self.archives = RunArchives()
-        self._worker = Worker("infra.embeddings.worker:Encoder", {"folder": folder, "sha256": sha256})
+        self._worker = Worker(
+            "infra.embeddings.worker:Encoder", {"folder": folder, "sha256": sha256}, without=("bitsandbytes",)
+        )
 
     @property
     def pid(self) -> int | None:

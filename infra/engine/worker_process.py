@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class Worker:
 
     A child that dies fails the call in flight with TransientError; the next call starts another. ``hear`` gets what
     the object reports (by its attribute ``report``, if it has one) while a call is in flight, in another thread.
+    ``without``: packages that are not there for the child, whether installed or not.
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class Worker:
         *,
         threads: int = 1,
         hear: Callable[[Any], None] = lambda _: None,
+        without: Sequence[str] = (),
     ) -> None:
+        self._without = without
         self._target, self._options, self._threads, self._hear = target, options, threads, hear
         self._child: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
@@ -102,7 +105,7 @@ class Worker:
         ours, theirs = socket.socketpair()
         with theirs:
             self._child = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                [sys.executable, "-m", __name__, str(theirs.fileno()), *self._without],
                 pass_fds=[theirs.fileno()],
                 env=environment_of(self._threads),
                 stdin=subprocess.DEVNULL,
@@ -192,6 +195,7 @@ def end_with(connection: Connection) -> None:
 if __name__ == "__main__":
     for number in (signal.SIGINT, signal.SIGHUP):  # Ctrl-C and a closed terminal are the parent's to handle
         signal.signal(number, signal.SIG_IGN)
+    sys.modules.update(dict.fromkeys(sys.argv[2:]))  # type: ignore[arg-type] # None: an import fails, and none is found
     _line = Connection(int(sys.argv[1]))
     end_with(_line)
     serve(_line)

@@ -68,9 +68,22 @@ class Link:
         self.closing = True
         with contextlib.suppress(Error, OSError):  # a server that dies now has what it acknowledged, and no more
             if self.client.is_connected:
-                await self.client.flush(ANSWER_S)  # type: ignore[arg-type]  # any number of seconds
+                await self._flush()
         with contextlib.suppress(Error, OSError):
             await self.client.close()
+
+    async def _flush(self) -> None:
+        """Wait until the server has all that was sent, or the connection is lost."""
+        self._lost.clear()
+        flushing = asyncio.ensure_future(self.client.flush(ANSWER_S))  # type: ignore[arg-type]  # any number of seconds
+        lost = asyncio.ensure_future(self._lost.wait())
+        try:
+            await asyncio.wait({flushing, lost}, return_when=asyncio.FIRST_COMPLETED)
+            if flushing.done():
+                flushing.result()
+        finally:
+            flushing.cancel()
+            lost.cancel()
 
     def watch(self, wake: asyncio.Event) -> None:
         """Set ``wake`` at every reconnection, until ``unwatch``."""

@@ -44,7 +44,8 @@ class Transformers(Model):
         self.name, self._path, self._artifacts, self._device = name, path, artifacts, device
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
         options |= {"quantization": quantization, "precision": precision}
-        self._worker = Worker("infra.engine.inference:Engine", options, threads=threads)
+        without = unused(path, quantization)
+        self._worker = Worker("infra.engine.inference:Engine", options, threads=threads, without=without)
         self._batcher: Batcher[GenerateRequest, Generation] = Batcher(self._run, max_batch=max_batch)
 
     @property
@@ -111,6 +112,13 @@ def is_large(path: Path, device: str) -> bool:
     """Whether two processes should not hold the weights in ``path`` at once: on a GPU never, else not if they are
     large."""
     return device != "cpu" or sum(file.stat().st_size for file in path.glob("*.safetensors")) >= LARGE
+
+
+def unused(path: Path, quantization: str) -> tuple[str, ...]:
+    """Return the packages that a process of the model in ``path`` does without: bitsandbytes is for quantized weights
+    only, and peft imports it wherever it is installed, which takes more than a second."""
+    quantized = quantization or b"quantization_config" in (path / "config.json").read_bytes()
+    return () if quantized else ("bitsandbytes",)
 
 
 def check_folder(path: Path) -> None:

@@ -20,6 +20,7 @@ UID = 64999
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 _START = "import sys; sys.path.insert(0, '/opt'); from inside.fork_server import main; main({}, {}, {!r})"
+_LOADER = "/lib64/ld-linux-x86-64.so.2"
 _loads: dict[tuple[str, int], frozenset[str]] = {}
 """Libraries by (file, time of its last change): the loader takes longer to ask than a fork server to start."""
 
@@ -117,11 +118,16 @@ async def _libraries(files: Iterable[str]) -> set[str]:
 
 
 async def _ask_loader(files: list[str]) -> dict[str, frozenset[str]]:
-    found = shutil.which("ldd", path="/usr/bin:/bin")
-    if found is None:
+    """The loader itself where it is at its usual place: ``ldd`` asks the same of it in six times the time."""
+    ldd = shutil.which("ldd", path="/usr/bin:/bin")
+    if Path(_LOADER).exists():
+        words = ["/bin/sh", "-c", f'for file; do echo "$file:"; {_LOADER} --list "$file"; done', "sh", *files]
+    elif ldd is not None:
+        words = [ldd, *files, "/dev/null"]  # of one file alone it does not say which
+    else:
         raise SandboxUnavailableError("The sandbox", "ldd is not in /usr/bin.", "Install it: apt-get install libc-bin")
     process = await asyncio.create_subprocess_exec(
-        *(found, *files, "/dev/null"),  # of one file alone it does not say which
+        *words,
         env={"PATH": "/usr/bin:/bin"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports.sandbox import Sandbox
+from agent0.ports.sandbox import Root, Sandbox
 from agent0.settings import SandboxSettings
 from infra.sandbox import selftest
 from infra.sandbox.backends.bubblewrap import Bubblewrap
 from infra.sandbox.backends.cold import ColdBubblewrap
 from infra.sandbox.backends.containers import COLD, WARM, ColdContainer, WarmContainer, open_broker
 from infra.sandbox.backends.fork_server import ForkServer
-from infra.sandbox.roots import RootError
+from infra.sandbox.roots import EVERYTHING, RootError
 from infra.sandbox.selftest import Executes, Probe
 
 OPEN_FILES = 128
@@ -54,10 +54,11 @@ class Startable(Sandbox, Protocol):
 
 @dataclass(frozen=True)
 class Backend:
-    """How a backend is tried, and how it is made: from settings, label and number of workers."""
+    """How a backend is tried, and how it is made: from settings, label, number of workers and the root that calls are
+    expected to name."""
 
     trial: Callable[[SandboxSettings], Awaitable[Trial]]
-    make: Callable[[SandboxSettings, str, int], Startable]
+    make: Callable[[SandboxSettings, str, int, Root], Startable]
 
 
 def _cold(kind: Callable[[SandboxSettings], Trial]) -> Callable[[SandboxSettings], Awaitable[Trial]]:
@@ -71,11 +72,13 @@ DEFAULTS = SandboxSettings()
 BACKENDS: Mapping[str, Backend] = {
     "zygote-bwrap": Backend(
         lambda settings: ForkServer.start(calls=settings.calls, groups=settings.cgroup == "auto"),
-        lambda settings, label, workers: Bubblewrap(settings.model_copy(update={"workers": workers}), label),
+        lambda settings, label, workers, root: Bubblewrap(
+            settings.model_copy(update={"workers": workers}), label, root
+        ),
     ),
-    WARM: Backend(lambda settings: open_broker(settings, settings.calls), WarmContainer),
-    "bwrap-cold": Backend(_cold(ColdBubblewrap), ColdBubblewrap),
-    COLD: Backend(_cold(ColdContainer), ColdContainer),
+    WARM: Backend(lambda settings: open_broker(settings, settings.calls), lambda *given: WarmContainer(*given[:3])),
+    "bwrap-cold": Backend(_cold(ColdBubblewrap), lambda *given: ColdBubblewrap(*given[:3])),
+    COLD: Backend(_cold(ColdContainer), lambda *given: ColdContainer(*given[:3])),
 }
 """In the order in which they are tried."""
 TROUBLE = "docs/guide/troubleshooting.md, under The sandbox, says what each probe needs."
@@ -86,8 +89,11 @@ def named(settings: SandboxSettings) -> list[str]:
     return list(BACKENDS) if settings.backend == "auto" else [settings.backend]
 
 
-async def open_sandbox(settings: SandboxSettings = DEFAULTS, *, workers: int = 1, label: str = "student") -> Sandbox:
-    """The first backend that passes its whole self-test.
+async def open_sandbox(
+    settings: SandboxSettings = DEFAULTS, *, workers: int = 1, label: str = "student", root: Root = EVERYTHING
+) -> Sandbox:
+    """The first backend that passes its whole self-test. ``root`` is what most calls will name: fork servers of it are
+    kept. Where this machine lacks something of it they are of the packaged one, and calls that name it are refused.
 
     Raises:
         SandboxUnavailableError: none does; the reason names that of each.
@@ -95,18 +101,26 @@ async def open_sandbox(settings: SandboxSettings = DEFAULTS, *, workers: int = 1
     _require_files()
     reasons: list[SandboxUnavailableError] = []
     for name in named(settings):
-        sandbox = BACKENDS[name].make(settings, label, workers)
-        try:
-            await sandbox.start()
-        except SandboxUnavailableError as error:
-            await sandbox.close()
-            reasons.append(error)
-        except BaseException:
-            await sandbox.close()
-            raise
-        else:
-            return sandbox
+        opened = await _started(BACKENDS[name].make(settings, label, workers, root))
+        if isinstance(opened, SandboxUnavailableError) and isinstance(opened.__cause__, RootError):
+            opened = await _started(BACKENDS[name].make(settings, label, workers, EVERYTHING))
+        if not isinstance(opened, SandboxUnavailableError):
+            return opened
+        reasons.append(opened)
     raise _refusal(dict(zip(named(settings), reasons, strict=True)))
+
+
+async def _started(sandbox: Startable) -> Startable | SandboxUnavailableError:
+    """``sandbox`` once it passed its self-test, or why it did not; it is closed then."""
+    try:
+        await sandbox.start()
+    except SandboxUnavailableError as error:
+        await sandbox.close()
+        return error
+    except BaseException:
+        await sandbox.close()
+        raise
+    return sandbox
 
 
 def _require_files() -> None:

@@ -11,7 +11,7 @@ from agent0.ports.training import Trainer, TrainingResult, TrainJob
 from events.base import sha256
 from infra.engine.adapter import BASE, MEDIA, check_base
 from infra.engine.worker_process import Worker
-from infra.models.transformers import check_folder, is_large
+from infra.models.transformers import check_folder, is_large, unused
 from infra.training.launch.process_group import Crew
 from infra.training.progress import StepProgress
 from infra.weights.safetensors_io import digest
@@ -100,7 +100,8 @@ class LoraTrainer(Trainer):
     def _open(self, processes: int) -> Worker:
         target, threads = "infra.training.loop:Training", int(self._options["threads"])
         if processes == 1:
-            return Worker(target, self._options, threads=threads, hear=self._write_progress)
+            without = unused(self._path, str(self._options["quantization"]))
+            return Worker(target, self._options, threads=threads, hear=self._write_progress, without=without)
         return Crew(target, self._options, processes=processes, threads=threads, hear=self._write_progress)
 
     async def _gather(self, processes: int) -> None:

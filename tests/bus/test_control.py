@@ -16,7 +16,19 @@ from infra.bus import bus as bus_module
 from infra.bus.bus import Bus
 from infra.bus.group_commit import Committer
 from infra.log.event_log import Log
-from tests.bus.toys import FINISHED, STARTED, State, Toy, World, event, evolve, raised, resolve, short_window
+from tests.bus.toys import (
+    FINISHED,
+    STARTED,
+    State,
+    Toy,
+    World,
+    event,
+    evolve,
+    raised,
+    resolve,
+    short_window,
+    soon_again,
+)
 from tests.patience import PATIENCE_S
 
 # --- run control ------------------------------------------------------------------------------------------------------
@@ -101,6 +113,7 @@ async def test_a_cancelled_run_steals_nothing_from_a_new_one(world: World) -> No
 # --- watching over ourselves ------------------------------------------------------------------------------------------
 
 
+@soon_again
 @pytest.mark.parametrize("odd", [b"", b"no JSON", b"[]", b"{}", b'{"seq": "x"}'])
 async def test_an_answer_that_makes_no_sense_ends_the_process_and_no_reaction_waits(
     world: World, monkeypatch: pytest.MonkeyPatch, odd: bytes

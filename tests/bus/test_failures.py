@@ -78,13 +78,17 @@ async def test_no_event_holds_a_password_that_an_error_told(world: World) -> Non
 
 
 async def _taken_and_never_answered(world: World, times: int, within_s: float = PATIENCE_S) -> None:
-    """As by processes that end before they answer."""
+    """As by processes that end before they answer. Meanwhile the server waits for an answer but a moment."""
     subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy", stream="A0_EV")
-    try:
-        for _ in range(times):
-            await subscription.fetch(1, timeout=within_s)
-    finally:
-        await subscription.unsubscribe()
+    async with await nats.connect(**world.server.options("admin")) as admin:
+        held = (await admin.jsm().consumer_info("A0_EV", "toy")).config
+        await admin.jsm().add_consumer("A0_EV", replace(held, ack_wait=0.1))
+        try:
+            for _ in range(times):
+                await subscription.fetch(1, timeout=within_s)
+        finally:
+            await subscription.unsubscribe()
+            await admin.jsm().add_consumer("A0_EV", held)
 
 
 @soon_again

@@ -18,6 +18,7 @@ from agent0.ports.training import Sample, TrainJob
 from agent0.rollout.trajectories import assemble
 from events.values import Artifact, Trajectory, Turn
 from infra.engine.adapter import unpack
+from infra.engine.worker_process import Worker
 from infra.models import transformers
 from infra.models.transformers import Transformers
 from infra.tiny.tokenizer import CONTROL, MARKUP
@@ -188,6 +189,18 @@ async def test_a_small_models_process_stays_and_a_large_ones_makes_room(
     assert (generating.rested, training.rested) == (makes_room, makes_room)
     await model.close()
     await trainer.close()
+
+
+async def test_a_process_may_be_made_without_a_package() -> None:
+    worker = Worker("statistics:NormalDist", {}, without=("statistics",))
+    with pytest.raises(TransientError, match="statistics"):
+        await worker.call("inv_cdf", 0.5)
+    await worker.close()
+
+
+def test_only_quantized_models_need_the_package_for_it(folder: Path) -> None:
+    assert transformers.unused(folder, "") == ("bitsandbytes",)
+    assert transformers.unused(folder, "4bit") == ()
 
 
 def test_replay_is_spread_among_the_steps() -> None:

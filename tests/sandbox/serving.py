@@ -20,6 +20,7 @@ NOBODY = 64997
 """An account without a name, a home or a right."""
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "agent0", "tool", "serve", "--json-lines", "--set", "sandbox.wall_s=10")
+COMMAND += ("--set", "sandbox.workers=1")
 NO_NAMESPACES = ("bwrap", "--unshare-user", "--disable-userns", "--dev-bind", "/", "/", "--")
 """What stands before a command whose user namespaces are forbidden, as on a hardened kernel."""
 

@@ -24,7 +24,7 @@ def campaign() -> Iterator[Campaign]:
 
 async def _campaign(planted: campaigns.Canaries) -> Campaign:
     others = frozenset(descendants(os.getpid()))  # of tests that ran before in this process
-    sandbox = await open_bubblewrap(workers=2)
+    sandbox = await open_bubblewrap()
     try:
         return await campaigns.run(through_engine(sandbox), ATTACKS, planted, others)
     finally:

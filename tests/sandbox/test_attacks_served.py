@@ -1,5 +1,5 @@
 """The attacks through the product's own door: one running ``agent0 tool serve`` fed with the table, by a user without
-rights. By default those that do not wait for a limit; all of them, also as root, with ``-m slow``."""
+rights. By default one of each kind that does not wait for a limit; all of them, also as root, with ``-m slow``."""
 
 import asyncio
 import json
@@ -19,10 +19,8 @@ from tests.sandbox.campaign import Campaign, canaries
 from tests.sandbox.processes import descendants
 from tests.sandbox.serving import NO_NAMESPACES, ROOT, Served, served
 
-HELD_BY_A_LIMIT = {"timeout", "memory", "output_flood"}
-QUICK = [attack for attack in ATTACKS if not attack.states & HELD_BY_A_LIMIT]
-REST = [attack for attack in ATTACKS if attack not in QUICK]
-
+SAMPLE = ["R24", "S05", "P01", "N04", "F01", "K01", "X01", "X02", "X04", "A04", "C05", "E01", "H05"]
+QUICK = [attack for attack in ATTACKS if attack.id[:3] in SAMPLE]
 
 Answers = list[dict[str, Any]]
 
@@ -125,6 +123,7 @@ def test_one_call_from_a_file(tmp_path: Path) -> None:
         path = tmp_path / f"code{len(code)}"
         path.write_text(code)
         words = [sys.executable, "-m", "agent0", "tool", "call", tool, "--code-file", str(path), "--json"]
+        words += ["--set", "run.policy.modules=[]"]
         done = subprocess.run([*words, *more], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         told: dict[str, object] = json.loads(done.stdout)
         return told

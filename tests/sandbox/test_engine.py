@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports.sandbox import SandboxCall
+from agent0.ports.sandbox import Root, SandboxCall
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import Bubblewrap, Refusing, rootfs, survey
@@ -120,7 +120,7 @@ async def test_what_cannot_be_run_is_refused(sandbox: Bubblewrap, call: SandboxC
     assert result.reason
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=300), text=st.text(max_size=80))
 async def test_any_bytes_come_back_as_text(sandbox: Bubblewrap, data: bytes, text: str) -> None:
     result = await _python(sandbox, f"import os; os.write(1, {data!r}); print({text!a}, file=__import__('sys').stderr)")
@@ -129,8 +129,8 @@ async def test_any_bytes_come_back_as_text(sandbox: Bubblewrap, data: bytes, tex
 
 
 async def test_many_calls_at_once_do_not_mix(sandbox: Bubblewrap) -> None:
-    results = await asyncio.gather(*(_python(sandbox, f"print({n})") for n in range(40)))
-    assert [r.stdout for r in results] == [f"{n}\n" for n in range(40)]
+    results = await asyncio.gather(*(_python(sandbox, f"print({n})") for n in range(16)))
+    assert [r.stdout for r in results] == [f"{n}\n" for n in range(16)]
 
 
 @pytest.mark.parametrize("steps", [1, 3, 6, 20])
@@ -165,14 +165,14 @@ async def test_a_bubblewrap_that_fails_is_no_sandbox(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("more", "missed"),
-    [(["--dir", "/home/me"], "no_host_files"), (["--tmpfs", "/opt/site"], "No module named")],
+    [(["--dir", "/home/me"], "no_host_files"), (["--tmpfs", "/opt/site"], "cannot be imported: No module named")],
     ids=["a folder too many", "a package too few"],
 )
 async def test_a_probe_that_misses_refuses(monkeypatch: pytest.MonkeyPatch, more: list[str], missed: str) -> None:
     original = rootfs._links
     monkeypatch.setattr(rootfs, "_links", lambda: [*original(), *more])
     with pytest.raises(SandboxUnavailableError, match=missed):
-        await open_bubblewrap()
+        await open_lean(Root(("bash",), ("numpy",)))
 
 
 LAYERS = [
@@ -200,13 +200,6 @@ async def test_a_missing_layer_is_noticed(
             await open_lean(cgroup="never")
     else:
         await (await open_lean(cgroup="never")).close()
-
-
-async def test_doctor_sees_every_probe() -> None:
-    (found,) = await survey(ONLY)
-    assert [p.name for p in found.probes if not p.ok] == []
-    assert len(found.probes) >= 12
-    assert (found.chosen, found.why) == (True, "")
 
 
 async def test_a_refusing_sandbox_says_why() -> None:

@@ -1,7 +1,10 @@
 """What a result says was used: measured however a call ended, zero where nothing ran, never more than a limit that was
 kept; and which files it lost."""
 
+from collections.abc import AsyncIterator
+
 import pytest
+import pytest_asyncio
 
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
@@ -16,10 +19,14 @@ HELD = 30
 FLOOD = f"open('f', 'w').write('x'); kept = bytearray({HELD} << 20)\nwhile True: print('x' * 65536)"
 
 
-async def _open(kind: str) -> Sandbox:
-    if kind == "cold":
-        return ColdBubblewrap(SandboxSettings(), root=LEAN)
-    return await open_lean(cgroup=kind, calls=1)
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def opened() -> AsyncIterator[dict[str, Sandbox]]:
+    """One of each kind."""
+    warm = {kind: await open_lean(cgroup=kind, calls=1) for kind in ("auto", "never")}
+    found = {**warm, "cold": ColdBubblewrap(SandboxSettings(), root=LEAN)}
+    yield found
+    for one in found.values():
+        await one.close()
 
 
 async def _python(sandbox: Sandbox, code: str, mem_mib: int = 256) -> SandboxResult:
@@ -31,16 +38,13 @@ def _used(result: SandboxResult) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_result_says_what_was_used_and_which_tier_it_had(kind: str) -> None:
-    sandbox = await _open(kind)
-    try:
-        ran = await _python(sandbox, "print(1)")
-        flooded = await _python(sandbox, FLOOD)
-        refused = await _python(sandbox, "1\0")
-        lacking = await sandbox.call(SandboxCall("python", "1", root=Root((), ("no_such_package",))))
-        misfit = await sandbox.call(SandboxCall("python", "1", {"a": b"", "a/b": b""}, root=LEAN))
-    finally:
-        await sandbox.close()
+async def test_every_result_says_what_was_used_and_which_tier_it_had(opened: dict[str, Sandbox], kind: str) -> None:
+    sandbox = opened[kind]
+    ran = await _python(sandbox, "print(1)")
+    flooded = await _python(sandbox, FLOOD)
+    refused = await _python(sandbox, "1\0")
+    lacking = await sandbox.call(SandboxCall("python", "1", root=Root((), ("no_such_package",))))
+    misfit = await sandbox.call(SandboxCall("python", "1", {"a": b"", "a/b": b""}, root=LEAN))
     assert (flooded.state, flooded.rc, flooded.files) == (ToolState.OUTPUT_FLOOD, None, {"f": b"x"})
     assert flooded.output_bytes > calling.FLOOD
     assert (min(_used(flooded)) > 0, flooded.peak_mem_mib >= HELD) == (True, True), flooded
@@ -77,18 +81,15 @@ async def test_a_flood_that_cannot_be_stopped_from_inside_says_that_nothing_was_
 
 
 @pytest.mark.parametrize("kind", ["never", "cold"])
-async def test_the_peak_is_what_the_limit_counts(kind: str) -> None:
+async def test_the_peak_is_what_the_limit_counts(opened: dict[str, Sandbox], kind: str) -> None:
     """However much of it all calls share, it is not above a limit that was kept; and it has what was there but for a
     moment."""
-    sandbox = await _open(kind)
-    try:
-        nothing = await _python(sandbox, "pass")
-        least = await _python(sandbox, "pass", mem_mib=8)
-        brief = await _python(sandbox, f"x = bytearray({HELD} << 20); del x")
-        near = await _python(sandbox, "import os; x = bytearray(20 << 20); os.system('cat /dev/null')", mem_mib=36)
-        over = await _python(sandbox, "x = bytearray(100 << 20)\nwhile True: pass", mem_mib=36)
-    finally:
-        await sandbox.close()
+    sandbox = opened[kind]
+    nothing = await _python(sandbox, "pass")
+    least = await _python(sandbox, "pass", mem_mib=8)
+    brief = await _python(sandbox, f"x = bytearray({HELD} << 20); del x")
+    near = await _python(sandbox, "import os; x = bytearray(20 << 20); os.system('cat /dev/null')", mem_mib=36)
+    over = await _python(sandbox, "x = bytearray(100 << 20)\nwhile True: pass", mem_mib=36)
     assert [one.state for one in (nothing, least, brief)] == [ToolState.OK] * 3
     assert 0 < least.peak_mem_mib <= 8
     assert brief.peak_mem_mib - nothing.peak_mem_mib >= HELD - 2
@@ -116,16 +117,13 @@ open('n' * 200, 'w').close()
 
 
 @pytest.mark.parametrize(("kind", "lost"), [("never", 3), ("cold", 5)])
-async def test_files_come_back_from_any_depth_or_are_counted(kind: str, lost: int) -> None:
-    sandbox = await _open(kind)
-    try:
-        deep, some = await _python(sandbox, DEEP), await _python(sandbox, LOST)
-        many = await _python(sandbox, "for n in range(2040): open(str(n), 'w').close()")
-        again = await sandbox.call(
-            SandboxCall("python", "import os; print(len(list(os.walk('.'))))", deep.files, root=LEAN)
-        )
-    finally:
-        await sandbox.close()
+async def test_files_come_back_from_any_depth_or_are_counted(opened: dict[str, Sandbox], kind: str, lost: int) -> None:
+    sandbox = opened[kind]
+    deep, some = await _python(sandbox, DEEP), await _python(sandbox, LOST)
+    many = await _python(sandbox, "for n in range(2040): open(str(n), 'w').close()")
+    again = await sandbox.call(
+        SandboxCall("python", "import os; print(len(list(os.walk('.'))))", deep.files, root=LEAN)
+    )
     assert deep.files == {"d/" * (n + 1) + "f": str(n).encode() for n in (15, 16, 399)}
     assert (deep.state, deep.reason) == (ToolState.OK, "")
     assert (again.stdout, again.files) == ("401\n", deep.files)

@@ -60,7 +60,7 @@ def _played(plan: dict[str, str]) -> tuple[dict[str, Backend], dict[str, Played]
 
         return give
 
-    return {name: Backend(trial(name), lambda s, label, workers, n=name: made[n]) for name in made}, made
+    return {name: Backend(trial(name), lambda *given, n=name: made[n]) for name in made}, made
 
 
 plans = st.fixed_dictionaries({name: st.sampled_from(sorted(FAULTS)) for name in ORDER})

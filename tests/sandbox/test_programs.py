@@ -130,6 +130,7 @@ async def test_what_cannot_be_compared_is_wrong_and_truth_crosses(sandbox: Bubbl
 
 DEEP_LIST = "def deep(n):\n    x = []\n    for _ in range(n):\n        x = [x]\n    return x\n"
 OPAQUE = "class Box:\n    pass\ndef f(x): return Box()"
+LONG_TEXT = "def f(x): return 'a' * 3 * 10**6"
 ENDLESS = "import itertools\ndef f(x): return itertools.count()"
 
 
@@ -142,17 +143,17 @@ ENDLESS = "import itertools\ndef f(x): return itertools.count()"
         ("assert f(3) == 6", OPAQUE, "def f(x): return object()", None),
         ("assert f(3) == 6", OPAQUE, "def f(x): return 5", None),
         ("assert f(3) == 6", ENDLESS, "", False),
-        ("assert f(3) == 6", "def f(x): return 'a' * 10**8", "", False),
-        ("assert f(3) == 6", "def f(x): return list(range(10**6))", "", False),
+        ("assert f(3) == 6", LONG_TEXT, "", False),
+        ("assert f(3) == 6", "def f(x): return list(range(10**5 + 1))", "", False),
         ("assert f(3) == 6", f"{DEEP_LIST}def f(x): return deep(5000)", "", False),
         ("assert f(3) == 6", "def f(x):\n    x = [x]\n    x.append(x)\n    return x", "", False),
         ("assert f(3) in (6, 7)", "def f(x): return [[x] * 10**6]", "", False),
-        ("assert [f(3), f(4)] == [6, 8]", "def f(x): return 10**10**7", "", False),
-        ("assert len(f(3)) == 6", "def f(x): return 'a' * 10**8", "", False),
-        ("assert sorted(f(3)) == [1, 2]", "def f(x): return list(range(10**6))", "", False),
-        ("assert abs(f(3) - 6) < 1e-6", "def f(x): return 10**10**7", "", False),
-        ("assert f(3) != 6 and len(f(3)) == 10**6", "def f(x): return list(range(10**6))", "", True),
-        ("assert f(3) == 'a' * 10**8", "def f(x): return 'a' * 10**8", "def f(x): return 'a' * 10**8", None),
+        ("assert [f(3), f(4)] == [6, 8]", "def f(x): return 1 << 10**7", "", False),
+        ("assert len(f(3)) == 6", LONG_TEXT, "", False),
+        ("assert sorted(f(3)) == [1, 2]", "def f(x): return list(range(10**5 + 1))", "", False),
+        ("assert abs(f(3) - 6) < 1e-6", "def f(x): return 1 << 10**7", "", False),
+        ("assert f(3) != 6 and len(f(3)) == 10**5 + 1", "def f(x): return list(range(10**5 + 1))", "", True),
+        ("assert f(3) == 'a' * 3 * 10**6", LONG_TEXT, LONG_TEXT, None),
         ("assert f(3) == 6", ENDLESS, "def f(x): return 2 * x", False),
         ("assert f(f(3)) == 12", OPAQUE, "", None),
         ("assert f(f(3)) == 12", OPAQUE, "def f(x): return 2 * x", False),
@@ -212,7 +213,8 @@ async def _all(sandbox: Bubblewrap, problems: list[tuple[Problem, str]]) -> list
 @in_the_sandbox
 @pytest.mark.parametrize("suite", [humaneval, mbpp])
 async def test_reference_programs_pass(sandbox: Bubblewrap, suite: Any) -> None:
-    chosen = random.Random(5).sample(suite(), 30)
+    """Of each ten; the slow test takes all."""
+    chosen = random.Random(5).sample(suite(), 10)
     outcomes = await _all(sandbox, chosen)
     assert [(p.entry, o) for (p, _), o in zip(chosen, outcomes, strict=True) if o.passed is not True] == []
 
@@ -239,13 +241,22 @@ async def test_programs_of_other_sources_fare_the_same(sandbox: Bubblewrap) -> N
     assert undecided == set()
 
 
+def of_each_category(number: int) -> list[dict[str, Any]]:
+    """The first ``number`` labelled programs of each category; attacks that only wait for a limit are left out."""
+    waits = ("attack.infinite_loop", "attack.sleep", "attack.memory_bomb")
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows("code_verifier_pairs.jsonl"):
+        found.setdefault(row["category"], []).append(row)
+    return [row for category, all_rows in found.items() if category not in waits for row in all_rows[:number]]
+
+
 @needs_rows
 @in_the_sandbox
-async def test_labelled_programs_are_decided_as_labelled(sandbox: Bubblewrap) -> None:
-    """Attacks that only wait for a limit are left to the slow test. What is to be refused may wait for one, too: more
-    time would only be more time to pass by mistake, and that shows at once."""
-    waits = ("attack.infinite_loop", "attack.sleep", "attack.memory_bomb")
-    chosen = [row for row in rows("code_verifier_pairs.jsonl") if row["category"] not in waits]
+@pytest.mark.parametrize("number", [3, pytest.param(1000, marks=pytest.mark.slow)], ids=["sample", "all"])
+async def test_labelled_programs_are_decided_as_labelled(sandbox: Bubblewrap, number: int) -> None:
+    """What is to be refused may wait for its limit: more time would only be more time to pass by mistake, and that
+    shows at once."""
+    chosen = of_each_category(number)
     seconds = {"accept": 30.0, "reject": 3.0}
     problems = [
         (Problem(r["test"], r["setup"], r["entry_point"], wall_s=seconds[r["label"]]), r["candidate"]) for r in chosen

@@ -15,6 +15,8 @@ from infra.sandbox import Bubblewrap
 from tests.tools.hostile import TABLE, Hostile
 
 CANARY = "canary-4711"
+LIMITS = (ToolState.TIMEOUT, ToolState.MEMORY, ToolState.OUTPUT_FLOOD)
+"""Where the sandbox had to end a call, the next one is served as ever. Attacks on it are those of ``tests/sandbox``."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +45,7 @@ async def test_a_hostile_call_ends_as_documented(sandbox: Bubblewrap, row: Hosti
     if row.kept is not None or row.tool not in ("python", "shell"):
         assert sorted(work.files) == sorted(row.files if row.kept is None else row.kept)
     assert sorted(Path().iterdir()) == here
-    if result.backend:  # it came as far as the sandbox
+    if result.state in LIMITS:
         again = ToolCall(name="python", arguments={"code": "print(6 * 7)"})
         after = await call_tool(again, Workspace(sandbox, ["python"]))
         assert (after.state, after.output) == (ToolState.OK, "42")

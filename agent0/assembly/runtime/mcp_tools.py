@@ -72,7 +72,8 @@ async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
         raise NotFoundError(f"There is no MCP server {name[:40]!r}.", known, nearest(name, list(servers)))
     if servers[name].transport == "http":
         return _shown(name, servers[name], await _list(settings, name, None))
-    sandbox = await open_port("sandbox", settings, FileArtifacts(settings.home))
+    one = settings.model_copy(update={"sandbox": settings.sandbox.model_copy(update={"workers": 1})})
+    sandbox = await open_port("sandbox", one, FileArtifacts(settings.home))
     try:
         return _shown(name, servers[name], await _list(settings, name, sandbox))
     finally:

@@ -9,10 +9,12 @@ from typing import Any
 
 from agent0.assembly.runtime.model_ports import OpenEmbedders, OpenModels, OpenTrainers
 from agent0.errors import ConfigError
-from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts, BenchmarkFiles
 from agent0.settings import SandboxSettings, Settings
 from agent0.tools import tools
+
+PACKAGED = Root()
 
 
 class LimitedSandbox:
@@ -88,7 +90,7 @@ async def open_port(name: str, settings: Settings, artifacts: Artifacts, *, test
         DependencyError: what plays it does not start here.
     """
     openers: dict[str, Callable[[], Awaitable[Any]]] = {
-        "sandbox": lambda: _sandbox(settings.sandbox, "student", settings.sandbox.workers),
+        "sandbox": lambda: _sandbox(settings.sandbox, "student", settings.sandbox.workers, _root_of(settings)),
         "verifier_sandbox": lambda: _verifiers(settings.sandbox, tested),
     }
     makers: dict[str, Callable[[], Any]] = {
@@ -116,10 +118,15 @@ async def _verifiers(limits: SandboxSettings, tested: bool) -> Sandbox:
     return OnDemandSandbox(start) if tested else await start()
 
 
-async def _sandbox(limits: SandboxSettings, label: str, workers: int) -> LimitedSandbox:
+def _root_of(settings: Settings) -> Root:
+    """What students' calls name: the policy's."""
+    return Root(settings.run.policy.executables, settings.run.policy.modules)
+
+
+async def _sandbox(limits: SandboxSettings, label: str, workers: int, root: Root = PACKAGED) -> LimitedSandbox:
     from infra.sandbox import open_sandbox
 
-    return LimitedSandbox(await open_sandbox(limits, workers=workers, label=label), limits)
+    return LimitedSandbox(await open_sandbox(limits, workers=workers, label=label, root=root), limits)
 
 
 def _web(settings: Settings) -> Any:
