@@ -22,7 +22,7 @@ from agent0.rollout.student import Conditions, solve
 from agent0.rollout.teacher import propose, read_proposal
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Artifact, Task, Turn
-from infra.models import ollama as provider
+from infra.models import streams
 from infra.models.ollama import Ollama, probe
 from infra.models.tool_text import harmless, messages
 from tests.conformance_model import QUESTION, SPECIAL, TOOL, ModelConformance, ask
@@ -298,7 +298,7 @@ async def test_a_long_turn_goes_on_beyond_the_time_to_its_first_token() -> None:
 
 
 async def test_silence_in_the_middle_of_a_turn_is_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "SILENT_S", 0.2)
+    monkeypatch.setattr(streams, "SILENT_S", 0.2)
     hung = threading.Event()
 
     def hangs(lines: Lines) -> Lines:
@@ -354,6 +354,30 @@ async def test_a_model_gives_its_memory_back_and_comes_again() -> None:
         await model.generate(ask())
         assert server.in_memory == {"qwen2.5:3b"}
     await model.rest()  # a server that is away holds nothing
+    await model.close()
+
+
+LONG = (Turn(role="user", content="the number is 4711"), Turn(role="assistant", content="x, " * 2000), *TURNS[1:2])
+
+
+@pytest.mark.parametrize(("version", "says"), [("0.12.11", "exceeds the available context size"), ("0.9.6", "update")])
+async def test_a_prompt_that_would_be_cut_is_refused_and_the_setting_named(version: str, says: str) -> None:
+    """A server drops the oldest messages, and answers as if it had read them."""
+    with serving(MemoryArtifacts(), version=version) as server:
+        model = Ollama(ActorConfig(num_ctx=1024), server.url)
+        with pytest.raises(OperationError, match=says) as caught:
+            await model.generate(GenerateRequest(LONG))
+        assert "num_ctx, which is 1024" in caught.value.fix and not server.prompts
+        assert (await model.generate(GenerateRequest(TURNS[1:2]))).text
+        await model.close()
+
+
+async def test_a_context_that_was_dropped_on_the_way_is_no_turn(server: OllamaServer) -> None:
+    server.version = "0.13.0"
+    server.spoils_stream = lambda lines: ({**one, "prompt_eval_count": 1000} for one in lines)
+    model = Ollama(ActorConfig(num_ctx=1000), server.url)
+    with pytest.raises(OperationError, match="the beginning was dropped"):
+        await model.generate(ask(max_tokens=200))
     await model.close()
 
 
