@@ -46,6 +46,8 @@ class OllamaServer:
     offers_logprobs: bool = True
     fail: int = 0
     """A status that every chat ends with."""
+    full: int = 0
+    """So many chats are refused as if the queue were full."""
     stall: threading.Event | None = None
     """Every chat waits for it before its first word."""
     version: str = "0.12.11"
@@ -95,7 +97,8 @@ class OllamaServer:
         if not body["messages"]:
             return 200, self._kept(body)
         with self._places:
-            if self._here >= self.parallel + self.queue:
+            if self.full or self._here >= self.parallel + self.queue:
+                self.full = max(0, self.full - 1)
                 self.on_refusal()
                 return 503, {"error": BUSY}
             self._here += 1

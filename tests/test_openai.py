@@ -19,7 +19,6 @@ from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
-from agent0.settings import StudentConfig
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Artifact, Task, Turn
 from infra.engine.inference import Engine
@@ -33,17 +32,12 @@ from tests.conformance_model import QUESTION, SPECIAL, ModelConformance, ask
 from tests.llama_server import MISSING
 from tests.llama_server import serving as llama_serving
 from tests.memory import MemoryArtifacts, TrustingSandbox
-from tests.openai_server import OpenAIStandIn, serving
+from tests.openai_server import OpenAIStandIn, actor, serving
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's, 2026-11
 real = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 TASK = Task(question="What is 12+30?", domain="math", family="arithmetic", level=1, canonical="arithmetic 12+30")
 KEY = "sk-never-to-be-seen-1234"
-
-
-def actor(url: str, **changes: Any) -> StudentConfig:
-    given = {"provider": "openai", "base_url": f"{url}/v1", "tokenizer": str(BASE), "timeout_s": 60, "max_tokens": 48}
-    return StudentConfig(**{**given, **changes})
 
 
 @pytest_asyncio.fixture(autouse=True)
@@ -252,9 +246,9 @@ async def test_what_may_pass_is_tried_again_later(
 
 
 async def test_a_server_that_hangs_is_given_up_in_time(server: OpenAIStandIn) -> None:
-    model = OpenAIServer(actor(server.url, timeout_s=5))
+    model = OpenAIServer(actor(server.url))
     await model.generate(ask())
-    model._actor = model._actor.model_copy(update={"timeout_s": 0.2})
+    model._connection._actor = actor(server.url, timeout_s=0.2)
     server.faults = ["hang"]
     with pytest.raises(TransientError, match="took too long"):
         await model.generate(ask())

@@ -96,7 +96,7 @@ class Ollama:
             async for part in timely(self._pieces(request), "Ollama", where, self._actor.timeout_s):
                 first = first or time.monotonic()
                 parts.append(part)
-        except (ResponseError, ConnectionError, httpx.HTTPError, ValueError) as error:
+        except (ResponseError, ConnectionError, httpx.HTTPError, ValueError, AttributeError) as error:
             raise self._refused(error) from error
         if not parts or not (parts[-1].done or _looped(parts)):
             raise DependencyError("Ollama", f"It ended in the middle of an answer ({self._url}).", "See its log.")
@@ -177,7 +177,7 @@ class _Client(AsyncClient):
 
     async def version(self) -> tuple[int, ...]:
         """The server's version; of a suffix nothing."""
-        found = (await self._request_raw("GET", "/api/version")).json()
+        found = (await self._request_raw("GET", "/api/version")).json()  # type: ignore[no-untyped-call]
         return tuple(int(part) for part in re.findall(r"\d+", str(found.get("version", "")).partition("-")[0]))
 
     async def _request(self, cls: Any, *args: Any, **given: Any) -> Any:

@@ -6,7 +6,6 @@ turn. Token ids go out and come back where a server takes them, so that nothing 
 
 import asyncio
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,20 +13,16 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
-import httpx2
-from openai import AsyncOpenAI, OpenAIError
-
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 from events.values import Artifact, Turn, Usage
 from infra.models.llama_adapters import LlamaAdapters, Scales
-from infra.models.openai.dialects import PATHS, Reply, Way, body, reply_of, ways
-from infra.models.openai.errors import refusal
-from infra.models.slots import Slots
+from infra.models.openai.connection import Answered, Connection
+from infra.models.openai.dialects import PATHS, Way, body, ways
+from infra.models.openai.replies import Reading, Reply
 
-CONNECT_S = 5.0
 PROBE = GenerateRequest(
     (Turn(role="user", content="Say: 1, zwei, 三."),),
     Sampling(max_tokens=8),
@@ -83,13 +78,9 @@ class OpenAIServer:
 
     def __init__(self, actor: ActorConfig, artifacts: Artifacts | None = None, key: str = "") -> None:
         self._actor, self._root, self._artifacts = actor, root_of(actor.base_url), artifacts
-        self._key, self._own = key or key_of(actor), bool(key)
+        self._own = bool(key)
         self.name = _name(actor.model)
-        timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
-        self._client = AsyncOpenAI(
-            base_url=f"{self._root}/v1", api_key=self._key or "none", timeout=timeout, max_retries=0
-        )
-        self._slots = Slots(f"The server at {self._root}", actor.parallel, actor.timeout_s)
+        self._connection = Connection(actor, self._root, key or key_of(actor))
         self._found: Found | None = None
         self._finding = asyncio.Lock()
 
@@ -98,18 +89,18 @@ class OpenAIServer:
 
         Raises:
             AuthError: the server refused the key.
-            DependencyError: nothing answers there, something else does, or it stays busy for ``timeout_s``.
-            TransientError: it failed, broke off, or took longer than ``timeout_s``.
+            DependencyError: nothing answers there, something else does, it stays busy for ``timeout_s``, or it falls
+                silent in the middle.
+            TransientError: it failed, broke off, or its first token took longer than ``timeout_s``.
             OperationError: it has no such model, or cannot do what is asked.
         """
         found = await self.found()
         if request.prefill and not found.way.ids:
             why = "It takes text only." if found.chat else "Its prompts go as text: run.<role>.tokenizer is empty."
             raise OperationError("This server cannot begin a turn with given text.", why)
-        start = time.monotonic()
         prompt = found.chat.prompt(request.turns, request.tools, request.prefill) if found.chat else []
-        reply = await self._asked(found, request, prompt, await self._scales(found, request.adapter))
-        return self._generation(found, request, prompt, reply, time.monotonic() - start)
+        answered = await self._asked(found, request, prompt, await self._scales(found, request.adapter))
+        return self._generation(found, request, answered)
 
     async def found(self) -> Found:
         """Find out, once, what the server has and gives; errors as for ``generate``."""
@@ -136,7 +127,7 @@ class OpenAIServer:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._connection.close()
 
     async def _scales(self, found: Found, adapter: Artifact | None) -> Scales:
         """Which of llama.cpp's adapters answers; other servers get no adapter by the request."""
@@ -150,16 +141,17 @@ class OpenAIServer:
         return ()
 
     async def _find(self) -> Found:
-        model = _chosen(self._actor.model, await self.models(), self._root)
+        cards = await self.models()
+        model = _chosen(self._actor.model, list(cards), self._root)
         chat = await asyncio.to_thread(_encoder, self._actor.tokenizer) if self._actor.tokenizer else None
         prompt = chat.prompt(PROBE.turns, PROBE.tools) if chat else []
         if chat:
             await self._check_vocabulary(chat, model, prompt)
         refused: OperationError | None = None
-        for way in ways(tokenizer=chat is not None, llama=await self._is_llama()):
+        for way in ways(await self._kind(cards[model]), tokenizer=chat is not None):
             found = Found(model, way, chat)
             try:
-                reply = await self._asked(found, PROBE, prompt)
+                [reply] = (await self._asked(found, PROBE, prompt)).replies
             except OperationError as error:
                 refused = error
                 continue
@@ -171,32 +163,35 @@ class OpenAIServer:
         folder = Path(self._actor.tokenizer).expanduser()
         if self._artifacts is None or not any(folder.glob("*.safetensors")):
             return None
-        ask = partial(self._sent, "GET", "/lora-adapters")
+        ask = partial(self._connection.asked, "GET", "/lora-adapters")
         return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
 
-    async def models(self) -> list[str]:
-        """Names of the server's models.
+    async def models(self) -> dict[str, Any]:
+        """The server's models by name, as it describes them.
 
         Raises:
             DependencyError: what answers is no such server.
         """
         try:
-            held = await self._sent("GET", "/v1/models")
-            return [str(one["id"]) for one in held["data"]]
+            held = await self._connection.asked("GET", "/v1/models")
+            return {str(one["id"]): one for one in held["data"]}
         except (KeyError, TypeError, ValueError, OperationError) as error:
             why = f"What answers at {self._root} does not speak OpenAI's API: it has no list of models."
             raise DependencyError("A server of models", why, "Correct run.<role>.base_url.") from error
 
-    async def _is_llama(self) -> bool:
+    async def _kind(self, card: dict[str, Any]) -> str:
+        """Which server it is, where that matters: ``llama.cpp``, ``sglang``, or whatever else owns the model."""
         try:
-            return "default_generation_settings" in await self._sent("GET", "/props")
+            if "default_generation_settings" in await self._connection.asked("GET", "/props"):
+                return "llama.cpp"
         except (OperationError, TypeError, ValueError):
-            return False
+            pass
+        return str(card.get("owned_by") or "")
 
     async def _check_vocabulary(self, chat: Encoder, model: str, prompt: Sequence[int]) -> None:
         """Its tokens must spell what ours do, where it can be asked."""
         try:
-            held = await self._sent("POST", "/detokenize", {"model": model, "tokens": list(prompt)})
+            held = await self._connection.asked("POST", "/detokenize", {"model": model, "tokens": list(prompt)})
             spelt = str(held["content"] if "content" in held else held["prompt"])
         except (OperationError, KeyError, TypeError, ValueError):
             return
@@ -204,50 +199,42 @@ class OpenAIServer:
             why = f"The tokenizer in {self._actor.tokenizer} spells its token ids differently."
             raise OperationError(f"The server at {self._root} serves another model.", why, "Set run.<role>.tokenizer.")
 
-    async def _asked(self, found: Found, request: GenerateRequest, prompt: Sequence[int], scales: Scales = ()) -> Reply:
+    async def _asked(
+        self, found: Found, request: GenerateRequest, prompt: Sequence[int], scales: Scales = ()
+    ) -> Answered:
         stops = found.chat.stops if found.chat else ()
         content = body(found.way, request, found.model, prompt, stops)
         if scales:
             content["lora"] = [{"id": key, "scale": scale} for key, scale in scales]
         private = [turn.content for turn in request.turns]
-        held = await self._sent("POST", PATHS[found.way.dialect], content, private)
-        try:
-            reply = reply_of(found.way, held)
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise refusal(error, self._root) from None  # its text may quote what was written
-        return _checked(reply.until(stops), prompt, self._root) if found.way.ids else reply
+        answered = await self._connection.written(
+            PATHS[found.way.dialect], content, partial(Reading, found.way), private
+        )
+        if not found.way.ids:
+            return answered
+        return replace(answered, replies=[_checked(one.until(stops), prompt, self._root) for one in answered.replies])
 
-    async def _sent(self, method: str, path: str, content: Any = None, private: Sequence[str] = ()) -> Any:
-        """What it answers, as soon as it is not busy."""
-        return await self._slots.call(partial(self._once, method, path, content, private))
-
-    async def _once(self, method: str, path: str, content: Any, private: Sequence[str]) -> Any:
-        url = self._root + path
-        try:
-            async with asyncio.timeout(self._actor.timeout_s):
-                if method == "GET":
-                    return await self._client.get(url, cast_to=object)
-                return await self._client.post(url, cast_to=object, body=content)
-        except (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError) as error:
-            secrets = [self._key, *private]
-            raise refusal(error, self._root, key_env=self._actor.key_env, private=secrets) from None
-
-    def _generation(
-        self, found: Found, request: GenerateRequest, prompt: Sequence[int], reply: Reply, seconds: float
-    ) -> Generation:
-        text, spelt = reply.text, "".join(reply.pieces) == reply.text
+    def _generation(self, found: Found, request: GenerateRequest, answered: Answered) -> Generation:
+        [reply] = answered.replies
+        text, spelt = request.prefill + reply.text, "".join(reply.pieces) == reply.text
         ends = tuple(accumulate(map(len, reply.pieces))) if spelt else ()
-        if found.chat and found.way.ids:
+        known = reply.capture == "tokens"
+        if found.chat and found.way.ids and known:
             text = request.prefill + found.chat.decode(reply.ids)
             ends = tuple(found.chat.ends(reply.ids, len(request.prefill)))
-        known = reply.capture == "tokens"
+        usage = Usage(
+            prompt_tokens=reply.read,
+            completion_tokens=reply.written,
+            wall_s=answered.seconds,
+            first_s=answered.first_s if found.way.streams else None,
+        )
         return Generation(
             text=text,
             token_ids=reply.ids if known else (),
             logprobs=reply.logprobs,
             prompt_ids=reply.prompt_ids if known else (),
             finish=reply.finish,
-            usage=Usage(prompt_tokens=reply.read, completion_tokens=reply.written, wall_s=seconds),
+            usage=usage,
             model=self.name,
             ends=ends,
             capture=reply.capture,
@@ -258,6 +245,8 @@ class OpenAIServer:
 def untrainable(reply: Reply, sampling: Sampling) -> str:
     """Why nothing may be trained on ``reply``: a server's log-probabilities are those of the whole distribution at
     temperature 1, so sampling must have been from it. Empty where it was."""
+    if reply.hides:
+        return "the server hides tokens whose text ends within a character"
     if reply.capture != "tokens":
         return "the server gives no token ids" if reply.logprobs else "the server gives text only"
     if sampling.temperature != 1:
