@@ -17,6 +17,7 @@ from typing import Any
 
 from agent0.chat_format import format_call
 from agent0.settings import StudentConfig
+from events.base import sha256
 from events.values import Turn
 from infra.engine.chat_template import Chat, chat_of
 from infra.models.tiny import BASE
@@ -63,12 +64,15 @@ class OpenAIStandIn:
     before prompts; with ``native`` it reads calls out of the text although no tools were named; with ``single`` its
     chat template takes one question and nothing after it. As ``sglang`` it has a way of its own, and tells each time
     all that was written, or what is new where it is ``incremental``. Without ``streams`` it answers in one piece,
-    whatever it is asked for."""
+    whatever it is asked for. With ``updating`` it takes ``adapters`` while it runs (name to path and digest), which
+    change what is written unless it is ``deaf``."""
 
     def __init__(self, level: str = "tokens", models: tuple[str, ...] = ("student",), key: str = "") -> None:
         self.level, self.models, self.key, self.bos = level, models, key, False
         self.after, self.faults, self.native, self.single = "0.001", list[str](), False, False
         self.incremental, self.streams = False, True
+        self.updating, self.deaf = False, False
+        self.adapters: dict[str, tuple[str, str]] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.chat: Chat = chat_of(Path(BASE))
         self.hung = threading.Event()
@@ -85,6 +89,8 @@ class OpenAIStandIn:
             return 200, {"prompt": spelt}
         if path == "/generate" and self.level == "sglang":
             return 200, self._sglang(body)
+        if self.updating and path in ("/v1/load_lora_adapter", "/v1/unload_lora_adapter"):
+            return self._updated(path, body)
         if path not in ("/v1/completions", "/v1/chat/completions"):
             return 404, {"detail": "Not Found"}
         if refused := self._refused(path, body):
@@ -93,7 +99,7 @@ class OpenAIStandIn:
         return 200, self._parts(chat, body) if body.get("stream") and self.streams else self._whole(chat, body)
 
     def _refused(self, path: str, body: dict[str, Any]) -> tuple[int, Any] | None:
-        if body["model"] not in self.models:
+        if body["model"] not in (*self.models, *self.adapters):
             return 404, {"error": {"message": f"The model `{body['model']}` does not exist."}}
         if self.level == "text" and (unknown := set(body) - STRICT or path == "/v1/completions"):
             return 400, {"error": {"message": f"Unrecognized request argument supplied: {unknown}"}}
@@ -103,7 +109,23 @@ class OpenAIStandIn:
 
     def _cards(self) -> list[Part]:
         owner = "sglang" if self.level == "sglang" else "vllm"
-        return [{"id": name, "object": "model", "owned_by": owner} for name in self.models]
+        held = [{"id": name, "object": "model", "owned_by": owner, "parent": None} for name in self.models]
+        loaded = [{"id": name, "root": path, "parent": self.models[0]} for name, (path, _) in self.adapters.items()]
+        return held + loaded
+
+    def _updated(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+        name = body["lora_name"]
+        if path.endswith("unload_lora_adapter"):
+            if self.adapters.pop(name, None):
+                return 200, f"Success: LoRA adapter '{name}' removed successfully."
+            return 404, {"error": {"message": f"The lora adapter '{name}' cannot be found."}}
+        weights = Path(body["lora_path"]) / "adapter_model.safetensors"
+        if name in self.adapters:
+            return 400, {"error": {"message": f"The lora adapter '{name}' has already been loaded."}}
+        if not weights.is_file() or not weights.with_name("adapter_config.json").is_file():
+            return 404, {"error": {"message": f"No adapter found for {body['lora_path']}"}}
+        self.adapters[name] = body["lora_path"], "" if self.deaf else sha256(weights.read_bytes())
+        return 200, f"Success: LoRA adapter '{name}' added successfully."
 
     def draw(self, prompt: list[int], seed: int, most: int, by: str = "") -> Drawn:
         """What is written after ``prompt`` by the weights ``by``."""
@@ -118,7 +140,8 @@ class OpenAIStandIn:
     def _drawn(self, chat: bool, body: dict[str, Any]) -> Drawn:
         turns = [Turn(role=m["role"], content=m["content"]) for m in body.get("messages", ())]
         prompt = self.chat.prompt(turns) if chat else [*([0] if self.bos else []), *body["prompt"]]
-        return self.draw(prompt, body["seed"] if body["temperature"] else -1, body["max_tokens"])
+        by = self.adapters.get(body["model"], ("", ""))[1]
+        return self.draw(prompt, body["seed"] if body["temperature"] else -1, body["max_tokens"], by)
 
     def _whole(self, chat: bool, body: dict[str, Any]) -> Part:
         one = self._drawn(chat, body)
@@ -258,9 +281,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, body: Any, after: str = "", missing: int = 0) -> None:
         data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        kind = "text/plain" if str(body).startswith("Success") else "application/json"
         try:
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data) + missing))
             if after:
                 self.send_header("Retry-After", after)

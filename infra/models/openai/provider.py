@@ -6,7 +6,8 @@ turn. Token ids go out and come back where a server takes them, so that nothing 
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -18,11 +19,13 @@ from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 from events.values import Artifact, Turn, Usage
-from infra.models.llama_adapters import LlamaAdapters, Scales
+from infra.models.llama_adapters import LlamaAdapters
 from infra.models.openai.connection import Answered, Connection
 from infra.models.openai.dialects import PATHS, Way, body, ways
 from infra.models.openai.replies import Reading, Reply
+from infra.models.vllm_adapters import VllmAdapters
 
+NOTHING: Mapping[str, Any] = {}
 PROBE = GenerateRequest(
     (Turn(role="user", content="Say: 1, zwei, 三."),),
     Sampling(max_tokens=8),
@@ -64,21 +67,24 @@ class Found:
     model: str
     way: Way
     chat: Encoder | None
-    adapters: LlamaAdapters | None = None
+    adapters: LlamaAdapters | VllmAdapters | None = None
 
 
 class OpenAIServer:
     """The ``Model`` port on one model of the server at ``actor.base_url``.
 
     ``key`` is that of a server which this process started, and which has the same adapters as long as it runs.
+    ``shared`` is a folder for adapters that the server sees, too; None where it takes none.
 
     Raises:
         AuthError: the variable that holds the key is not set.
     """
 
-    def __init__(self, actor: ActorConfig, artifacts: Artifacts | None = None, key: str = "") -> None:
+    def __init__(
+        self, actor: ActorConfig, artifacts: Artifacts | None = None, key: str = "", shared: Path | None = None
+    ) -> None:
         self._actor, self._root, self._artifacts = actor, root_of(actor.base_url), artifacts
-        self._own = bool(key)
+        self._own, self._shared = bool(key), shared
         self.name = _name(actor.model)
         self._connection = Connection(actor, self._root, key or key_of(actor))
         self._found: Found | None = None
@@ -99,7 +105,8 @@ class OpenAIServer:
             why = "It takes text only." if found.chat else "Its prompts go as text: run.<role>.tokenizer is empty."
             raise OperationError("This server cannot begin a turn with given text.", why)
         prompt = found.chat.prompt(request.turns, request.tools, request.prefill) if found.chat else []
-        answered = await self._asked(found, request, prompt, await self._scales(found, request.adapter))
+        async with self._adapted(found, request.adapter) as fields:
+            answered = await self._asked(found, request, prompt, fields)
         return self._generation(found, request, answered)
 
     async def found(self) -> Found:
@@ -129,20 +136,24 @@ class OpenAIServer:
         """Close the connections."""
         await self._connection.close()
 
-    async def _scales(self, found: Found, adapter: Artifact | None) -> Scales:
-        """Which of llama.cpp's adapters answers; other servers get no adapter by the request."""
-        if found.adapters:
-            return await found.adapters.scales(adapter)
-        if adapter:
-            why = (
-                "Only llama.cpp's are swapped by the request, where run.<role>.tokenizer is the folder of its weights."
-            )
-            raise OperationError(f"The server at {self._root} takes no adapters.", why, "Use provider transformers.")
-        return ()
+    @asynccontextmanager
+    async def _adapted(self, found: Found, adapter: Artifact | None) -> AsyncIterator[dict[str, Any]]:
+        """What a request says for ``adapter`` to answer, as long as this is held."""
+        if found.adapters is None and adapter:
+            why = "Those of llama.cpp and vLLM are, where run.<role>.tokenizer is the folder of the server's weights."
+            what = f"Adapters of the server at {self._root} are not swapped by the request."
+            raise OperationError(what, why, "Use provider transformers.")
+        if found.adapters is None:
+            yield {}
+            return
+        async with found.adapters.using(adapter) as fields:
+            yield fields
 
     async def _find(self) -> Found:
         cards = await self.models()
-        model = _chosen(self._actor.model, list(cards), self._root)
+        named = self._actor.model
+        bases = [name for name, card in cards.items() if not card.get("parent") or name == named]  # and no adapters
+        model = _chosen(named, bases, self._root)
         chat = await asyncio.to_thread(_encoder, self._actor.tokenizer) if self._actor.tokenizer else None
         prompt = chat.prompt(PROBE.turns, PROBE.tools) if chat else []
         if chat:
@@ -156,15 +167,28 @@ class OpenAIServer:
                 refused = error
                 continue
             if not way.ids or reply.capture == "tokens":
-                return replace(found, adapters=self._adapters()) if way.dialect == "llama.cpp" else found
+                return replace(found, adapters=self._adapters(found))
         raise refused or OperationError(f"The server at {self._root} writes nothing.")
 
-    def _adapters(self) -> LlamaAdapters | None:
+    def _adapters(self, found: Found) -> LlamaAdapters | VllmAdapters | None:
         folder = Path(self._actor.tokenizer).expanduser()
         if self._artifacts is None or not any(folder.glob("*.safetensors")):
             return None
-        ask = partial(self._connection.asked, "GET", "/lora-adapters")
-        return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
+        if found.way.dialect == "llama.cpp":
+            ask = partial(self._connection.asked, "GET", "/lora-adapters")
+            return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
+        if found.way.dialect != "completions" or self._shared is None:
+            return None
+        probe, where = partial(self._probed, found), {"folder": folder, "shared": self._shared}
+        ask_any = self._connection.asked
+        return VllmAdapters(ask_any, self.models, probe, self._artifacts, model=found.model, **where)
+
+    async def _probed(self, found: Found, model: str) -> Sequence[float]:
+        """Log-probabilities of what ``model`` greedily writes to a fixed question."""
+        prompt = found.chat.prompt(PROBE.turns, PROBE.tools) if found.chat else []
+        greedy = replace(PROBE, sampling=Sampling(temperature=0.0, max_tokens=16))
+        [reply] = (await self._asked(found, greedy, prompt, {"model": model})).replies
+        return reply.logprobs
 
     async def models(self) -> dict[str, Any]:
         """The server's models by name, as it describes them.
@@ -200,12 +224,10 @@ class OpenAIServer:
             raise OperationError(f"The server at {self._root} serves another model.", why, "Set run.<role>.tokenizer.")
 
     async def _asked(
-        self, found: Found, request: GenerateRequest, prompt: Sequence[int], scales: Scales = ()
+        self, found: Found, request: GenerateRequest, prompt: Sequence[int], fields: Mapping[str, Any] = NOTHING
     ) -> Answered:
         stops = found.chat.stops if found.chat else ()
-        content = body(found.way, request, found.model, prompt, stops)
-        if scales:
-            content["lora"] = [{"id": key, "scale": scale} for key, scale in scales]
+        content = body(found.way, request, found.model, prompt, stops) | dict(fields)
         private = [turn.content for turn in request.turns]
         answered = await self._connection.written(
             PATHS[found.way.dialect], content, partial(Reading, found.way), private
