@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,13 @@ class OpenAIStandIn:
     chat template takes one question and nothing after it. As ``sglang`` it has a way of its own, and tells each time
     all that was written, or what is new where it is ``incremental``. Without ``streams`` it answers in one piece,
     whatever it is asked for. With ``updating`` it takes ``adapters`` while it runs (name to path and digest), which
-    change what is written unless it is ``deaf``."""
+    change what is written unless it is ``deaf``. Choices of one call have seeds that are so far ``apart``."""
 
     def __init__(self, level: str = "tokens", models: tuple[str, ...] = ("student",), key: str = "") -> None:
         self.level, self.models, self.key, self.bos = level, models, key, False
         self.after, self.faults, self.native, self.single = "0.001", list[str](), False, False
         self.incremental, self.streams = False, True
-        self.updating, self.deaf = False, False
+        self.updating, self.deaf, self.apart = False, False, 1
         self.adapters: dict[str, tuple[str, str]] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.chat: Chat = chat_of(Path(BASE))
@@ -127,33 +128,42 @@ class OpenAIStandIn:
         self.adapters[name] = body["lora_path"], "" if self.deaf else sha256(weights.read_bytes())
         return 200, f"Success: LoRA adapter '{name}' added successfully."
 
-    def draw(self, prompt: list[int], seed: int, most: int, by: str = "") -> Drawn:
-        """What is written after ``prompt`` by the weights ``by``."""
+    def draw(self, prompt: list[int], seed: int, most: int, by: str = "", heat: float = 1.0) -> Drawn:
+        """What is written after ``prompt`` by the weights ``by``: nothing sensible above temperature 1."""
         rng = random.Random(f"{prompt} {seed} {by}")
-        ids = [*self.chat.written(rng.choice(TEXTS)), self.chat.stop]
+        ids = [*self.chat.written(rng.choice(TEXTS) if heat <= 1 else str(rng.random())), self.chat.stop]
         cut = len(ids) > most
         ids = ids[:most]
         text, ends = self.chat.decode(ids), self.chat.ends(ids)
         pieces = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         return Drawn(prompt, ids, pieces, [-rng.random() for _ in ids], cut)
 
-    def _drawn(self, chat: bool, body: dict[str, Any]) -> Drawn:
+    def _drawn(self, chat: bool, body: dict[str, Any], index: int = 0) -> Drawn:
         turns = [Turn(role=m["role"], content=m["content"]) for m in body.get("messages", ())]
         prompt = self.chat.prompt(turns) if chat else [*([0] if self.bos else []), *body["prompt"]]
         by = self.adapters.get(body["model"], ("", ""))[1]
-        return self.draw(prompt, body["seed"] if body["temperature"] else -1, body["max_tokens"], by)
+        seed = body["seed"] + index * self.apart
+        return self.draw(prompt, seed if body["temperature"] else -1, body["max_tokens"], by, body["temperature"])
 
     def _whole(self, chat: bool, body: dict[str, Any]) -> Part:
         one = self._drawn(chat, body)
         text = "".join(one.pieces)
         said = {"message": self._message(text)} if chat else {"text": text}
-        return self._part(
-            body, [self._choice(chat, body, one, slice(None)) | said | {"finish_reason": one.finish}], one
-        )
+        choice = self._choice(chat, body, one, slice(None)) | said | {"finish_reason": one.finish}
+        return {"model": body["model"], "choices": [choice], "usage": self._usage([one])}
 
     def _parts(self, chat: bool, body: dict[str, Any]) -> list[Part]:
-        """A token a part, then why it ended, then what it took."""
-        one, parts = self._drawn(chat, body), list[Part]()
+        """Those of all choices in turn, then what the call took."""
+        drawn = [self._drawn(chat, body, n) for n in range(body.get("n", 1))]
+        each = [self._told(chat, body, one, n) for n, one in enumerate(drawn)]
+        parts = [part for row in zip_longest(*each) for part in row if part]
+        if not body.get("stream_options"):
+            return parts
+        return [*parts, {"model": body["model"], "choices": [], "usage": self._usage(drawn)}]
+
+    def _told(self, chat: bool, body: dict[str, Any], one: Drawn, index: int) -> list[Part]:
+        """A token a part, then why it ended."""
+        parts = list[Part]()
         for n, piece in enumerate(one.pieces):
             said = {"delta": {"content": piece}} if chat else {"text": piece}
             parts.append({"choices": [self._choice(chat, body, one, slice(n, n + 1)) | said | {"finish_reason": None}]})
@@ -164,7 +174,9 @@ class OpenAIStandIn:
         )
         if chat and self.native:
             self._read_calls(parts, "".join(one.pieces))
-        return [*parts, self._part(body, [], one)] if body.get("stream_options") else parts
+        for part in parts:
+            part["choices"][0]["index"] = index
+        return parts
 
     def _read_calls(self, parts: list[Part], text: str) -> None:
         """A call that is complete comes apart from the text, its arguments in two pieces."""
@@ -190,9 +202,8 @@ class OpenAIStandIn:
             choice["token_ids"] = one.ids[which]
         return choice
 
-    def _part(self, body: dict[str, Any], choices: list[Part], one: Drawn) -> Part:
-        usage = {"prompt_tokens": len(one.prompt), "completion_tokens": len(one.ids)}
-        return {"model": body["model"], "choices": choices, "usage": usage}
+    def _usage(self, drawn: list[Drawn]) -> Part:
+        return {"prompt_tokens": len(drawn[0].prompt), "completion_tokens": sum(len(one.ids) for one in drawn)}
 
     def _sglang(self, body: dict[str, Any]) -> list[Part]:
         given, parts = body["sampling_params"], list[Part]()

@@ -1,6 +1,8 @@
 """The conformance suite over a llama.cpp server that the provider starts and owns, once for all of it."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -10,7 +12,7 @@ from agent0.settings import StudentConfig
 from infra.engine.chat_template import chat_of
 from infra.models.llama_cpp import LlamaCpp
 from infra.models.tiny import BASE
-from tests.conformance_model import ModelConformance, ask
+from tests.conformance_model import ModelConformance, ask, essence
 from tests.llama_server import MISSING
 from tests.memory import MemoryArtifacts
 
@@ -23,7 +25,7 @@ class TestOwnedLlamaCpp(ModelConformance):
     @pytest_asyncio.fixture(scope="class", loop_scope="class")
     @classmethod
     async def model(cls, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Model]:
-        actor = StudentConfig(provider="llamacpp", num_ctx=1024, parallel=4)
+        actor = StudentConfig(provider="llamacpp", num_ctx=1024, parallel=4, choices=3)
         held = LlamaCpp(BASE, MemoryArtifacts(), actor, cache=tmp_path_factory.mktemp("gguf"), threads=1)
         yield held
         await held.close()
@@ -32,3 +34,11 @@ class TestOwnedLlamaCpp(ModelConformance):
         usage = (await model.generate(ask())).usage
         assert usage.first_s is not None and 0 < usage.first_s <= usage.wall_s
         assert usage.tokens_per_s is not None
+
+    async def test_turns_drawn_in_one_call_are_those_of_the_seeds_that_they_name(self, model: Model) -> None:
+        """llama.cpp draws choice i with seed + i."""
+        turns = await asyncio.gather(*(model.generate(replace(ask(seed=n), joint=True)) for n in (90, 3, 500)))
+        assert sorted(turn.seed for turn in turns) == [3, 4, 5]
+        for turn in turns:
+            assert essence(await model.generate(ask(seed=turn.seed))) == essence(turn)
+            assert turn.capture == "tokens" and len(turn.logprobs) == len(turn.token_ids)

@@ -17,11 +17,12 @@ from typing import Any, Protocol
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
-from agent0.settings import ActorConfig
+from agent0.settings import ActorConfig, StudentConfig
 from events.values import Artifact, Turn, Usage
 from infra.models.llama_adapters import LlamaAdapters
 from infra.models.openai.connection import Answered, Connection
-from infra.models.openai.dialects import PATHS, Way, body, ways
+from infra.models.openai.dialects import PATHS, Way, body, seed_of, ways
+from infra.models.openai.gathering import Gatherer
 from infra.models.openai.replies import Reading, Reply
 from infra.models.vllm_adapters import VllmAdapters
 
@@ -62,12 +63,14 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about a server: its model, the way to ask it, and the encoder of its tokens."""
+    """What was found out about a server: its model, the way to ask it, the encoder of its tokens, and how many turns of
+    one prompt it draws in a call, choice i with seed + i."""
 
     model: str
     way: Way
     chat: Encoder | None
     adapters: LlamaAdapters | VllmAdapters | None = None
+    choices: int = 1
 
 
 class OpenAIServer:
@@ -87,6 +90,8 @@ class OpenAIServer:
         self._own, self._shared = bool(key), shared
         self.name = _name(actor.model)
         self._connection = Connection(actor, self._root, key or key_of(actor))
+        self._choices = actor.choices if isinstance(actor, StudentConfig) else 1
+        self._gathered = Gatherer(self._written, self._choices)
         self._found: Found | None = None
         self._finding = asyncio.Lock()
 
@@ -104,10 +109,21 @@ class OpenAIServer:
         if request.prefill and not found.way.ids:
             why = "It takes text only." if found.chat else "Its prompts go as text: run.<role>.tokenizer is empty."
             raise OperationError("This server cannot begin a turn with given text.", why)
+        if request.joint and found.choices > 1:
+            return await self._gathered.ask(request)
+        [written] = await self._written([request])
+        return written
+
+    async def _written(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
+        """A turn for each of ``requests``, which differ in their seeds alone: one call with the first one's."""
+        found, request = await self.found(), requests[0]
         prompt = found.chat.prompt(request.turns, request.tools, request.prefill) if found.chat else []
         async with self._adapted(found, request.adapter) as fields:
-            answered = await self._asked(found, request, prompt, fields)
-        return self._generation(found, request, answered)
+            answered = await self._asked(found, request, prompt, fields, len(requests))
+        turns = [self._generation(found, request, one, answered) for one in answered.replies]
+        if len(turns) == 1:
+            return turns
+        return [replace(turn, seed=seed_of(request.sampling) + n) for n, turn in enumerate(turns)]
 
     async def found(self) -> Found:
         """Find out, once, what the server has and gives; errors as for ``generate``."""
@@ -134,6 +150,7 @@ class OpenAIServer:
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._gathered.close()
         await self._connection.close()
 
     @asynccontextmanager
@@ -167,7 +184,7 @@ class OpenAIServer:
                 refused = error
                 continue
             if not way.ids or reply.capture == "tokens":
-                return replace(found, adapters=self._adapters(found))
+                return replace(found, adapters=self._adapters(found), choices=await self._drawn(found, prompt))
         raise refused or OperationError(f"The server at {self._root} writes nothing.")
 
     def _adapters(self, found: Found) -> LlamaAdapters | VllmAdapters | None:
@@ -182,6 +199,19 @@ class OpenAIServer:
         probe, where = partial(self._probed, found), {"folder": folder, "shared": self._shared}
         ask_any = self._connection.asked
         return VllmAdapters(ask_any, self.models, probe, self._artifacts, model=found.model, **where)
+
+    async def _drawn(self, found: Found, prompt: Sequence[int]) -> int:
+        """How many turns it draws in a call: 1 unless choice 1 of a call is what the next seed gives alone."""
+        most = min(self._choices, self._actor.parallel) if found.way.dialect == "llama.cpp" else self._choices
+        if most < 2 or not found.way.draws:
+            return 1
+        first, second = (replace(PROBE, sampling=Sampling(temperature=3.0, max_tokens=8, seed=n)) for n in (1, 2))
+        try:
+            together = (await self._asked(found, first, prompt, count=most)).replies
+        except OperationError:
+            return 1
+        [alone] = (await self._asked(found, second, prompt)).replies
+        return most if together[0].ids != together[1].ids == alone.ids else 1
 
     async def _probed(self, found: Found, model: str) -> Sequence[float]:
         """Log-probabilities of what ``model`` greedily writes to a fixed question."""
@@ -224,20 +254,24 @@ class OpenAIServer:
             raise OperationError(f"The server at {self._root} serves another model.", why, "Set run.<role>.tokenizer.")
 
     async def _asked(
-        self, found: Found, request: GenerateRequest, prompt: Sequence[int], fields: Mapping[str, Any] = NOTHING
+        self,
+        found: Found,
+        request: GenerateRequest,
+        prompt: Sequence[int],
+        fields: Mapping[str, Any] = NOTHING,
+        count: int = 1,
     ) -> Answered:
         stops = found.chat.stops if found.chat else ()
-        content = body(found.way, request, found.model, prompt, stops) | dict(fields)
+        content = body(found.way, request, found.model, prompt, stops, count) | dict(fields)
         private = [turn.content for turn in request.turns]
         answered = await self._connection.written(
-            PATHS[found.way.dialect], content, partial(Reading, found.way), private
+            PATHS[found.way.dialect], content, partial(Reading, found.way, count), private
         )
         if not found.way.ids:
             return answered
         return replace(answered, replies=[_checked(one.until(stops), prompt, self._root) for one in answered.replies])
 
-    def _generation(self, found: Found, request: GenerateRequest, answered: Answered) -> Generation:
-        [reply] = answered.replies
+    def _generation(self, found: Found, request: GenerateRequest, reply: Reply, answered: Answered) -> Generation:
         text, spelt = request.prefill + reply.text, "".join(reply.pieces) == reply.text
         ends = tuple(accumulate(map(len, reply.pieces))) if spelt else ()
         known = reply.capture == "tokens"
