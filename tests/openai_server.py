@@ -258,6 +258,8 @@ class _Handler(BaseHTTPRequestHandler):
             case "hang":
                 there.hung.wait()
                 self.close_connection = True
+            case "closed":
+                self.close_connection = True
             case "busy":
                 self._send(429, {"error": {"message": "Too many requests"}}, after=there.after)
             case "quote":

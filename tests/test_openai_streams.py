@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent0.errors import TransientError
+from agent0.errors import DependencyError, TransientError
 from agent0.ports.models import Model, Sampling
 from infra.models.openai.dialects import Way
 from infra.models.openai.provider import OpenAIServer, untrainable
@@ -94,6 +94,18 @@ class TestNoStreams(Served, ModelConformance):
     """A server that answers in one piece although a stream was asked for."""
 
     streams = False
+
+
+async def test_a_kept_connection_that_was_closed_meanwhile_is_no_server_that_is_away() -> None:
+    with serving() as server:
+        model = OpenAIServer(actor(server.url))
+        expected = await model.generate(ask())
+        server.faults = ["closed"]
+        assert essence(await model.generate(ask())) == essence(expected)
+        server.faults = ["closed", "closed"]
+        with pytest.raises(DependencyError, match="without an answer in HTTP"):
+            await model.generate(ask())
+        await model.close()
 
 
 async def test_all_ways_read_the_same_answer() -> None:

@@ -3,24 +3,25 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 from openai import AsyncOpenAI, AsyncStream, OpenAIError
 
-from agent0.errors import Agent0Error, TransientError
+from agent0.errors import TransientError
 from agent0.settings import ActorConfig
-from infra.models.openai.errors import refusal
+from infra.models.openai.errors import ClosedError, refusal
 from infra.models.openai.replies import Reading, Reply
-from infra.models.slots import BusyError, Slots
+from infra.models.slots import Slots
 from infra.models.streams import timely
 
 CONNECT_S = 5.0
 FAILURES = (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
+T = TypeVar("T")
 UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 
@@ -48,7 +49,7 @@ class Connection:
 
     async def asked(self, method: str, path: str, content: Any = None) -> Any:
         """Return the JSON that it answers; errors as ``infra.models.openai.errors.refusal`` has them."""
-        return await self._slots.call(partial(self._once, method, path, content))
+        return await self._call(partial(self._once, method, path, content))
 
     async def written(
         self, path: str, content: dict[str, Any], reading: Callable[[], Reading], private: Sequence[str] = ()
@@ -59,7 +60,18 @@ class Connection:
         Raises:
             DependencyError, TransientError, OperationError, AuthError: as ``OpenAIServer.generate``.
         """
-        return await self._slots.call(partial(self._read, path, content, reading, private))
+        return await self._call(partial(self._read, path, content, reading, private))
+
+    async def _call(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask in a slot, and once more where the connection was closed before the answer began."""
+
+        async def sure() -> T:
+            try:
+                return await ask()
+            except ClosedError:
+                return await ask()
+
+        return await self._slots.call(sure)
 
     async def _once(self, method: str, path: str, content: Any) -> Any:
         url = self.root + path
@@ -103,6 +115,4 @@ class Connection:
                 yield part
 
     def _refusal(self, error: Exception, private: Sequence[str]) -> Exception:
-        if isinstance(error, Agent0Error | BusyError):
-            return error
         return refusal(error, self.root, key_env=self._actor.key_env, private=[self._key, *private])
