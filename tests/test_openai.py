@@ -320,10 +320,11 @@ async def test_a_server_of_another_protocol_is_no_server_of_models() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
 
         def greet() -> None:
-            connection, _ = other.accept()
-            with connection:
-                connection.recv(4096)
-                connection.sendall(b"SSH-2.0-OpenSSH_9.9\r\n")
+            for _ in range(2):  # a connection that was closed is tried again
+                connection, _address = other.accept()
+                with connection:
+                    connection.recv(4096)
+                    connection.sendall(b"SSH-2.0-OpenSSH_9.9\r\n")
 
         thread = threading.Thread(target=greet)
         thread.start()
