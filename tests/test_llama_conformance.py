@@ -25,7 +25,7 @@ class TestOwnedLlamaCpp(ModelConformance):
     @pytest_asyncio.fixture(scope="class", loop_scope="class")
     @classmethod
     async def model(cls, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Model]:
-        actor = StudentConfig(provider="llamacpp", num_ctx=1024, parallel=4, choices=3)
+        actor = StudentConfig(provider="llamacpp", num_ctx=1024, parallel=4)
         held = LlamaCpp(BASE, MemoryArtifacts(), actor, cache=tmp_path_factory.mktemp("gguf"), threads=1)
         yield held
         await held.close()
@@ -37,7 +37,7 @@ class TestOwnedLlamaCpp(ModelConformance):
 
     async def test_turns_drawn_in_one_call_are_those_of_the_seeds_that_they_name(self, model: Model) -> None:
         """llama.cpp draws choice i with seed + i."""
-        turns = await asyncio.gather(*(model.generate(replace(ask(seed=n), joint=True)) for n in (90, 3, 500)))
+        turns = await asyncio.gather(*(model.generate(replace(ask(seed=n), joint=3)) for n in (90, 3, 500)))
         assert sorted(turn.seed for turn in turns) == [3, 4, 5]
         for turn in turns:
             assert essence(await model.generate(ask(seed=turn.seed))) == essence(turn)

@@ -37,9 +37,9 @@ class GenerateRequest:
 
     ``adapter`` is the artifact of an adapter (a tar of its folder), None for the base. ``prefill`` is text that the
     turn must start with (forced-tool control); it carries no gradient. ``group`` is the run the request belongs to:
-    providers that batch share fairly among groups. ``joint``: it may be drawn in one call with others of its prompt,
-    and the generation then says with which seed. ``schema`` is a JSON schema that the whole turn is to meet;
-    providers whose server cannot hold a model to one ignore it.
+    providers that batch share fairly among groups. ``joint``: so many turns of its prompt may be drawn in one call, and
+    the generation then says with which seed; 1: with its own. ``schema`` is a JSON schema that the whole turn is to
+    meet; providers whose server cannot hold a model to one ignore it.
     """
 
     turns: tuple[Turn, ...]
@@ -49,7 +49,7 @@ class GenerateRequest:
     prefill: str = ""
     group: str = ""
     schema: dict[str, Any] | None = None
-    joint: bool = False
+    joint: int = 1
 
 
 @dataclass(frozen=True)

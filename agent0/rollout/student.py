@@ -97,8 +97,9 @@ async def step(now: Progress, given: Conditions) -> Progress:
     heat = config.temperature if given.temperature is None else given.temperature
     sampling = Sampling(heat, config.top_p, config.max_tokens, derive_seed(given.seed, "turn", turn))
     forced = "" if turn else given.prefill
+    joint = config.choices if given.joint else 1
     said = await given.model.generate(
-        GenerateRequest(now.transcript, sampling, specs, given.adapter, forced, given.group, joint=given.joint)
+        GenerateRequest(now.transcript, sampling, specs, given.adapter, forced, given.group, joint=joint)
     )
     parsed = parse_turn(said.text, text_arguments(specs))
     now = now.wrote(said, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))

@@ -23,15 +23,15 @@ class _Group:
 
 
 class Gatherer:
-    """Calls ``write`` with at most ``most`` requests for turns of one prompt, in the order of their seeds."""
+    """Calls ``write`` with requests for turns of one prompt, in the order of their seeds."""
 
-    def __init__(self, write: Write, most: int) -> None:
-        self._write, self._most = write, most
+    def __init__(self, write: Write) -> None:
+        self._write = write
         self._open: list[_Group] = []
         self._calls: set[asyncio.Task[None]] = set()
 
-    async def ask(self, request: GenerateRequest) -> Generation:
-        """Return the turn of ``request``; errors are those of ``write``."""
+    async def ask(self, request: GenerateRequest, most: int) -> Generation:
+        """Return the turn of ``request``, one of at most ``most`` in a call; errors are those of ``write``."""
         what = replace(request, sampling=replace(request.sampling, seed=0))
         group = next((one for one in self._open if one.what == what), None)
         if group is None:
@@ -42,7 +42,7 @@ class Gatherer:
             call.add_done_callback(self._calls.discard)
         mine: asyncio.Future[Generation] = asyncio.get_running_loop().create_future()
         group.waiting.append((request, mine))
-        if len(group.waiting) == self._most:
+        if len(group.waiting) >= most:
             self._open.remove(group)
             group.full.set()
         return await mine

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
-from agent0.settings import ActorConfig, StudentConfig
+from agent0.settings import ActorConfig
 from events.values import Artifact, Turn, Usage
 from infra.models.llama_adapters import LlamaAdapters
 from infra.models.openai.connection import Answered, Connection
@@ -63,14 +63,12 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about a server: its model, the way to ask it, the encoder of its tokens, and how many turns of
-    one prompt it draws in a call, choice i with seed + i."""
+    """What was found out about a server: its model, the way to ask it, and the encoder of its tokens."""
 
     model: str
     way: Way
     chat: Encoder | None
     adapters: LlamaAdapters | VllmAdapters | None = None
-    choices: int = 1
 
 
 class OpenAIServer:
@@ -90,8 +88,7 @@ class OpenAIServer:
         self._own, self._shared = bool(key), shared
         self.name = _name(actor.model)
         self._connection = Connection(actor, self._root, key or key_of(actor))
-        self._choices = actor.choices if isinstance(actor, StudentConfig) else 1
-        self._gathered = Gatherer(self._written, self._choices)
+        self._gathered, self._draws = Gatherer(self._written), dict[int, bool]()
         self._found: Found | None = None
         self._finding = asyncio.Lock()
 
@@ -109,8 +106,9 @@ class OpenAIServer:
         if request.prefill and not found.way.ids:
             why = "It takes text only." if found.chat else "Its prompts go as text: run.<role>.tokenizer is empty."
             raise OperationError("This server cannot begin a turn with given text.", why)
-        if request.joint and found.choices > 1:
-            return await self._gathered.ask(request)
+        most = min(request.joint, self._actor.parallel) if found.way.dialect == "llama.cpp" else request.joint
+        if most > 1 and found.way.draws and await self._drawn(found, most):
+            return await self._gathered.ask(request, most)
         [written] = await self._written([request])
         return written
 
@@ -184,7 +182,7 @@ class OpenAIServer:
                 refused = error
                 continue
             if not way.ids or reply.capture == "tokens":
-                return replace(found, adapters=self._adapters(found), choices=await self._drawn(found, prompt))
+                return replace(found, adapters=self._adapters(found))
         raise refused or OperationError(f"The server at {self._root} writes nothing.")
 
     def _adapters(self, found: Found) -> LlamaAdapters | VllmAdapters | None:
@@ -200,18 +198,22 @@ class OpenAIServer:
         ask_any = self._connection.asked
         return VllmAdapters(ask_any, self.models, probe, self._artifacts, model=found.model, **where)
 
-    async def _drawn(self, found: Found, prompt: Sequence[int]) -> int:
-        """How many turns it draws in a call: 1 unless choice 1 of a call is what the next seed gives alone."""
-        most = min(self._choices, self._actor.parallel) if found.way.dialect == "llama.cpp" else self._choices
-        if most < 2 or not found.way.draws:
-            return 1
+    async def _drawn(self, found: Found, most: int) -> bool:
+        """Whether it draws ``most`` turns in a call, and choice 1 of them is what the next seed gives alone."""
+        async with self._finding:
+            if most not in self._draws:
+                self._draws[most] = await self._draws_by_seed(found, most)
+            return self._draws[most]
+
+    async def _draws_by_seed(self, found: Found, most: int) -> bool:
+        prompt = found.chat.prompt(PROBE.turns, PROBE.tools) if found.chat else []
         first, second = (replace(PROBE, sampling=Sampling(temperature=3.0, max_tokens=8, seed=n)) for n in (1, 2))
         try:
             together = (await self._asked(found, first, prompt, count=most)).replies
         except OperationError:
-            return 1
+            return False
         [alone] = (await self._asked(found, second, prompt)).replies
-        return most if together[0].ids != together[1].ids == alone.ids else 1
+        return together[0].ids != together[1].ids == alone.ids
 
     async def _probed(self, found: Found, model: str) -> Sequence[float]:
         """Log-probabilities of what ``model`` greedily writes to a fixed question."""
