@@ -179,6 +179,9 @@ class TaskAttempted(Event):
     trajectory_problem: str = ""
     """Why there is no trajectory; empty where there is one, and where it was not recorded."""
     capture: Capture = ""
+    seeds: tuple[int | None, ...] = ()
+    """What each turn was drawn with, where a server drew turns of several attempts in one call, choice i of it with the
+    call's seed + i; None, or no entry: with the one that is derived from ``seed``."""
     critique: SelfCritique | None = None
     """What the student said of its answer; None where it was not asked (``run.student.self_critique``)."""
 

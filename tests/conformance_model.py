@@ -1,15 +1,18 @@
-"""What every model provider must do. Subclass ``ModelConformance`` and give it a ``model`` fixture.
+"""What every model provider must do. Subclass ``ModelConformance`` and give it a ``model`` fixture; where it asks a
+server, ``FailureConformance`` too.
 
 ``gives_ids`` and ``takes_prefill`` say what a provider cannot do; it must then say so itself. ``control_ids`` may name
 token ids that only the chat template may write.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from agent0.errors import OperationError
+from agent0.errors import Agent0Error, DependencyError, OperationError
 from agent0.ports.models import GenerateRequest, Generation, Model, Sampling, ToolSpec
 from events.values import Turn
 
@@ -115,3 +118,52 @@ class ModelConformance:
         if self.gives_ids:
             assert written.prompt_ids[: len(free.prompt_ids)] == free.prompt_ids
             assert len(written.prompt_ids) > len(free.prompt_ids)
+
+
+class FailureConformance:
+    """What a provider must make of a server that fails. A subclass gives ``model`` and ``fail``, which has the server
+    play a fault at its next answer: the connection breaks in the middle (``cut``), the answer ends without saying so
+    (``ended``), no word comes (``hang``), none after the first one (``silent``), no JSON (``json``), no room
+    (``busy``)."""
+
+    @pytest.fixture
+    def model(self) -> Model:
+        """The provider under test."""
+        pytest.fail(f"{type(self).__name__} gives no fixture named model")
+
+    @pytest.fixture
+    def fail(self) -> Callable[[str], None]:
+        """Have the server fail."""
+        pytest.fail(f"{type(self).__name__} gives no fixture named fail")
+
+    def hurry(self, model: Any) -> None:
+        """Shorten the time in which ``model`` wants a first word."""
+        model._actor = model._actor.model_copy(update={"timeout_s": 0.3})
+
+    @pytest.mark.parametrize("fault", ["cut", "ended", "hang", "silent", "json"])
+    async def test_a_failure_is_tried_again_and_never_a_short_answer(
+        self, model: Model, fail: Callable[[str], None], fault: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        expected = await model.generate(ask())
+        with monkeypatch.context() as short:
+            short.setattr("infra.models.streams.SILENT_S", 0.3)
+            if fault == "hang":
+                self.hurry(model)
+            fail(fault)
+            with pytest.raises(Agent0Error) as caught:
+                await model.generate(ask())
+        assert caught.value.kind.retryable and (fault != "silent" or isinstance(caught.value, DependencyError))
+        assert expected.text not in str(caught.value)
+
+    async def test_a_server_without_room_is_asked_again(
+        self, model: Model, fail: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("infra.models.slots.FIRST_S", 0.001)
+        expected = await model.generate(ask())
+        fail("busy")
+        assert essence(await model.generate(ask())) == essence(expected)
+
+    async def test_how_fast_it_writes_is_known(self, model: Model) -> None:
+        usage = (await model.generate(ask())).usage
+        assert usage.first_s is not None and 0 < usage.first_s <= usage.wall_s
+        assert usage.completion_tokens == 1 or usage.tokens_per_s is not None

@@ -13,6 +13,7 @@ and its model would see.
 
 import asyncio
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,7 @@ CREATED = "2026-01-01T00:00:00.000000Z"
 Writes = Callable[[str, str, int], tuple[str, list[tuple[str, float]]]]
 """Model, prompt and most tokens to the text that it goes on with, and its tokens with their log-probabilities."""
 ADAPTERS_GONE = (0, 34, 1)
+REFUSES_OVERLONG = (0, 12, 11)
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
 Lines = Iterator[dict[str, Any]]
 
@@ -44,6 +46,8 @@ class OllamaServer:
     offers_logprobs: bool = True
     fail: int = 0
     """A status that every chat ends with."""
+    full: int = 0
+    """So many chats are refused as if the queue were full."""
     stall: threading.Event | None = None
     """Every chat waits for it before its first word."""
     version: str = "0.12.11"
@@ -93,7 +97,8 @@ class OllamaServer:
         if not body["messages"]:
             return 200, self._kept(body)
         with self._places:
-            if self._here >= self.parallel + self.queue:
+            if self.full or self._here >= self.parallel + self.queue:
+                self.full = max(0, self.full - 1)
                 self.on_refusal()
                 return 503, {"error": BUSY}
             self._here += 1
@@ -117,9 +122,17 @@ class OllamaServer:
             raise ConnectionAbortedError
         time.sleep(self.turn_s)
         self.in_memory.add(body["model"])
-        self.prompts.append(rendered(body))
+        size, window = len(encode(rendered(body))), body.get("options", {}).get("num_ctx", 4096)
+        if size > window and body.get("truncate") is False and self._version >= REFUSES_OVERLONG:
+            told = f"request ({size} tokens) exceeds the available context size ({window} tokens), try increasing it"
+            return 400, {"error": json.dumps({"error": {"code": 400, "message": told}})}
+        self.prompts.append(rendered(_fitting(body, window)))
         lines = list(self._lines(body, self._generated(body, seen(self.prompts[-1]))))
         return 200, _merged(lines) if body.get("stream") is False else self.spoils_stream(iter(lines))
+
+    @property
+    def _version(self) -> tuple[int, ...]:
+        return tuple(map(int, self.version.split("-")[0].split(".")))
 
     def _generated(self, body: dict[str, Any], turns: tuple[Turn, ...]) -> Generation:
         options = body.get("options", {})
@@ -192,7 +205,7 @@ class OllamaServer:
         """POST /api/create: from another model or from files, with adapters where this version takes them."""
         self.asked.append(body)
         adapters, files = body.get("adapters") or {}, body.get("files") or {}
-        if adapters and tuple(map(int, self.version.split("-")[0].split("."))) >= ADAPTERS_GONE:
+        if adapters and self._version >= ADAPTERS_GONE:
             return 400, {"error": "LoRA adapters are no longer supported"}
         if not body.get("from") and not files:
             return 400, {"error": "neither 'from' or 'files' was specified"}
@@ -261,6 +274,16 @@ class OllamaServer:
 
 def _piece(token: int) -> str:
     return decode([token])
+
+
+def _fitting(body: dict[str, Any], window: int) -> dict[str, Any]:
+    """A chat without the messages that do not fit, from the front: system messages and the last one stay."""
+    while len(encode(rendered(body))) > window:
+        spare = [n for n, one in enumerate(body["messages"][:-1]) if one["role"] != "system"]
+        if not spare:
+            break
+        body = body | {"messages": [one for n, one in enumerate(body["messages"]) if n != spare[0]]}
+    return body
 
 
 def _merged(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:

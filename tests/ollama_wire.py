@@ -97,13 +97,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _stream(self, lines: Lines) -> None:
+    def _stream(self, lines: Lines | Iterator[bytes]) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         for line in lines:
-            data = json.dumps(line).encode() + b"\n"
+            data = (line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n"
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.write(b"0\r\n\r\n")
 

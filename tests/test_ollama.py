@@ -5,15 +5,14 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import jsonschema
 import pytest
 import pytest_asyncio
 
 from agent0.chat_format import format_call
-from agent0.errors import AuthError, DependencyError, OperationError, TransientError
+from agent0.errors import DependencyError, OperationError
 from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt, render
@@ -22,7 +21,6 @@ from agent0.rollout.student import Conditions, solve
 from agent0.rollout.teacher import propose, read_proposal
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Artifact, Task, Turn
-from infra.models import ollama as provider
 from infra.models.ollama import Ollama, probe
 from infra.models.tool_text import harmless, messages
 from tests.conformance_model import QUESTION, SPECIAL, TOOL, ModelConformance, ask
@@ -202,18 +200,6 @@ async def test_a_server_without_logprobs() -> None:
         await model.close()
 
 
-async def test_no_server_is_a_missing_dependency() -> None:
-    with serving(MemoryArtifacts()) as server:
-        gone = server.url
-    model = Ollama(ActorConfig(timeout_s=5), gone)
-    with pytest.raises(DependencyError, match="ollama serve") as caught:
-        await model.generate(ask())
-    assert gone in caught.value.why and "ollama pull qwen2.5:3b" in caught.value.fix
-    with pytest.raises(DependencyError, match="ollama serve"):
-        await probe(gone, "qwen2.5:3b")
-    await model.close()
-
-
 async def test_a_model_that_is_not_there_names_the_pull(server: OllamaServer) -> None:
     model = Ollama(ActorConfig(model="llama3.2"), server.url)
     with pytest.raises(DependencyError, match=r"ollama pull llama3\.2"):
@@ -221,21 +207,6 @@ async def test_a_model_that_is_not_there_names_the_pull(server: OllamaServer) ->
     with pytest.raises(DependencyError, match=r"ollama pull llama3\.2"):
         await probe(server.url, "llama3.2")
     assert await probe(server.url, "qwen2.5:3b") == "qwen2.5:3b (3B Q4_K_M); completion, tools"
-    await model.close()
-
-
-@pytest.mark.parametrize(("status", "error"), [(500, TransientError), (400, OperationError), (401, AuthError)])
-async def test_refusals(student: Ollama, server: OllamaServer, status: int, error: type[Exception]) -> None:
-    server.fail = status
-    with pytest.raises(error, match="made to fail"):
-        await student.generate(ask())
-
-
-async def test_a_slow_answer_is_tried_again_later(server: OllamaServer) -> None:
-    server.stall = threading.Event()
-    model = Ollama(ActorConfig(timeout_s=0.2), server.url)
-    with pytest.raises(TransientError, match="took too long"):
-        await model.generate(ask())
     await model.close()
 
 
@@ -269,14 +240,6 @@ async def test_the_server_gets_no_more_calls_at_once_than_there_are_slots(parall
         assert 0 < server.most <= parallel
 
 
-async def test_a_server_that_stays_busy_is_waited_for_as_one_that_is_away() -> None:
-    with serving(MemoryArtifacts(), parallel=0, queue=0) as server:
-        model = Ollama(ActorConfig(timeout_s=0.3), server.url)
-        with pytest.raises(DependencyError, match="maximum pending requests exceeded"):
-            await model.generate(ask())
-        await model.close()
-
-
 def long_turn(turns: Sequence[Turn]) -> str:
     return " ".join(map(str, range(60)))
 
@@ -295,53 +258,6 @@ async def test_a_long_turn_goes_on_beyond_the_time_to_its_first_token() -> None:
     assert written.text == long_turn(()) and usage.first_s is not None and usage.tokens_per_s is not None
     assert 0 < usage.first_s < 0.5 < usage.wall_s
     assert 0 < usage.tokens_per_s < 50
-
-
-async def test_silence_in_the_middle_of_a_turn_is_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "SILENT_S", 0.2)
-    hung = threading.Event()
-
-    def hangs(lines: Lines) -> Lines:
-        yield next(lines)
-        hung.wait(20)
-
-    with serving(MemoryArtifacts(), says=long_turn, spoils_stream=hangs) as server:
-        model = Ollama(ActorConfig(), server.url)
-        with pytest.raises(DependencyError, match="fell silent"):
-            await model.generate(ask())
-        hung.set()
-        await model.close()
-
-
-def cut(lines: Lines) -> Lines:
-    yield next(lines)
-    raise ConnectionAbortedError
-
-
-def ended(lines: Lines) -> Lines:
-    yield next(lines)
-
-
-@pytest.mark.parametrize("spoils_stream", [cut, ended])
-async def test_half_a_turn_is_no_turn(spoils_stream: Callable[[Lines], Lines]) -> None:
-    with serving(MemoryArtifacts(), says=long_turn, spoils_stream=spoils_stream) as server:
-        model = Ollama(ActorConfig(), server.url)
-        with pytest.raises(DependencyError, match="Ollama"):
-            await model.generate(ask())
-        await model.close()
-
-
-async def test_a_turn_that_was_stopped_for_repeating_itself_is_cut_off() -> None:
-    """After 30 equal tokens the server ends its answer without a last line."""
-
-    def stopped(lines: Lines) -> Lines:
-        yield from islice(lines, 31)
-
-    with serving(MemoryArtifacts(), says=lambda _: "haha" * 60, spoils_stream=stopped) as server:
-        model = Ollama(ActorConfig(), server.url)
-        written = await model.generate(ask(max_tokens=100))
-        await model.close()
-    assert (written.text, written.finish, written.usage.completion_tokens) == ("haha" * 31, "length", 31)
 
 
 async def test_a_model_gives_its_memory_back_and_comes_again() -> None:

@@ -11,11 +11,7 @@ from agent0.assembly.runtime.providers import check_models
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError, DependencyError
 from agent0.settings import EvaluationConfig, RunConfig, StudentConfig
-from infra.models.tiny import BASE
-
-
-def actor(url: str, **changes: Any) -> StudentConfig:
-    return StudentConfig(**({"provider": "openai", "base_url": f"{url}/v1", "tokenizer": str(BASE)} | changes))
+from tests.openai_server import actor
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,9 @@ class GenerateRequest:
 
     ``adapter`` is the artifact of an adapter (a tar of its folder), None for the base. ``prefill`` is text that the
     turn must start with (forced-tool control); it carries no gradient. ``group`` is the run the request belongs to:
-    providers that batch share fairly among groups. ``schema`` is a JSON schema that the whole turn is to meet;
-    providers whose server cannot hold a model to one ignore it.
+    providers that batch share fairly among groups. ``joint``: so many turns of its prompt may be drawn in one call, and
+    the generation then says with which seed; 1: with its own. ``schema`` is a JSON schema that the whole turn is to
+    meet; providers whose server cannot hold a model to one ignore it.
     """
 
     turns: tuple[Turn, ...]
@@ -48,6 +49,7 @@ class GenerateRequest:
     prefill: str = ""
     group: str = ""
     schema: dict[str, Any] | None = None
+    joint: int = 1
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Generation:
     sampling temperature) are the sampled tokens, one each. ``ends`` has the character position in ``text`` at which
     each token's text ends. Providers that lack one of these leave it empty. ``capture`` says how much a server gave.
     ``untrainable`` is the reason why nothing may be trained on this turn, known tokens or not; empty where it may.
+    ``seed`` is what it was drawn with where that is not the request's, None where it is.
     """
 
     text: str
@@ -70,6 +73,7 @@ class Generation:
     ends: tuple[int, ...] = ()
     capture: Capture = ""
     untrainable: str = ""
+    seed: int | None = None
 
 
 class Model(Protocol):

@@ -39,6 +39,7 @@ class Written(Value):
     model: str = ""
     capture: Capture = ""
     untrainable: str = ""
+    seed: int | None = None
 
 
 class Progress(Value):
@@ -87,6 +88,7 @@ class Progress(Value):
             model=said.model,
             capture=said.capture,
             untrainable=said.untrainable,
+            seed=said.seed,
         )
         turn = Turn(role="assistant", content=said.text, token_ids=said.token_ids)
         return self.but(
@@ -104,7 +106,7 @@ def generations(now: Progress) -> list[Generation]:
     for one in now.written:
         prompt = seen[: one.shared] + one.prompt_ids
         said = (one.text, one.token_ids, one.logprobs, prompt, one.finish, one.usage, one.model, one.ends)
-        out.append(Generation(*said, one.capture, one.untrainable))
+        out.append(Generation(*said, one.capture, one.untrainable, one.seed))
         seen = prompt + one.token_ids
     return out
 
@@ -137,6 +139,7 @@ class AttemptResult:
     work: Artifact | None
     capture: Capture = ""
     critique: SelfCritique | None = None
+    seeds: tuple[int | None, ...] = ()
 
     @property
     def wall_s(self) -> float:

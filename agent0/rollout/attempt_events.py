@@ -40,6 +40,7 @@ def conditions(
         policy=run.config.policy,
         web=web,
         tools=tools,
+        joint=True,
     )
 
 
@@ -114,6 +115,7 @@ def _attempted(event: AttemptRequested | TurnCompleted, now: Progress, artifacts
         usage=solved.usage,
         model=solved.model,
         seed=event.seed,
+        seeds=solved.seeds,
         wall_s=solved.wall_s,
         subgoals=solved.subgoals,
         work=solved.work,

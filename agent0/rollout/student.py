@@ -39,7 +39,7 @@ class Conditions:
 
     ``artifacts`` hold its work folders, ``start`` is the manifest of the one it begins with (None: an empty one),
     ``prefill`` begins its first turn only, ``temperature`` None is the configured one, ``tools`` None are the
-    registered ones.
+    registered ones. ``joint``: a server may draw its turns together with those of other attempts, which is recorded.
     """
 
     model: Model
@@ -56,6 +56,7 @@ class Conditions:
     web: Web | None = None
     tools: Mapping[str, Tool] | None = None
     start: Artifact | None = None
+    joint: bool = False
 
 
 async def solve(task: Task, prompt: Prompt, given: Conditions) -> AttemptResult:
@@ -96,8 +97,9 @@ async def step(now: Progress, given: Conditions) -> Progress:
     heat = config.temperature if given.temperature is None else given.temperature
     sampling = Sampling(heat, config.top_p, config.max_tokens, derive_seed(given.seed, "turn", turn))
     forced = "" if turn else given.prefill
+    joint = config.choices if given.joint else 1
     said = await given.model.generate(
-        GenerateRequest(now.transcript, sampling, specs, given.adapter, forced, given.group)
+        GenerateRequest(now.transcript, sampling, specs, given.adapter, forced, given.group, joint=joint)
     )
     parsed = parse_turn(said.text, text_arguments(specs))
     now = now.wrote(said, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
@@ -275,6 +277,7 @@ def conclude(now: Progress) -> AttemptResult:
         trajectory=trajectory,
         trajectory_problem=problem,
         capture=least_capture(written),
+        seeds=tuple(one.seed for one in written) if any(one.seed is not None for one in written) else (),
         mean_logprob=mean_logprob(written),
         signals=found,
         usage=total_usage(written),

@@ -39,7 +39,9 @@ class ActorConfig(Frozen):
     num_ctx: int = Field(
         8192, ge=128, le=100_000_000, description="context window: asked of ollama, given to a slot of llamacpp"
     )
-    timeout_s: float = Field(300, gt=0, le=86_400, description="one model call, seconds, once it has its turn")
+    timeout_s: float = Field(
+        300, gt=0, le=86_400, description="seconds until a model call's first token, once it has its turn"
+    )
     parallel: int = Field(4, ge=1, le=100_000, description="calls at once to a model server; more wait here")
     price: tuple[float, float] = Field((0, 0), description="cost of a million tokens read and written; for reports")
     quantization: Literal["", "4bit"] = Field("", description="transformers only: 4bit needs the qlora extra")
@@ -60,6 +62,13 @@ class StudentConfig(ActorConfig):
         60, gt=0, le=86_400, description="tool time an attempt, seconds; then calls are refused"
     )
     tool_output: int = Field(65_536, ge=256, le=10_000_000, description="characters of tool output an attempt may read")
+    choices: int = Field(
+        1,
+        ge=1,
+        le=128,
+        description="openai, llamacpp: first turns of one task's attempts asked for in one call, at most, where the "
+        "server draws choice i with seed + i; 1: each turn has a seed of its own",
+    )
     self_critique: bool = Field(
         False, description="ask it behind each answer whether that is right: a confidence signal and reward parts"
     )

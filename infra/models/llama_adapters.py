@@ -6,7 +6,8 @@ always has the same bytes, so its digest says which adapter answers, whatever th
 
 import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,12 @@ class LlamaAdapters:
         self._loaded, self._artifacts, self._folder, self._url = loaded, artifacts, folder, url
         self._fixed, self._found = fixed, dict[Artifact | None, Scales]()
         self._exported: dict[str, str] = {}
+
+    @asynccontextmanager
+    async def using(self, adapter: Artifact | None) -> AsyncIterator[dict[str, Any]]:
+        """Yield what a request says for ``adapter`` alone to answer; errors as for ``scales``."""
+        scales = await self.scales(adapter)
+        yield {"lora": [{"id": key, "scale": scale} for key, scale in scales]} if scales else {}
 
     async def scales(self, adapter: Artifact | None) -> Scales:
         """Return (id, scale) of every adapter that the server has: 1 for ``adapter``, 0 for the others.

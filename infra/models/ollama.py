@@ -5,8 +5,9 @@ token ids: its turns are recorded and scored but never trained on.
 """
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from itertools import accumulate
 from typing import Any
 
@@ -20,6 +21,7 @@ from agent0.settings import ActorConfig, StudentConfig
 from events.values import Usage
 from infra.models.llama_server import kind_of
 from infra.models.slots import BusyError, Slots
+from infra.models.streams import timely
 from infra.models.tool_text import messages
 
 TEACHER, STUDENT = "qwen2.5:3b", "qwen2.5:7b"
@@ -29,8 +31,15 @@ KEEP_ALIVE = "10m"
 """How long the server keeps a model in memory after a call."""
 
 CONNECT_S = 5.0
-SILENT_S = 30.0
-"""Seconds without a token in the middle of a turn after which the server counts as away."""
+UNCUT = {"truncate": False, "shift": False}
+"""A server cuts a prompt that does not fit into ``num_ctx``, and a context that is full, unless it is told not to."""
+REFUSES = (0, 12, 11)
+"""From this version on a server heeds ``UNCUT``."""
+ABOUT, EACH = 256, 32
+"""Tokens that a chat template adds to a conversation, and to each of its messages, at most."""
+PADDED = 256
+"""A server rounds its context window up to a multiple of this."""
+OVERLONG = re.compile(r"context (size|length)")
 
 LOOP = 30
 """So many equal pieces in a row, and Ollama ends a turn without saying so (llm/llama_server.go)."""
@@ -46,7 +55,8 @@ class Ollama:
         self.name = f"ollama/{self._model}"
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=actor.parallel)
         timeout = httpx.Timeout(None, connect=min(CONNECT_S, actor.timeout_s))  # of what is read: ``_pieces``
-        self._client = AsyncClient(url, timeout=timeout, limits=limits)
+        self._client = _Client(url, timeout=timeout, limits=limits)
+        self._heeds: bool | None = None
         self._slots = Slots("Ollama", actor.parallel, actor.timeout_s)
 
     async def generate(self, request: GenerateRequest) -> Generation:
@@ -56,7 +66,8 @@ class Ollama:
         Raises:
             DependencyError: no server, one that is busy or silent, or it lacks the model.
             TransientError: it failed, or its first token took longer than ``timeout_s``.
-            OperationError: a prefill or an adapter was asked for, or the model refuses the request.
+            OperationError: a prefill or an adapter was asked for, the prompt does not fit into ``num_ctx``, or the
+                model refuses the request.
         """
         if request.prefill:
             raise OperationError("Ollama cannot begin a turn with given text.", "Its chat API has no such option.")
@@ -80,24 +91,43 @@ class Ollama:
     async def _written(self, request: GenerateRequest) -> Generation:
         """One turn. Raises BusyError too."""
         start, first, parts = time.monotonic(), None, list[ChatResponse]()
+        where = f"{self._model} at {self._url}"
         try:
-            async for part in self._pieces(request):
+            async for part in timely(self._pieces(request), "Ollama", where, self._actor.timeout_s):
                 first = first or time.monotonic()
                 parts.append(part)
-        except (ResponseError, ConnectionError, httpx.HTTPError, ValueError) as error:
-            if isinstance(error, ResponseError) and error.status_code == 503:
-                raise BusyError(error.error) from error
-            raise refusal(error, self._url, self._model) from error
+        except (ResponseError, ConnectionError, httpx.HTTPError, ValueError, AttributeError) as error:
+            raise self._refused(error) from error
         if not parts or not (parts[-1].done or _looped(parts)):
             raise DependencyError("Ollama", f"It ended in the middle of an answer ({self._url}).", "See its log.")
-        return self._read(parts, (first or start) - start, time.monotonic() - start)
+        written = self._read(parts, (first or start) - start, time.monotonic() - start)
+        read, said = written.usage.prompt_tokens, written.usage.completion_tokens
+        if read + said > -(-self._actor.num_ctx // PADDED) * PADDED:
+            raise self._overlong(f"{read} tokens were read and {said} written: the beginning was dropped.")
+        return written
 
-    async def _pieces(self, request: GenerateRequest) -> AsyncIterator[ChatResponse]:
-        """The answer as it comes.
+    async def _refuses_overlong(self) -> bool:
+        """Whether the server heeds ``UNCUT``; it is asked once."""
+        if self._heeds is None:
+            self._heeds = await self._client.version() >= REFUSES
+        return self._heeds
 
-        Raises:
-            TransientError, DependencyError: not within the time that ``generate`` names.
-        """
+    def _refused(self, error: Exception) -> Exception:
+        if isinstance(error, ResponseError) and error.status_code == 503:
+            return BusyError(error.error)
+        if isinstance(error, ResponseError) and error.status_code == 400 and OVERLONG.search(error.error):
+            return self._overlong(f"It said: {error.error}"[:300])
+        return refusal(error, self._url, self._model)
+
+    def _overlong(self, why: str, also: str = "") -> OperationError:
+        what = f"A context does not fit into the window of {self._model}."
+        return OperationError(what, why, f"Raise run.<role>.num_ctx, which is {self._actor.num_ctx}{also}.")
+
+    async def _pieces(self, request: GenerateRequest) -> AsyncGenerator[ChatResponse]:
+        """The answer as it comes."""
+        if not await self._refuses_overlong() and _most_tokens(request) > self._actor.num_ctx:
+            why = "It may be too long, and this version of Ollama cuts such prompts without a word."
+            raise self._overlong(why, ", or update Ollama")
         stream: Any = await self._client.chat(
             self._model,
             messages(request.turns, request.tools),
@@ -107,25 +137,8 @@ class Ollama:
             logprobs=True,
             keep_alive=KEEP_ALIVE,
         )
-        begun = False
-        while True:
-            try:
-                async with asyncio.timeout(SILENT_S if begun else self._actor.timeout_s):
-                    part = await anext(stream, None)
-            except TimeoutError as error:
-                raise self._late(begun) from error
-            if part is None:
-                return
-            begun = True
+        async for part in stream:
             yield part
-
-    def _late(self, begun: bool) -> Agent0Error:
-        if begun:
-            return DependencyError(
-                "Ollama", f"It fell silent in the middle of an answer ({self._url}).", "See its log."
-            )
-        why = f"{self._model} at {self._url} wrote no word in {self._actor.timeout_s:g} s."
-        return TransientError("Ollama took too long.", why, "Raise timeout_s, lower parallel, or take a smaller model.")
 
     def _options(self, request: GenerateRequest) -> dict[str, Any]:
         return {
@@ -157,6 +170,26 @@ class Ollama:
             model=self.name,
             ends=tuple(accumulate(map(len, pieces))) if spelt else (),
         )
+
+
+class _Client(AsyncClient):
+    """The official client with what its chat has no arguments for (ollama 0.6.3)."""
+
+    async def version(self) -> tuple[int, ...]:
+        """The server's version; of a suffix nothing."""
+        found = (await self._request_raw("GET", "/api/version")).json()  # type: ignore[no-untyped-call]
+        return tuple(int(part) for part in re.findall(r"\d+", str(found.get("version", "")).partition("-")[0]))
+
+    async def _request(self, cls: Any, *args: Any, **given: Any) -> Any:
+        if args == ("POST", "/api/chat"):
+            given["json"] = UNCUT | given["json"]
+        return await super()._request(cls, *args, **given)
+
+
+def _most_tokens(request: GenerateRequest) -> int:
+    """How many tokens the prompt has at most: each has a byte at least."""
+    said = messages(request.turns, request.tools)
+    return ABOUT + sum(EACH + len(one["content"].encode()) for one in said)
 
 
 def _looped(parts: list[ChatResponse]) -> bool:

@@ -235,11 +235,11 @@ async def _probe_ollama(actor: ActorConfig, settings: Settings) -> str:
     return await probe(settings.models.ollama_url, actor.model or usual)
 
 
-def _openai(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Model:
+def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     _check_openai(actor)
     from infra.models.openai.provider import OpenAIServer
 
-    return OpenAIServer(actor, artifacts)
+    return OpenAIServer(actor, artifacts, shared=settings.home.absolute() / "cache" / "adapters")
 
 
 async def _probe_openai(actor: ActorConfig, _: Settings) -> str:

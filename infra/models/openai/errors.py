@@ -14,8 +14,14 @@ WINDOW = 20
 """So many characters of a request in a row, found in a server's message, are a quotation."""
 BUSY = (429, 503)
 UNREACHED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.InvalidURL)
-UNANSWERED = re.compile("without sending a response|illegal")
+CLOSED = "without sending a response"
+UNANSWERED = re.compile(f"{CLOSED}|illegal")
 START = "Start the server, or correct run.<role>.base_url."
+
+
+class ClosedError(DependencyError):
+    """The server closed a connection before it answered. One that was kept from an earlier call may be closed at any
+    time, so that the request never came there."""
 
 
 def refusal(error: Exception, url: str, *, key_env: str = "", private: Iterable[str] = ()) -> Exception:
@@ -30,7 +36,8 @@ def refusal(error: Exception, url: str, *, key_env: str = "", private: Iterable[
         return DependencyError("A server of models", f"Nothing answers at {url}.", START)
     if isinstance(reason, httpx2.RemoteProtocolError) and UNANSWERED.search(str(reason)):
         why = f"What listens at {url} closed the connection without an answer in HTTP."
-        return DependencyError("A server of models", why, START)
+        kind = ClosedError if CLOSED in str(reason) else DependencyError
+        return kind("A server of models", why, START)
     if isinstance(error, TimeoutError | httpx2.TimeoutException) or isinstance(reason, httpx2.TimeoutException):
         fix = "Raise timeout_s or take a smaller model."
         return TransientError("The server of models took too long.", f"At {url}.", fix)

@@ -6,28 +6,27 @@ turn. Token ids go out and come back where a server takes them, so that nothing 
 
 import asyncio
 import os
-import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
-import httpx2
-from openai import AsyncOpenAI, OpenAIError
-
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 from events.values import Artifact, Turn, Usage
-from infra.models.llama_adapters import LlamaAdapters, Scales
-from infra.models.openai.dialects import PATHS, Reply, Way, body, reply_of, ways
-from infra.models.openai.errors import refusal
-from infra.models.slots import Slots
+from infra.models.llama_adapters import LlamaAdapters
+from infra.models.openai.connection import Answered, Connection
+from infra.models.openai.dialects import PATHS, Way, body, seed_of, ways
+from infra.models.openai.gathering import Gatherer
+from infra.models.openai.replies import Reading, Reply
+from infra.models.vllm_adapters import VllmAdapters
 
-CONNECT_S = 5.0
+NOTHING: Mapping[str, Any] = {}
 PROBE = GenerateRequest(
     (Turn(role="user", content="Say: 1, zwei, 三."),),
     Sampling(max_tokens=8),
@@ -69,27 +68,27 @@ class Found:
     model: str
     way: Way
     chat: Encoder | None
-    adapters: LlamaAdapters | None = None
+    adapters: LlamaAdapters | VllmAdapters | None = None
 
 
 class OpenAIServer:
     """The ``Model`` port on one model of the server at ``actor.base_url``.
 
     ``key`` is that of a server which this process started, and which has the same adapters as long as it runs.
+    ``shared`` is a folder for adapters that the server sees, too; None where it takes none.
 
     Raises:
         AuthError: the variable that holds the key is not set.
     """
 
-    def __init__(self, actor: ActorConfig, artifacts: Artifacts | None = None, key: str = "") -> None:
+    def __init__(
+        self, actor: ActorConfig, artifacts: Artifacts | None = None, key: str = "", shared: Path | None = None
+    ) -> None:
         self._actor, self._root, self._artifacts = actor, root_of(actor.base_url), artifacts
-        self._key, self._own = key or key_of(actor), bool(key)
+        self._own, self._shared = bool(key), shared
         self.name = _name(actor.model)
-        timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
-        self._client = AsyncOpenAI(
-            base_url=f"{self._root}/v1", api_key=self._key or "none", timeout=timeout, max_retries=0
-        )
-        self._slots = Slots(f"The server at {self._root}", actor.parallel, actor.timeout_s)
+        self._connection = Connection(actor, self._root, key or key_of(actor))
+        self._gathered, self._draws = Gatherer(self._written), dict[int, bool]()
         self._found: Found | None = None
         self._finding = asyncio.Lock()
 
@@ -98,18 +97,31 @@ class OpenAIServer:
 
         Raises:
             AuthError: the server refused the key.
-            DependencyError: nothing answers there, something else does, or it stays busy for ``timeout_s``.
-            TransientError: it failed, broke off, or took longer than ``timeout_s``.
+            DependencyError: nothing answers there, something else does, it stays busy for ``timeout_s``, or it falls
+                silent in the middle.
+            TransientError: it failed, broke off, or its first token took longer than ``timeout_s``.
             OperationError: it has no such model, or cannot do what is asked.
         """
         found = await self.found()
         if request.prefill and not found.way.ids:
             why = "It takes text only." if found.chat else "Its prompts go as text: run.<role>.tokenizer is empty."
             raise OperationError("This server cannot begin a turn with given text.", why)
-        start = time.monotonic()
+        most = min(request.joint, self._actor.parallel) if found.way.dialect == "llama.cpp" else request.joint
+        if most > 1 and found.way.draws and await self._drawn(found, most):
+            return await self._gathered.ask(request, most)
+        [written] = await self._written([request])
+        return written
+
+    async def _written(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
+        """A turn for each of ``requests``, which differ in their seeds alone: one call with the first one's."""
+        found, request = await self.found(), requests[0]
         prompt = found.chat.prompt(request.turns, request.tools, request.prefill) if found.chat else []
-        reply = await self._asked(found, request, prompt, await self._scales(found, request.adapter))
-        return self._generation(found, request, prompt, reply, time.monotonic() - start)
+        async with self._adapted(found, request.adapter) as fields:
+            answered = await self._asked(found, request, prompt, fields, len(requests))
+        turns = [self._generation(found, request, one, answered) for one in answered.replies]
+        if len(turns) == 1:
+            return turns
+        return [replace(turn, seed=seed_of(request.sampling) + n) for n, turn in enumerate(turns)]
 
     async def found(self) -> Found:
         """Find out, once, what the server has and gives; errors as for ``generate``."""
@@ -136,67 +148,106 @@ class OpenAIServer:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._gathered.close()
+        await self._connection.close()
 
-    async def _scales(self, found: Found, adapter: Artifact | None) -> Scales:
-        """Which of llama.cpp's adapters answers; other servers get no adapter by the request."""
-        if found.adapters:
-            return await found.adapters.scales(adapter)
-        if adapter:
-            why = (
-                "Only llama.cpp's are swapped by the request, where run.<role>.tokenizer is the folder of its weights."
-            )
-            raise OperationError(f"The server at {self._root} takes no adapters.", why, "Use provider transformers.")
-        return ()
+    @asynccontextmanager
+    async def _adapted(self, found: Found, adapter: Artifact | None) -> AsyncIterator[dict[str, Any]]:
+        """What a request says for ``adapter`` to answer, as long as this is held."""
+        if found.adapters is None and adapter:
+            why = "Those of llama.cpp and vLLM are, where run.<role>.tokenizer is the folder of the server's weights."
+            what = f"Adapters of the server at {self._root} are not swapped by the request."
+            raise OperationError(what, why, "Use provider transformers.")
+        if found.adapters is None:
+            yield {}
+            return
+        async with found.adapters.using(adapter) as fields:
+            yield fields
 
     async def _find(self) -> Found:
-        model = _chosen(self._actor.model, await self.models(), self._root)
+        cards = await self.models()
+        named = self._actor.model
+        bases = [name for name, card in cards.items() if not card.get("parent") or name == named]  # and no adapters
+        model = _chosen(named, bases, self._root)
         chat = await asyncio.to_thread(_encoder, self._actor.tokenizer) if self._actor.tokenizer else None
         prompt = chat.prompt(PROBE.turns, PROBE.tools) if chat else []
         if chat:
             await self._check_vocabulary(chat, model, prompt)
         refused: OperationError | None = None
-        for way in ways(tokenizer=chat is not None, llama=await self._is_llama()):
+        for way in ways(await self._kind(cards[model]), tokenizer=chat is not None):
             found = Found(model, way, chat)
             try:
-                reply = await self._asked(found, PROBE, prompt)
+                [reply] = (await self._asked(found, PROBE, prompt)).replies
             except OperationError as error:
                 refused = error
                 continue
             if not way.ids or reply.capture == "tokens":
-                return replace(found, adapters=self._adapters()) if way.dialect == "llama.cpp" else found
+                return replace(found, adapters=self._adapters(found))
         raise refused or OperationError(f"The server at {self._root} writes nothing.")
 
-    def _adapters(self) -> LlamaAdapters | None:
+    def _adapters(self, found: Found) -> LlamaAdapters | VllmAdapters | None:
         folder = Path(self._actor.tokenizer).expanduser()
         if self._artifacts is None or not any(folder.glob("*.safetensors")):
             return None
-        ask = partial(self._sent, "GET", "/lora-adapters")
-        return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
+        if found.way.dialect == "llama.cpp":
+            ask = partial(self._connection.asked, "GET", "/lora-adapters")
+            return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
+        if found.way.dialect != "completions" or self._shared is None:
+            return None
+        probe, where = partial(self._probed, found), {"folder": folder, "shared": self._shared}
+        ask_any = self._connection.asked
+        return VllmAdapters(ask_any, self.models, probe, self._artifacts, model=found.model, **where)
 
-    async def models(self) -> list[str]:
-        """Names of the server's models.
+    async def _drawn(self, found: Found, most: int) -> bool:
+        """Whether it draws ``most`` turns in a call, and choice 1 of them is what the next seed gives alone."""
+        async with self._finding:
+            if most not in self._draws:
+                self._draws[most] = await self._draws_by_seed(found, most)
+            return self._draws[most]
+
+    async def _draws_by_seed(self, found: Found, most: int) -> bool:
+        prompt = found.chat.prompt(PROBE.turns, PROBE.tools) if found.chat else []
+        first, second = (replace(PROBE, sampling=Sampling(temperature=3.0, max_tokens=8, seed=n)) for n in (1, 2))
+        try:
+            together = (await self._asked(found, first, prompt, count=most)).replies
+        except OperationError:
+            return False
+        [alone] = (await self._asked(found, second, prompt)).replies
+        return together[0].ids != together[1].ids == alone.ids
+
+    async def _probed(self, found: Found, model: str) -> Sequence[float]:
+        """Log-probabilities of what ``model`` greedily writes to a fixed question."""
+        prompt = found.chat.prompt(PROBE.turns, PROBE.tools) if found.chat else []
+        greedy = replace(PROBE, sampling=Sampling(temperature=0.0, max_tokens=16))
+        [reply] = (await self._asked(found, greedy, prompt, {"model": model})).replies
+        return reply.logprobs
+
+    async def models(self) -> dict[str, Any]:
+        """The server's models by name, as it describes them.
 
         Raises:
             DependencyError: what answers is no such server.
         """
         try:
-            held = await self._sent("GET", "/v1/models")
-            return [str(one["id"]) for one in held["data"]]
+            held = await self._connection.asked("GET", "/v1/models")
+            return {str(one["id"]): one for one in held["data"]}
         except (KeyError, TypeError, ValueError, OperationError) as error:
             why = f"What answers at {self._root} does not speak OpenAI's API: it has no list of models."
             raise DependencyError("A server of models", why, "Correct run.<role>.base_url.") from error
 
-    async def _is_llama(self) -> bool:
+    async def _kind(self, card: dict[str, Any]) -> str:
+        """Which server it is, where that matters: ``llama.cpp``, ``sglang``, or whatever else owns the model."""
         try:
-            return "default_generation_settings" in await self._sent("GET", "/props")
+            if "default_generation_settings" in await self._connection.asked("GET", "/props"):
+                return "llama.cpp"
         except (OperationError, TypeError, ValueError):
-            return False
+            pass
+        return str(card.get("owned_by") or "")
 
     async def _check_vocabulary(self, chat: Encoder, model: str, prompt: Sequence[int]) -> None:
         """Its tokens must spell what ours do, where it can be asked."""
         try:
-            held = await self._sent("POST", "/detokenize", {"model": model, "tokens": list(prompt)})
+            held = await self._connection.asked("POST", "/detokenize", {"model": model, "tokens": list(prompt)})
             spelt = str(held["content"] if "content" in held else held["prompt"])
         except (OperationError, KeyError, TypeError, ValueError):
             return
@@ -204,50 +255,44 @@ class OpenAIServer:
             why = f"The tokenizer in {self._actor.tokenizer} spells its token ids differently."
             raise OperationError(f"The server at {self._root} serves another model.", why, "Set run.<role>.tokenizer.")
 
-    async def _asked(self, found: Found, request: GenerateRequest, prompt: Sequence[int], scales: Scales = ()) -> Reply:
+    async def _asked(
+        self,
+        found: Found,
+        request: GenerateRequest,
+        prompt: Sequence[int],
+        fields: Mapping[str, Any] = NOTHING,
+        count: int = 1,
+    ) -> Answered:
         stops = found.chat.stops if found.chat else ()
-        content = body(found.way, request, found.model, prompt, stops)
-        if scales:
-            content["lora"] = [{"id": key, "scale": scale} for key, scale in scales]
+        content = body(found.way, request, found.model, prompt, stops, count) | dict(fields)
         private = [turn.content for turn in request.turns]
-        held = await self._sent("POST", PATHS[found.way.dialect], content, private)
-        try:
-            reply = reply_of(found.way, held)
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise refusal(error, self._root) from None  # its text may quote what was written
-        return _checked(reply.until(stops), prompt, self._root) if found.way.ids else reply
+        answered = await self._connection.written(
+            PATHS[found.way.dialect], content, partial(Reading, found.way, count), private
+        )
+        if not found.way.ids:
+            return answered
+        return replace(answered, replies=[_checked(one.until(stops), prompt, self._root) for one in answered.replies])
 
-    async def _sent(self, method: str, path: str, content: Any = None, private: Sequence[str] = ()) -> Any:
-        """What it answers, as soon as it is not busy."""
-        return await self._slots.call(partial(self._once, method, path, content, private))
-
-    async def _once(self, method: str, path: str, content: Any, private: Sequence[str]) -> Any:
-        url = self._root + path
-        try:
-            async with asyncio.timeout(self._actor.timeout_s):
-                if method == "GET":
-                    return await self._client.get(url, cast_to=object)
-                return await self._client.post(url, cast_to=object, body=content)
-        except (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError) as error:
-            secrets = [self._key, *private]
-            raise refusal(error, self._root, key_env=self._actor.key_env, private=secrets) from None
-
-    def _generation(
-        self, found: Found, request: GenerateRequest, prompt: Sequence[int], reply: Reply, seconds: float
-    ) -> Generation:
-        text, spelt = reply.text, "".join(reply.pieces) == reply.text
+    def _generation(self, found: Found, request: GenerateRequest, reply: Reply, answered: Answered) -> Generation:
+        text, spelt = request.prefill + reply.text, "".join(reply.pieces) == reply.text
         ends = tuple(accumulate(map(len, reply.pieces))) if spelt else ()
-        if found.chat and found.way.ids:
+        known = reply.capture == "tokens"
+        if found.chat and found.way.ids and known:
             text = request.prefill + found.chat.decode(reply.ids)
             ends = tuple(found.chat.ends(reply.ids, len(request.prefill)))
-        known = reply.capture == "tokens"
+        usage = Usage(
+            prompt_tokens=reply.read,
+            completion_tokens=reply.written,
+            wall_s=answered.seconds,
+            first_s=answered.first_s if found.way.streams else None,
+        )
         return Generation(
             text=text,
             token_ids=reply.ids if known else (),
             logprobs=reply.logprobs,
             prompt_ids=reply.prompt_ids if known else (),
             finish=reply.finish,
-            usage=Usage(prompt_tokens=reply.read, completion_tokens=reply.written, wall_s=seconds),
+            usage=usage,
             model=self.name,
             ends=ends,
             capture=reply.capture,
@@ -258,6 +303,8 @@ class OpenAIServer:
 def untrainable(reply: Reply, sampling: Sampling) -> str:
     """Why nothing may be trained on ``reply``: a server's log-probabilities are those of the whole distribution at
     temperature 1, so sampling must have been from it. Empty where it was."""
+    if reply.hides:
+        return "the server hides tokens whose text ends within a character"
     if reply.capture != "tokens":
         return "the server gives no token ids" if reply.logprobs else "the server gives text only"
     if sampling.temperature != 1:

@@ -1,0 +1,118 @@
+"""The connection to one server: what it is asked and answers, as soon as it is not busy."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import httpx2
+from openai import AsyncOpenAI, AsyncStream, OpenAIError
+
+from agent0.errors import TransientError
+from agent0.settings import ActorConfig
+from infra.models.openai.errors import ClosedError, refusal
+from infra.models.openai.replies import Reading, Reply
+from infra.models.slots import Slots
+from infra.models.streams import timely
+
+CONNECT_S = 5.0
+FAILURES = (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
+T = TypeVar("T")
+UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What came of one call: its answers, the seconds until the first of them began, and until all had ended."""
+
+    replies: list[Reply]
+    first_s: float
+    seconds: float
+
+
+class Connection:
+    """The server at ``root``, through the official client. ``key`` never stands in an error."""
+
+    def __init__(self, actor: ActorConfig, root: str, key: str) -> None:
+        self._actor, self.root, self._key = actor, root, key
+        timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
+        self._client = AsyncOpenAI(base_url=f"{root}/v1", api_key=key or "none", timeout=timeout, max_retries=0)
+        self._slots = Slots(f"The server at {root}", actor.parallel, actor.timeout_s)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def asked(self, method: str, path: str, content: Any = None) -> Any:
+        """Return the JSON that it answers; errors as ``infra.models.openai.errors.refusal`` has them."""
+        return await self._call(partial(self._once, method, path, content))
+
+    async def written(
+        self, path: str, content: dict[str, Any], reading: Callable[[], Reading], private: Sequence[str] = ()
+    ) -> Answered:
+        """Return what it writes to ``content``, read by a fresh ``reading``. Its first word may take ``timeout_s``;
+        from then on it counts as away once it falls silent. ``private`` texts stand in no error.
+
+        Raises:
+            DependencyError, TransientError, OperationError, AuthError: as ``OpenAIServer.generate``.
+        """
+        return await self._call(partial(self._read, path, content, reading, private))
+
+    async def _call(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask in a slot, and once more where the connection was closed before the answer began."""
+
+        async def sure() -> T:
+            try:
+                return await ask()
+            except ClosedError:
+                return await ask()
+
+        return await self._slots.call(sure)
+
+    async def _once(self, method: str, path: str, content: Any) -> Any:
+        url = self.root + path
+        try:
+            async with asyncio.timeout(self._actor.timeout_s):
+                if method == "GET":
+                    return await self._client.get(url, cast_to=object)
+                return await self._client.post(url, cast_to=object, body=content)
+        except FAILURES as error:
+            raise self._refusal(error, ()) from None
+
+    async def _read(
+        self, path: str, content: dict[str, Any], reading: Callable[[], Reading], private: Sequence[str]
+    ) -> Answered:
+        found, start, first = reading(), time.monotonic(), None
+        parts = timely(self._parts(path, content), "The server of models", f"At {self.root}.", self._actor.timeout_s)
+        try:
+            async with aclosing(parts):
+                async for part in parts:
+                    found.add(part)
+                    first = first or (time.monotonic() if found.begun else None)
+        except (*FAILURES, *UNREADABLE) as error:
+            raise self._refusal(error, private) from None  # its text may quote what was written
+        if not found.whole:
+            raise TransientError("The server's answer ended before it was whole.", f"At {self.root}.")
+        end = time.monotonic()
+        return Answered(found.replies(), (first or end) - start, end - start)
+
+    async def _parts(self, path: str, content: dict[str, Any]) -> AsyncGenerator[Any]:
+        url = self.root + path
+        if not content.get("stream"):
+            yield await self._client.post(url, cast_to=object, body=content)
+            return
+        kind: type[AsyncStream[object]] = AsyncStream[object]
+        stream = await self._client.post(url, cast_to=object, body=content, stream=True, stream_cls=kind)
+        async with stream:
+            if "event-stream" not in stream.response.headers.get("content-type", ""):
+                yield json.loads(await stream.response.aread())  # a server that knows no streams
+                return
+            async for part in stream:
+                yield part
+
+    def _refusal(self, error: Exception, private: Sequence[str]) -> Exception:
+        return refusal(error, self.root, key_env=self._actor.key_env, private=[self._key, *private])

@@ -1,0 +1,176 @@
+"""Reads what a server writes, part by part as it comes, into replies. No connection here.
+
+An answer that is not streamed is read as one part. Several choices of one call are told apart by their index.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from agent0.chat_format import CLOSE, OPEN
+from events.values import Capture
+from infra.models.openai.dialects import Way
+
+UNFINISHED = (None, "", "abort", "error")
+"""Reasons for an end that are none: such an answer counts as cut."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A server's answer as read. ``pieces`` are the texts of the tokens; ``read`` is how many prompt tokens it
+    counted. ``hides``: it wrote tokens that it tells nothing of."""
+
+    text: str
+    ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    pieces: tuple[str, ...] = ()
+    prompt_ids: tuple[int, ...] = ()
+    finish: Literal["stop", "length"] = "stop"
+    read: int = 0
+    written: int = 0
+    hides: bool = False
+
+    @property
+    def capture(self) -> Capture:
+        """How much of the tokens is known."""
+        if self.ids and self.prompt_ids and len(self.ids) == len(self.logprobs) and not self.hides:
+            return "tokens"
+        return "logprobs" if self.logprobs else "text"
+
+    def until(self, stops: Collection[int]) -> "Reply":
+        """Without anything after the first of ``stops``: a server may know another end of a turn."""
+        ends = next((n + 1 for n, one in enumerate(self.ids) if one in stops), 0)
+        if not ends:
+            return self
+        return replace(self, ids=self.ids[:ends], logprobs=self.logprobs[:ends], finish="stop")
+
+
+@dataclass
+class _Choice:
+    """One answer so far. ``why`` it ended is empty until it has."""
+
+    text: str = ""
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float | None] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+    calls: dict[int, list[str]] = field(default_factory=dict)
+    why: str = ""
+    written: int = 0
+
+
+class Reading:
+    """Reads the ``count`` answers to one call, asked for in the way ``way``."""
+
+    def __init__(self, way: Way, count: int = 1) -> None:
+        self._choices = [_Choice() for _ in range(count)]
+        self._prompt: tuple[int, ...] = ()
+        self._read = self._written = 0
+        self._take = {"llama.cpp": self._llama, "sglang": self._sglang}.get(way.dialect, self._openai)
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was written."""
+        return any(one.text or one.ids or one.calls for one in self._choices)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every answer has ended."""
+        return all(one.why not in UNFINISHED for one in self._choices)
+
+    def add(self, part: Any) -> None:
+        """Read one more part.
+
+        Raises:
+            KeyError, IndexError, TypeError, ValueError, AttributeError: it is not what such a server answers.
+        """
+        self._take(part)
+
+    def replies(self) -> list[Reply]:
+        """Return the answers in the order of their index."""
+        return [self._reply(one) for one in self._choices]
+
+    def _reply(self, one: _Choice) -> Reply:
+        known = [value for value in one.logprobs if value is not None]
+        complete = len(known) == len(one.logprobs)  # a token without a log-probability leaves none
+        told = len(one.ids) or len(one.logprobs)
+        alone = self._written if len(self._choices) == 1 else 0
+        return Reply(
+            text=_with_calls(one.text, list(one.calls.values())),
+            ids=tuple(one.ids),
+            logprobs=tuple(min(0.0, value) for value in known) if complete else (),
+            pieces=tuple(one.pieces) if complete else (),
+            prompt_ids=self._prompt,
+            finish="length" if one.why == "length" else "stop",
+            read=self._read,
+            written=one.written or alone or told,
+            hides=one.written > told > 0,
+        )
+
+    def _llama(self, part: Mapping[str, Any]) -> None:
+        """llama.cpp's own; it tells nothing of a token whose text ends within a character."""
+        one = self._choices[int(part.get("index") or 0)]
+        one.text += str(part["content"])
+        for step in part.get("completion_probabilities") or ():
+            one.ids.append(int(step["id"]))
+            one.logprobs.append(float(step["logprob"]))
+        if part["stop"]:
+            self._read, one.written = int(part["tokens_evaluated"]), int(part["tokens_predicted"])
+            one.why = "length" if part["stop_type"] == "limit" else "stop"
+
+    def _sglang(self, part: Mapping[str, Any]) -> None:
+        """SGLang's own: each part has all that was written, or, where the server was started so, only what is new."""
+        one, meta = self._choices[int(part.get("index") or 0)], part["meta_info"]
+        steps = [(float(step[0]), int(step[1])) for step in meta["output_token_logprobs"]]
+        one.written, self._read = int(meta["completion_tokens"]), int(meta["prompt_tokens"])
+        kept = one.written - len(steps)
+        one.ids = [*one.ids[:kept], *(token for _, token in steps)]
+        one.logprobs = [*one.logprobs[:kept], *(value for value, _ in steps)]
+        one.text = str(part["text"]) if not kept else one.text + str(part["text"])
+        reason = meta.get("finish_reason")
+        one.why = str(reason["type"] if isinstance(reason, dict) else reason or "")
+
+    def _openai(self, part: Mapping[str, Any]) -> None:
+        usage = part.get("usage") or {}
+        self._read = int(usage.get("prompt_tokens") or self._read)
+        self._written = int(usage.get("completion_tokens") or self._written)
+        for choice in part["choices"] or ():
+            one = self._choices[int(choice.get("index") or 0)]
+            said = next((choice[key] for key in ("delta", "message") if key in choice), None)
+            said = {"content": choice["text"]} if said is None else said
+            one.text += str(said.get("content") or "")
+            one.ids += map(int, choice.get("token_ids") or ())
+            self._prompt = tuple(map(int, choice.get("prompt_token_ids") or ())) or self._prompt
+            for piece, logprob in _steps(choice.get("logprobs") or {}):
+                one.pieces.append(piece)
+                one.logprobs.append(logprob)
+            for number, call in enumerate(said.get("tool_calls") or ()):
+                _add_call(one.calls.setdefault(int(call.get("index", number)), ["", ""]), call["function"])
+            one.why = str(choice.get("finish_reason") or one.why or ("stop" if "message" in choice else ""))
+        self._prompt = tuple(map(int, part.get("prompt_token_ids") or ())) or self._prompt
+
+
+def _steps(found: Mapping[str, Any]) -> list[tuple[str, float | None]]:
+    """Texts and log-probabilities of a chat's ``content``, or of the older ``token_logprobs``."""
+    if (content := found.get("content")) is not None:
+        return [(str(one["token"]), one["logprob"]) for one in content]
+    values: Sequence[float | None] = found.get("token_logprobs") or ()
+    return [(str(token), value) for token, value in zip(found.get("tokens") or (), values, strict=False)]
+
+
+def _add_call(so_far: list[str], function: Mapping[str, Any]) -> None:
+    so_far[0] += str(function.get("name") or "")
+    so_far[1] += str(function.get("arguments") or "")
+
+
+def _with_calls(said: str, calls: list[list[str]]) -> str:
+    """Calls that a server with a parser of its own read out of the text are put back behind it, for ours."""
+    told = [_call(name, arguments) for name, arguments in calls]
+    return "\n".join([said.strip(), *told] if said.strip() else told) if told else said
+
+
+def _call(name: str, arguments: str) -> str:
+    """Arguments are text as the model wrote it: what is no JSON stays so, and the parser says so."""
+    if "tool_call>" in arguments:
+        arguments = arguments.replace("<", "\\u003c")
+    return f'{OPEN}\n{{"name": {json.dumps(name)}, "arguments": {arguments}}}\n{CLOSE}'

@@ -1,0 +1,39 @@
+"""Answers that come in parts: a server that is away shows in seconds, however long its answer is."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TypeVar
+
+from agent0.errors import DependencyError, TransientError
+
+SILENT_S = 30.0
+"""Seconds without a part in the middle of an answer after which its server counts as away."""
+
+T = TypeVar("T")
+
+
+async def timely(parts: AsyncGenerator[T], server: str, where: str, first_s: float) -> AsyncGenerator[T]:
+    """Pass on the parts of an answer of ``server``, named to users with ``where`` it is.
+
+    Raises:
+        TransientError: its first part took longer than ``first_s`` seconds.
+        DependencyError: it fell silent for ``SILENT_S`` in the middle.
+    """
+    begun = False
+    async with aclosing(parts):
+        while True:
+            try:
+                async with asyncio.timeout(SILENT_S if begun else first_s):
+                    part = await anext(parts, None)
+            except TimeoutError as error:
+                if begun:
+                    why = f"It fell silent in the middle of an answer ({where})."
+                    raise DependencyError(server, why, "See its log.") from error
+                why = f"It wrote no word in {first_s:g} s ({where})."
+                fix = "Raise timeout_s, lower parallel, or take a smaller model."
+                raise TransientError(f"{server} took too long.", why, fix) from error
+            if part is None:
+                return
+            begun = True
+            yield part

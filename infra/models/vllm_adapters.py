@@ -1,0 +1,118 @@
+"""Loads adapters into a vLLM server while it runs, and proves that the one that was asked for answers.
+
+vLLM takes them at ``/v1/load_lora_adapter`` where it was started with ``--enable-lora`` and with
+``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1`` in its environment. It reads the files itself, so they lie in a folder that it
+sees under the same path; a request then names the adapter as its model.
+"""
+
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agent0.errors import DependencyError, OperationError, TransientError
+from agent0.ports.storage import Artifacts
+from events.values import Artifact
+from infra.engine.adapter import CONFIG, WEIGHTS, check_base, files
+from infra.weights.merge import Lora, read_lora
+from infra.weights.safetensors_io import digest
+
+KEPT = 4
+"""Adapters that the server is left with: those of both roles, of a candidate, and one to spare."""
+
+Ask = Callable[[str, str, Any], Awaitable[Any]]
+"""Method, path and body to the answer."""
+Probe = Callable[[str], Awaitable[Sequence[float]]]
+"""The name of a model to the log-probabilities of what it greedily writes to a fixed question."""
+
+
+class VllmAdapters:
+    """The adapters of one server over the weights in ``folder``, which it serves as ``model``. Their files are written
+    to ``shared``; ``names`` asks for those of all models that it has."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        names: Callable[[], Awaitable[Collection[str]]],
+        probe: Probe,
+        artifacts: Artifacts,
+        *,
+        model: str,
+        folder: Path,
+        shared: Path,
+    ) -> None:
+        self._ask, self._names, self._probe, self._artifacts = ask, names, probe, artifacts
+        self._model, self._folder, self._shared = model, folder, shared
+        self._entry, self._busy = asyncio.Lock(), Counter[str]()
+        self._proven: dict[str, tuple[float, ...]] = {}
+
+    @asynccontextmanager
+    async def using(self, adapter: Artifact | None) -> AsyncIterator[dict[str, Any]]:
+        """Hold ``adapter`` on the server; yields what a request says for it to answer.
+
+        Raises:
+            DependencyError: the server takes no adapters, cannot read this one, or answers as if it had none.
+            OperationError: ``adapter`` is no LoRA of these weights.
+        """
+        if adapter is None:
+            yield {}
+            return
+        name = f"agent0-{adapter.sha256}"
+        async with self._entry:
+            if name not in self._proven or name not in await self._names():
+                await self._load(name, adapter)
+            self._proven[name] = self._proven.pop(name)  # the last used comes last
+            self._busy[name] += 1
+        try:
+            yield {"model": name}
+        finally:
+            self._busy[name] -= 1
+
+    async def _load(self, name: str, adapter: Artifact) -> None:
+        lora, path = await asyncio.to_thread(self._written, adapter)
+        rank = max(a.shape[0] for a, _ in lora.pairs.values())
+        if name not in await self._names():
+            await self._make_room()
+            try:
+                await self._ask("POST", "/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(path)})
+            except (OperationError, TransientError) as error:
+                raise self._missing(adapter, f"It did not load {path}. {error.why}", rank) from error
+        self._proven.pop(name, None)
+        base, found = tuple(await self._probe(self._model)), tuple(await self._probe(name))
+        same = [known for known, told in {self._model: base, **self._proven}.items() if told == found]
+        if same and any(b.any() for _, b in lora.pairs.values()):
+            raise self._missing(adapter, f"It says that it has it, and answers exactly as {same[0]}.", rank)
+        self._proven[name] = found
+
+    async def _make_room(self) -> None:
+        """Unload what was used longest ago and is not in use; one that the server lost is no error."""
+        idle = [name for name in self._proven if not self._busy[name]]
+        for name in idle[: max(0, len(self._proven) - KEPT + 1)]:
+            del self._proven[name]
+            try:
+                await self._ask("POST", "/v1/unload_lora_adapter", {"lora_name": name})
+            except OperationError:
+                continue
+
+    def _written(self, adapter: Artifact) -> tuple[Lora, Path]:
+        """The adapter, and the folder of its files, which are there as a whole or not at all."""
+        data = self._artifacts.get(adapter)
+        check_base(data, digest(self._folder))
+        lora, path = read_lora(data), self._shared / adapter.sha256
+        if not path.is_dir():
+            self._shared.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self._shared) as held:
+                fresh = Path(held) / "adapter"
+                fresh.mkdir()
+                for name in (CONFIG, WEIGHTS):
+                    (fresh / name).write_bytes(files(data)[name])
+                fresh.rename(path)
+        return lora, path
+
+    def _missing(self, adapter: Artifact, why: str, rank: int) -> DependencyError:
+        start = f"VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve ... --enable-lora --max-lora-rank {rank} (or more)"
+        fix = f"Start it with {start}, where it can read {self._shared}."
+        return DependencyError(f"The adapter {adapter.sha256[:12]} on its server", why, fix)

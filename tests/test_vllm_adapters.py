@@ -1,0 +1,149 @@
+"""Adapters of a vLLM server, loaded while it runs: against a stand-in that speaks the documented wire format."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from agent0.errors import DependencyError, OperationError
+from events.values import Artifact
+from infra.engine.adapter import Adapter, lora_settings, pack
+from infra.models import vllm_adapters
+from infra.models.openai.provider import OpenAIServer
+from infra.models.tiny import BASE
+from tests.adapters import adapter, tensors
+from tests.conformance_model import ask, essence
+from tests.memory import MemoryArtifacts
+from tests.openai_server import OpenAIStandIn, actor, serving
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIStandIn]:
+    with serving() as there:
+        there.updating = True
+        yield there
+
+
+@pytest_asyncio.fixture
+async def model(server: OpenAIStandIn, tmp_path: Path) -> AsyncIterator[OpenAIServer]:
+    held = OpenAIServer(actor(server.url), MemoryArtifacts(), shared=tmp_path / "adapters")
+    yield held
+    await held.close()
+
+
+def stored(model: OpenAIServer, data: bytes) -> Artifact:
+    assert model._artifacts
+    return model._artifacts.put(data)
+
+
+def trained(model: OpenAIServer, seed: int = 0) -> Artifact:
+    return stored(model, adapter(BASE, seed=seed))
+
+
+def calls(server: OpenAIStandIn, path: str) -> list[dict[str, Any]]:
+    return [body for asked, body in server.asked if asked == f"/v1/{path}"]
+
+
+async def test_an_adapter_is_loaded_once_and_answers_to_its_name(model: OpenAIServer, server: OpenAIStandIn) -> None:
+    one = trained(model)
+    base, *turns = [await model.generate(replace(ask(), adapter=which)) for which in (None, one, one, None)]
+    [loaded] = calls(server, "load_lora_adapter")
+    assert {path.name for path in Path(loaded["lora_path"]).iterdir()} == {
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    }
+    assert loaded["lora_name"] == f"agent0-{one.sha256}"
+    asked = [body["model"] for body in calls(server, "completions")][-3:]
+    assert asked == [loaded["lora_name"]] * 2 + ["student"]
+    assert turns[0].logprobs == turns[1].logprobs != base.logprobs == turns[2].logprobs
+    assert {turn.model for turn in turns} == {"openai/student"} and turns[0].capture == "tokens"
+
+
+async def test_calls_at_once_load_it_once(model: OpenAIServer, server: OpenAIStandIn) -> None:
+    one = trained(model)
+    await asyncio.gather(*(model.generate(replace(ask(seed=seed), adapter=one)) for seed in range(6)))
+    assert len(calls(server, "load_lora_adapter")) == 1
+
+
+async def test_a_server_that_says_it_has_it_and_answers_as_the_base_is_found_out(
+    model: OpenAIServer, server: OpenAIStandIn
+) -> None:
+    server.deaf = True
+    with pytest.raises(DependencyError, match="answers exactly as student"):
+        await model.generate(replace(ask(), adapter=trained(model)))
+
+
+async def test_one_that_answers_with_another_adapter_is_found_out(model: OpenAIServer, server: OpenAIStandIn) -> None:
+    first, second = trained(model), trained(model, 1)
+    await model.generate(replace(ask(), adapter=first))
+    digest = server.adapters[f"agent0-{first.sha256}"][1]
+    answer = server.answer
+
+    def stale(method: str, path: str, body: dict[str, Any], key: str) -> tuple[int, Any]:
+        found = answer(method, path, body, key)
+        server.adapters = {name: (path, digest) for name, (path, _) in server.adapters.items()}
+        return found
+
+    server.answer = stale  # type: ignore[method-assign]
+    with pytest.raises(DependencyError, match=f"answers exactly as agent0-{first.sha256}"):
+        await model.generate(replace(ask(), adapter=second))
+
+
+async def test_an_adapter_that_changes_nothing_may_answer_as_the_base(
+    model: OpenAIServer, server: OpenAIStandIn
+) -> None:
+    server.deaf = True
+    zero = {name: one * ("lora_A" in name) for name, one in tensors(BASE).items()}
+    fresh = stored(model, pack(Adapter(lora_settings(8, 16), zero, {})))
+    assert (await model.generate(replace(ask(), adapter=fresh))).text
+
+
+async def test_a_server_that_takes_none_is_waited_for_with_the_words_that_start_it(
+    model: OpenAIServer, server: OpenAIStandIn
+) -> None:
+    server.updating = False
+    one = trained(model)
+    with pytest.raises(DependencyError, match=f"adapter {one.sha256[:12]}") as caught:
+        await model.generate(replace(ask(), adapter=one))
+    for word in ("VLLM_ALLOW_RUNTIME_LORA_UPDATING=1", "--enable-lora", "--max-lora-rank 8"):
+        assert word in caught.value.fix
+    server.updating = True
+    assert (await model.generate(replace(ask(), adapter=one))).text
+
+
+async def test_a_server_that_was_started_again_gets_them_again(model: OpenAIServer, server: OpenAIStandIn) -> None:
+    one = trained(model)
+    before = await model.generate(replace(ask(), adapter=one))
+    server.adapters.clear()
+    assert essence(await model.generate(replace(ask(), adapter=one))) == essence(before)
+    assert len(calls(server, "load_lora_adapter")) == 2
+
+
+async def test_those_used_longest_ago_leave(
+    model: OpenAIServer, server: OpenAIStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vllm_adapters, "KEPT", 2)
+    held = [trained(model, seed) for seed in range(3)]
+    for n in (0, 1, 0, 2):
+        await model.generate(replace(ask(), adapter=held[n]))
+    assert set(server.adapters) == {f"agent0-{held[n].sha256}" for n in (0, 2)}
+
+
+async def test_its_adapters_are_no_models_to_choose_from(
+    model: OpenAIServer, server: OpenAIStandIn, tmp_path: Path
+) -> None:
+    await model.generate(replace(ask(), adapter=trained(model)))
+    again = OpenAIServer(actor(server.url), MemoryArtifacts(), shared=tmp_path / "adapters")
+    assert (await again.found()).model == "student"
+    await again.close()
+
+
+async def test_an_adapter_of_another_base_never_gets_there(model: OpenAIServer, server: OpenAIStandIn) -> None:
+    other = stored(model, pack(Adapter(lora_settings(8, 16), tensors(BASE), {"base": "0" * 64})))
+    with pytest.raises(OperationError, match="another base"):
+        await model.generate(replace(ask(), adapter=other))
+    assert not calls(server, "load_lora_adapter")
