@@ -22,8 +22,8 @@ class Sampling:
     """Sampling parameters of one request. ``temperature`` 0 is greedy.
 
     ``seed`` keys this request's own random stream, so that a result does not depend on which other requests shared its
-    batch. ``bias``: (text of a token, what is added to its logit) pairs; log-probabilities are those of the distribution
-    so changed. Providers whose models run elsewhere ignore it.
+    batch. ``bias``: (text of a token, what is added to its logit) pairs; log-probabilities are those of the
+    distribution so changed. Providers whose models run elsewhere ignore it.
     """
 
     temperature: float = 1.0

@@ -79,7 +79,8 @@ def _cluster_share(context: RewardContext) -> float:
 
 @feature("teacher", "digit_share")
 def _digit_share(context: RewardContext) -> float | None:
-    """Share of the most frequent digit among the question's digits; None where there are fewer than ``ENOUGH_DIGITS``."""
+    """Share of the most frequent digit among the question's digits; None where these are fewer than
+    ``ENOUGH_DIGITS``."""
     question = context.held.proposal.question if context.held.proposal else ""
     digits = [one for one in question if one in "0123456789"]
     return max(Counter(digits).values()) / len(digits) if len(digits) >= ENOUGH_DIGITS else None

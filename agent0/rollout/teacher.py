@@ -54,8 +54,8 @@ async def propose(
     unchecked: bool = False,
     bias: Sequence[tuple[str, float]] = (),
 ) -> Draft:
-    """Ask ``model`` for one task, some tokens of which are likelier or less likely by ``bias`` (``Sampling.bias``). Text
-    that is no task is a draft without a proposal, never an exception.
+    """Ask ``model`` for one task, written under ``bias`` (``Sampling.bias``). Text that is no task is a draft without a
+    proposal, never an exception.
 
     Raises:
         DependencyError, TransientError: from the model.

@@ -12,8 +12,8 @@ class CurriculumConfig(Frozen):
 
     kind: Literal["bandit", "uniform", "frontier", "teacher"] = Field(
         "bandit",
-        description="bandit over domain x family x level, uniform, the levels around the highest solved one, or teacher: "
-        "requests name no level, the teacher chooses it",
+        description="bandit over domain x family x level, uniform, the levels around the highest solved one, or "
+        "teacher: requests name no level, the teacher chooses it",
     )
     mastered: int = Field(
         0, ge=0, le=10_000, description="frontier: levels up to this count as solved until they are asked for"

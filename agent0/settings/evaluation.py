@@ -83,4 +83,6 @@ class GuardConfig(Frozen):
     drift: Action = Field("alarm", description="mean reward rises while validation accuracy falls")
     divergence: Action = Field("alarm", description="the teacher's tasks are too hard or too easy for the student")
     skew: Action = Field("alarm", description="the teacher's tasks collapse onto few digits while they pay no less")
-    patience: int = Field(3, ge=2, le=1000, description="iterations that plateau, drift, divergence and skew look back on")
+    patience: int = Field(
+        3, ge=2, le=1000, description="iterations that plateau, drift, divergence and skew look back on"
+    )

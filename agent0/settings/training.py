@@ -34,7 +34,9 @@ class RecipeConfig(Frozen):
     importance: Literal["sequence", "token"] = Field(
         "sequence", description="rloo: ratio to the sampling policy of a whole attempt, or of each token (older runs)"
     )
-    beta: float = Field(0.1, gt=0, description="dpo: how dear it is to leave the parent; awr: temperature of the weights")
+    beta: float = Field(
+        0.1, gt=0, description="dpo: how dear it is to leave the parent; awr: temperature of the weights"
+    )
     replay_steps: int = Field(
         8,
         ge=0,
@@ -67,11 +69,11 @@ class RecipeConfig(Frozen):
         0,
         ge=0,
         le=1_000_000,
-        description="sft, awr: steps of a training, each a minibatch of fixed shares (`fresh`, `taught`, the rest earlier "
-        "successes), in place of passes and of `replay_steps`; 0: passes",
+        description="sft, awr: steps of a training, each a minibatch of fixed shares (`fresh`, `taught`, the rest "
+        "earlier successes), in place of passes and of `replay_steps`; 0: passes",
     )
     fresh: float = Field(
-        0.5, ge=0, le=1, description="with `steps`: share of a minibatch that are successes of this iteration"
+        0.5, ge=0, le=1, description="with `steps`: share of a minibatch that are successes of the window"
     )
     taught: float = Field(
         0.0, ge=0, le=1, description="with `steps`: share that are examples of what the base was taught, kept beside it"
@@ -108,8 +110,8 @@ class RecipeConfig(Frozen):
     entropy: float = Field(
         0.0,
         ge=0,
-        description="bonus on the entropy (nats) with which each token is chosen, among those of `entropy_among`; small "
-        "models on a CPU only",
+        description="bonus on the entropy (nats) with which each token is chosen, among those of `entropy_among`; "
+        "small models on a CPU only",
     )
     entropy_among: str = Field(
         "", description="`entropy`: texts of the tokens among which, with blanks between them; empty: all tokens"

@@ -57,7 +57,7 @@ def _permuted(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[Score
 
 
 def with_permuted_rewards(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
-    """Control: give each scored trajectory the reward of another one of its iteration, the same whenever it is asked."""
+    """Control: give each scored trajectory the reward of another of its iteration, the same whenever it is asked."""
     groups: dict[int, list[ScoredTrajectory]] = defaultdict(list)
     for one in sorted(trajectories, key=lambda one: one.event_id):
         if one.reward is not None:

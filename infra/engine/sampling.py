@@ -14,9 +14,7 @@ class Row:
     """One request while it is decoded, with room for ``left`` tokens. Its random numbers are drawn at once from its
     own seed. ``bias`` is added to the logits of some tokens, before the temperature."""
 
-    def __init__(
-        self, written: Written, sampling: Sampling, left: int, bias: Sequence[tuple[int, float]] = ()
-    ) -> None:
+    def __init__(self, written: Written, sampling: Sampling, left: int, bias: Sequence[tuple[int, float]] = ()) -> None:
         self.written, self.sampling, self.left, self.bias = written, sampling, left, bias
         self.draws = np.random.default_rng(sampling.seed % 2**64).random(left)
 
@@ -76,7 +74,11 @@ class Batch:
             return None
         rows, tokens, values = zip(*found, strict=True)
         device = self._draws.device
-        return torch.tensor(rows, device=device), torch.tensor(tokens, device=device), torch.tensor(values, device=device)
+        return (
+            torch.tensor(rows, device=device),
+            torch.tensor(tokens, device=device),
+            torch.tensor(values, device=device),
+        )
 
     def _biased(self, logits: Tensor) -> Tensor:
         if self._bias is None:
@@ -85,8 +87,8 @@ class Batch:
         return logits.index_put((rows, tokens), values, accumulate=True)
 
     def _choose(self, logits: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
-        """Next tokens and their log-probabilities at the sampling temperature (1 for greedy), with any bias, before any top-p
-        cut.
+        """Next tokens and their log-probabilities at the sampling temperature (1 for greedy), with any bias, before any
+        top-p cut.
 
         Inverse transform on each row's own uniform draw; shapes [rows, vocabulary] to [rows].
         """

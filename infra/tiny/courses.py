@@ -84,7 +84,9 @@ SEARCH_MIX = Mix((Phase(960, 0.02, 0.0005, (0.4, 0.35, 0.25, 0.0), tool=0.3, tea
 CLIMB_MIX = Mix((Phase(900, 0.0015, 0.0001, (1.0,) * 6, tool=0.0, teacher=0.0),), batch=64, course="climb")
 """The six lowest levels of a ladder, each as often."""
 CLIMB_TEACHER_MIX = Mix(
-    (Phase(400, 0.002, 0.0002, (1.0, 2.0, 4.0, 8.0, 8.0, 8.0), tool=0.0, teacher=1.0),), batch=64, course="climb_teacher"
+    (Phase(400, 0.002, 0.0002, (1.0, 2.0, 4.0, 8.0, 8.0, 8.0), tool=0.0, teacher=1.0),),
+    batch=64,
+    course="climb_teacher",
 )
 """The same six levels; of the lowest there are few tasks, so fewer of them are written."""
 MIXES = {"tools": DEFAULT_MIX, "search": SEARCH_MIX, "climb": CLIMB_MIX, "climb_teacher": CLIMB_TEACHER_MIX}

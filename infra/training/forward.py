@@ -21,13 +21,11 @@ ADAPTER = "default"
 LOGITS = 1 << 24
 """Logits (numbers) held at once where a model is large."""
 Forward = Callable[[Padded, float], tuple[Tensor, Tensor | None]]
-"""From trajectories and a temperature to log-probabilities [rows, T], right wherever the mask is 1, and where a bonus is
-paid on them to entropies [rows, T]."""
+"""From trajectories and a temperature to log-probabilities [rows, T], right wherever the mask is 1, and to entropies
+[rows, T] where a bonus is paid on them."""
 
 
-def forward_of(
-    model: Any, casting: Callable[[], AbstractContextManager[Any]], among: Tensor | None = None
-) -> Forward:
+def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]], among: Tensor | None = None) -> Forward:
     """For ``model``, which peft holds an adapter in or is trained whole; through transformers it is computed within
     ``casting``. ``among``: the tokens among which entropies are asked for, of a small model."""
     base = model.get_base_model()
@@ -50,9 +48,7 @@ def _function(
     heat: float,
 ) -> tuple[Tensor, Tensor | None]:
     weights = weights_of(shape, parameters, pairs)
-    return chances(
-        weights, seen.ids, seen.seen, seen.mask, heat, twice=twice, stretch=seen.stretch, among=among
-    )
+    return chances(weights, seen.ids, seen.seen, seen.mask, heat, twice=twice, stretch=seen.stretch, among=among)
 
 
 def transformers_logprobs(

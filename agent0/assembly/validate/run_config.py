@@ -85,7 +85,7 @@ def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
 
 
 def _check_window(role: str, recipe: RecipeConfig) -> None:
-    """What earlier checkpoints wrote is of use to some objectives only; a teacher's rewards alone may be permuted here."""
+    """What earlier checkpoints wrote is of use to some objectives only; only a teacher's rewards are permuted here."""
     from agent0.training.objectives import objectives
 
     if recipe.window > recipe.every and not objectives()[recipe.objective].off_policy:

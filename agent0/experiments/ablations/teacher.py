@@ -1,5 +1,5 @@
-"""Ablates a teacher that is a model and writes its tasks itself: against itself untrained, against itself paid at random,
-and against rules that are given the ladder, at equal attempts and steps.
+"""Ablates a teacher that is a model and writes its tasks itself: against itself untrained, against itself paid at
+random, and against rules that are given the ladder, at equal attempts and steps.
 
 Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy is the accuracy added up over lengths.
 """
@@ -41,8 +41,8 @@ ablation_study(
         notes=(
             "**Seeds** are fixed beforehand, the same for every variant; each has a student's base of its own. The "
             "teacher's base is the packaged one.",
-            "**Attempts**: what a teacher writes may be unreadable, a task it wrote before, or kept for held-out sets (16 "
-            "of 100); none of these is attempted, and nothing takes its place. What was attempted is in the table of cost.",
+            "**Attempts**: what a teacher writes may be unreadable, a task it wrote before, or kept for held-out sets "
+            "(16 of 100); none of these is attempted, and nothing takes its place. The table of cost has the attempts.",
         ),
     )
 )

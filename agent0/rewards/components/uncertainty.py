@@ -16,8 +16,8 @@ def uncertainty(features: Features) -> float | None:
 
 @reward("variance", role="teacher", weight=0.0, reads=("solve_rate",))
 def variance(features: Features) -> float | None:
-    """``4p(1-p)``, p the verified solve rate: the variance of an attempt's outcome as a share of the largest. Rounder at
-    the top than ``uncertainty``: with four attempts, one or three right still earn 3/4."""
+    """``4p(1-p)``, p the verified solve rate: the variance of an attempt's outcome as a share of the largest. Rounder
+    at the top than ``uncertainty``: with four attempts, one or three right still earn 3/4."""
     rate = features["solve_rate"]
     return None if rate is None else float(4 * rate * (1 - rate))
 

@@ -27,7 +27,7 @@ MEANING = {
     "tool_use": "share of attempts with a successful tool call",
     "student_reward": "mean total of the student's rewards",
     "validation": "accuracy of the student that made the attempts",
-    "written_level": "mean level of the tasks that a teacher wrote which chooses it (the other measures of its text, too)",
+    "written_level": "mean level of the tasks that a teacher wrote, which chooses it (so in the next five)",
     "readable": "share of its texts that hold a task",
     "different_texts": "share of its texts that are different",
     "digit_entropy": "entropy of the digits of its tasks, bits (Shannon 1948); uniform: 3.32",

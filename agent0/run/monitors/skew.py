@@ -1,7 +1,7 @@
 """Detects a teacher whose text collapses onto few digits while it is paid no less for it.
 
-Strings of repeated digits are harder than others of their length, so they pay as tasks at the student's edge do, and teach
-less. Uniform digits have 3.32 bits.
+Strings of repeated digits are harder than others of their length, so they pay as tasks at the student's edge do, and
+teach less. Uniform digits have 3.32 bits.
 """
 
 from agent0.run.monitors import Finding, History, guard
@@ -15,8 +15,8 @@ LOST = 0.25
 
 @guard
 def skew(history: History, plan: GuardConfig) -> Finding | None:
-    """Report that the digits of tasks have lost much of their entropy, and that the tasks are worth no less for training
-    than ``patience`` iterations before."""
+    """Report that the digits of tasks have lost much of their entropy, and that the tasks are worth no less for
+    training than ``patience`` iterations before."""
     seen = [each for each in history if "digit_entropy" in each and "learnable" in each]
     if not seen or "digit_entropy" not in history[-1] or "learnable" not in history[-1]:
         return None
@@ -25,4 +25,6 @@ def skew(history: History, plan: GuardConfig) -> Finding | None:
     if bits >= LEAST or first["digit_entropy"] - bits < LOST or now["learnable"] < before["learnable"]:
         return None
     facts = {"digit_entropy": bits, "first": first["digit_entropy"], "learnable": now["learnable"]}
-    return Finding(f"the teacher's digits have {bits:.2f} bits, after {first['digit_entropy']:.2f}, and pay no less", facts)
+    return Finding(
+        f"the teacher's digits have {bits:.2f} bits, after {first['digit_entropy']:.2f}, and pay no less", facts
+    )

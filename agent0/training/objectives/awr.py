@@ -1,9 +1,10 @@
-"""Advantage-weighted regression: likelihood of what was written, weighted by how much better than its group it did (Peng
-et al. 2019, arXiv 1910.00177, eq. 9 and algorithm 1).
+"""Advantage-weighted regression: likelihood of what was written, weighted by how much better than its group it did
+(Peng et al. 2019, arXiv 1910.00177, eq. 9 and algorithm 1).
 
 The weights are exp(A / beta) of the group's normalised advantage, at most ``MOST``, the paper's bound; divided by their
-mean over all samples, so that neither ``beta`` nor a lucky group changes the size of a step. It needs no log-probability
-of whoever wrote, so earlier checkpoints' trajectories are used as well (``window``), each weighed inside its own group.
+mean over all samples, so that neither ``beta`` nor a lucky group changes the size of a step. It needs no
+log-probability of whoever wrote, so earlier checkpoints' trajectories are used as well (``window``), each weighed
+inside its own group.
 """
 
 from collections import Counter

@@ -32,7 +32,5 @@ def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
 
 
 SFT = objective(
-    Objective(
-        "sft", weigh, loss, roles=("student",), contrast=False, tempered=False, penalty=False, likelihood=True
-    )
+    Objective("sft", weigh, loss, roles=("student",), contrast=False, tempered=False, penalty=False, likelihood=True)
 )
