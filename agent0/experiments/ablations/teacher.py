@@ -38,6 +38,7 @@ ablation_study(
         measures=("test", "validation"),
         controls=("untrained",),
         course="climb",
+        ladder=True,
         notes=(
             "**Seeds** are fixed beforehand, the same for every variant; each has a student's base of its own. The "
             "teacher's base is the packaged one.",
