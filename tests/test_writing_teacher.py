@@ -157,6 +157,19 @@ def test_each_iteration_is_its_own_baseline_whoever_wrote_it() -> None:
     assert not chosen([*early, *late], objective="grpo", window=1), "what others wrote is of no use to a gradient"
 
 
+def test_what_was_asked_may_be_the_baseline() -> None:
+    """Two easy requests and two hard ones: what answers the better of each is worth alike."""
+    found = [written(n, reward) for n, reward in enumerate((0.0, 0.2, 0.8, 1.0))]
+    prompts = [
+        one.trajectory.model_copy(update={"token_ids": (n // 2, 9)}) for n, one in enumerate(found) if one.trajectory
+    ]
+    asked = [replace(one, trajectory=path) for one, path in zip(found, prompts, strict=True)]
+    alike = dict(chosen(asked, baseline="request"))
+    assert alike["e0-00"] == pytest.approx(alike["e0-02"], rel=1e-3) and alike["e0-01"] > 10 * alike["e0-00"]
+    apart = dict(chosen(asked))
+    assert apart["e0-02"] > 2 * apart["e0-01"]
+
+
 def test_permuted_rewards_stay_in_their_iteration_and_are_the_same_in_every_window() -> None:
     rng = random.Random(2)
     held = [written(n, rng.random() if n % 5 else None, iteration) for iteration in (0, 1) for n in range(40)]
@@ -244,6 +257,7 @@ def test_an_alarm_stands_where_text_collapses_onto_few_digits_and_pays() -> None
         ({"training.teacher.objective": "grpo", "training.teacher.steps": "0"}, "window does not fit"),
         ({"training.student.window": "5"}, "window does not fit"),
         ({"training.student.rewards": "permuted"}, "shuffle_rewards"),
+        ({"training.student.baseline": "request"}, "inside their task"),
         ({"teacher.provider": "sampler", "training.teacher.enabled": "false"}, "explore has no effect"),
         (
             {"teacher.provider": "sampler", "training.teacher.enabled": "false", "teacher.explore": "0"},
@@ -273,7 +287,7 @@ def test_variants_ask_for_equal_attempts_and_steps() -> None:
 
 def test_later_settings_leave_earlier_recipes_as_they_were() -> None:
     held = RecipeConfig().as_recorded()
-    assert not {"every", "window", "entropy", "entropy_among", "rewards"} & held.keys()
+    assert not {"every", "window", "entropy", "entropy_among", "baseline", "rewards"} & held.keys()
     assert RecipeConfig(window=8).as_recorded()["window"] == 8
     assert objectives()["awr"].roles == ("student", "teacher")
 

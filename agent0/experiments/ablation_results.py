@@ -289,7 +289,8 @@ def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """Turn an outcome into JSON values, as it is stored beside its run."""
     recorded = {name: [one.model_dump(mode="json") for one in getattr(outcome, name)] for name in ("scores", "exams")}
-    return {**asdict(outcome), **recorded}
+    held = {**asdict(outcome), **recorded}
+    return held if outcome.measures else {name: value for name, value in held.items() if name != "measures"}
 
 
 def from_json(recorded: Mapping[str, Any]) -> Outcome:

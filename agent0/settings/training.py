@@ -116,6 +116,11 @@ class RecipeConfig(Frozen):
     entropy_among: str = Field(
         "", description="`entropy`: texts of the tokens among which, with blanks between them; empty: all tokens"
     )
+    baseline: Literal["iteration", "request"] = Field(
+        "iteration",
+        description="teacher: what a proposal is compared with: all of its iteration, or those that answer the same "
+        "request",
+    )
     rewards: Literal["earned", "permuted"] = Field(
         "earned", description="teacher: control: rewards permuted over the proposals of an iteration"
     )
@@ -150,7 +155,8 @@ class RecipeConfig(Frozen):
 LATER = (
     "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
     "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source", "steps", "fresh", "taught",
-    "stretch", "lr_end", "warmup", "verdicts", "leak", "every", "window", "entropy", "entropy_among", "rewards",
+    "stretch", "lr_end", "warmup", "verdicts", "leak", "every", "window", "entropy", "entropy_among", "baseline",
+    "rewards",
 )  # fmt: skip
 """Settings of a recipe that earlier versions lack; their defaults are what those versions did. ``importance``, which
 they lack too, was ``token`` then."""

@@ -45,9 +45,9 @@ def select(
 ) -> Selection:
     """Select the trajectories to train on and weigh them by the recipe's objective.
 
-    A student's attempts are compared inside their task, a teacher's proposals inside their iteration. Left out and
-    counted in ``skipped``: trajectories of another policy (unless the objective can use them) or without token data,
-    unscored ones, and groups that the objective cannot learn from.
+    A student's attempts are compared inside their task, a teacher's proposals as the recipe's ``baseline`` says. Left
+    out and counted in ``skipped``: trajectories of another policy (unless the objective can use them) or without token
+    data, unscored ones, and groups that the objective cannot learn from.
     """
     skipped: Counter[str] = Counter()
     student = role == "student"
@@ -62,7 +62,7 @@ def select(
     usable = _usable(trajectories, "" if objective.off_policy else author, skipped)
     groups: dict[str, list[ScoredTrajectory]] = {}
     for scored in usable:
-        groups.setdefault(scored.group if student else f"{scored.iteration}", []).append(
+        groups.setdefault(scored.group if student else _compared(scored, recipe), []).append(
             scored if student else replace(scored, solve_rate=None)
         )
     teaching = [members for members in groups.values() if not student or _teaches(members, objective, config, skipped)]
@@ -72,6 +72,14 @@ def select(
     used = [one.scored.event_id for one in chosen] + [scored.event_id for scored in again]
     memories = tuple(Sample(d.trajectory, 1.0) for d in again if d.trajectory)
     return Selection(tuple(one.sample for one in chosen), memories, (*used, *over), dict(skipped), over)
+
+
+def _compared(scored: ScoredTrajectory, recipe: RecipeConfig) -> str:
+    """What a teacher's proposal is compared with, as a key: its iteration, or there those after the same prompt."""
+    path = scored.trajectory
+    if recipe.baseline == "iteration" or path is None:
+        return f"{scored.iteration}"
+    return f"{scored.iteration} {path.token_ids[: path.mask.index(1)]}"
 
 
 def learning_rate(recipe: RecipeConfig, iteration: int, iterations: int) -> float:

@@ -94,6 +94,9 @@ def _check_window(role: str, recipe: RecipeConfig) -> None:
     if role == "student" and recipe.rewards != "earned":
         fix = "Set run.shuffle_rewards = true."
         raise ConfigError("run.training.student.rewards has no effect.", "It is the teacher's control.", fix)
+    if role == "student" and recipe.baseline != "iteration":
+        why = "A student's attempts are compared inside their task."
+        raise ConfigError("run.training.student.baseline has no effect.", why, "Leave it out.")
 
 
 def _check_taught(actor: ActorConfig, recipe: RecipeConfig) -> None:
