@@ -7,13 +7,17 @@ Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy i
 from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
 
 RECIPE = "training.teacher"
+TESTED = str(list(range(4, 31)))
 RULE = {
     "teacher.provider": "sampler",
     "teacher.explore": "0",
     f"{RECIPE}.enabled": "false",
+    "curriculum.domains": '["math"]',
+    "curriculum.families": '["reversal"]',
     "curriculum.levels": str(list(range(1, 41))),
+    "evaluation.levels": TESTED,
 }
-"""A teacher without a model draws tasks of the levels that it is told."""
+"""A teacher without a model draws tasks of the levels that it is told, on the ladder of the profile."""
 
 ablation_study(
     AblationStudy(
@@ -28,7 +32,7 @@ ablation_study(
             ),
             Variant(
                 "uniform",
-                {**RULE, "curriculum.kind": "uniform", "curriculum.levels": str(list(range(4, 31)))},
+                {**RULE, "curriculum.kind": "uniform", "curriculum.levels": TESTED},
                 "tasks drawn of lengths 4 to 30, each as often",
             ),
             Variant("frontier", {**RULE, "curriculum.kind": "frontier"}, "tasks drawn around the student's frontier"),
