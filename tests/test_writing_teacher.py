@@ -217,14 +217,14 @@ def test_the_bonus_is_the_entropy_among_the_named_tokens() -> None:
 # --- the guard
 
 
-def texts(*digits: str, rate: float = 0.5) -> dict[str, float]:
+def texts(*digits: str, rate: float = 0.5, config: RunConfig = OURS) -> dict[str, float]:
     tasks = {}
     for n, one in enumerate(digits):
         question = f"Reverse {one}."
         held = Task(domain="math", family="reversal", level=len(one), question=question, canonical=question)
         tasks[f"t{n}"] = TaskState(n, "math", "reversal", 0, True, held, accepted=True, solve_rate=rate, text=question)
     tasks["bad"] = TaskState(99, "math", "reversal", 0, True, None, "no task", rejected=True, text="Reverse")
-    return measure(RunState(run="r", seq=1, config=OURS, config_sha="", tasks=tasks))
+    return measure(RunState(run="r", seq=1, config=config, config_sha="", tasks=tasks))
 
 
 def test_an_iteration_of_its_text_in_numbers() -> None:
@@ -234,7 +234,7 @@ def test_an_iteration_of_its_text_in_numbers() -> None:
     bits = 15 / 20 * math.log2(20 / 3) + 5 / 20 * math.log2(20)
     assert found["digit_entropy"] == pytest.approx(bits, abs=1e-5)
     other = OURS.model_copy(update={"curriculum": OURS.curriculum.model_copy(update={"kind": "uniform"})})
-    assert "digit_entropy" not in measure(RunState(run="r", seq=1, config=other, config_sha=""))
+    assert not {"digit_entropy", "written_level"} & texts("0123456789", config=other).keys(), "it was asked for these"
 
 
 def test_an_alarm_stands_where_text_collapses_onto_few_digits_and_pays() -> None:
