@@ -104,6 +104,7 @@ def test_a_guard_speaks_when_it_begins_to_hold_and_when_it_ends(name: str) -> No
     "one",
     [
         {**GOOD, "answered": 0.2},
+        {**GOOD, "readable": 0.4},
         {**GOOD, "surprise": 0.01, "solve_rate": 0.3},
         {**GOOD, "variety": 0.2, "solve_rate": 0.3},
         {**GOOD, "largest_family": 0.9},
