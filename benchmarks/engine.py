@@ -132,7 +132,7 @@ def training(rounds: int, operations: float) -> list[str]:
         own = [one for one in model.parameters() if one.requires_grad]
         step = Step(model, Recipe(), team, int(tokenizer.pad_token_id))
         slow = Step(model, Recipe(), team, int(tokenizer.pad_token_id))
-        slow._forward = partial(transformers_logprobs, model, team.casting)
+        slow._forward = lambda seen, heat, at=model: (transformers_logprobs(at, team.casting, seen, heat), None)
         ways: dict[str, Callable[[], object]] = {
             "function": lambda step=step: step.gradients("policy", batch),
             "transformers": lambda slow=slow: slow.gradients("policy", batch),

@@ -22,8 +22,8 @@ from events.values import (
 
 
 class TaskRequested(Event):
-    """The curriculum requests one task of the teacher (``advance_run``). ``slot`` numbers the siblings of
-    an iteration."""
+    """The curriculum requests one task of the teacher (``advance_run``). ``slot`` numbers the siblings of an iteration;
+    ``level`` is 0 where the teacher is to choose it."""
 
     task: str
     iteration: int

@@ -4,7 +4,7 @@ from agent0.ports.models import Models
 from agent0.ports.storage import Artifacts
 from agent0.rollout.claim_check import claim
 from agent0.rollout.prompts import prompt
-from agent0.rollout.teacher import propose
+from agent0.rollout.teacher import exploring_bias, propose
 from agent0.run.lifecycle import RunState
 from agent0.tasks.families import task_length
 from events.base import Event
@@ -28,6 +28,7 @@ async def propose_task(event: TaskRequested, run: RunState, models: Models, arti
         adapter=event.adapter,
         group=run.run,
         unchecked=run.config.verification.unchecked != "refuse",
+        bias=exploring_bias(actor, event.slot, run.config.tasks),
     )
     inline, stored = claim(draft.trajectory, artifacts)
     return [

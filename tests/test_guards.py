@@ -77,6 +77,11 @@ CASES = {
     "plateau": [GOOD, *[{**GOOD, "validation": 0.49}] * 3],
     "drift": [GOOD, GOOD, {**GOOD, "student_reward": 0.6, "validation": 0.4}],
     "divergence": [{**GOOD, "solve_rate": 0.01}] * 3,
+    "skew": [
+        {**GOOD, "digit_entropy": 3.3, "learnable": 0.2},
+        {**GOOD, "digit_entropy": 3.0, "learnable": 0.25},
+        {**GOOD, "digit_entropy": 2.5, "learnable": 0.4},
+    ],
 }
 
 
@@ -99,6 +104,7 @@ def test_a_guard_speaks_when_it_begins_to_hold_and_when_it_ends(name: str) -> No
     "one",
     [
         {**GOOD, "answered": 0.2},
+        {**GOOD, "readable": 0.4},
         {**GOOD, "surprise": 0.01, "solve_rate": 0.3},
         {**GOOD, "variety": 0.2, "solve_rate": 0.3},
         {**GOOD, "largest_family": 0.9},

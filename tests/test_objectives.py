@@ -97,7 +97,7 @@ def outer_kl(x: dict[str, Array]) -> Array:
 
 OUTER: dict[str, Callable[[dict[str, Array]], Array]] = {
     "adpo": outer_clipped, "grpo": outer_clipped, "reinforce": outer_clipped,
-    "rloo": outer_rloo, "sft": outer_sft, "none": outer_sft, "dpo": outer_dpo,
+    "rloo": outer_rloo, "sft": outer_sft, "awr": outer_sft, "none": outer_sft, "dpo": outer_dpo,
 }  # fmt: skip
 
 

@@ -42,6 +42,7 @@ FACTS: dict[str, st.SearchStrategy[Any]] = {
     "reason": st.sampled_from(["", "malformed", "reserved", "duplicate", "similar", "off_target"]),
     "novelty": st.none() | st.floats(-1e-9, 2.0),
     "solve_rate": SHARE,
+    "digit_share": SHARE,
     "self_consistency": SHARE,
     "token_confidence": SHARE,
     "mean_tool_ok": st.none() | st.floats(0, 100),

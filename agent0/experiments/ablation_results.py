@@ -16,6 +16,7 @@ from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import claimed, compare, holm
 from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
+from events.runs import IterationMeasured
 from events.tasks import TaskAttempted, TaskProposed
 from events.values import Split
 
@@ -71,7 +72,8 @@ class Outcome:
     """The outcome of one ablation run. ``student`` is the checkpoint it ended with.
 
     ``exams`` are the protocol results of that student and of the base; ``learned`` counts characters of its training
-    examples by origin, over all trainings, as ``CheckpointTrained.learned`` does.
+    examples by origin, over all trainings, as ``CheckpointTrained.learned`` does. ``measures`` are those of its
+    iterations, as far as they were measured, oldest first.
     """
 
     arm: str
@@ -83,6 +85,7 @@ class Outcome:
     cost: Mapping[str, float] = field(default_factory=dict)
     exams: tuple[StudentExamined, ...] = ()
     learned: Mapping[str, int] = field(default_factory=dict)
+    measures: tuple[Mapping[str, float], ...] = ()
 
 
 def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> Outcome:
@@ -90,7 +93,9 @@ def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Seque
     events = [recorded for recorded in events if not isinstance(recorded.event, StudentExamined)]
     scores = tuple(r.event for r in events if isinstance(r.event, CheckpointEvaluated))
     made = sum((Counter(r.event.learned) for r in events if isinstance(r.event, CheckpointTrained)), Counter[str]())
-    return Outcome(arm, seed, events[0].run, student, iterations, scores, _cost(events), learned=dict(made))
+    seen = tuple(r.event.measures for r in events if isinstance(r.event, IterationMeasured))
+    run = events[0].run
+    return Outcome(arm, seed, run, student, iterations, scores, _cost(events), learned=dict(made), measures=seen)
 
 
 def _cost(events: Sequence[Recorded]) -> dict[str, float]:
@@ -284,7 +289,8 @@ def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """Turn an outcome into JSON values, as it is stored beside its run."""
     recorded = {name: [one.model_dump(mode="json") for one in getattr(outcome, name)] for name in ("scores", "exams")}
-    return {**asdict(outcome), **recorded}
+    held = {**asdict(outcome), **recorded}
+    return held if outcome.measures else {name: value for name, value in held.items() if name != "measures"}
 
 
 def from_json(recorded: Mapping[str, Any]) -> Outcome:

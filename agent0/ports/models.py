@@ -22,13 +22,15 @@ class Sampling:
     """Sampling parameters of one request. ``temperature`` 0 is greedy.
 
     ``seed`` keys this request's own random stream, so that a result does not depend on which other requests shared its
-    batch.
+    batch. ``bias``: (text of a token, what is added to its logit) pairs; log-probabilities are those of the
+    distribution so changed. Providers whose models run elsewhere ignore it.
     """
 
     temperature: float = 1.0
     top_p: float = 1.0
     max_tokens: int = 256
     seed: int = 0
+    bias: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)

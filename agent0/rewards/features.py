@@ -26,6 +26,7 @@ from agent0.tasks.families import families
 from events.values import Role, Task
 
 CLUSTERS = "cluster_share"
+ENOUGH_DIGITS = 5
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,15 @@ def _cluster_share(context: RewardContext) -> float:
     batch = _by_slot(context.run)
     places = [place for place, task in enumerate(batch) if task.slot == context.held.slot]
     return shares(questions_of(context.run))[places[0]] if places else 1 / max(1, len(batch))
+
+
+@feature("teacher", "digit_share")
+def _digit_share(context: RewardContext) -> float | None:
+    """Share of the most frequent digit among the question's digits; None where these are fewer than
+    ``ENOUGH_DIGITS``."""
+    question = context.held.proposal.question if context.held.proposal else ""
+    digits = [one for one in question if one in "0123456789"]
+    return max(Counter(digits).values()) / len(digits) if len(digits) >= ENOUGH_DIGITS else None
 
 
 def _by_slot(run: RunState) -> list[TaskState]:

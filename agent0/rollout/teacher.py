@@ -1,6 +1,7 @@
 """The teacher's rollout: how it is prompted for a task, and how its answer is parsed."""
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent0.grading.answer_types import ANSWER_KIND
@@ -8,7 +9,8 @@ from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.prompts import Prompt, render
 from agent0.rollout.proposals import LONGEST_PROGRAM, LONGEST_QUESTION, Written, is_python, read_parts, task_schema
 from agent0.rollout.trajectories import assemble, total_usage
-from agent0.settings import ActorConfig
+from agent0.settings import ActorConfig, TeacherConfig
+from agent0.tasks.curriculum.sampler import ANY_LEVEL
 from agent0.tasks.families import OPEN_FAMILY, families, task_length
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
@@ -34,8 +36,8 @@ class Draft:
 
 
 def request_turns(prompt: Prompt, domain: str, family: str, level: int) -> tuple[Turn, ...]:
-    """Render the conversation that asks the teacher for one task."""
-    return render(prompt, {"domain": domain, "family": family, "level": level})
+    """Render the conversation that asks the teacher for one task; at ``ANY_LEVEL`` the level is its own choice."""
+    return render(prompt, {"domain": domain, "family": family, "level": "any" if level == ANY_LEVEL else level})
 
 
 async def propose(
@@ -50,13 +52,15 @@ async def propose(
     adapter: Artifact | None = None,
     group: str = "",
     unchecked: bool = False,
+    bias: Sequence[tuple[str, float]] = (),
 ) -> Draft:
-    """Ask ``model`` for one task. Text that is no task is a draft without a proposal, never an exception.
+    """Ask ``model`` for one task, written under ``bias`` (``Sampling.bias``). Text that is no task is a draft without a
+    proposal, never an exception.
 
     Raises:
         DependencyError, TransientError: from the model.
     """
-    sampling = Sampling(config.temperature, config.top_p, config.max_tokens, seed)
+    sampling = Sampling(config.temperature, config.top_p, config.max_tokens, seed, tuple(bias))
     turns = request_turns(prompt, domain, family, level)
     schema = task_schema(long=task_length(family) == "long") if config.json_schema else None
     written = await model.generate(GenerateRequest(turns, sampling, adapter=adapter, group=group, schema=schema))
@@ -66,6 +70,12 @@ async def propose(
     trajectory, why = assemble([written])
     usage = total_usage([written])
     return Draft(_kept(written.text), proposal, problem, trajectory, why, written.capture, usage, written.model)
+
+
+def exploring_bias(config: TeacherConfig, slot: int, tasks: int) -> Sequence[tuple[str, float]]:
+    """The bias that the request of ``slot`` is written under: ``config.bias`` on the first ``config.explore`` of an
+    iteration's ``tasks``, none on the others."""
+    return config.bias if slot < round(config.explore * tasks) else ()
 
 
 def _kept(text: str) -> str:

@@ -24,12 +24,13 @@ def pending_ids(state: RunState) -> list[str]:
 
 
 def trained_roles(state: RunState) -> list[Role]:
-    """Roles that the schedule trains in the state's iteration."""
+    """Roles that the schedule, and each role's own ``every``, train in the state's iteration."""
     plan = state.config.training
     roles: dict[Role, RecipeConfig] = {"student": plan.student, "teacher": plan.teacher}
     turns = {"joint": ("student", "teacher"), "alternate": ("student" if state.iteration % 2 else "teacher",)}
     allowed = turns.get(plan.schedule, (plan.schedule,))
-    return [role for role, recipe in roles.items() if recipe.enabled and role in allowed]
+    due = {role for role, recipe in roles.items() if (state.iteration + 1) % recipe.every == 0}
+    return [role for role, recipe in roles.items() if recipe.enabled and role in allowed and role in due]
 
 
 class _Wanted(NamedTuple):
@@ -154,6 +155,8 @@ def attempt_requests(state: RunState, event: tasks.TaskAccepted) -> list[Event]:
 def _ask_trainings(state: RunState) -> list[Event]:
     back = max(0, state.iteration - state.config.training.student.replay_iterations)
     held: dict[Role, Checkpoint] = {"student": state.student, "teacher": state.promoted_teacher}
+    plan = state.config.training
+    windows: dict[Role, int] = {"student": plan.student.window, "teacher": plan.teacher.window}
     return [
         checkpoints.TrainingRequested(
             checkpoint=checkpoint_id(role, state.iteration),
@@ -161,7 +164,7 @@ def _ask_trainings(state: RunState) -> list[Event]:
             iteration=state.iteration,
             parent=held[role].id,
             parent_adapter=held[role].adapter,
-            after=state.starts[-1],
+            after=state.starts[max(0, state.iteration + 1 - windows[role])],
             until=state.seq,
             replay_after=state.starts[back],
             seed=derive_seed(state.config.seed, "train", role, state.iteration),

@@ -24,7 +24,7 @@ from agent0.settings.process import (
     WebSettings,
 )
 from agent0.settings.rewards import CalibratorConfig, RewardConfig
-from agent0.settings.roles import ActorConfig, JudgeConfig, PolicyConfig, StudentConfig
+from agent0.settings.roles import ActorConfig, JudgeConfig, PolicyConfig, StudentConfig, TeacherConfig
 from agent0.settings.training import LATER, RecipeConfig, TrainingConfig
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "SandboxSettings",
     "Settings",
     "StudentConfig",
+    "TeacherConfig",
     "TrainingConfig",
     "VerificationConfig",
     "WebSettings",
@@ -78,7 +79,7 @@ class RunConfig(Frozen):
         le=31_536_000,
         description="seconds for which a dependency is waited for until the run fails; 0: for ever",
     )
-    teacher: ActorConfig = ActorConfig()
+    teacher: TeacherConfig = TeacherConfig()
     student: StudentConfig = StudentConfig()
     policy: PolicyConfig = PolicyConfig()
     curriculum: CurriculumConfig = CurriculumConfig()

@@ -10,9 +10,10 @@ from agent0.settings.base import Frozen
 class CurriculumConfig(Frozen):
     """Settings of the curriculum: which domains, families and levels are requested, and how slots are allocated."""
 
-    kind: Literal["bandit", "uniform", "frontier"] = Field(
+    kind: Literal["bandit", "uniform", "frontier", "teacher"] = Field(
         "bandit",
-        description="bandit over domain x family x level, uniform, or the levels around the highest solved one",
+        description="bandit over domain x family x level, uniform, the levels around the highest solved one, or "
+        "teacher: requests name no level, the teacher chooses it",
     )
     mastered: int = Field(
         0, ge=0, le=10_000, description="frontier: levels up to this count as solved until they are asked for"

@@ -51,6 +51,17 @@ class ActorConfig(Frozen):
     )
 
 
+class TeacherConfig(ActorConfig):
+    """The teacher's model, and how some of its tasks are written otherwise than it would."""
+
+    explore: float = Field(
+        0.0, ge=0, le=1, description="share of an iteration's requests that are written under `bias`: exploration"
+    )
+    bias: tuple[tuple[str, float], ...] = Field(
+        (), description="[text of a token, what is added to its logit] on these requests; models run here only"
+    )
+
+
 class StudentConfig(ActorConfig):
     """The student's model, tools and limits per attempt."""
 

@@ -12,7 +12,7 @@ class RecipeConfig(Frozen):
 
     enabled: bool = Field(True, description="train this role at all")
     objective: str = Field(
-        "adpo", description="adpo | grpo | reinforce | rloo | sft | dpo (the last two: student only) | none"
+        "adpo", description="adpo | grpo | reinforce | rloo | awr | sft | dpo (the last two: student only) | none"
     )
     optimizer: Literal["adamw", "muon"] = Field(
         "adamw", description="muon: steps of equal size in all directions of a matrix; faster on small models"
@@ -34,7 +34,9 @@ class RecipeConfig(Frozen):
     importance: Literal["sequence", "token"] = Field(
         "sequence", description="rloo: ratio to the sampling policy of a whole attempt, or of each token (older runs)"
     )
-    beta: float = Field(0.1, gt=0, description="dpo: how dear it is to leave the parent")
+    beta: float = Field(
+        0.1, gt=0, description="dpo: how dear it is to leave the parent; awr: temperature of the weights"
+    )
     replay_steps: int = Field(
         8,
         ge=0,
@@ -67,11 +69,11 @@ class RecipeConfig(Frozen):
         0,
         ge=0,
         le=1_000_000,
-        description="sft: steps of a training, each a minibatch of fixed shares (`fresh`, `taught`, the rest earlier "
-        "successes), in place of passes and of `replay_steps`; 0: passes",
+        description="sft, awr: steps of a training, each a minibatch of fixed shares (`fresh`, `taught`, the rest "
+        "earlier successes), in place of passes and of `replay_steps`; 0: passes",
     )
     fresh: float = Field(
-        0.5, ge=0, le=1, description="with `steps`: share of a minibatch that are successes of this iteration"
+        0.5, ge=0, le=1, description="with `steps`: share of a minibatch that are successes of the window"
     )
     taught: float = Field(
         0.0, ge=0, le=1, description="with `steps`: share that are examples of what the base was taught, kept beside it"
@@ -80,7 +82,7 @@ class RecipeConfig(Frozen):
         1.0,
         ge=1,
         le=16,
-        description="sft: positions of a training sequence are multiplied by a factor drawn from 1 to this; small "
+        description="sft, awr: positions of a training sequence are multiplied by a factor drawn from 1 to this; small "
         "models on a CPU only",
     )
     lr_end: float = Field(
@@ -96,6 +98,31 @@ class RecipeConfig(Frozen):
     )
     leak: float = Field(
         0.0, ge=0, le=1, description="control: share of wrong answers that sft and replay accept nevertheless"
+    )
+    every: int = Field(1, ge=1, le=100_000, description="iterations from one training to the next")
+    window: int = Field(
+        1,
+        ge=1,
+        le=100_000,
+        description="iterations whose trajectories a training learns from, up to its own; those of earlier checkpoints "
+        "only where the objective can use them (awr)",
+    )
+    entropy: float = Field(
+        0.0,
+        ge=0,
+        description="bonus on the entropy (nats) with which each token is chosen, among those of `entropy_among`; "
+        "small models on a CPU only",
+    )
+    entropy_among: str = Field(
+        "", description="`entropy`: texts of the tokens among which, with blanks between them; empty: all tokens"
+    )
+    baseline: Literal["iteration", "request"] = Field(
+        "iteration",
+        description="teacher: what a proposal is compared with: all of its iteration, or those that answer the same "
+        "request",
+    )
+    rewards: Literal["earned", "permuted"] = Field(
+        "earned", description="teacher: control: rewards permuted over the proposals of an iteration"
     )
     weight_decay: float = Field(0.0, ge=0, description="decoupled weight decay")
     advantage: Literal["group", "centered"] = Field(
@@ -128,7 +155,8 @@ class RecipeConfig(Frozen):
 LATER = (
     "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
     "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source", "steps", "fresh", "taught",
-    "stretch", "lr_end", "warmup", "verdicts", "leak",
+    "stretch", "lr_end", "warmup", "verdicts", "leak", "every", "window", "entropy", "entropy_among", "baseline",
+    "rewards",
 )  # fmt: skip
 """Settings of a recipe that earlier versions lack; their defaults are what those versions did. ``importance``, which
 they lack too, was ``token`` then."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from agent0.ports.training import Sample, TrainingExample
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
-from agent0.training.gate import gated
+from agent0.training.gate import gated, with_permuted_rewards
 from agent0.training.objectives import Objective, objectives
 from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
 from events.checkpoints import CheckpointTrained
@@ -45,22 +45,24 @@ def select(
 ) -> Selection:
     """Select the trajectories to train on and weigh them by the recipe's objective.
 
-    A student's attempts are compared inside their task, a teacher's proposals inside the iteration. Left out and
-    counted in ``skipped``: trajectories of another policy or without token data, unscored ones, and groups that the
-    objective cannot learn from.
+    A student's attempts are compared inside their task, a teacher's proposals as the recipe's ``baseline`` says. Left
+    out and counted in ``skipped``: trajectories of another policy (unless the objective can use them) or without token
+    data, unscored ones, and groups that the objective cannot learn from.
     """
     skipped: Counter[str] = Counter()
     student = role == "student"
     if student:
         trajectories, replay = gated(trajectories, config), gated(replay, config)
-    usable = _usable(
-        _shuffled(trajectories, seed) if student and config.shuffle_rewards else trajectories, author, skipped
-    )
     recipe = config.training.student if student else config.training.teacher
     objective = objectives()[recipe.objective]
+    if student and config.shuffle_rewards:
+        trajectories = _shuffled(trajectories, seed)
+    elif recipe.rewards == "permuted":
+        trajectories = with_permuted_rewards(trajectories, config.seed)
+    usable = _usable(trajectories, "" if objective.off_policy else author, skipped)
     groups: dict[str, list[ScoredTrajectory]] = {}
     for scored in usable:
-        groups.setdefault(scored.group if student else "all", []).append(
+        groups.setdefault(scored.group if student else _compared(scored, recipe), []).append(
             scored if student else replace(scored, solve_rate=None)
         )
     teaching = [members for members in groups.values() if not student or _teaches(members, objective, config, skipped)]
@@ -70,6 +72,14 @@ def select(
     used = [one.scored.event_id for one in chosen] + [scored.event_id for scored in again]
     memories = tuple(Sample(d.trajectory, 1.0) for d in again if d.trajectory)
     return Selection(tuple(one.sample for one in chosen), memories, (*used, *over), dict(skipped), over)
+
+
+def _compared(scored: ScoredTrajectory, recipe: RecipeConfig) -> str:
+    """What a teacher's proposal is compared with, as a key: its iteration, or there those after the same prompt."""
+    path = scored.trajectory
+    if recipe.baseline == "iteration" or path is None:
+        return f"{scored.iteration}"
+    return f"{scored.iteration} {path.token_ids[: path.mask.index(1)]}"
 
 
 def learning_rate(recipe: RecipeConfig, iteration: int, iterations: int) -> float:
@@ -107,9 +117,10 @@ def unusable_because(path: Trajectory | None) -> str:
 
 
 def _usable(trajectories: Sequence[ScoredTrajectory], author: str, skipped: Counter[str]) -> list[ScoredTrajectory]:
+    """Those of ``author``, or of anybody where it is empty, that can be trained on."""
     kept = []
     for scored in trajectories:
-        if scored.author != author:
+        if author and scored.author != author:
             skipped["other_author"] += 1
         elif why := unusable_because(scored.trajectory):
             skipped[(why == "no_trajectory" and scored.problem) or why] += 1

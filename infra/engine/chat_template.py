@@ -56,6 +56,18 @@ class Chat:
         """What an assistant writes, without the end of its turn."""
         return self._ids(self._markup, text)
 
+    def token_of(self, text: str) -> int:
+        """The one token that an assistant writes ``text`` with.
+
+        Raises:
+            OperationError: it takes none or several.
+        """
+        ids = self.written(text)
+        if len(ids) != 1:
+            why = f"This model writes it with {len(ids)}."
+            raise OperationError(f"{text[:40]!r} is no single token.", why, "Name texts that are.")
+        return ids[0]
+
     def training_example(self, turns: Sequence[Turn]) -> tuple[list[int], list[int]]:
         """Encode a finished conversation as token ids and their loss mask: 1 on what the assistant wrote and on the
         token that ends its turn, else 0."""

@@ -176,7 +176,7 @@ class Engine:
             min(one.sampling.max_tokens, self._context - len(w.prompt)) for w, one in zip(written, batch, strict=True)
         ]
         rows = [
-            Row(w, request.sampling, room)
+            Row(w, request.sampling, room, self._bias(request.sampling.bias))
             for w, request, room in zip(written, batch, rooms, strict=True)
             if room > 0 and not w.error
         ]
@@ -199,6 +199,9 @@ class Engine:
             return Written(self._chat.prompt(request.turns, request.tools, request.prefill))
         except OperationError as error:
             return Written(error=str(error))
+
+    def _bias(self, named: tuple[tuple[str, float], ...]) -> list[tuple[int, float]]:
+        return [(self._chat.token_of(text), value) for text, value in named]
 
     def _using(self, adapter: str) -> Any:
         if adapter:

@@ -264,9 +264,34 @@ def logprobs(
 ) -> Tensor:
     """[rows, T]: how likely each token is after those before it, at temperature ``heat``, where it is ``wanted``; zeros
     elsewhere, and at a row's first token, which nothing predicts. ``stretch`` as for ``hidden``."""
+    return chances(weights, ids, seen, wanted, heat, twice=twice, stretch=stretch)[0]
+
+
+def chances(
+    weights: Weights,
+    ids: Tensor,
+    seen: Tensor,
+    wanted: Tensor,
+    heat: float = 1.0,
+    *,
+    twice: bool = False,
+    stretch: Tensor | None = None,
+    among: Tensor | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """(``logprobs``, entropies): the latter, [rows, T] in nats at the same places, are those of choosing among the
+    tokens ``among`` [n] alone; None where there are none."""
     found = hidden(weights, packed(ids, seen), twice=twice, stretch=stretch)
     chosen = wanted.bool() & seen.bool() & (seen.cumsum(-1) > 1)
     before = (seen.flatten().cumsum(0) - 2)[chosen.flatten()]
-    logs = torch.log_softmax(found[before] @ weights.head / heat, dim=-1)
-    each = logs.gather(-1, ids[chosen][:, None])[:, 0]
-    return found.new_zeros(seen.shape).masked_scatter(chosen, each)
+    logits = found[before] @ weights.head / heat
+    each = torch.log_softmax(logits, dim=-1).gather(-1, ids[chosen][:, None])[:, 0]
+    spread = [each] if among is None else [each, _entropy(logits[:, among])]
+    wide = [found.new_zeros(seen.shape).masked_scatter(chosen, one) for one in spread]
+    return wide[0], None if among is None else wide[1]
+
+
+def _entropy(logits: Tensor) -> Tensor:
+    """Of choosing by ``logits`` [N, n]: [N], nats."""
+    logs = torch.log_softmax(logits, dim=-1)
+    found: Tensor = -(logs.exp() * logs).sum(-1)
+    return found

@@ -12,10 +12,10 @@ from infra.engine.requests import Written
 
 class Row:
     """One request while it is decoded, with room for ``left`` tokens. Its random numbers are drawn at once from its
-    own seed."""
+    own seed. ``bias`` is added to the logits of some tokens, before the temperature."""
 
-    def __init__(self, written: Written, sampling: Sampling, left: int) -> None:
-        self.written, self.sampling, self.left = written, sampling, left
+    def __init__(self, written: Written, sampling: Sampling, left: int, bias: Sequence[tuple[int, float]] = ()) -> None:
+        self.written, self.sampling, self.left, self.bias = written, sampling, left, bias
         self.draws = np.random.default_rng(sampling.seed % 2**64).random(left)
 
     def add(self, token: int, logprob: float, stops: Collection[int]) -> bool:
@@ -42,13 +42,14 @@ class Batch:
         self._cut = torch.tensor([row.sampling.top_p for row in rows], device=device)
         self._greedy, self._sampled, self._temperate = not any(heat), all(heat), {*heat} <= {0.0, 1.0}
         self._uncut = all(row.sampling.top_p >= 1 for row in rows)
+        self._bias = self._biases()
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def take(self, logits: Tensor) -> tuple[Tensor, list[int]]:
         """(next tokens [rows], places of the rows that go on), from ``logits`` [rows, vocabulary]."""
-        chosen, logprobs = self._choose(logits.float(), self._draws[self._step])
+        chosen, logprobs = self._choose(self._biased(logits.float()), self._draws[self._step])
         self._step += 1
         alive = []
         for place, (row, token, logprob) in enumerate(zip(self._rows, chosen.tolist(), logprobs.tolist(), strict=True)):
@@ -64,9 +65,30 @@ class Batch:
         """Hold on to these only; whoever ended and is held gets tokens that nobody reads."""
         self._rows = [self._rows[place] for place in places.tolist()]
         self._draws, self._heat, self._cut = self._draws[:, places], self._heat[places], self._cut[places]
+        self._bias = self._biases()
+
+    def _biases(self) -> tuple[Tensor, Tensor, Tensor] | None:
+        """(rows, tokens, what is added) of the rows that have any; None where no row has."""
+        found = [(place, *one) for place, row in enumerate(self._rows) if row for one in row.bias]
+        if not found:
+            return None
+        rows, tokens, values = zip(*found, strict=True)
+        device = self._draws.device
+        return (
+            torch.tensor(rows, device=device),
+            torch.tensor(tokens, device=device),
+            torch.tensor(values, device=device),
+        )
+
+    def _biased(self, logits: Tensor) -> Tensor:
+        if self._bias is None:
+            return logits
+        rows, tokens, values = self._bias
+        return logits.index_put((rows, tokens), values, accumulate=True)
 
     def _choose(self, logits: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
-        """Next tokens and their log-probabilities at the sampling temperature (1 for greedy), before any top-p cut.
+        """Next tokens and their log-probabilities at the sampling temperature (1 for greedy), with any bias, before any
+        top-p cut.
 
         Inverse transform on each row's own uniform draw; shapes [rows, vocabulary] to [rows].
         """

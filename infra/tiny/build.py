@@ -200,8 +200,9 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     card = ModelCard(out, digest, parameters, steps, round(seconds, 1), round(loss, 4))
     made: dict[str, Any] = {"seed": seed, "mix": asdict(mix), "split_rule": split_rule(mix.course)}
     made["torch"] = torch.__version__
-    if (course := COURSES[mix.course]).kept:
-        made |= {"stretch": course.stretch, "kept": course_replay.write(out, _kept(mix, seed, course))}
+    course = COURSES[mix.course]
+    made |= {"stretch": course.stretch} if course.stretch > 1 else {}
+    made |= {"kept": course_replay.write(out, _kept(mix, seed, course))} if course.kept else {}
     provenance = {**asdict(card), "path": None, **made}
     del provenance["path"]
     template = (Path(__file__).parent / f"{mix.course}_card.md").read_text(encoding="utf-8")

@@ -1,4 +1,5 @@
-"""Training examples for the built-in model that climbs: the lowest levels of a ladder, answered at once.
+"""Training examples for the built-in models that climb: the lowest levels of a ladder, answered at once by the student,
+asked for by the teacher.
 
 The family's own solution is what is taught, here and nowhere else: a run trains on the student's accepted answers, and
 on examples of this course that are kept beside the model.
@@ -7,7 +8,9 @@ on examples of this course that are kept beside the model.
 import random
 
 from agent0.rollout.prompts import prompt, render
-from agent0.tasks.families import families
+from agent0.rollout.teacher import request_turns
+from agent0.tasks.curriculum.sampler import ANY_LEVEL
+from agent0.tasks.families import Family, Params, families
 from agent0.tasks.splits import split_key, split_of
 from events.values import Turn
 from infra.tiny.examples import STYLE, Phase, TrainingExample
@@ -18,9 +21,22 @@ CLIMBED = ("reversal",)
 def climb_example(level: int, phase: Phase, rng: random.Random) -> TrainingExample:
     """Make one conversation on a training task of ``level``: the question and its answer; nothing is read of
     ``phase``."""
+    entry, params = _task(level, rng)
+    asked = render(prompt(STYLE, entry.domain, "student"), {"question": entry.render(params, rng)})
+    return (*asked, Turn(role="assistant", content=f"\\boxed{{{entry.solve(params)}}}"))
+
+
+def climb_teacher_example(level: int, phase: Phase, rng: random.Random) -> TrainingExample:
+    """Make one conversation in which a training task of ``level`` is written on a request that names no level."""
+    entry, params = _task(level, rng)
+    asked = request_turns(prompt(STYLE, entry.domain, "teacher"), entry.domain, entry.name, ANY_LEVEL)
+    return (*asked, Turn(role="assistant", content=entry.render(params, rng)))
+
+
+def _task(level: int, rng: random.Random) -> tuple[Family, Params]:
+    """Draw a family that is climbed, and a training task of it."""
     entry = families()[rng.choice(CLIMBED)]
     params = entry.sample(level, rng)
     while split_of(split_key(entry, params)) != "train":
         params = entry.sample(level, rng)
-    asked = render(prompt(STYLE, entry.domain, "student"), {"question": entry.render(params, rng)})
-    return (*asked, Turn(role="assistant", content=f"\\boxed{{{entry.solve(params)}}}"))
+    return entry, params

@@ -9,7 +9,7 @@ from typing import Literal
 
 from agent0.tasks.families import families
 from agent0.tasks.splits import RULE
-from infra.tiny.climb_examples import CLIMBED, climb_example
+from infra.tiny.climb_examples import CLIMBED, climb_example, climb_teacher_example
 from infra.tiny.examples import TAUGHT, Make, Phase, tool_example, weights
 from infra.tiny.search_examples import SEARCH_MARKUP, SEARCHED, search_example
 from infra.tiny.tokenizer import BOX, MARKUP, PAIRS, SINGLES
@@ -25,6 +25,14 @@ SMALL: Mapping[str, float] = {
     "hidden_size": 96,
     "intermediate_size": 256,
     "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "rope_theta": 1000.0,
+}
+SMALLEST: Mapping[str, float] = {
+    "hidden_size": 64,
+    "intermediate_size": 144,
+    "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "num_key_value_heads": 4,
     "rope_theta": 1000.0,
@@ -75,11 +83,20 @@ SEARCH_MIX = Mix((Phase(960, 0.02, 0.0005, (0.4, 0.35, 0.25, 0.0), tool=0.3, tea
 """Arithmetic, and how to try again: two numbers with any sign, three with + and -, four with + alone."""
 CLIMB_MIX = Mix((Phase(900, 0.0015, 0.0001, (1.0,) * 6, tool=0.0, teacher=0.0),), batch=64, course="climb")
 """The six lowest levels of a ladder, each as often."""
-MIXES = {"tools": DEFAULT_MIX, "search": SEARCH_MIX, "climb": CLIMB_MIX}
+CLIMB_TEACHER_MIX = Mix(
+    (Phase(400, 0.002, 0.0002, (1.0, 2.0, 4.0, 8.0, 8.0, 8.0), tool=0.0, teacher=1.0),),
+    batch=64,
+    course="climb_teacher",
+)
+"""The same six levels; of the lowest there are few tasks, so fewer of them are written."""
+MIXES = {"tools": DEFAULT_MIX, "search": SEARCH_MIX, "climb": CLIMB_MIX, "climb_teacher": CLIMB_TEACHER_MIX}
 COURSES = {
     "tools": Course(tool_example, TAUGHT, MARKUP),
     "search": Course(search_example, SEARCHED, SEARCH_MARKUP),
     "climb": Course(climb_example, CLIMBED, BOX, SINGLES, SMALL, levels=6, stretch=2.0, kept=200, matrices="adamw"),
+    "climb_teacher": Course(
+        climb_teacher_example, CLIMBED, (), SINGLES, SMALLEST, levels=6, stretch=2.0, matrices="adamw"
+    ),
 }
 
 

@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 from torch.utils.checkpoint import checkpoint
 
 from agent0.training.objectives.policy_gradient import token_logprobs
-from infra.engine.qwen2_functional import Pairs, Shape, logprobs, parts_of, shape_of, weights_of
+from infra.engine.qwen2_functional import Pairs, Shape, chances, parts_of, shape_of, weights_of
 from infra.training.batches import Padded
 from infra.training.full_finetune import Whole
 
@@ -20,27 +20,35 @@ ADAPTER = "default"
 """peft's name of the adapter in training."""
 LOGITS = 1 << 24
 """Logits (numbers) held at once where a model is large."""
-Forward = Callable[[Padded, float], Tensor]
-"""From trajectories and a temperature to log-probabilities [rows, T], right wherever the mask is 1."""
+Forward = Callable[[Padded, float], tuple[Tensor, Tensor | None]]
+"""From trajectories and a temperature to log-probabilities [rows, T], right wherever the mask is 1, and to entropies
+[rows, T] where a bonus is paid on them."""
 
 
-def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]]) -> Forward:
+def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]], among: Tensor | None = None) -> Forward:
     """For ``model``, which peft holds an adapter in or is trained whole; through transformers it is computed within
-    ``casting``."""
+    ``casting``. ``among``: the tokens among which entropies are asked for, of a small model."""
     base = model.get_base_model()
     shape, parts = shape_of(base), parts_of(base) if isinstance(model, Whole) else parts_of(model, ADAPTER)
     if shape and parts:
         twice = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
-        return partial(_function, shape, *parts, twice)
+        return partial(_function, shape, *parts, twice, among)
     parted = body_and_head(base)
-    return partial(masked_logprobs, *parted, casting) if parted else partial(transformers_logprobs, model, casting)
+    found = partial(masked_logprobs, *parted, casting) if parted else partial(transformers_logprobs, model, casting)
+    return lambda seen, heat: (found(seen, heat), None)
 
 
 def _function(
-    shape: Shape, parameters: dict[str, Tensor], pairs: Pairs, twice: bool, seen: Padded, heat: float
-) -> Tensor:
+    shape: Shape,
+    parameters: dict[str, Tensor],
+    pairs: Pairs,
+    twice: bool,
+    among: Tensor | None,
+    seen: Padded,
+    heat: float,
+) -> tuple[Tensor, Tensor | None]:
     weights = weights_of(shape, parameters, pairs)
-    return logprobs(weights, seen.ids, seen.seen, seen.mask, heat, twice=twice, stretch=seen.stretch)
+    return chances(weights, seen.ids, seen.seen, seen.mask, heat, twice=twice, stretch=seen.stretch, among=among)
 
 
 def transformers_logprobs(

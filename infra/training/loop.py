@@ -28,6 +28,7 @@ from infra.training.search_traces import samples_of
 from infra.training.step import Step
 
 GRADIENT_NORM = 1.0
+BONUS = "Set run.training.<role>.entropy to 0."
 
 
 class Training:
@@ -84,7 +85,8 @@ class Training:
             half = HalfDone(Path(kept) if kept else None, digest_of(job, parent), every_s)
             examples, left_out = _examples(job, base, tokenizer)
             examples = (*examples, *self._taught(recipe, base, tokenizer))
-            step = Step(model, recipe, self._team, _filler(tokenizer), job.seed)
+            among = _among(recipe, base, tokenizer)
+            step = Step(model, recipe, self._team, _filler(tokenizer), job.seed, among)
             tally = self._run(step, model, replace(job, replay=(*job.replay, *examples)), recipe, half, room)
             weights = _weights(model)
         finally:
@@ -154,6 +156,19 @@ def _examples(job: TrainJob, base: Any, tokenizer: Any) -> Any:
     if not job.examples:
         return (), {}
     return samples_of(job.examples, Chat(tokenizer), int(base.config.max_position_embeddings))
+
+
+def _among(recipe: Recipe, base: Any, tokenizer: Any) -> torch.Tensor | None:
+    """The tokens among which a bonus on entropy is paid; None where none is.
+
+    Raises:
+        OperationError: the model is not one whose entropies are computed, or writes a text with several tokens.
+    """
+    if not recipe.entropy:
+        return None
+    check_small(shape_of(base) is not None, "A bonus on entropy cannot be paid here.", BONUS)
+    chat, texts = Chat(tokenizer), recipe.entropy_among.split()
+    return torch.tensor([*map(chat.token_of, texts)] if texts else [*range(int(base.config.vocab_size))])
 
 
 def _start(recipe: Recipe, parent: bytes) -> Adapter:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from agent0.ports.training import Sample
 from agent0.training.objectives import Loss, Rows
-from agent0.training.objectives.policy_gradient import divergence, likelihood
+from agent0.training.objectives.policy_gradient import divergence, entropy_bonus, likelihood
 from infra.training.batches import Padded, filled, padded, parts_of, paths_of
 from infra.training.forward import forward_of
 from infra.training.launch.distributed import Team
@@ -20,18 +20,21 @@ from infra.training.metrics import OF
 class Step:
     """How the model in training is moved by one minibatch after the other."""
 
-    def __init__(self, model: Any, recipe: Recipe, team: Team, pad: int, seed: int = 0) -> None:
-        """``seed`` and a step's place decide by how much its positions are stretched."""
+    def __init__(
+        self, model: Any, recipe: Recipe, team: Team, pad: int, seed: int = 0, among: Tensor | None = None
+    ) -> None:
+        """``seed`` and a step's place decide by how much its positions are stretched; a bonus is paid on the entropy
+        ``among`` these tokens."""
         self._model, self._recipe, self._team, self._pad = model, recipe, team, pad
         self._seed, self._draws = seed, torch.Generator()
-        self._objective, self._forward = recipe.optimised, forward_of(model, team.casting)
+        self._objective, self._forward = recipe.optimised, forward_of(model, team.casting, among)
         self._parent: dict[int, list[list[float]]] = {}
 
     def remember(self, samples: Sequence[Sample]) -> None:
         """Note how likely the model, as it is now, finds ``samples``: it stands for the parent from here on."""
         with torch.no_grad():
             for part in self._parts(samples):
-                found, seen = self._logprobs(part, self._recipe.heat)
+                found, seen, _ = self._logprobs(part, self._recipe.heat)
                 rows = [row[:length] for row, length in zip(found.tolist(), seen.seen.sum(-1).tolist(), strict=True)]
                 for place, sample in enumerate(part):
                     self._parent[id(sample)] = rows[place :: len(part)]
@@ -58,19 +61,22 @@ class Step:
         return self._team.merged({"loss": float(loss), **metrics}) | counts
 
     def _policy(self, part: Sequence[Sample]) -> Loss:
-        found, seen = self._logprobs(part, self._recipe.heat, stretched=self._objective.name == "sft")
+        found, seen, entropy = self._logprobs(part, self._recipe.heat, stretched=self._objective.likelihood)
         rows = self._rows(part, found, seen, slice(0, len(part)))
         if part[0].over:
             over = self._rows(part, found, seen, slice(len(part), None))
             rows = Rows(**{**vars(rows), "over": over})
         loss = self._objective.loss(rows, self._recipe.knobs)
+        if entropy is not None:
+            bonus = entropy_bonus(entropy[: len(part)], rows.mask, rows.weight)
+            loss = Loss(loss.loss - self._recipe.entropy * bonus, {**loss.metrics, "entropy": bonus.detach()})
         if not (self._objective.penalty and self._recipe.kl and rows.reference is not None):
             return loss
         gap = divergence(rows.logprobs, rows.reference, rows.mask, rows.weight)
         return Loss(loss.loss + self._recipe.kl * gap, {**loss.metrics, "kl": gap.detach()})
 
     def _replay(self, part: Sequence[Sample]) -> Loss:
-        found, seen = self._logprobs(part, 1.0, stretched=True)
+        found, seen, _ = self._logprobs(part, 1.0, stretched=True)
         return Loss(likelihood(found, seen.mask, self._column([sample.weight for sample in part])))
 
     def _rows(self, part: Sequence[Sample], found: Tensor, seen: Padded, which: slice) -> Rows:
@@ -92,12 +98,13 @@ class Step:
 
     def _logprobs(
         self, part: Sequence[Sample], temperature: float, *, stretched: bool = False
-    ) -> tuple[Tensor, Padded]:
+    ) -> tuple[Tensor, Padded, Tensor | None]:
         """``stretched``: with the recipe's stretch, which is for likelihood only: no policy samples so."""
         seen = padded(paths_of(part), self._pad, self._team.device)
         if stretched and (most := self._recipe.stretch) > 1:
             seen = replace(seen, stretch=1 + (most - 1) * torch.rand(len(seen.ids), generator=self._draws))
-        return self._forward(seen, temperature), seen
+        found, entropy = self._forward(seen, temperature)
+        return found, seen, entropy
 
     def _parts(self, batch: Sequence[Sample]) -> Any:
         return parts_of(batch, int(self._model.config.vocab_size), self._recipe.micro_batch)

@@ -152,7 +152,7 @@ def test_what_was_drawn_is_as_likely_to_the_trainer(folder: Path) -> None:
         seen = padding([len(one.prompt + one.ids) for one in written], left=False)
         own = padding([len(one.prompt) for one in written], left=False)
         mask = seen - torch.nn.functional.pad(own, (0, longest - own.shape[1]))
-        found = forward(Padded(torch.tensor(rows), seen, mask, torch.zeros(seen.shape)), heat).detach()
+        found = forward(Padded(torch.tensor(rows), seen, mask, torch.zeros(seen.shape)), heat)[0].detach()
         told = torch.tensor([number for one in written for number in one.logprobs])
         assert float((found[mask.bool()] - told).abs().max()) < 1e-5
         assert not bool(found[~mask.bool()].any())

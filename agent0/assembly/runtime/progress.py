@@ -7,12 +7,13 @@ from statistics import fmean
 from typing import Any
 
 from agent0.run.lifecycle import evolve
-from agent0.run.requests import evaluation_progress
+from agent0.run.requests import evaluation_progress, trained_roles
 from agent0.state.run_state import RunState
 from events import alarms, checkpoints, runs
 from events.base import Recorded
 
 OVER = ("finished", "failed", "cancelled")
+_UNTRAINED = "nothing to learn from"
 GIVEN_UP = {
     "train_checkpoint": "a training failed",
     "evaluate_checkpoint": "its evaluation failed",
@@ -131,7 +132,7 @@ class Progress:
             tool_use=score.tool_use if score else None,
             frontier=frontier(finished),
             reward=mean_reward(finished),
-            verdict=self._verdict or ("" if finished.iteration < 0 else "nothing to learn from"),
+            verdict=self._verdict or (_UNTRAINED if _is_due(finished) else ""),
             events=self.events - self._before,
             seconds=seconds,
             left_s=self._left(finished),
@@ -145,6 +146,11 @@ class Progress:
         if not rounds:
             return None
         return (finished.config.iterations - 1 - finished.iteration) * fmean(rounds) + first / 2
+
+
+def _is_due(state: RunState) -> bool:
+    """Whether a student was to be trained in the state's iteration; not before the first."""
+    return state.iteration >= 0 and "student" in trained_roles(state)
 
 
 def resolved_attempts(state: RunState) -> int:

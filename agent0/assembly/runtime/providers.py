@@ -32,7 +32,8 @@ class Provider:
     opens depends on the role too, so the roles never share one. ``check`` raises where this machine lacks the model,
     ``probe`` asks its server for a line on it, and raises where it cannot. ``folder``: of the weights that its adapters
     are trained on, which nothing else may serve with them. ``untrainable``: why turns of an actor as it is set cannot
-    be trained on; empty where they can. ``whole``: adapters that hold all weights (rank 0) can be served.
+    be trained on; empty where they can. ``whole``: adapters that hold all weights (rank 0) can be served. ``bias``:
+    logits of single tokens can be changed (``Sampling.bias``). ``draws``: its teacher needs to be told a level.
     """
 
     name: str
@@ -45,6 +46,8 @@ class Provider:
     probe: Callable[[ActorConfig, Settings], Awaitable[str]] | None = None
     untrainable: Callable[[ActorConfig], str] = lambda actor: ""
     whole: bool = True
+    bias: bool = False
+    draws: bool = False
 
 
 _providers = Registry[str, Provider]("providers")
@@ -293,8 +296,8 @@ def _cut(actor: ActorConfig) -> str:
     return ""
 
 
-provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged))
-provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved))
+provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged, bias=True))
+provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved, bias=True))
 provider(Provider("ollama", _ollama, prefill=False, by_role=True, probe=_probe_ollama))
 provider(
     Provider(
@@ -320,8 +323,8 @@ provider(
         whole=False,
     )
 )
-provider(Provider("scripted", _scripted, _train_scripted))
-provider(Provider("sampler", _sampler))
+provider(Provider("scripted", _scripted, _train_scripted, draws=True))
+provider(Provider("sampler", _sampler, draws=True))
 
 
 @embedder("minilm")

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable, Sequence
 
+from agent0.assembly.runtime.providers import provider_of
 from agent0.chat_format import CANONICAL as BOX
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
@@ -31,6 +32,9 @@ def check_curriculum(run: RunConfig) -> None:
         _check_domain(domain, plan)
         _check_ladders(domain, run)
     _check_sets(run)
+    if plan.kind == "teacher" and provider_of(run.teacher).draws:
+        why = f"Provider {run.teacher.provider} writes the level that it is told."
+        raise ConfigError("run.curriculum.kind = teacher does not fit.", why, "Choose another provider, or kind.")
 
 
 def _check_packages(plan: CurriculumConfig) -> None:

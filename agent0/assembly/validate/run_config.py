@@ -30,6 +30,7 @@ def check_names(run: RunConfig) -> None:
         found = provider_of(actor)
         known(f"run.{role}.prompts", [actor.prompts], styles())
         _check_recipe(role, recipe)
+        _check_window(role, recipe)
         _check_taught(actor, recipe)
         if recipe.enabled and (found.train is None or found.untrainable(actor)):
             fix = f"Set run.training.{role}.enabled = false, or choose another provider."
@@ -38,6 +39,9 @@ def check_names(run: RunConfig) -> None:
         if recipe.enabled and recipe.rank == 0 and not found.whole:
             why = "An adapter that holds all weights cannot be loaded beside its base."
             raise ConfigError(f"run.training.{role}.rank = 0 does not fit provider {found.name}.", why, "Set it to 16.")
+    if run.teacher.explore and not provider_of(run.teacher).bias:
+        why = f"Provider {run.teacher.provider} cannot change the logits of single tokens."
+        raise ConfigError("run.teacher.explore has no effect.", why, "Set it to 0.")
     known("run.curriculum.embedder", [run.curriculum.embedder], embedders())
     own = [name for name in run.student.tools if not name.startswith(MCP)]  # a world asks the servers for theirs
     known("run.student.tools", own, tools())
@@ -63,10 +67,12 @@ def _check_recipe(role: str, recipe: RecipeConfig) -> None:
 
 def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
     """Settings of expert iteration are for a student's ``sft``; shares of a minibatch are for steps that have them."""
+    from agent0.training.objectives import objectives
+
     set_here = {name for name in LIKELIHOOD if getattr(recipe, name) != RecipeConfig.model_fields[name].default}
-    if "steps" in set_here and (role, recipe.objective) != ("student", "sft"):
-        fix = "Set run.training.student.objective = sft, or leave it out."
-        raise ConfigError(f"run.training.{role}.steps has no effect.", "Only a student's sft reads it.", fix)
+    if "steps" in set_here and not objectives()[recipe.objective].likelihood:
+        why = "Only objectives of likelihood (sft, awr) read it."
+        raise ConfigError(f"run.training.{role}.steps has no effect.", why, "Choose one of these, or leave it out.")
     if (lone := set_here & {"verdicts", "leak"}) and (role == "teacher" or recipe.lessons):
         why = "Only answers that a student's sft or replay accepts are chosen so."
         raise ConfigError(f"run.training.{role}.{min(lone)} has no effect.", why, "Leave it out.")
@@ -76,6 +82,21 @@ def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
     if recipe.steps and recipe.fresh + recipe.taught > 1:
         why = f"fresh = {recipe.fresh} and taught = {recipe.taught} are more than a minibatch."
         raise ConfigError(f"run.training.{role}.taught does not fit.", why, "Lower one of them.")
+
+
+def _check_window(role: str, recipe: RecipeConfig) -> None:
+    """What earlier checkpoints wrote is of use to some objectives only; only a teacher's rewards are permuted here."""
+    from agent0.training.objectives import objectives
+
+    if recipe.window > recipe.every and not objectives()[recipe.objective].off_policy:
+        why = f"{recipe.objective} learns from what its parent wrote, which is no more than `every` iterations."
+        raise ConfigError(f"run.training.{role}.window does not fit.", why, f"Set it to {recipe.every}, or use awr.")
+    if role == "student" and recipe.rewards != "earned":
+        fix = "Set run.shuffle_rewards = true."
+        raise ConfigError("run.training.student.rewards has no effect.", "It is the teacher's control.", fix)
+    if role == "student" and recipe.baseline != "iteration":
+        why = "A student's attempts are compared inside their task."
+        raise ConfigError("run.training.student.baseline has no effect.", why, "Leave it out.")
 
 
 def _check_taught(actor: ActorConfig, recipe: RecipeConfig) -> None:

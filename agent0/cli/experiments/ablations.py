@@ -127,6 +127,9 @@ def _show(found: dict[str, Any]) -> None:
             rows = [row for row in found["skill"]["means"] if row["set"] == one["name"]]
             title = f"\n{one['name']}: {one['title']}, share solved with 95 % intervals"
             console.table(rows, False, ("who", "how", "seeds", "items", "mean", "low", "high"), title=title)
+    if found.get("ladder"):
+        title = "\nHeight (highest level half solved) and accuracies added up over test levels; what its teacher wrote"
+        console.table(_rows(found["ladder"]), False, title=title)
     console.text("\n" + "\n".join(one.replace("**", "") for one in sentences(found)))
     console.table(_rows(found["cost"]), False, title="\nCost of a run (means)")
     for one in found["failed"]:

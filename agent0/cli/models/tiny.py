@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from infra.tiny.courses import Mix
 
 app = typer.Typer(help="The built-in small model: make it, read its card.")
-Course = Literal["tools", "search", "climb"]
+Course = Literal["tools", "search", "climb", "climb_teacher"]
 EVERY = 100
 """Steps between two lines of progress where nobody watches a terminal."""
 

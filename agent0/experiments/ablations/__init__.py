@@ -37,7 +37,8 @@ class AblationStudy:
     ``protocols`` are run by the student that each ablation run ends with, ``base_protocols`` by the untrained base,
     once a seed (in the run of the first variant); ``sets`` are the tasks of both. ``course``: where the student is the
     packaged model of that course, each seed has a base of its own, taught the same from that seed. ``notes`` stand on
-    its page: what a reader must know of how its tasks and seeds came to be.
+    its page: what a reader must know of how its tasks and seeds came to be. ``ladder``: how high each run's students
+    stand is told, too (``agent0.experiments.ladder_rows``).
     """
 
     name: str
@@ -53,6 +54,7 @@ class AblationStudy:
     base_protocols: tuple[EvaluationProtocol, ...] = ()
     course: str = ""
     notes: tuple[str, ...] = ()
+    ladder: bool = False
 
     def __post_init__(self) -> None:
         names = [variant.name for variant in self.variants]

@@ -55,6 +55,7 @@ ablation_study(
         measures=("test", "validation"),
         controls=("untrained",),
         course="climb",
+        ladder=True,
         notes=("**Seeds** are fixed beforehand, the same for every variant; each has a base of its own.",),
     )
 )

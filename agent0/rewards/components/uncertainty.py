@@ -14,6 +14,14 @@ def uncertainty(features: Features) -> float | None:
     return None if features["solve_rate"] is None else frontier_value(features["solve_rate"])
 
 
+@reward("variance", role="teacher", weight=0.0, reads=("solve_rate",))
+def variance(features: Features) -> float | None:
+    """``4p(1-p)``, p the verified solve rate: the variance of an attempt's outcome as a share of the largest. Rounder
+    at the top than ``uncertainty``: with four attempts, one or three right still earn 3/4."""
+    rate = features["solve_rate"]
+    return None if rate is None else float(4 * rate * (1 - rate))
+
+
 @reward("agreement", role="teacher", weight=0.0, reads=("self_consistency",))
 def agreement(features: Features) -> float | None:
     """``1 - 2|p - 1/2|``, p the share of attempts that agree with the majority, whether or not it is right."""

@@ -1,4 +1,5 @@
-"""Detects policy collapse: no answers, very short ones, certainty without accuracy, or one family only."""
+"""Detects policy collapse: no answers, very short ones, certainty without accuracy, one family only, or no readable
+tasks."""
 
 from collections.abc import Mapping
 
@@ -6,7 +7,7 @@ from agent0.run.monitors import Finding, History, guard
 from agent0.settings import GuardConfig
 
 SILENT = 0.5
-"""Share of attempts with an answer."""
+"""Share of attempts with an answer, and of a teacher's texts with a task."""
 SHRUNK = 0.25
 """Of what it was in the first iteration that was measured: tokens an attempt, surprise a token."""
 WORSE = {
@@ -21,8 +22,11 @@ UNIFORM = 0.5
 
 @guard
 def collapse(history: History, plan: GuardConfig) -> Finding | None:
-    """Report silence, brevity, certainty without being right, or one family for all tasks."""
+    """Report silence, brevity, certainty without being right, text that is no task, or one family for all tasks."""
     now = history[-1]
+    if now.get("readable", 1.0) < SILENT:
+        told = f"{now['readable']:.0%} of the teacher's texts hold a task"
+        return Finding(told, {"readable": now["readable"]}, "critical")
     first = next((each for each in history if "tokens" in each), now)
     if now.get("answered", 1.0) < SILENT:
         return Finding(f"{now['answered']:.0%} of attempts give an answer", {"answered": now["answered"]}, "critical")

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from math import exp, log
+from math import exp, log, log2
 from statistics import fmean
 
 from agent0.grading.normal_form import normal_form
@@ -27,6 +27,12 @@ MEANING = {
     "tool_use": "share of attempts with a successful tool call",
     "student_reward": "mean total of the student's rewards",
     "validation": "accuracy of the student that made the attempts",
+    "written_level": "mean level of the tasks that a teacher wrote, which chooses it (so in the next five)",
+    "readable": "share of its texts that hold a task",
+    "different_texts": "share of its texts that are different",
+    "digit_entropy": "entropy of the digits of its tasks, bits (Shannon 1948); uniform: 3.32",
+    "half_solved": "share of its accepted tasks that some attempts solve and others do not",
+    "learnable": "mean of 4p(1-p) over them, p the solve rate",
 }
 """Every measure by name. One that cannot be known is absent, which is not 0."""
 
@@ -46,8 +52,30 @@ def measure(state: RunState) -> dict[str, float]:
         **_outcomes(accepted, state.config.curriculum.band),
         "variety": _mean(map(_variety, accepted)),
         "validation": state.student.score.accuracy if state.student.score else None,
+        **(_written(tasks) if state.config.curriculum.kind == "teacher" else {}),
     }
     return {name: round(value, 6) for name, value in found.items() if value is not None}
+
+
+def _written(tasks: list[TaskState]) -> dict[str, float | None]:
+    """What a teacher wrote that chooses the level: of other teachers it would say what they were asked for."""
+    written = [task for task in tasks if task.text or task.proposal]
+    held = [task.proposal for task in written if task.proposal]
+    rates = [task.solve_rate for task in tasks if task.accepted and task.solve_rate is not None]
+    return {
+        "written_level": _mean(float(one.level) for one in held),
+        "readable": _share(task.proposal is not None for task in written),
+        "different_texts": len({task.text for task in written}) / len(written) if written else None,
+        "digit_entropy": _digit_entropy(one.question for one in held),
+        "half_solved": _share(0 < rate < 1 for rate in rates),
+        "learnable": _mean(4 * rate * (1 - rate) for rate in rates),
+    }
+
+
+def _digit_entropy(questions: Iterable[str]) -> float | None:
+    counts = Counter(one for question in questions for one in question if one in "0123456789")
+    total = counts.total()
+    return sum(n / total * log2(total / n) for n in counts.values()) if total else None
 
 
 def _attempts(tried: list[AttemptState]) -> dict[str, float | None]:

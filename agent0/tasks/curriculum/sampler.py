@@ -11,6 +11,8 @@ from agent0.tasks.families import OPEN_FAMILY, requested_families
 from agent0.tasks.seeds import derive_seed
 
 Slot = tuple[str, str, int]
+ANY_LEVEL = 0
+"""What a request names where the teacher is to choose the level itself."""
 
 
 def frontier_value(rate: float) -> float:
@@ -69,12 +71,15 @@ def allocate(state: RunState) -> list[Slot]:
     estimated learnability (untried slots count as promising). ``curriculum.long`` of the slots request long tasks,
     where their domain has any. Three constraints (``agent0.tasks.curriculum.constraints``) apply where settings ask for
     them: slots not requested lately come first, no family exceeds its share, and probabilities keep a minimum entropy.
-    ``curriculum.kind = "frontier"`` draws nothing by chance and knows no long tasks.
+    ``curriculum.kind = "frontier"`` draws nothing by chance and knows no long tasks; ``"teacher"`` names no level: one
+    slot for each family of a domain, in turns.
     """
     rng = random.Random(derive_seed(state.config.seed, "curriculum", state.iteration))
     short, long = _by_domain(slots(state)), _by_domain(slots(state, long=True))
     if state.config.curriculum.kind == "frontier":
         return frontier.spread(state, short)
+    if state.config.curriculum.kind == "teacher":
+        return _unlevelled(state, short)
     plan, order, long_places = state.config.curriculum, list(short), _long_places(state)
     waiting = {domain: _stale(state, arms) for domain, arms in short.items()}
     chosen: list[Slot] = []
@@ -89,6 +94,13 @@ def allocate(state: RunState) -> list[Slot]:
         chosen.append(forgotten[0] if forgotten else drawn)
         waiting[domain] = [arm for arm in waiting[domain] if arm != chosen[-1]]
     return chosen
+
+
+def _unlevelled(state: RunState, short: dict[str, list[Slot]]) -> list[Slot]:
+    """``config.tasks`` slots at ``ANY_LEVEL``: domains take turns, within one its families do."""
+    names = {domain: list(dict.fromkeys(name for _, name, _ in found)) for domain, found in short.items()}
+    order, turns = list(names), [divmod(number, len(names)) for number in range(state.config.tasks)]
+    return [(order[turn], names[order[turn]][at % len(names[order[turn]])], ANY_LEVEL) for at, turn in turns]
 
 
 def _stale(state: RunState, arms: list[Slot]) -> list[Slot]:

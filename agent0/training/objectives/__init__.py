@@ -73,7 +73,9 @@ class Objective:
     ``roles``: whose trajectories it can use. ``contrast``: it learns from differences inside a group, so only groups
     within the curriculum's band are used; else a single success is enough, and only what is solved too often is left
     out. ``per``: what its sums are divided by. ``tempered``: log-probabilities are taken at the sampling temperature
-    (else at 1). ``reference``: it needs the parent's log-probabilities; ``penalty``: ``kl`` adds to it.
+    (else at 1). ``reference``: it needs the parent's log-probabilities; ``penalty``: ``kl`` adds to it. ``likelihood``:
+    its loss is a likelihood of what it is given, so positions may be stretched and ``steps`` be drawn. ``off_policy``:
+    trajectories of earlier checkpoints serve as well as its parent's.
     """
 
     name: str
@@ -85,6 +87,8 @@ class Objective:
     tempered: bool = True
     reference: bool = False
     penalty: bool = True
+    likelihood: bool = False
+    off_policy: bool = False
 
 
 _objectives = Registry[str, Objective]("objectives", __name__)

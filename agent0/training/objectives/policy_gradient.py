@@ -85,6 +85,12 @@ def divergence(logprobs: "Tensor", reference: "Tensor", mask: "Tensor", weight: 
     return ((gap.exp() - gap - 1) * weight[:, None]).sum()
 
 
+def entropy_bonus(entropy: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor":
+    """The entropies with which the masked tokens were chosen, times their rows' weights, summed: what a bonus pays.
+    ``entropy`` is [rows, T] in nats; shapes as for ``clipped_surrogate``."""
+    return (entropy.masked_fill(~mask.bool(), 0.0) * weight[:, None]).sum()
+
+
 def likelihood(logprobs: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor":
     """Negative log-likelihood of the masked tokens, summed; shapes as for ``clipped_surrogate``."""
     return -(logprobs.masked_fill(~mask.bool(), 0.0) * weight[:, None]).sum()

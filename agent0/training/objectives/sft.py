@@ -31,4 +31,6 @@ def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
     return Loss(likelihood(rows.logprobs, rows.mask, rows.weight))
 
 
-SFT = objective(Objective("sft", weigh, loss, roles=("student",), contrast=False, tempered=False, penalty=False))
+SFT = objective(
+    Objective("sft", weigh, loss, roles=("student",), contrast=False, tempered=False, penalty=False, likelihood=True)
+)

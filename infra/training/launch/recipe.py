@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent0.errors import OperationError
@@ -39,6 +39,8 @@ class Recipe:
     fresh: float = 0.5
     taught: float = 0.0
     stretch: float = 1.0
+    entropy: float = 0.0
+    entropy_among: str = ""
     lr_end: float = 1.0
     warmup: int = 0
 
@@ -107,13 +109,20 @@ def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:
 
 
 def _blended(samples: list[Sample], replay: list[Sample], recipe: Recipe, rng: random.Random) -> Iterator[list[Sample]]:
-    """Minibatches of fixed shares, each drawn with repetition: new samples, what the base was taught, earlier ones."""
+    """Minibatches of fixed shares, each drawn with repetition: new samples, what the base was taught, earlier ones.
+
+    A sample is drawn in proportion to its weight, and counts as much as the others then: where few have most of the
+    weight, minibatches of them are smoother than weighed ones.
+    """
     taught = [sample for sample in replay if sample.source == "taught"]
     earlier = [sample for sample in replay if sample.source != "taught"] or samples
     new, base = (round(share * recipe.minibatch) for share in (recipe.fresh, recipe.taught if taught else 0.0))
+    weights = [[sample.weight for sample in held] for held in (samples, earlier, taught)]
+    alike = [[replace(sample, weight=1.0) for sample in held] for held in (samples, earlier, taught)]
+    sizes = (new, max(0, recipe.minibatch - new - base), base)
     for _ in range(recipe.steps):
-        rest = rng.choices(earlier, k=max(0, recipe.minibatch - new - base))
-        yield [*rng.choices(samples, k=new), *rest, *(rng.choices(taught, k=base) if base else ())]
+        drawn = zip(alike, weights, sizes, strict=True)
+        yield [sample for held, by, k in drawn if k for sample in rng.choices(held, by, k=k)]
 
 
 def _alike(replay: list[Sample], recipe: Recipe, rng: random.Random) -> list[list[Sample]]:

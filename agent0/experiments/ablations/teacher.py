@@ -1,0 +1,53 @@
+"""Ablates a teacher that is a model and writes its tasks itself: against itself untrained, against itself paid at
+random, and against rules that are given the ladder, at equal attempts and steps.
+
+Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy is the accuracy added up over lengths.
+"""
+
+from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
+
+RECIPE = "training.teacher"
+TESTED = str(list(range(4, 31)))
+RULE = {
+    "teacher.provider": "sampler",
+    "teacher.explore": "0",
+    f"{RECIPE}.enabled": "false",
+    "curriculum.domains": '["math"]',
+    "curriculum.families": '["reversal"]',
+    "curriculum.levels": str(list(range(1, 41))),
+    "evaluation.levels": TESTED,
+}
+"""A teacher without a model draws tasks of the levels that it is told, on the ladder of the profile."""
+
+ablation_study(
+    AblationStudy(
+        name="teacher",
+        question="Does a teacher that writes the tasks itself, taught six levels of a ladder and paid for tasks at the "
+        "student's frontier, find that frontier and pull the student along?",
+        variants=(
+            Variant("trained", {}, "it writes the tasks, level and digits, and is trained on what they earned"),
+            Variant("frozen", {f"{RECIPE}.enabled": "false", "teacher.explore": "0"}, "it writes them, untrained"),
+            Variant(
+                "permuted", {f"{RECIPE}.rewards": "permuted"}, "its rewards permuted over an iteration's proposals"
+            ),
+            Variant(
+                "uniform",
+                {**RULE, "curriculum.kind": "uniform", "curriculum.levels": TESTED},
+                "tasks drawn of lengths 4 to 30, each as often",
+            ),
+            Variant("frontier", {**RULE, "curriculum.kind": "frontier"}, "tasks drawn around the student's frontier"),
+        ),
+        profile="climb-teacher",
+        seeds=(0, 1, 2, 3, 4),
+        measures=("test", "validation"),
+        controls=("untrained",),
+        course="climb",
+        ladder=True,
+        notes=(
+            "**Seeds** are fixed beforehand, the same for every variant; each has a student's base of its own. The "
+            "teacher's base is the packaged one.",
+            "**Attempts**: what a teacher writes may be unreadable, a task it wrote before, or kept for held-out sets "
+            "(16 of 100); none of these is attempted, and nothing takes its place. The table of cost has the attempts.",
+        ),
+    )
+)

@@ -1,0 +1,30 @@
+"""Detects a teacher whose text collapses onto few digits while it is paid no less for it.
+
+Strings of repeated digits are harder than others of their length, so they pay as tasks at the student's edge do, and
+teach less. Uniform digits have 3.32 bits.
+"""
+
+from agent0.run.monitors import Finding, History, guard
+from agent0.settings import GuardConfig
+
+LEAST = 2.9
+"""Bits."""
+LOST = 0.25
+"""Bits lost since the first iteration."""
+
+
+@guard
+def skew(history: History, plan: GuardConfig) -> Finding | None:
+    """Report that the digits of tasks have lost much of their entropy, and that the tasks are worth no less for
+    training than ``patience`` iterations before."""
+    seen = [each for each in history if "digit_entropy" in each and "learnable" in each]
+    if not seen or "digit_entropy" not in history[-1] or "learnable" not in history[-1]:
+        return None
+    now, first, before = seen[-1], seen[0], seen[max(0, len(seen) - plan.patience)]
+    bits = now["digit_entropy"]
+    if bits >= LEAST or first["digit_entropy"] - bits < LOST or now["learnable"] < before["learnable"]:
+        return None
+    facts = {"digit_entropy": bits, "first": first["digit_entropy"], "learnable": now["learnable"]}
+    return Finding(
+        f"the teacher's digits have {bits:.2f} bits, after {first['digit_entropy']:.2f}, and pay no less", facts
+    )
