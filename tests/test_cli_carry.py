@@ -88,10 +88,10 @@ async def test_a_run_that_is_over_before_its_projector_has_begun_is_left(begun, 
             await over.wait()
             return Progress()
 
-    async def begins(self: Projector, read: Any) -> int:
+    async def begins(self: Projector, read: Any, decode: Any = None) -> int:
         following.set()
         over.set()  # everything was asked before
-        return await project(self, read)
+        return await project(self, read, decode)
 
     monkeypatch.setattr("agent0.assembly.runtime.execution.run_handlers", idle)
     monkeypatch.setattr(Projector, "follow", begins)
