@@ -57,10 +57,10 @@ class OneSandbox:
 _opened: list[OneSandbox] = []
 
 
-async def _shared(settings: SandboxSettings = _PLAIN, *, workers: int = 1, label: str = "student") -> Sandbox:
+async def _shared(settings: SandboxSettings = _PLAIN, *, label: str = "student", **more: Any) -> Sandbox:
     plain = settings.model_copy(update={name: getattr(_PLAIN, name) for name in _BOUNDS}) == _PLAIN
     if not plain or os.environ["PATH"] != _PATH:
-        return await _open(settings, workers=workers, label=label)
+        return await _open(settings, label=label, **more)
     if not _opened:
         _opened.append(OneSandbox(await _there(_open(_PLAIN))))
     return _opened[0]

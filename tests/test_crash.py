@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nats.errors import TimeoutError as NoAnswerError
-from nats.js.manager import JetStreamManager
+from nats.aio.client import Client
+from nats.errors import ConnectionClosedError
 
 from agent0.assembly.runtime.read_models import live_path
 from agent0.errors import DependencyError
@@ -58,17 +58,17 @@ async def test_handlers_whose_log_goes_away_as_they_begin_say_so(
     """As a dependency that is away, which whoever started them starts them again for: it is no defect."""
     settings = Settings()
     await init(nats_server, Topology(settings.nats, settings.handlers), ())
-    info, asked = JetStreamManager.consumer_info, list[str]()
 
-    async def dying(self: JetStreamManager, stream: str, consumer: str, *more: Any) -> Any:
-        asked.append(consumer)
-        if asked.count(consumer) > 1:  # it was there to be looked at, and is not there to be subscribed to
-            raise NoAnswerError
-        return await info(self, stream, consumer, *more)
+    async def gone(*_: Any, **__: Any) -> Any:
+        raise ConnectionClosedError  # it was there to be looked at, and is not there to be subscribed to
 
-    monkeypatch.setattr(JetStreamManager, "consumer_info", dying)
-    with pytest.raises(DependencyError, match="went away while the handlers began"):
-        await Bus(log, (), {}, lambda state, _: state, settings).start()
+    monkeypatch.setattr(Client, "subscribe", gone)
+    bus = Bus(log, (), {}, lambda state, _: state, settings)
+    try:
+        with pytest.raises(DependencyError, match="went away while the handlers began"):
+            await bus.start()
+    finally:
+        await bus.stop(0)
 
 
 def test_tables_are_made_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def height(by_level: Mapping[str, float], share: float = SOLVED) -> int:
 
 
 def added(by_level: Mapping[str, float]) -> float:
-    """The accuracies of all levels, added up."""
+    """Add up the accuracies of all levels: S of a ladder, in levels."""
     return sum(by_level.values())
 
 

@@ -82,7 +82,9 @@ class GuardConfig(Frozen):
     plateau: Action = Field("alarm", description="validation has not risen for guards.patience iterations")
     drift: Action = Field("alarm", description="mean reward rises while validation accuracy falls")
     divergence: Action = Field("alarm", description="the teacher's tasks are too hard or too easy for the student")
-    skew: Action = Field("alarm", description="the teacher's tasks collapse onto few digits while they pay no less")
+    skew: Action = Field(
+        "alarm", description="the teacher's tasks collapse onto few digits while their rewards do not fall"
+    )
     patience: int = Field(
         3, ge=2, le=1000, description="iterations that plateau, drift, divergence and skew look back on"
     )

@@ -1,4 +1,4 @@
-"""Ablates a teacher that is a model and writes its tasks itself: against itself untrained, against itself paid at
+"""Ablates a teacher that is a model and writes its tasks itself: against itself untrained, against itself rewarded at
 random, and against rules that are given the ladder, at equal attempts and steps.
 
 Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy is the accuracy added up over lengths.
@@ -22,8 +22,8 @@ RULE = {
 ablation_study(
     AblationStudy(
         name="teacher",
-        question="Does a teacher that writes the tasks itself, taught six levels of a ladder and paid for tasks at the "
-        "student's frontier, find that frontier and pull the student along?",
+        question="Does a teacher that writes the tasks itself, taught six levels of a ladder and rewarded for tasks at "
+        "the student's frontier, find that frontier and pull the student along?",
         variants=(
             Variant("trained", {}, "it writes the tasks, level and digits, and is trained on what they earned"),
             Variant("frozen", {f"{RECIPE}.enabled": "false", "teacher.explore": "0"}, "it writes them, untrained"),

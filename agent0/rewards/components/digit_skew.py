@@ -1,4 +1,4 @@
-"""The teacher's penalty for tasks made of one digit: harder than they are long, they pay and teach little."""
+"""The teacher's penalty for tasks made of one digit: they are harder than others of their length, and teach little."""
 
 from agent0.rewards import Features, reward
 

@@ -1,7 +1,7 @@
-"""Detects a teacher whose text collapses onto few digits while it is paid no less for it.
+"""Detects a teacher whose text collapses onto few digits while its rewards do not fall.
 
-Strings of repeated digits are harder than others of their length, so they pay as tasks at the student's edge do, and
-teach less. Uniform digits have 3.32 bits.
+Strings of repeated digits are harder than others of their length, so they are rewarded as tasks at the student's edge
+are, and teach less. Uniform digits have 3.32 bits.
 """
 
 from agent0.run.monitors import Finding, History, guard
@@ -26,5 +26,6 @@ def skew(history: History, plan: GuardConfig) -> Finding | None:
         return None
     facts = {"digit_entropy": bits, "first": first["digit_entropy"], "learnable": now["learnable"]}
     return Finding(
-        f"the teacher's digits have {bits:.2f} bits, after {first['digit_entropy']:.2f}, and pay no less", facts
+        f"the teacher's digits have {bits:.2f} bits, after {first['digit_entropy']:.2f}, and its rewards are no lower",
+        facts,
     )

@@ -86,7 +86,7 @@ def divergence(logprobs: "Tensor", reference: "Tensor", mask: "Tensor", weight: 
 
 
 def entropy_bonus(entropy: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor":
-    """The entropies with which the masked tokens were chosen, times their rows' weights, summed: what a bonus pays.
+    """The entropies with which the masked tokens were chosen, times their rows' weights, summed: the bonus.
     ``entropy`` is [rows, T] in nats; shapes as for ``clipped_surrogate``."""
     return (entropy.masked_fill(~mask.bool(), 0.0) * weight[:, None]).sum()
 
