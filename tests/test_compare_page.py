@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.experiments.compare_runs import Side, side_by_side
@@ -38,6 +38,7 @@ def test_a_training_that_was_scored_later_stands_at_its_own_iterations() -> None
     assert ">untrained</text>" in page and "not scored on the same items" in page
 
 
+@settings(max_examples=12)
 @given(st.lists(st.tuples(*[st.floats(-1e6, 1e6)] * 3).map(sorted), min_size=1, max_size=5))
 def test_a_scale_holds_what_it_shows(values: list[list[float]]) -> None:
     drawn = str(spreads({str(n): [Score("s", middle, low, high)] for n, (low, middle, high) in enumerate(values)}, ""))

@@ -29,6 +29,7 @@ def minilm() -> Iterator[MiniLM]:
     asyncio.run(embedder.close())
 
 
+@pytest.mark.slow  # part of make crash
 async def test_a_killed_process_is_started_again(minilm: MiniLM) -> None:
     """Before all others: while it loads, which is where a killed one costs least."""
     asked = asyncio.create_task(minilm.embed(TEXTS[:1]))

@@ -92,6 +92,7 @@ def made(told: list[Recorded]) -> list[tuple[str, Artifact | None, str]]:
     return [(one.checkpoint, one.adapter, data.get(one.checkpoint, "")) for one in trained]
 
 
+@pytest.mark.slow  # part of make crash
 def test_a_killed_experiment_ends_as_one_that_was_left_alone(
     kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

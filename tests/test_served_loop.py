@@ -122,6 +122,7 @@ def played(home: Path) -> tuple[list[Recorded], Heard, MemoryArtifacts]:
     return asyncio.run(work()), heard, artifacts
 
 
+@pytest.mark.slow  # part of make crash
 def test_a_whole_run_goes_through_the_server_and_the_new_adapter_answers(tmp_path: Path) -> None:
     told, heard, artifacts = played(tmp_path)
     assert told[-1].type == "RunFinished"

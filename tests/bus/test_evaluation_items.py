@@ -166,7 +166,8 @@ async def test_no_more_items_are_under_way_than_may_be(world: World) -> None:
     stores = ports()
     await provision(world)
     await world.put(started(config()))
-    _, gate = await process(world, stores, 0, Branches(world.log))
+    bus, gate = await process(world, stores, 0, Branches(world.log))
     await until(lambda: gate.silent == AT_ONCE, "items in flight")
     await world.until_any(AT_ONCE, "EvaluationItemRequested")
     assert len(await world.stored("EvaluationItemRequested")) == AT_ONCE < ITEMS
+    await world.stop(bus, grace_s=0)  # none of them will be answered

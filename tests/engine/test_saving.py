@@ -76,6 +76,7 @@ def test_what_is_damaged_or_of_another_job_is_not_gone_on_with(
     assert training.train(job, b"", str(kept), 1e9)[0] == training.train(job, b"")[0]
 
 
+@pytest.mark.slow  # part of make crash
 async def test_a_trainer_that_is_killed_goes_on(
     folder: Path, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
