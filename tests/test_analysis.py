@@ -142,6 +142,8 @@ def test_tools_are_counted_by_call_and_by_attempt() -> None:
     assert [used(trace.calls) for trace in traces] == ["python", "no call went well", "no call", "python"]
     shares = {row["tool"]: (row["calls"], row["ok"], row["attempts"]) for row in tool_shares(traces)}
     assert shares == {"python": (3, 3, 2), "sympy": (2, 0, 2)}
+    other = Trace("e", "t", True, (Call("shell", "ok", {}),) * 4)
+    assert [row["tool"] for row in tool_shares([*traces, other])] == ["shell", "python", "sympy"], "most used first"
     steps = {(row["from"], row["to"]): (row["times"], row["correct"]) for row in transitions(traces)}
     assert steps[START, "sympy"] == (2, 0.5)
     assert steps[START, ANSWER] == (1, None)

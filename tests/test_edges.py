@@ -12,19 +12,23 @@ from scipy import stats
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmark_scores import tally
-from agent0.evaluation.benchmarks import benchmarks, chosen
+from agent0.evaluation.benchmarks import benchmarks, chosen, drawn
 from agent0.evaluation.benchmarks.adversarial import huge
 from agent0.evaluation.benchmarks.challenges import RULES
+from agent0.evaluation.protocol import TaskSet
 from agent0.experiments.ablation_results import outcome_of
-from agent0.experiments.ablation_runs import runs_of_study, seeds_of
+from agent0.experiments.ablation_runs import chosen_variants, runs_of_study, seeds_of
+from agent0.experiments.ablations import ablation_studies
 from agent0.experiments.hyperparameter_search import space_of
 from agent0.experiments.stored_verdicts import differences, stored
 from agent0.grading.answer_types import kinds, named
 from agent0.rewards.features import RewardContext, features
 from agent0.rewards.red_team.students import said
+from agent0.rewards.red_team.undone import copies
 from agent0.settings import RewardConfig, RunConfig, VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState, ToolCallRecord
 from agent0.stats.across_seeds import share_below
+from agent0.tasks.curriculum.difficulty import grade
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
 from agent0.training.manifest import adapter_metadata, lineage_of
@@ -152,6 +156,42 @@ def test_a_runs_cost_is_what_its_events_spent_and_how_long_it_took() -> None:
 
 
 ENDED = {"end": "answered", "turns": 1, "tool_calls": 0, "tool_ok": 0, "prompt": "p"}
+
+
+def test_one_item_is_drawn_and_none_means_all() -> None:
+    entry = benchmarks()["adversarial"]
+    items = [replace(entry.make(1, 0)[0], id=str(n)) for n in range(4)] if entry.make else []
+    assert [len(drawn(entry, items, n, 3)) for n in (0, 1, 3, 4, 9)] == [4, 1, 3, 4, 4]
+    assert drawn(entry, items, 3, 3) == drawn(entry, items, 3, 3)
+
+
+def test_a_rate_at_the_border_of_the_band_is_inside() -> None:
+    assert [grade(solved, 4, (0.25, 0.75)).grade for solved in range(5)] == [
+        "hard",
+        "frontier",
+        "frontier",
+        "frontier",
+        "easy",
+    ]
+
+
+def test_a_variant_that_is_none_is_told_which_there_are() -> None:
+    study = ablation_studies()["climb"]
+    with pytest.raises(ConfigError) as found:
+        chosen_variants(study, ["odd"])
+    assert ", ".join(one.name for one in study.variants) in str(found.value.__dict__)
+
+
+def test_greedy_is_one_attempt() -> None:
+    plan = TaskSet("fresh", "new", 12, 7, (2, 3)).protocol()
+    assert (plan.attempts, plan.temperature, plan.forced_tool) == (1, 0.0, False)
+
+
+def test_what_a_call_prints_is_copied_rather_than_the_call() -> None:
+    task = heldout("test", 1, 1, ("math",), names=("arithmetic",))[0]
+    entry = families()["arithmetic"]
+    expression = entry.call(task.params)[1]["code"].removeprefix("print(").removesuffix(")")
+    assert list(copies(task, entry))[1] == expression
 
 
 def test_rules_that_are_given_say_what_is_unchecked() -> None:
