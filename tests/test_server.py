@@ -9,6 +9,7 @@ import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -48,12 +49,21 @@ async def test_two_folders_have_two_servers(tmp_path: Path) -> None:
         await second.stop()
 
 
+async def _life(folder: Path) -> IO[bytes]:
+    """The lock of a stopped server: its threads may hold it for a moment after its process counts as dead."""
+    async with asyncio.timeout(30):
+        while (free := life(folder)) is None:
+            await asyncio.sleep(0.01)
+    return free
+
+
 async def test_a_server_is_known_before_it_answers_so_there_are_never_two(tmp_path: Path) -> None:
     """Whoever starts a server may be killed at once; those who come next must find it, not start another beside it."""
     server = await open_server(tmp_path, NatsSettings())
     await server.stop()
     folder = tmp_path / "nats"
     (folder / "server.pid").unlink(missing_ok=True)
+    (await _life(folder)).close()
     starter = (
         "import sys, pathlib; from infra.log.nats_server import _launch; from infra.log.server_folder import life;"
         "folder = pathlib.Path(sys.argv[1]); _launch(folder, life(folder))"
@@ -79,8 +89,7 @@ async def test_a_server_is_known_before_it_answers_so_there_are_never_two(tmp_pa
 async def test_a_server_that_is_on_its_way_out_is_waited_for_and_followed_by_another(tmp_path: Path) -> None:
     server = await open_server(tmp_path, NatsSettings())
     await server.stop()
-    leaving = life(tmp_path / "nats")  # its threads may hold on after its process counts as dead
-    assert leaving
+    leaving = await _life(tmp_path / "nats")
     timer = threading.Timer(0.2, leaving.close)
     timer.start()
     again = await open_server(tmp_path, NatsSettings())
