@@ -32,7 +32,8 @@ from agent0.experiments.ablation_runs import (
     with_models,
 )
 from agent0.experiments.ablations import AblationStudy, Variant
-from agent0.experiments.ladder_rows import ladder_rows
+from agent0.experiments.ladder_aims import aim_rows
+from agent0.experiments.ladder_rows import ladder_rows, level_rows
 from agent0.experiments.training_gain import Chance, summarise
 from agent0.settings import RunConfig, Settings
 
@@ -300,6 +301,11 @@ def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mappin
         "curves": curves(outcomes),
         "cost": cost_rows(outcomes),
         "cells": run_rows(outcomes, measures),
-        **({"ladder": ladder_rows(outcomes)} if study.ladder else {}),
+        **(_ladder(study, outcomes) if study.ladder else {}),
         **({"skill": summarise(outcomes, study.sets, chances)} if study.sets else {}),
     }
+
+
+def _ladder(study: AblationStudy, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    rows = ladder_rows(outcomes)
+    return {"ladder": rows, "ladder_levels": level_rows(outcomes), "aims": aim_rows(study.aims, rows)}
