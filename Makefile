@@ -1,14 +1,14 @@
 # The words here are the jobs of CI. Everything lives in .venv; nothing is installed outside it but bubblewrap.
 #
-#   make run      set up, then the main job: a small model learns to use its tools, another one is trained on
-#                 search traces (ten minutes)
+#   make run      set up, then the main job: a small model climbs past what it was taught, beside two controls
+#                 (five minutes)
 #   make test     set up, then ruff, then mypy beside the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
-#   make learning  what training on search traces is worth beside everything that needs none: four arms over two seeds
+#   make learning  what a climb on the student's own accepted answers is worth beside its controls, over five seeds
 #                 (writes docs/results/learning.md; goes on where it was stopped)
-#   make arms     what an adaptive curriculum, a trained teacher, schedules and rewards for uncertainty are worth, over
-#                 three seeds (writes curriculum.md, schedules.md and uncertainty.md of docs/results/; goes on where it
-#                 was stopped)
+#   make arms     what search traces, an adaptive curriculum, a trained teacher, schedules and rewards for uncertainty
+#                 are worth (writes search.md, curriculum.md, schedules.md and uncertainty.md of docs/results/; goes on
+#                 where it was stopped)
 #   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
@@ -24,7 +24,7 @@
 #
 # Variables: PYTHON (3.11 or newer), TORCH_INDEX (https://download.pytorch.org/whl/cpu saves gigabytes on a machine
 # without a GPU), EXTRAS (what `make setup` installs besides: qlora, openai, llamacpp, mcp, gym), PYTEST_ARGS, RUN_ARGS (more
-# flags for the first run's `agent0 run start`).
+# flags for the command of `make run`).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -53,8 +53,8 @@ help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
 run: setup
-	$(BIN)/agent0 run start --profile tiny $(RUN_ARGS)
-	$(BIN)/agent0 experiment skill --name make-run --arms ours --seeds 0 --set run.iterations=12
+	$(BIN)/agent0 experiment climb --name make-run --arms ours,frozen,permuted-verdicts --seeds 0 --jobs 2 \
+		--set run.iterations=10 $(RUN_ARGS)
 
 setup: linux bubblewrap .venv/.ready-train
 	$(if $(EXTRAS),$(PIP) -e '.[$(EXTRAS)]')
@@ -76,10 +76,12 @@ docs: linux .venv/.ready-dev
 	$(BIN)/python -m agent0.cli.system.docs_pages
 
 learning: setup
-	$(BIN)/agent0 experiment skill --arms ours,random-tries,permuted-verdicts,right-as-written --jobs 2 \
+	$(BIN)/agent0 experiment climb --arms ours,uniform,frozen,permuted-verdicts,majority --jobs 2 \
 		--write docs/results/learning.md
 
 arms: setup
+	$(BIN)/agent0 experiment skill --arms ours,random-tries,permuted-verdicts,right-as-written --jobs 2 \
+		--write docs/results/search.md
 	$(BIN)/agent0 experiment curriculum --jobs 2 --write docs/results/curriculum.md
 	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/results/schedules.md
 	$(BIN)/agent0 experiment uncertainty --jobs 2 --write docs/results/uncertainty.md
