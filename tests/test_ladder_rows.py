@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from agent0.evaluation.ladder_height import added, height
 from agent0.experiments.ablation_results import Outcome, as_json, from_json
-from agent0.experiments.ladder_rows import added, height, ladder_rows
+from agent0.experiments.ladder_rows import ladder_rows
 from events.checkpoints import CheckpointEvaluated
 
 

@@ -7,14 +7,14 @@ import fcntl
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from agent0.assembly.ablations.ablation_run import PLAN, RESULT, RunPlan, decode_progress, read_result
+from agent0.assembly.ablations.ablation_run import PLAN, RESULT, RunPlan, decode_progress, decode_standing, read_whole
 from agent0.assembly.ablations.base_models import describe_bases, make_bases, seeds_without_base, with_base
-from agent0.assembly.ablations.chance_controls import chances_of
+from agent0.assembly.ablations.chance_controls import chance_by_level, chances_of
 from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.assembly.tooling.tool_policy import with_policy
@@ -22,6 +22,7 @@ from agent0.assembly.validate.requirements import require_all
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
+from agent0.evaluation.ladder_height import Standing, added, height
 from agent0.experiments.ablation_results import Outcome, comparison_rows, cost_rows, curves, run_rows, variant_rows
 from agent0.experiments.ablation_runs import (
     AblationRun,
@@ -32,6 +33,7 @@ from agent0.experiments.ablation_runs import (
     with_models,
 )
 from agent0.experiments.ablations import AblationStudy, Variant
+from agent0.experiments.ladder_costs import cost_to_reach, sampling_rows, validations
 from agent0.experiments.ladder_rows import ladder_rows
 from agent0.experiments.training_gain import Chance, summarise
 from agent0.settings import RunConfig, Settings
@@ -41,6 +43,8 @@ SAID = "said.txt"
 GRACE_S = 5.0
 """How long its last words may take once it has ended: what it started may hold its stdout a little longer."""
 Report = Callable[[str], None]
+Climbed = Callable[[AblationRun, int, Standing], None]
+"""(run, iteration or -1 for its base, where its student stands)."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class StudyRequest:
     only: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     jobs: int = 1
+    exams: bool = True
+    """Whether the protocols of the study are evaluated, too; without, those that were made before stay."""
 
 
 @dataclass
@@ -66,6 +72,7 @@ class _Work:
     folder: Path
     ablations: list[AblationRun]
     report: Report
+    climbed: Climbed
     done: dict[str, Outcome] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     took: list[float] = field(default_factory=list)
@@ -115,9 +122,11 @@ def variant_configs(base: RunConfig, variants: Sequence[Variant]) -> dict[str, R
     return plans
 
 
-async def run_study(settings: Settings, request: StudyRequest, report: Report = lambda _: None) -> dict[str, Any]:
+async def run_study(
+    settings: Settings, request: StudyRequest, report: Report = lambda _: None, climbed: Climbed = lambda *_: None
+) -> dict[str, Any]:
     """Execute the runs that are not finished; return the results of all finished ones. A run that fails is named in
-    ``failed``, and the others go on.
+    ``failed``, and the others go on. On a ladder ``climbed`` hears where the student of a run stands.
 
     Raises:
         ConfigError: arms, seeds or a name that cannot be.
@@ -127,7 +136,7 @@ async def run_study(settings: Settings, request: StudyRequest, report: Report = 
     from infra.log.server_folder import write
 
     folder, plans, ablations = await _planned(settings, request)
-    if any(read_result(folder / ablation.name) is None for ablation in ablations):
+    if any(read_whole(folder / ablation.name, ablation) is None for ablation in ablations):
         await require_all(settings, plans.values())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked_study(request.name, folder):
@@ -137,7 +146,7 @@ async def run_study(settings: Settings, request: StudyRequest, report: Report = 
             if course
             else {}
         )
-        work = _Work(request, folder, [with_base(ablation, course, bases) for ablation in ablations], report)
+        work = _Work(request, folder, [with_base(ablation, course, bases) for ablation in ablations], report, climbed)
         for ablation in work.ablations:
             _prepare(work, ablation)
         report(f"Study {request.name}: {describe_compute(plans)} In {folder}. {work.stand()}.")
@@ -182,23 +191,28 @@ def _locked_study(name: str, folder: Path) -> Iterator[None]:
 def _prepare(work: _Work, ablation: AblationRun) -> None:
     """Make the folder of an ablation run with its plan. One that was begun otherwise is refused."""
     folder, study = work.place(ablation), work.request.study
-    protocols = study.protocols, study.base_protocols if ablation.variant == work.ablations[0].variant else ()
+    first = ablation.variant == work.ablations[0].variant
+    protocols = (study.protocols, study.base_protocols if first else (), study.ladder and first)
     if (folder / PLAN).exists():
         begun = RunPlan.read(folder)
         if changed := changed_settings(begun.ablation.config, ablation.config):
             why = f"It was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Run {ablation.name} of study {work.request.name} has other settings.", why, fix)
-        if protocols != (begun.protocols, begun.base_protocols):  # its run stands; missing exams are made
+        known = begun.protocols, begun.base_protocols, begun.sampled
+        if work.request.exams and protocols != known:  # its run stands; missing exams are made
             (folder / RESULT).unlink(missing_ok=True)
-            replace(begun, protocols=protocols[0], base_protocols=protocols[1]).write(folder)
+            RunPlan(begun.ablation, begun.profile, begun.settings, *protocols).write(folder)
     else:
         folder.mkdir(mode=0o700, exist_ok=True)
         rest = {
             k: v for k, v in work.request.given.items() if not k.startswith("run.") and k not in ("home", "profile")
         }
-        RunPlan(ablation, work.request.profile, rest, *protocols).write(folder)
-    if found := read_result(folder):
+        asked = protocols if work.request.exams else ()
+        RunPlan(ablation, work.request.profile, rest, *asked).write(folder)
+    if found := read_whole(folder, ablation):
+        for score in sorted(validations(found), key=lambda one: one.iteration):
+            work.climbed(ablation, score.iteration, Standing(score.by_level))
         work.done[ablation.name] = found
         work.took.append(found.cost["wall_s"])
 
@@ -222,7 +236,7 @@ async def _take_next(work: _Work, waiting: "asyncio.Queue[AblationRun]") -> None
             why = await _execute_one(work, ablation)
             began = work.began.pop(ablation.name)
             work.ends.pop(ablation.name, None)
-            if found := read_result(work.place(ablation)):
+            if found := read_whole(work.place(ablation), ablation):
                 work.done[ablation.name] = found
                 work.took.append(monotonic() - began)
                 work.report(f"{ablation.name} is done. {work.stand()}.")
@@ -252,6 +266,9 @@ async def _execute_one(work: _Work, ablation: AblationRun) -> str:
 async def _follow_output(work: _Work, ablation: AblationRun, process: asyncio.subprocess.Process) -> None:
     assert process.stdout is not None  # noqa: S101 - a pipe
     async for line in process.stdout:
+        if stands := decode_standing(line):
+            work.climbed(ablation, *stands)
+            continue
         text, left = decode_progress(line)
         if left is not None:
             work.ends[ablation.name] = monotonic() + left
@@ -270,6 +287,26 @@ async def _stop_log_server(folder: Path) -> None:
     with contextlib.suppress(Agent0Error):
         await server.start()
         await server.stop()
+
+
+def _ladder(outcomes: Sequence[Outcome], plans: Mapping[str, RunConfig]) -> dict[str, Any]:
+    """What a study on a ladder tells beside its measures."""
+    plan = next(iter(plans.values()))
+    chance = chance_by_level(plan)
+    return {
+        "taught": plan.curriculum.mastered,
+        "ladder": ladder_rows(outcomes, plan.curriculum.mastered),
+        "reach": cost_to_reach(outcomes),
+        "sampling": sampling_rows(outcomes, chance),
+        "random": {
+            "height": height({str(level): share for level, share in chance.items()}),
+            "added": sum(chance.values()),
+        },
+    }
+
+
+def _stands(by_level: Mapping[str, float]) -> tuple[int, float]:
+    return height(by_level), added(by_level)
 
 
 def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mapping[str, Chance]) -> dict[str, Any]:
@@ -300,6 +337,6 @@ def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mappin
         "curves": curves(outcomes),
         "cost": cost_rows(outcomes),
         "cells": run_rows(outcomes, measures),
-        **({"ladder": ladder_rows(outcomes)} if study.ladder else {}),
+        **(_ladder(outcomes, plans) if study.ladder else {}),
         **({"skill": summarise(outcomes, study.sets, chances)} if study.sets else {}),
     }
