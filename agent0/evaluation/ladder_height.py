@@ -47,10 +47,13 @@ def on_ladder(config: RunConfig) -> bool:
     return bool(asked) and OPEN_FAMILY not in plan.families and all(entry.ladder for entry in asked)
 
 
-def attempted_height(state: RunState) -> int | None:
-    """The highest level of which the attempts of the state's iteration solved half; None where there is none."""
+def attempted_height(state: RunState, least: int = 1) -> int | None:
+    """The highest level of which the attempts of the state's iteration solved half, 0 where there is none; None where
+    no level had ``least`` tasks."""
     rates: dict[int, list[float]] = {}
     for task in state.tasks.values():
         if task.proposal and task.solve_rate is not None:
             rates.setdefault(task.proposal.level, []).append(task.solve_rate)
-    return max((level for level, found in rates.items() if sum(found) >= HALF * len(found)), default=None)
+    enough = {level: found for level, found in rates.items() if len(found) >= least}
+    solved = [level for level, found in enough.items() if sum(found) >= HALF * len(found)]
+    return max(solved, default=0) if enough else None

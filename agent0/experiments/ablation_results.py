@@ -88,6 +88,7 @@ class Outcome:
     measures: tuple[Mapping[str, float], ...] = ()
     spent: tuple[Mapping[str, float], ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
+    alarms: Mapping[str, int] = field(default_factory=dict)
 
 
 def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> Outcome:
@@ -303,7 +304,7 @@ def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     return held
 
 
-LATER = ("measures", "spent", "labels")
+LATER = ("measures", "spent", "labels", "alarms")
 """Fields that earlier outcomes lack; left out where there is nothing."""
 
 

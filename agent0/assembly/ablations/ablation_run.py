@@ -27,6 +27,7 @@ from agent0.experiments.ablation_results import Outcome, as_json, from_json, out
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.experiments.ladder_costs import base_exams, student_exams
 from agent0.ports.storage import Artifacts
+from agent0.run.hindsight import alarms_in
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE
 from events.base import Event
@@ -248,7 +249,7 @@ async def _outcome(log: "Log", artifacts: Artifacts, ablation: AblationRun) -> O
         return found
     learned = [one for one in await diets(log, artifacts, ablation.run) if one.role == "student"]
     sums = {name: sum(getattr(one, name) for one in learned) for name in ("answers", "wrong")}
-    return replace(found, labels=sums)
+    return replace(found, labels=sums, alarms=alarms_in(events))
 
 
 async def serve_ablation_run(folder: Path, output: IO[str], stops: Sequence[signal.Signals]) -> None:

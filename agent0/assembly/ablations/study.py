@@ -33,6 +33,7 @@ from agent0.experiments.ablation_runs import (
     with_models,
 )
 from agent0.experiments.ablations import AblationStudy, Variant
+from agent0.experiments.alarm_leads import lead_rows
 from agent0.experiments.ladder_costs import cost_to_reach, sampling_rows, validations
 from agent0.experiments.ladder_rows import ladder_rows
 from agent0.experiments.training_gain import Chance, summarise
@@ -298,6 +299,7 @@ def _ladder(outcomes: Sequence[Outcome], plans: Mapping[str, RunConfig]) -> dict
         "ladder": ladder_rows(outcomes, plan.curriculum.mastered),
         "reach": cost_to_reach(outcomes),
         "sampling": sampling_rows(outcomes, chance),
+        "leads": lead_rows(outcomes),
         "random": {
             "height": height({str(level): share for level, share in chance.items()}),
             "added": sum(chance.values()),

@@ -152,6 +152,7 @@ def _show_ladder(found: dict[str, Any]) -> None:
     titles = {
         "ladder": "Height (highest level half solved) and accuracies added up over test levels",
         "reach": "What it cost to reach a level, by validation after each iteration",
+        "leads": "Alarms of today's monitors: since which iteration, and how many trainings before validation fell",
         "sampling": "Fresh tasks of one level with a right answer among those sampled; random: by chance alone",
     }
     for name, title in titles.items():
