@@ -15,11 +15,11 @@ from agent0.assembly.runtime.progress import Milestone, Pace, Progress
 from agent0.cli import console
 from agent0.cli.experiments.live_study import Standings, end_lines, shown
 from agent0.cli.runs.live import Bar, Lines
-from agent0.evaluation.ladder_height import Standing, on_ladder
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.report.charts.ladder_picture import BLOCKS, DIGITS, WIDE, Row, latest, picture
 from agent0.report.climb_summary import run_lines, study_lines
 from agent0.settings import RunConfig
+from agent0.tasks.curriculum.ladder_height import Standing, on_ladder
 from tests.play import play
 from tests.test_climb import CLIMB, ByRole, little
 from tests.world import ports, started

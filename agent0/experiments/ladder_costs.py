@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from agent0.evaluation.ladder_height import height
 from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol
 from agent0.experiments.ablation_results import Outcome
 from agent0.experiments.ladder_rows import test_levels
 from agent0.state.run_state import BASE
+from agent0.tasks.curriculum.ladder_height import height
 from events.checkpoints import CheckpointEvaluated
 
 SPENT = ("attempts", "tokens", "seconds")
@@ -57,7 +57,7 @@ def validations(outcome: Outcome) -> list[CheckpointEvaluated]:
     return [one for one in outcome.scores if one.split == "validation" and not one.forced_tool]
 
 
-def base_exams(outcome: Outcome) -> tuple[EvaluationProtocol, ...]:
+def base_samples(outcome: Outcome) -> tuple[EvaluationProtocol, ...]:
     """The protocols of the base at the level that ``outcome``'s student reached on the test levels and at those around
     it, as far as these go; none where it was not scored."""
     by_level = test_levels(outcome, outcome.student)
@@ -65,15 +65,15 @@ def base_exams(outcome: Outcome) -> tuple[EvaluationProtocol, ...]:
     if at not in levels:
         return ()
     around = [(at + step, *SAMPLED[3]) for step in BESIDE if at + step in levels]
-    return tuple(_exam(*one) for one in (*((at, *way) for way in SAMPLED), *around))
+    return tuple(_protocol(*one) for one in (*((at, *way) for way in SAMPLED), *around))
 
 
-def student_exams(outcome: Outcome) -> tuple[EvaluationProtocol, ...]:
+def student_answers(outcome: Outcome) -> tuple[EvaluationProtocol, ...]:
     """The student's one greedy answer at the same tasks."""
-    return tuple(_exam(level) for level in sorted({exam.levels[0] for exam in base_exams(outcome)}))
+    return tuple(_protocol(level) for level in sorted({one.levels[0] for one in base_samples(outcome)}))
 
 
-def _exam(level: int, attempts: int = 1, temperature: float = 0.0) -> EvaluationProtocol:
+def _protocol(level: int, attempts: int = 1, temperature: float = 0.0) -> EvaluationProtocol:
     return EvaluationProtocol(TASKS, SEED, attempts, temperature, levels=(level,), excluded=(OWN_SETS,))
 
 

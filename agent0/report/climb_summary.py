@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent0.evaluation.ladder_height import Standing
 from agent0.experiments.ladder_rows import better_on_every_seed
 from agent0.report.charts.ladder_picture import BLOCKS, Row, picture
+from agent0.tasks.curriculum.ladder_height import Standing
 
 Found = Mapping[str, Any]
 CONTROLS = "agent0 experiment climb --arms ours,frozen,permuted-verdicts --seeds 0 --jobs 2"

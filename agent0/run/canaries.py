@@ -1,5 +1,5 @@
 """Canaries of a run on ladders: tasks of taught levels with a known right and a known wrong answer, drawn anew in each
-iteration. What the verifier says of them and what the gate then accepts tells of both, before anything is trained.
+iteration. What the verifier says of them and what the gate then accepts is about both, before anything is trained.
 
 Nothing that is trained on comes from here: a canary is no attempt, and its answers are in no log.
 """

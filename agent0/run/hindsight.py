@@ -1,5 +1,5 @@
 """What today's monitors say of a recorded run: which alarm stands from which iteration on. Pure: from events alone, so
-runs recorded before a monitor existed are told of, too."""
+also for runs recorded before a monitor existed."""
 
 from collections.abc import Iterable
 

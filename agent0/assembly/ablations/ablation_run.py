@@ -21,15 +21,15 @@ from agent0.assembly.runtime.stamping import now, recorded
 from agent0.assembly.validate.sandbox_speed import fitted
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
-from agent0.evaluation.ladder_height import Standing, on_ladder
 from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
-from agent0.experiments.ladder_costs import base_exams, student_exams
+from agent0.experiments.ladder_costs import base_samples, student_answers
 from agent0.ports.storage import Artifacts
 from agent0.run.hindsight import alarms_in
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE
+from agent0.tasks.curriculum.ladder_height import Standing, on_ladder
 from events.base import Event
 from events.checkpoints import StudentExamined
 from events.runs import RunPaused, RunResumed
@@ -67,7 +67,7 @@ class RunPlan:
         ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
         config = self.ablation.config.model_dump(mode="json")
         held = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
-        by_key = {"exams": self.protocols, "base_exams": self.base_protocols}  # keys of files that exist
+        by_key = {"exams": self.protocols, "base_samples": self.base_protocols}  # keys of files that exist
         held |= {key: [asdict(protocol) for protocol in protocols] for key, protocols in by_key.items()}
         held |= {"sampled": True} if self.sampled else {}
         write(folder / PLAN, json.dumps(held, indent=1))
@@ -82,7 +82,7 @@ class RunPlan:
         try:
             held = json.loads((folder / PLAN).read_text(encoding="utf-8"))
             ablation = AblationRun(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
-            exams = [_protocols(held, name) for name in ("exams", "base_exams")]
+            exams = [_protocols(held, name) for name in ("exams", "base_samples")]
             return cls(ablation, held["profile"], held["settings"], exams[0], exams[1], held.get("sampled", False))
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the run is begun again."
@@ -172,7 +172,7 @@ async def _evaluate_protocols(held: Settings, plan: RunPlan, found: Outcome, rep
     """What the base and the student came to. An exam that is recorded is not made again."""
     from agent0.assembly.models.protocol import evaluate_protocols
 
-    of_base, of_student = (base_exams(found), student_exams(found)) if plan.sampled else ((), ())
+    of_base, of_student = (base_samples(found), student_answers(found)) if plan.sampled else ((), ())
     by_checkpoint = {BASE: (*plan.base_protocols, *of_base)}
     own = (*by_checkpoint.get(found.student, ()), *plan.protocols, *of_student)
     by_checkpoint[found.student] = tuple(dict.fromkeys(own))

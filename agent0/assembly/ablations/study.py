@@ -22,7 +22,6 @@ from agent0.assembly.validate.requirements import require_all
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
-from agent0.evaluation.ladder_height import Standing, added, height
 from agent0.experiments.ablation_results import Outcome, comparison_rows, cost_rows, curves, run_rows, variant_rows
 from agent0.experiments.ablation_runs import (
     AblationRun,
@@ -38,6 +37,7 @@ from agent0.experiments.ladder_costs import cost_to_reach, sampling_rows, valida
 from agent0.experiments.ladder_rows import ladder_rows
 from agent0.experiments.training_gain import Chance, summarise
 from agent0.settings import RunConfig, Settings
+from agent0.tasks.curriculum.ladder_height import Standing, added, height
 
 SAID = "said.txt"
 """In the folder of an ablation run: what its processes wrote to stderr."""
@@ -61,7 +61,7 @@ class StudyRequest:
     only: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     jobs: int = 1
-    exams: bool = True
+    protocols: bool = True
     """Whether the protocols of the study are evaluated, too; without, those that were made before stay."""
 
 
@@ -201,7 +201,7 @@ def _prepare(work: _Work, ablation: AblationRun) -> None:
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Run {ablation.name} of study {work.request.name} has other settings.", why, fix)
         known = begun.protocols, begun.base_protocols, begun.sampled
-        if work.request.exams and protocols != known:  # its run stands; missing exams are made
+        if work.request.protocols and protocols != known:  # its run stands; missing exams are made
             (folder / RESULT).unlink(missing_ok=True)
             RunPlan(begun.ablation, begun.profile, begun.settings, *protocols).write(folder)
     else:
@@ -209,7 +209,7 @@ def _prepare(work: _Work, ablation: AblationRun) -> None:
         rest = {
             k: v for k, v in work.request.given.items() if not k.startswith("run.") and k not in ("home", "profile")
         }
-        asked = protocols if work.request.exams else ()
+        asked = protocols if work.request.protocols else ()
         RunPlan(ablation, work.request.profile, rest, *asked).write(folder)
     if found := read_whole(folder, ablation):
         for score in sorted(validations(found), key=lambda one: one.iteration):

@@ -6,10 +6,10 @@ from datetime import datetime
 from statistics import fmean
 from typing import Any
 
-from agent0.evaluation.ladder_height import Standing, attempted_height, on_ladder
 from agent0.run.lifecycle import evolve
 from agent0.run.requests import evaluation_progress, trained_roles
 from agent0.state.run_state import RunState
+from agent0.tasks.curriculum.ladder_height import Standing, attempted_height, on_ladder
 from events import alarms, checkpoints, runs
 from events.base import Recorded
 

@@ -38,7 +38,7 @@ Write = Annotated[
 ]
 
 
-Exams = Annotated[
+Protocols = Annotated[
     bool, typer.Option(help="Evaluate by the study's protocols after each run, too: many samples of base and student.")
 ]
 
@@ -66,7 +66,7 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
         only: Only = "",
         models: Models = None,
         jobs: Jobs = 1,
-        exams: Exams = True,
+        protocols: Protocols = True,
         pairs: console.Set = None,
         out: Out = None,
         write: Write = None,
@@ -87,7 +87,7 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
             only=tuple(filter(None, (one.strip() for one in only.split(",")))),
             models=tuple(models or ()),
             jobs=jobs,
-            exams=exams,
+            protocols=protocols,
         )
         _execute(request, out, write, as_json)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent0.cli import console
 from agent0.cli.runs.live import drawn, is_terminal, marks
-from agent0.evaluation.ladder_height import Standing
+from agent0.tasks.curriculum.ladder_height import Standing
 
 if TYPE_CHECKING:
     from agent0.experiments.ablation_runs import AblationRun

@@ -120,9 +120,9 @@ def print_conclusion(held: "Settings", run: str, as_json: bool) -> None:
 def _print_climb(found: dict[str, Any]) -> None:
     """Of a run on a ladder: the picture of its first and last student, and three lines."""
     from agent0.cli.runs.live import marks
-    from agent0.evaluation.ladder_height import on_ladder
     from agent0.report.climb_summary import run_lines, run_picture
     from agent0.settings import RunConfig
+    from agent0.tasks.curriculum.ladder_height import on_ladder
 
     if found["status"] == "finished" and on_ladder(RunConfig.recorded(found["config"])) and (last := run_lines(found)):
         console.text("\n".join(["", *run_picture(found, marks(stderr=False)), "", *last]))

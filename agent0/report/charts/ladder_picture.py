@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent0.evaluation.ladder_height import Standing
+from agent0.tasks.curriculum.ladder_height import Standing
 
 WIDE = 80
 NAME, TAIL = 14, 10

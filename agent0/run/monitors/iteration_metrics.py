@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from math import exp, log, log2
 from statistics import fmean
 
-from agent0.evaluation.ladder_height import attempted_height, on_ladder
 from agent0.grading.normal_form import normal_form
 from agent0.rollout.confidence.signals import agreement
 from agent0.run.canaries import canary_measures
 from agent0.state.run_state import AttemptState, RunState, TaskState
+from agent0.tasks.curriculum.ladder_height import attempted_height, on_ladder
 
 MEANING = {
     "tasks": "tasks asked for",
