@@ -88,7 +88,7 @@ CASES = {
     ],
     "gate": [LADDER, {**LADDER, "gate_wrong": 0.05}],
     "verifier": [LADDER, {**LADDER, "verifier_faults": 0.01}],
-    "retreat": [LADDER, {**LADDER, "frontier_level": 12.0}, {**LADDER, "frontier_level": 10.0}],
+    "retreat": [{**LADDER, "frontier_level": 12.0}, *[{**LADDER, "frontier_level": 10.0}] * 2],
     "headroom": [{**LADDER, "validation": 0.97, "solve_rate": 0.96}],
     "supply": [LADDER, {**LADDER, "accepted": 0.0}],
 }
@@ -124,6 +124,15 @@ def test_a_guard_speaks_when_it_begins_to_hold_and_when_it_ends(name: str) -> No
 )
 def test_every_way_to_collapse_is_seen(one: dict[str, float]) -> None:
     assert guards()["collapse"]([GOOD, one], PLAN)
+
+
+def test_levels_that_the_base_was_taught_are_watched_where_they_are_attempted() -> None:
+    watch = guards()["retreat"]
+    assert watch([LADDER, {**LADDER, "taught_rate": 0.8}], PLAN)
+    assert not watch([LADDER, {**LADDER, "taught_rate": 0.9}], PLAN)
+    assert not watch([{**LADDER, "frontier_level": 12.0}, LADDER], PLAN), "once may be chance"
+    without = {name: value for name, value in LADDER.items() if name not in ("taught_rate", "frontier_level")}
+    assert not watch([LADDER, without], PLAN)
 
 
 def test_being_sure_and_right_is_no_collapse() -> None:

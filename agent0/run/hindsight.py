@@ -21,7 +21,7 @@ def alarms_in(events: Iterable[Recorded]) -> dict[str, int]:
         state = evolve(state, recorded)
         if state is None or not isinstance(recorded.event, IterationMeasured):
             continue
-        history.append({**recorded.event.measures, **measure(state)})
+        history.append(measure(state))
         for name, watch in guards().items():
             if getattr(state.config.guards, name) != "off" and watch(history, state.config.guards):
                 first.setdefault(name, recorded.event.iteration)

@@ -69,12 +69,15 @@ def measure(state: RunState) -> dict[str, float]:
 
 
 def _climbed(state: RunState, accepted: list[TaskState]) -> Mapping[str, float | None]:
+    """Heights only where levels are asked for: what a teacher chooses is few tasks of many levels."""
+    if state.config.curriculum.kind == "teacher":
+        return canary_measures(state)
     rates = [(task.proposal.level, task.solve_rate) for task in accepted if task.proposal]
-    taught = state.config.curriculum.mastered
+    taught = [rate for level, rate in rates if level <= state.config.curriculum.mastered]
     at = attempted_height(state, ENOUGH)
     return {
         "frontier_level": None if at is None else float(at),
-        "taught_rate": _mean(rate for level, rate in rates if level <= taught),
+        "taught_rate": _mean(taught) if len(taught) >= ENOUGH else None,
         **canary_measures(state),
     }
 

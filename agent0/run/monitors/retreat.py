@@ -4,7 +4,7 @@ from agent0.run.monitors import Finding, History, guard, known
 from agent0.settings import GuardConfig
 
 STEPS = 2
-"""Levels below the best so far."""
+"""Levels below the best so far, in two iterations in a row: one may fall back by chance."""
 FORGOTTEN = 0.1
 """Loss of accuracy at levels that its base was taught, where these are attempted."""
 
@@ -14,7 +14,7 @@ def retreat(history: History, plan: GuardConfig) -> Finding | None:
     """Report that the highest level half solved lies ``STEPS`` below the best before it, or that levels the base was
     taught are solved less often than when they were first attempted."""
     now, heights = history[-1], known(history, "frontier_level")
-    if "frontier_level" in now and max(heights) - heights[-1] >= STEPS:
+    if "frontier_level" in now and max(heights) - max(heights[-2:]) >= STEPS:
         facts = {"frontier_level": heights[-1], "best": max(heights)}
         return Finding(f"the student's frontier fell back to level {heights[-1]:.0f}, from {max(heights):.0f}", facts)
     rates = known(history, "taught_rate")
