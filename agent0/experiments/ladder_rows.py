@@ -80,3 +80,20 @@ def _wrote(measures: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
         known = [one[name] for one in measures[-LAST:] if name in one]
         told[name] = round(fmean(known), 2) if known else None
     return told
+
+
+def level_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """One row for each variant, and one for the untrained students of the first: their accuracies by test level, means
+    over seeds, lowest level first."""
+    held: dict[str, list[Mapping[str, float]]] = {}
+    for one in outcomes:
+        tested = {score.checkpoint: score.by_level for score in one.scores if _is_test(score)}
+        for name, checkpoint in ((one.arm, one.student), (BASE, BASE)):
+            if checkpoint in tested and (name != BASE or one.arm == outcomes[0].arm):
+                held.setdefault(name, []).append(tested[checkpoint])
+    return [{"arm": name, "levels": _means(found)} for name, found in held.items()]
+
+
+def _means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    levels = sorted({level for one in found for level in one}, key=int)
+    return {level: round(fmean(one[level] for one in found if level in one), 4) for level in levels}

@@ -33,8 +33,9 @@ from agent0.experiments.ablation_runs import (
 )
 from agent0.experiments.ablations import AblationStudy, Variant
 from agent0.experiments.alarm_leads import lead_rows
+from agent0.experiments.ladder_aims import aim_rows
 from agent0.experiments.ladder_costs import cost_to_reach, sampling_rows, validations
-from agent0.experiments.ladder_rows import ladder_rows
+from agent0.experiments.ladder_rows import ladder_rows, level_rows
 from agent0.experiments.training_gain import Chance, summarise
 from agent0.settings import RunConfig, Settings
 from agent0.tasks.curriculum.ladder_height import Standing, added, height
@@ -290,13 +291,15 @@ async def _stop_log_server(folder: Path) -> None:
         await server.stop()
 
 
-def _ladder(outcomes: Sequence[Outcome], plans: Mapping[str, RunConfig]) -> dict[str, Any]:
-    """What a study on a ladder tells beside its measures."""
+def _ladder(study: AblationStudy, outcomes: Sequence[Outcome], plans: Mapping[str, RunConfig]) -> dict[str, Any]:
+    """What a study on a ladder reports beside its measures."""
     plan = next(iter(plans.values()))
-    chance = chance_by_level(plan)
+    chance, rows = chance_by_level(plan), ladder_rows(outcomes, plan.curriculum.mastered)
     return {
         "taught": plan.curriculum.mastered,
-        "ladder": ladder_rows(outcomes, plan.curriculum.mastered),
+        "ladder": rows,
+        "ladder_levels": level_rows(outcomes),
+        "aims": aim_rows(study.aims, rows),
         "reach": cost_to_reach(outcomes),
         "sampling": sampling_rows(outcomes, chance),
         "leads": lead_rows(outcomes),
@@ -339,6 +342,6 @@ def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mappin
         "curves": curves(outcomes),
         "cost": cost_rows(outcomes),
         "cells": run_rows(outcomes, measures),
-        **(_ladder(outcomes, plans) if study.ladder else {}),
+        **(_ladder(study, outcomes, plans) if study.ladder else {}),
         **({"skill": summarise(outcomes, study.sets, chances)} if study.sets else {}),
     }

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent0.evaluation.protocol import EvaluationProtocol, TaskSet
+from agent0.experiments.ladder_aims import LadderAim
 from agent0.registry import Registry
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
@@ -38,7 +39,7 @@ class AblationStudy:
     once a seed (in the run of the first variant); ``sets`` are the tasks of both. ``course``: where the student is the
     packaged model of that course, each seed has a base of its own, taught the same from that seed. ``notes`` stand on
     its page: what a reader must know of how its tasks and seeds came to be. ``ladder``: how high each run's students
-    stand is told, too (``agent0.experiments.ladder_rows``).
+    stand is shown, too (``agent0.experiments.ladder_rows``), and whether ``aims`` were reached.
     """
 
     name: str
@@ -55,6 +56,7 @@ class AblationStudy:
     course: str = ""
     notes: tuple[str, ...] = ()
     ladder: bool = False
+    aims: tuple[LadderAim, ...] = ()
 
     def __post_init__(self) -> None:
         names = [variant.name for variant in self.variants]

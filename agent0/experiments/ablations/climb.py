@@ -4,6 +4,7 @@ Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy i
 """
 
 from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
+from agent0.experiments.ladder_aims import BASE, LadderAim
 
 STUDENT = "training.student"
 LEVELS = str(list(range(4, 31)))
@@ -56,6 +57,16 @@ ablation_study(
         controls=("untrained",),
         course="climb",
         ladder=True,
+        aims=(
+            LadderAim("ours", BASE, "height", least=1.5, ratio=True),
+            LadderAim("ours", BASE, "height", least=5),
+            LadderAim("ours", BASE, "added", least=3),
+            LadderAim("ours", "uniform", "added", least=2),
+            LadderAim("frozen", BASE, "added", least=-1, most=1),
+            LadderAim("permuted-verdicts", BASE, "added", most=0),
+            LadderAim("coin-verdicts", BASE, "added", most=0),
+            LadderAim("majority", BASE, "added", most=0),
+        ),
         notes=("**Seeds** are fixed beforehand, the same for every variant; each has a base of its own.",),
     )
 )

@@ -5,6 +5,7 @@ Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy i
 """
 
 from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
+from agent0.experiments.ladder_aims import LadderAim
 
 RECIPE = "training.teacher"
 TESTED = str(list(range(4, 31)))
@@ -43,6 +44,10 @@ ablation_study(
         controls=("untrained",),
         course="climb",
         ladder=True,
+        aims=(
+            LadderAim("trained", "frozen", "added", least=1.5),
+            LadderAim("trained", "permuted", "added", least=0),
+        ),
         notes=(
             "**Seeds** are fixed beforehand, the same for every variant; each has a student's base of its own. The "
             "teacher's base is the packaged one.",

@@ -11,7 +11,7 @@ from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
 from agent0.experiments.ablations import ablation_studies
 from agent0.experiments.ladder_rows import known_columns
 from agent0.report.conclusions import conclusion
-from agent0.report.markdown import training_gain
+from agent0.report.markdown import ladder, training_gain
 from agent0.report.markdown.rendering import render
 from agent0.report.markdown.tables import claim, points, shares, span
 from agent0.stats.paired_tests import FELL, IMPROVED
@@ -35,7 +35,9 @@ def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
         found={**found, **climbed},
         skill=training_gain.gathered(skill) if skill else None,
         title=PurePath(file).stem.replace("-", " ").capitalize(),
-        short=training_gain.answer(skill) if skill else _answer(found),
+        short=training_gain.answer(skill) if skill else ladder.answer(found) if "ladder" in found else _answer(found),
+        heights=ladder.table(found) if "ladder" in found else [],
+        aims=ladder.aims(found) if "ladder" in found else [],
         command=command(found, file),
         conclusions=sentences(found),
         settings={arm: _settings(about, found["settings"][arm]) for arm, about in found["about"].items()},

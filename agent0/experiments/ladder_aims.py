@@ -1,0 +1,59 @@
+"""Aims of a study on a ladder, set before it was executed: leads that hold on every seed, or do not."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+BASE = "base"
+"""What an aim compares with: the untrained student of the same run."""
+NAMES = {"height": "T", "added": "S"}
+"""T: the highest level of which half is solved; S: the accuracies of all test levels added up."""
+
+
+@dataclass(frozen=True)
+class LadderAim:
+    """An aim: the lead of ``variant`` over ``than`` (another variant of the same seed, or ``BASE``) in ``measure``.
+
+    The lead is a difference in levels, or a quotient where ``ratio``; it is to lie within ``least`` and ``most`` on
+    every seed.
+    """
+
+    variant: str
+    than: str
+    measure: Literal["height", "added"]
+    least: float = float("-inf")
+    most: float = float("inf")
+    ratio: bool = False
+
+    def title(self) -> str:
+        """Write the aim as an inequality: ``T of ours at least 1.5 times that of base``."""
+        bounds = [f"at least {self.least:g}"] if self.least > float("-inf") else []
+        bounds += [f"at most {self.most:g}"] if self.most < float("inf") else []
+        unit = "times that of" if self.ratio else "over"
+        return f"{NAMES[self.measure]} of {self.variant} {' and '.join(bounds)} {unit} {self.than}"
+
+
+def aim_rows(aims: Iterable[LadderAim], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Check ``aims`` against the rows of ``ladder_rows``: one row for each aim that some seed can be asked about, with
+    its leads by seed and how many seeds reach it. An aim is ``reached`` where all do."""
+    held = {(row["arm"], row["seed"]): row for row in rows}
+    seeds = sorted({row["seed"] for row in rows})
+    found = []
+    for aim in aims:
+        leads = [lead for seed in seeds if (lead := _lead(aim, held, seed)) is not None]
+        kept = sum(aim.least <= lead <= aim.most for lead in leads)
+        if leads:
+            of = {"aim": aim.title(), "by_seed": leads, "seeds": len(leads)}
+            found.append(of | {"kept": kept, "reached": kept == len(leads)})
+    return found
+
+
+def _lead(aim: LadderAim, held: Mapping[tuple[str, int], Mapping[str, Any]], seed: int) -> float | None:
+    own = held.get((aim.variant, seed))
+    other = own if aim.than == BASE else held.get((aim.than, seed))
+    if own is None or other is None:
+        return None
+    after, before = own[aim.measure], other[f"{aim.measure}_untrained" if aim.than == BASE else aim.measure]
+    if after is None or before is None or (aim.ratio and not before):
+        return None
+    return round(float(after / before if aim.ratio else after - before), 2)

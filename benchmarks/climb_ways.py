@@ -1,0 +1,178 @@
+"""Ways to climb a ladder faster or higher: the recipe of profile `climb` without log and handlers, changed one by one.
+
+``python -m benchmarks.climb_ways --seeds 0,1 --ways shipped,steps-100`` prints a row for each way and seed: T (highest
+level of which half is solved, greedy) and S (accuracies of levels 4 to 30 added up) after each fifth iteration. Model,
+sampling, training and tasks are those of a run; the answer is compared as text. ``--base FOLDER`` names another base
+for each seed (``{seed}`` stands for it). Processor time is that of the whole way.
+"""
+
+import argparse
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent0.config.loading import load
+from agent0.ports.models import Sampling
+from agent0.ports.training import Sample, TrainJob
+from agent0.rollout.prompts import prompt, render
+from agent0.tasks.families import Family, Params, families
+from agent0.tasks.splits import split_key, split_of
+from events.values import Split, Trajectory, Turn
+from infra.engine.inference import Engine
+from infra.engine.requests import TurnRequest, Written
+from infra.models.tiny import packaged
+from infra.training.loop import Training
+
+TESTED = range(4, 31)
+EACH = 32
+"""Test tasks a level."""
+SOLVED = 0.5
+BATCH = 512
+
+
+@dataclass(frozen=True)
+class Way:
+    """What is done otherwise than in profile `climb`: ``recipe`` are settings of training; the rest is the loop's."""
+
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    tasks: int = 512
+    attempts: int = 1
+    ahead: int = 3
+    behind: int = 1
+    iterations: int = 10
+    temperature: float = 1.0
+
+
+WAYS = {
+    "shipped": Way(),
+    "steps-100": Way({"steps": 100}),
+    "steps-100-half": Way({"steps": 100}, tasks=256),
+    "four-attempts": Way(tasks=128, attempts=4),
+    "ahead-1": Way(ahead=1),
+    "ahead-6": Way(ahead=6),
+    "behind-4": Way(behind=4),
+    "taught-25": Way({"taught": 0.25}),
+    "taught-0": Way({"taught": 0.0}),
+    "fresh-25": Way({"fresh": 0.25}),
+    "stretch-3": Way({"stretch": 3.0}),
+    "stretch-1": Way({"stretch": 1.0}),
+    "rate-2": Way({"lr": 0.002}),
+    "rate-half": Way({"lr": 0.0005}),
+    "no-warmup": Way({"warmup": 0}),
+    "cold": Way(temperature=0.7),
+    "twenty": Way(iterations=20),
+}
+
+
+class Climb:
+    """One student on the ladder: what it solved at each level, and its accepted answers so far."""
+
+    def __init__(self, way: Way, base: str, seed: int) -> None:
+        self._way, self._seed = way, seed
+        self._family = families()["reversal"]
+        self._engine, self._training = Engine(base), Training(base)
+        self._settings = load("climb").run.training.student.as_recorded() | {"temperature": 1.0} | dict(way.recipe)
+        self._rng = random.Random(f"climb {seed}")
+        self._rates = dict.fromkeys(range(1, 7), 1.0)
+        self._pool: list[Sample] = []
+        self._adapter = b""
+        self._name = ""
+
+    def iterate(self, number: int) -> int:
+        """One iteration: attempts around the frontier, then a training on what was right; returns how many were."""
+        fresh = []
+        at = max((level for level, rate in self._rates.items() if rate >= SOLVED), default=1)
+        levels = range(max(1, at - self._way.behind), at + self._way.ahead + 1)
+        drawn = [self._draw(levels[place % len(levels)], "train") for place in range(self._way.tasks)]
+        asked = [one for one in drawn for _ in range(self._way.attempts)]
+        right: dict[int, list[bool]] = {}
+        for (level, _, answer), written in zip(asked, self._write(asked, self._way.temperature, number), strict=True):
+            good = written.text == answer
+            right.setdefault(level, []).append(good)
+            if good:
+                fresh.append(_sample(written))
+        self._rates |= {level: sum(found) / len(found) for level, found in right.items()}
+        if fresh:
+            job = TrainJob(tuple(fresh), tuple(self._pool), None, self._seed * 1000 + number, self._settings)
+            self._adapter, _ = self._training.train(job, self._adapter)
+            self._name = f"student {number}"
+            self._engine.load_adapter(self._name, self._adapter)
+            self._pool += [replace(one) for one in fresh]
+        return len(fresh)
+
+    def examine(self) -> tuple[int, float, dict[int, float]]:
+        """(T, S, accuracy by level) on fresh test tasks, greedy."""
+        rng, self._rng = self._rng, random.Random(f"exam {self._seed}")
+        asked = [self._draw(level, "test") for level in TESTED for _ in range(EACH)]
+        self._rng = rng
+        found = dict.fromkeys(TESTED, 0.0)
+        for (level, _, answer), written in zip(asked, self._write(asked, 0.0, 0), strict=True):
+            found[level] += (written.text == answer) / EACH
+        return max((level for level in TESTED if found[level] >= SOLVED), default=0), sum(found.values()), found
+
+    def _draw(self, level: int, split: Split) -> tuple[int, tuple[Turn, ...], str]:
+        params = _params(self._family, level, split, self._rng)
+        question = self._family.render(params, self._rng)
+        asked = render(prompt("compact", self._family.domain, "student"), {"question": question})
+        return level, tuple(asked), f"\\boxed{{{self._family.solve(params)}}}"
+
+    def _write(self, asked: Sequence[tuple[int, tuple[Turn, ...], str]], heat: float, number: int) -> list[Written]:
+        found: list[Written] = []
+        for begin in range(0, len(asked), BATCH):
+            part = asked[begin : begin + BATCH]
+            seeds = range((self._seed * 1000 + number) * 10**6 + begin, 10**12)
+            batch = [
+                TurnRequest(turns, Sampling(heat, 1.0, 64, seed))
+                for (_, turns, _), seed in zip(part, seeds, strict=False)
+            ]
+            found += self._engine.generate(batch, self._name)
+        return found
+
+
+def _params(family: Family, level: int, split: Split, rng: random.Random) -> Params:
+    params = family.sample(level, rng)
+    while split_of(split_key(family, params)) != split:
+        params = family.sample(level, rng)
+    return params
+
+
+def _sample(written: Written) -> Sample:
+    prompt_ids, own = tuple(written.prompt), tuple(written.ids)
+    mask = (*(0 for _ in prompt_ids), *(1 for _ in own))
+    return Sample(
+        Trajectory(token_ids=(*prompt_ids, *own), mask=mask, logprobs=(*(0.0 for _ in prompt_ids), *written.logprobs))
+    )
+
+
+def climb(name: str, base: str, seed: int) -> None:
+    """Follow one way from one base, and print its rows."""
+    way, begin = WAYS[name], time.process_time()
+    student = Climb(way, base, seed)
+    rows = [student.examine()]
+    accepted = 0
+    for number in range(way.iterations):
+        accepted += student.iterate(number)
+        if number % 5 == 4:
+            rows.append(student.examine())
+    heights = " -> ".join(f"{height}/{added:.2f}" for height, added, _ in rows)
+    taught = rows[-1][2][5]
+    cost = f"{accepted} accepted, {time.process_time() - begin:.0f} CPU s"
+    print(f"| {name} | {seed} | {heights} | level 5: {taught:.2f} | {cost} |", flush=True)
+
+
+def main() -> None:
+    """Read the command line and follow every way."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--seeds", default="0")
+    asked.add_argument("--ways", default=",".join(WAYS))
+    asked.add_argument("--base", default=str(packaged("climb")))
+    given = asked.parse_args()
+    for seed in map(int, given.seeds.split(",")):
+        for name in given.ways.split(","):
+            climb(name, given.base.replace("{seed}", str(seed)), seed)
+
+
+if __name__ == "__main__":
+    main()
