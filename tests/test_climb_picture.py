@@ -24,6 +24,7 @@ from tests.play import play
 from tests.test_climb import CLIMB, ByRole, little
 from tests.world import ports, started
 
+TEN = CLIMB.model_copy(update={"iterations": 10})
 DATA = Path(__file__).parent / "data"
 
 
@@ -88,13 +89,13 @@ def test_a_terminal_shows_the_picture_above_the_bar_and_takes_it_away_at_the_end
 
 def test_a_run_on_no_ladder_has_its_lines_as_before(screen: io.StringIO) -> None:
     with Bar() as bar:
-        bar.passed(replace(milestones()[1], standing=None), CLIMB)
+        bar.passed(replace(milestones()[1], standing=None), TEN)
     assert "iteration  0/9   validation 0.200  tool use 0.000  frontier 1.000" in screen.getvalue()
 
 
 def test_a_pipe_gets_one_line_an_iteration(capsys: pytest.CaptureFixture[str]) -> None:
     for made in milestones():
-        Lines().passed(made, CLIMB)
+        Lines().passed(made, TEN)
     said = capsys.readouterr().err
     assert said.rstrip("\n") == expected("lines")
     assert max(map(len, said.splitlines())) <= WIDE
@@ -117,9 +118,9 @@ def runs(arm: str) -> AblationRun:
 
 def test_a_study_shows_its_variants_one_below_the_other(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent0.cli.experiments.live_study.is_terminal", lambda: True)
-    standings = Standings()
+    standings = Standings(["ours", "uniform", "frozen"])
     with shown(standings, quiet=False) as (say, add):
-        for arm in ("ours", "frozen"):
+        for arm in ("frozen", "ours"):
             for iteration, at in recorded(arm):
                 add(runs(arm), iteration, at)
         say("ours-0 is done. 1 of 2 runs done.")

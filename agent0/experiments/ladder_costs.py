@@ -35,7 +35,7 @@ def cost_to_reach(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
         for level in range(2, 1 + max((max(found) for found in reached), default=0), 2):
             costs = [found[level] for found in reached if level in found]
             means = {name: round(fmean(cost[name] for cost in costs), 1) for name in SPENT}
-            if any(means.values()):
+            if means["attempts"]:  # else the base stood there already
                 rows.append({"arm": arm, "level": level, "seeds": len(costs), "of": len(held), **means})
     return rows
 

@@ -100,7 +100,7 @@ def _execute(request: "StudyRequest", out: Path | None, page_to: Path | None, as
     from agent0.config.loading import load
     from agent0.report.html.ablation_page import ablation_page
 
-    held, standings = load(request.profile, request.given), Standings()
+    held, standings = load(request.profile, request.given), Standings([one.name for one in request.study.variants])
     stopping = "Stopping: the runs stop cleanly; the same command goes on (again: at once)."
     with shown(standings, quiet=as_json) as heard:
         found = console.run_async(lambda: run_study(held, request, *heard), stopping)

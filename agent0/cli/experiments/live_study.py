@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class Standings:
-    """Where the students of a study stand: the newest of each run, and its base."""
+    """Where the students of a study stand: the newest of each run, and its base. ``variants``: their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, variants: Sequence[str] = ()) -> None:
+        self._variants = tuple(variants)
         self._newest: dict[str, dict[int, tuple[int, Standing]]] = {}
         self._bases: dict[int, Standing] = {}
         self.taught = 0
@@ -35,10 +36,16 @@ class Standings:
         from agent0.report.charts.ladder_picture import Row, mean_standing, picture
 
         rows = [Row("base", mean_standing([*self._bases.values()]))] if self._bases else []
-        for variant, held in self._newest.items():
+        for variant in sorted(self._newest, key=self._place):
+            held = self._newest[variant]
             last = min(iteration for iteration, _ in held.values())
             rows.append(Row(_name(variant, last), mean_standing([standing for _, standing in held.values()])))
         return picture(rows, "validation", self.taught, marks)
+
+    def _place(self, variant: str) -> tuple[int, str]:
+        """In the order of the study; others behind, by name."""
+        known = self._variants.index(variant) if variant in self._variants else len(self._variants)
+        return known, variant
 
 
 def _name(variant: str, iteration: int) -> str:
