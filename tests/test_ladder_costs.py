@@ -14,8 +14,8 @@ from agent0.assembly.models.protocol import tasks_of
 from agent0.evaluation.protocol import OWN_SETS
 from agent0.experiments.ablation_results import Outcome, as_json, cost_rows, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
-from agent0.experiments.ladder_costs import TASKS, base_samples, cost_to_reach, sampling_rows, student_answers
 from agent0.experiments.ladder_rows import better_on_every_seed, known_columns, ladder_rows
+from agent0.experiments.ladders.costs import TASKS, base_samples, cost_to_reach, sampling_rows, student_answers
 from agent0.report.markdown.ablation import page
 from agent0.settings import RunConfig
 from agent0.tasks.splits import heldout, split_of_task

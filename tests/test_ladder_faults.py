@@ -11,7 +11,7 @@ import pytest
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError
 from agent0.experiments.ablation_results import Outcome
-from agent0.experiments.alarm_leads import fallen_at, lead_rows
+from agent0.experiments.ladders.alarm_leads import fallen_at, lead_rows
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.run.canaries import canaries, canary_measures
 from agent0.run.hindsight import alarms_in

@@ -24,7 +24,7 @@ from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
-from agent0.experiments.ladder_costs import base_samples, student_answers
+from agent0.experiments.ladders.costs import base_samples, student_answers
 from agent0.ports.storage import Artifacts
 from agent0.run.hindsight import alarms_in
 from agent0.settings import RunConfig, Settings

@@ -32,10 +32,10 @@ from agent0.experiments.ablation_runs import (
     with_models,
 )
 from agent0.experiments.ablations import AblationStudy, Variant
-from agent0.experiments.alarm_leads import lead_rows
 from agent0.experiments.ladder_aims import aim_rows
-from agent0.experiments.ladder_costs import cost_to_reach, sampling_rows, validations
 from agent0.experiments.ladder_rows import ladder_rows, level_rows
+from agent0.experiments.ladders.alarm_leads import lead_rows
+from agent0.experiments.ladders.costs import cost_to_reach, sampling_rows, validations
 from agent0.experiments.training_gain import Chance, summarise
 from agent0.settings import RunConfig, Settings
 from agent0.tasks.curriculum.ladder_height import Standing, added, height

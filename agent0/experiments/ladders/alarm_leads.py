@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent0.experiments.ablation_results import Outcome
-from agent0.experiments.ladder_costs import validations
+from agent0.experiments.ladders.costs import validations
 
 FALL = 0.03
 """Of validation accuracy, below the base."""
@@ -27,7 +27,8 @@ def lead_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     for one in outcomes:
         fell = fallen_at(one)
         told = {"arm": one.arm, "seed": one.seed, "validation_fell": fell}
-        for alarm, since in sorted(one.alarms.items(), key=lambda pair: (pair[1], pair[0])) or [(None, None)]:
+        stood: list[tuple[str | None, int | None]] = [*sorted(one.alarms.items(), key=lambda pair: (pair[1], pair[0]))]
+        for alarm, since in stood or [(None, None)]:
             lead = None if fell is None or since is None else fell + 1 - since
             rows.append({**told, "alarm": alarm, "since": since, "lead": lead})
     return rows
