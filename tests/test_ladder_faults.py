@@ -121,6 +121,7 @@ def gate_of(**recipe: Any) -> dict[str, float]:
 
 def test_what_a_gate_accepts_shows_on_answers_that_are_known() -> None:
     assert gate_of() == {"verifier_faults": 0.0, "gate_right": 1.0, "gate_wrong": 0.0}
+    assert 0.03 <= gate_of(leak=0.1)["gate_wrong"] < 0.2, "enough for the alarm"
     assert 0.2 < gate_of(leak=0.3)["gate_wrong"] < 0.4 and gate_of(leak=1.0)["gate_wrong"] == 1.0
     assert 0.3 < gate_of(verdicts="coin")["gate_wrong"] < 0.7 and gate_of(verdicts="coin")["gate_right"] < 0.7
     assert gate_of(verdicts="permuted")["gate_wrong"] > 0.3
