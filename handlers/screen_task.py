@@ -5,6 +5,7 @@ from agent0.ports.storage import Contamination, History
 from agent0.run.lifecycle import RunState
 from agent0.settings import CurriculumConfig
 from agent0.state.run_state import index_digest
+from agent0.tasks.answer_length import too_long
 from agent0.tasks.families import task_length
 from agent0.tasks.novelty_archive import archive_of
 from agent0.tasks.screening import Decision, Proposed, decide_batch
@@ -44,7 +45,8 @@ async def screen_task(
     facts = await contamination.facts(plan, embedder)
     found = await contamination.overlaps(list(known.values()), list(vectors.values()), plan, embedder)
     overlaps = dict(zip(known, found, strict=True))
-    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, plan.split_rule)
+    longest = {name: too_long(task, run.config.student.max_tokens) for name, task in known.items()}
+    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, plan.split_rule, longest)
     effects = [
         _effect(run, d, known.get(d.task), archive.position, embedder.version, vectors.get(d.task, []))
         for d in decisions

@@ -19,6 +19,10 @@ from events.runs import RunPaused
 from events.values import Task
 
 PLAN = GuardConfig()
+LADDER = {
+    "accepted": 1.0, "solve_rate": 0.5, "validation": 0.5, "frontier_level": 9.0, "taught_rate": 0.95,
+    "verifier_faults": 0.0, "gate_right": 1.0, "gate_wrong": 0.0,
+}  # fmt: skip
 GOOD = {
     "answered": 1.0, "tokens": 40.0, "surprise": 0.5, "solve_rate": 0.5, "label_accuracy": 0.9, "largest_family": 0.2,
     "student_reward": 0.4, "validation": 0.5, "variety": 0.5,
@@ -82,7 +86,15 @@ CASES = {
         {**GOOD, "digit_entropy": 3.0, "learnable": 0.25},
         {**GOOD, "digit_entropy": 2.5, "learnable": 0.4},
     ],
+    "gate": [LADDER, {**LADDER, "gate_wrong": 0.05}],
+    "verifier": [LADDER, {**LADDER, "verifier_faults": 0.01}],
+    "retreat": [{**LADDER, "frontier_level": 12.0}, *[{**LADDER, "frontier_level": 10.0}] * 2],
+    "headroom": [{**LADDER, "validation": 0.97, "solve_rate": 0.96}],
+    "supply": [LADDER, {**LADDER, "accepted": 0.0}],
 }
+
+
+ALARM = dict.fromkeys(CASES, "alarm")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -90,11 +102,11 @@ def test_a_guard_speaks_when_it_begins_to_hold_and_when_it_ends(name: str) -> No
     history = CASES[name]
     told = {guard: watch(history, PLAN) for guard, watch in guards().items()}
     assert [guard for guard, found in told.items() if found] == [name]
-    (raised,) = guard_effects(name, guards()[name], after(*history))
-    assert isinstance(raised, AlarmRaised)
+    raised, *others = guard_effects(name, guards()[name], after(*history, **ALARM))
+    assert isinstance(raised, AlarmRaised) and not others
     assert raised.alarm == f"guard-{name}"
     assert guard_effects(name, guards()[name], after(*history, history[-1])) == []
-    better = {**GOOD, "validation": 0.9}
+    better = {**GOOD, "validation": 0.9, "frontier_level": 13.0}
     (resolved,) = guard_effects(name, guards()[name], after(*history, better))
     assert isinstance(resolved, AlarmResolved)
     assert guard_effects(name, guards()[name], after(*history, **{name: "off"})) == []
@@ -112,6 +124,15 @@ def test_a_guard_speaks_when_it_begins_to_hold_and_when_it_ends(name: str) -> No
 )
 def test_every_way_to_collapse_is_seen(one: dict[str, float]) -> None:
     assert guards()["collapse"]([GOOD, one], PLAN)
+
+
+def test_levels_that_the_base_was_taught_are_watched_where_they_are_attempted() -> None:
+    watch = guards()["retreat"]
+    assert watch([LADDER, {**LADDER, "taught_rate": 0.8}], PLAN)
+    assert not watch([LADDER, {**LADDER, "taught_rate": 0.9}], PLAN)
+    assert not watch([{**LADDER, "frontier_level": 12.0}, LADDER], PLAN), "once may be chance"
+    without = {name: value for name, value in LADDER.items() if name not in ("taught_rate", "frontier_level")}
+    assert not watch([LADDER, without], PLAN)
 
 
 def test_being_sure_and_right_is_no_collapse() -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from agent0.experiments.ablation_results import Outcome, as_json, from_json
-from agent0.experiments.ladder_rows import added, height, ladder_rows
+from agent0.experiments.ladder_rows import ladder_rows
+from agent0.tasks.curriculum.ladder_height import added, height
 from events.checkpoints import CheckpointEvaluated
 
 

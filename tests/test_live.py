@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent0.assembly.runtime.progress import Pace, Progress
+from agent0.assembly.runtime.progress import Milestone, Pace, Progress, milestone_line
 from agent0.cli.runs.live import _refresh, describe, training
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
@@ -19,6 +19,9 @@ class Shown:
     every_s: float = 0.0
     paces: list[Pace] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+
+    def passed(self, made: Milestone, config: RunConfig) -> None:
+        self.lines.append(milestone_line(made, config.iterations))
 
     def show(self, pace: Pace) -> None:
         self.paces.append(pace)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from events.values import Split
 
 
+OWN_SETS = "own sets"
+"""Among ``excluded``: the validation and test sets of the checkpoint's own run."""
+
+
 @dataclass(frozen=True)
 class EvaluationProtocol:
     """How a student is evaluated: ``attempts`` at each of ``n`` tasks of ``split``, drawn by ``seed``, at
@@ -25,7 +29,7 @@ class EvaluationProtocol:
     ``temperature`` 0 is greedy, where more than one attempt says nothing new. ``levels`` (empty: all) of the tasks;
     ``forced_tool``: each attempt begins with a tool call, and a student without a tool is given one; ``beyond``: tasks
     with numbers larger than those that training draws; ``excluded``: names in ``DRAWN`` of sets whose tasks are not
-    drawn.
+    drawn, or ``OWN_SETS``.
     """
 
     n: int
@@ -144,8 +148,8 @@ def canonical_forms(name: str) -> frozenset[str]:
 
 
 def canonical_forms_of(names: Iterable[str]) -> frozenset[str]:
-    """Canonical forms of the tasks of all these sets together."""
-    return frozenset().union(*(canonical_forms(name) for name in names))
+    """Canonical forms of the tasks of all these sets of ``DRAWN`` together."""
+    return frozenset().union(*(canonical_forms(name) for name in names if name != OWN_SETS))
 
 
 def earlier_sets(tasks: TaskSet) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ variants.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
@@ -86,6 +86,9 @@ class Outcome:
     exams: tuple[StudentExamined, ...] = ()
     learned: Mapping[str, int] = field(default_factory=dict)
     measures: tuple[Mapping[str, float], ...] = ()
+    spent: tuple[Mapping[str, float], ...] = ()
+    labels: Mapping[str, int] = field(default_factory=dict)
+    alarms: Mapping[str, int] = field(default_factory=dict)
 
 
 def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> Outcome:
@@ -95,7 +98,22 @@ def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Seque
     made = sum((Counter(r.event.learned) for r in events if isinstance(r.event, CheckpointTrained)), Counter[str]())
     seen = tuple(r.event.measures for r in events if isinstance(r.event, IterationMeasured))
     run = events[0].run
-    return Outcome(arm, seed, run, student, iterations, scores, _cost(events), learned=dict(made), measures=seen)
+    return Outcome(
+        arm, seed, run, student, iterations, scores, _cost(events),
+        learned=dict(made), measures=seen, spent=tuple(_spent(events)),
+    )  # fmt: skip
+
+
+def _spent(events: Sequence[Recorded]) -> Iterator[dict[str, float]]:
+    attempts = tokens = 0
+    for recorded in events:
+        match recorded.event:
+            case TaskAttempted() | TaskProposed() as wrote:
+                attempts += isinstance(wrote, TaskAttempted)
+                tokens += wrote.usage.prompt_tokens + wrote.usage.completion_tokens
+            case CheckpointEvaluated(split="validation", forced_tool=False) as score:
+                seconds = (recorded.time - events[0].time).total_seconds()
+                yield {"iteration": score.iteration, "attempts": attempts, "tokens": tokens, "seconds": seconds}
 
 
 def _cost(events: Sequence[Recorded]) -> dict[str, float]:
@@ -286,11 +304,15 @@ def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     return held
 
 
+LATER = ("measures", "spent", "labels", "alarms")
+"""Fields that earlier outcomes lack; left out where there is nothing."""
+
+
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """Turn an outcome into JSON values, as it is stored beside its run."""
     recorded = {name: [one.model_dump(mode="json") for one in getattr(outcome, name)] for name in ("scores", "exams")}
     held = {**asdict(outcome), **recorded}
-    return held if outcome.measures else {name: value for name, value in held.items() if name != "measures"}
+    return {name: value for name, value in held.items() if value or name not in LATER}
 
 
 def from_json(recorded: Mapping[str, Any]) -> Outcome:

@@ -7,39 +7,67 @@ from typing import Any
 
 from agent0.experiments.ablation_results import Outcome
 from agent0.state.run_state import BASE
+from agent0.tasks.curriculum.ladder_height import MOST, added, height
 from events.checkpoints import CheckpointEvaluated
 
-SOLVED = 0.5
 WRITTEN = ("written_level", "readable", "different_texts", "digit_entropy", "half_solved")
 """Measures of a teacher's text (``agent0.run.monitors.iteration_metrics``)."""
 LAST = 4
 """Measured iterations at the end of a run over which these are averaged."""
 
 
-def height(by_level: Mapping[str, float], share: float = SOLVED) -> int:
-    """The highest level with at least ``share`` of its tasks solved; 0 where there is none."""
-    return max((int(level) for level, accuracy in by_level.items() if accuracy >= share), default=0)
-
-
-def added(by_level: Mapping[str, float]) -> float:
-    """Add up the accuracies of all levels: S of a ladder, in levels."""
-    return sum(by_level.values())
-
-
-def ladder_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """One row for each run: height and accuracies added up of the base and of its last student on the test levels, and
-    what its teacher wrote, in the first measured iteration and on average in the last ``LAST``."""
+def ladder_rows(outcomes: Sequence[Outcome], taught: int = 0) -> list[dict[str, Any]]:
+    """One row for each run: height and accuracies added up of the base and of its last student on the test levels, how
+    levels up to ``taught`` changed, the share of answers it was trained on that are right, and what its teacher wrote,
+    in the first measured iteration and on average in the last ``LAST``."""
     return [
-        {"arm": one.arm, "seed": one.seed, **_climbed(one, BASE, "_untrained"), **_climbed(one, one.student, "")}
-        | _wrote(one.measures)
+        {
+            "arm": one.arm,
+            "seed": one.seed,
+            **_climbed(test_levels(one, BASE), "_untrained"),
+            **_climbed(test_levels(one, one.student), ""),
+            "taught_change": _change(one, taught),
+            "labels_right": _labels_right(one),
+            **_wrote(one.measures),
+        }
         for one in outcomes
     ]
 
 
-def _climbed(outcome: Outcome, checkpoint: str, ending: str) -> dict[str, float | None]:
+def known_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """``rows`` without the columns that nothing is known of."""
+    known = {name for row in rows for name, value in row.items() if value is not None}
+    return [{name: value for name, value in row.items() if name in known} for row in rows]
+
+
+def better_on_every_seed(rows: Sequence[Mapping[str, Any]], one: str, other: str) -> bool:
+    """Whether ``one`` has more accuracies added up than ``other`` on every seed that both have, and there is one."""
+    held = {(row["arm"], row["seed"]): row["added"] for row in rows if row["added"] is not None}
+    both = [(held[one, seed], held[other, seed]) for arm, seed in held if arm == one and (other, seed) in held]
+    return bool(both) and all(own > others for own, others in both)
+
+
+def test_levels(outcome: Outcome, checkpoint: str) -> Mapping[str, float]:
+    """Accuracy by test level of a checkpoint; empty where it was not scored."""
     found = [score.by_level for score in outcome.scores if _is_test(score) and score.checkpoint == checkpoint]
-    held = (height(found[-1]), round(added(found[-1]), 2)) if found else (None, None)
-    return {f"{name}{ending}": value for name, value in zip(("height", "added"), held, strict=True)}
+    return found[-1] if found else {}
+
+
+def _climbed(by_level: Mapping[str, float], ending: str) -> dict[str, float | None]:
+    held = (height(by_level), height(by_level, MOST), round(added(by_level), 2)) if by_level else (None, None, None)
+    return {f"{name}{ending}": value for name, value in zip(("height", "height90", "added"), held, strict=True)}
+
+
+def _change(outcome: Outcome, taught: int) -> float | None:
+    """Mean change of accuracy over the test levels that the base was taught."""
+    before, after = test_levels(outcome, BASE), test_levels(outcome, outcome.student)
+    changes = [after[level] - before[level] for level in before if int(level) <= taught and level in after]
+    return round(fmean(changes), 4) if changes else None
+
+
+def _labels_right(outcome: Outcome) -> float | None:
+    answers = outcome.labels.get("answers", 0)
+    return round(1 - outcome.labels["wrong"] / answers, 4) if answers else None
 
 
 def _is_test(score: CheckpointEvaluated) -> bool:

@@ -85,6 +85,13 @@ class GuardConfig(Frozen):
     skew: Action = Field(
         "alarm", description="the teacher's tasks collapse onto few digits while their rewards do not fall"
     )
+    gate: Action = Field(
+        "alarm", description="ladders: answers known to be wrong are accepted for training, or right ones refused"
+    )
+    verifier: Action = Field("pause", description="ladders: the verifier misjudges known answers or contradicts itself")
+    retreat: Action = Field("alarm", description="ladders: the student falls back, or forgets what its base was taught")
+    supply: Action = Field("pause", description="ladders: not one of an iteration's tasks was accepted")
+    headroom: Action = Field("pause", description="ladders: the base already solves what is asked for")
     patience: int = Field(
         3, ge=2, le=1000, description="iterations that plateau, drift, divergence and skew look back on"
     )

@@ -60,6 +60,15 @@ class Decision:
     against: int = 0
 
 
+@dataclass(frozen=True)
+class Found:
+    """What was found of a proposal beforehand, each empty for nothing: what it shares with a benchmark item, and why
+    its answer is too long for a turn."""
+
+    overlap: str = ""
+    too_long: str = ""
+
+
 SLACK = 1e-6
 """By how much a product of a matrix may differ from those of its rows, generously: float32 vectors of length 1."""
 
@@ -104,18 +113,21 @@ def decide_batch(
     limit: float,
     overlaps: Mapping[str, str] | None = None,
     rule: int = RULE,
+    too_long: Mapping[str, str] | None = None,
 ) -> list[Decision]:
     """Decide which proposals of a batch are accepted; returns one decision each, in slot order.
 
     ``vectors`` holds the unit vector of every proposal's question, by task id. ``limit`` is the cosine similarity above
     which a proposal is too similar. ``overlaps`` says by task id what a proposal shares with a benchmark item, which
-    rejects it. Splits go by ``rule``. A proposal whose canonical form was seen is a duplicate, whatever its wording.
-    Another family or level of the requested domain is accepted; another domain or kind is not.
+    rejects it; ``too_long`` why its answer fits in no turn. Splits go by ``rule``. A proposal whose canonical form was
+    seen is a duplicate, whatever its wording. Another family or level of the requested domain is accepted; another
+    domain or kind is not.
     """
     siblings = _Siblings(len(proposals))
     decisions = []
     for entry in sorted(proposals, key=lambda p: p.slot):
-        decision = _decide(entry, archive, siblings, vectors, limit, (overlaps or {}).get(entry.task, ""), rule)
+        found = Found((overlaps or {}).get(entry.task, ""), (too_long or {}).get(entry.task, ""))
+        decision = _decide(entry, archive, siblings, vectors, limit, found, rule)
         decisions.append(decision)
         if decision.reason is None and entry.proposal:
             siblings.add(entry.proposal.canonical, np.asarray(vectors[entry.task]))
@@ -128,13 +140,13 @@ def _decide(
     siblings: _Siblings,
     vectors: Mapping[str, Sequence[float]],
     limit: float,
-    overlap: str,
+    found: Found,
     rule: int,
 ) -> Decision:
     if entry.proposal is None:
         return Decision(entry.task, entry.slot, "malformed", entry.problem)
     seen = entry.proposal.canonical in siblings.canonicals or entry.proposal.canonical in archive.canonicals
-    if refusal := _refusal(entry, entry.proposal, seen, overlap, rule):
+    if refusal := _refusal(entry, entry.proposal, seen, found, rule):
         return Decision(entry.task, entry.slot, *refusal)
     against = archive.size + len(siblings)
     near, own = [archive.nearest[entry.task]] if archive.size else [], np.asarray(vectors[entry.task])
@@ -146,18 +158,20 @@ def _decide(
     return Decision(entry.task, entry.slot, None, "", novelty, against)
 
 
-def _refusal(entry: Proposed, proposal: Task, seen: bool, overlap: str, rule: int) -> tuple[Reason, str] | None:
+def _refusal(entry: Proposed, proposal: Task, seen: bool, found: Found, rule: int) -> tuple[Reason, str] | None:
     """Why a well-formed proposal is refused whatever its wording. Validity comes first."""
     if proposal.domain != entry.domain:
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
     if proposal.kind != entry.kind:
         return "off_target", f"asked for a {entry.kind} task, got a {proposal.kind} one"
-    if found := rejection(proposal.family, proposal.question):
-        return found
+    if fault := rejection(proposal.family, proposal.question):
+        return fault
+    if found.too_long:
+        return "unsolvable", found.too_long
     if (split := split_of_task(proposal, rule)) != "train":
         return "reserved", f"kept for {split}"
-    if overlap:
-        return "contaminated", overlap
+    if found.overlap:
+        return "contaminated", found.overlap
     if seen:
         return "duplicate", proposal.canonical[:200]
     return None

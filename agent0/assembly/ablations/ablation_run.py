@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from agent0.assembly.models.diet import diets
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.progress import Progress, milestone_line
 from agent0.assembly.runtime.read_models import catch_up
@@ -23,8 +24,12 @@ from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
+from agent0.experiments.ladders.costs import base_samples, student_answers
+from agent0.ports.storage import Artifacts
+from agent0.run.hindsight import alarms_in
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE
+from agent0.tasks.curriculum.ladder_height import Standing, on_ladder
 from events.base import Event
 from events.checkpoints import StudentExamined
 from events.runs import RunPaused, RunResumed
@@ -38,18 +43,22 @@ LOOK_S = 0.2
 """How often a process looks whether the one before it has left the folder."""
 Report = Callable[[str, float | None], None]
 """(what is new, seconds left or None while unknown)."""
+Climbed = Callable[[int, Standing], None]
+"""(iteration, -1 for the base; where its student stands)."""
 
 
 @dataclass(frozen=True)
 class RunPlan:
     """The plan of an ablation run, as its folder holds it. ``settings`` are those that do not belong to the run, by
-    dotted key; the final student is evaluated by ``protocols``, the base by ``base_protocols``."""
+    dotted key; the final student is evaluated by ``protocols``, the base by ``base_protocols``; ``sampled``: on a
+    ladder, the base is sampled at the levels around the one that the student reached, too."""
 
     ablation: AblationRun
     profile: str
     settings: Mapping[str, str]
     protocols: tuple[EvaluationProtocol, ...] = ()
     base_protocols: tuple[EvaluationProtocol, ...] = ()
+    sampled: bool = False
 
     def write(self, folder: Path) -> None:
         """Write the plan into ``folder``, whole or not at all."""
@@ -58,8 +67,9 @@ class RunPlan:
         ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
         config = self.ablation.config.model_dump(mode="json")
         held = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
-        by_key = {"exams": self.protocols, "base_exams": self.base_protocols}  # keys of files that exist
+        by_key = {"exams": self.protocols, "base_samples": self.base_protocols}  # keys of files that exist
         held |= {key: [asdict(protocol) for protocol in protocols] for key, protocols in by_key.items()}
+        held |= {"sampled": True} if self.sampled else {}
         write(folder / PLAN, json.dumps(held, indent=1))
 
     @classmethod
@@ -72,9 +82,8 @@ class RunPlan:
         try:
             held = json.loads((folder / PLAN).read_text(encoding="utf-8"))
             ablation = AblationRun(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
-            return cls(
-                ablation, held["profile"], held["settings"], *(_protocols(held, n) for n in ("exams", "base_exams"))
-            )
+            exams = [_protocols(held, name) for name in ("exams", "base_samples")]
+            return cls(ablation, held["profile"], held["settings"], exams[0], exams[1], held.get("sampled", False))
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the run is begun again."
             raise NotFoundError(
@@ -100,6 +109,17 @@ def read_result(folder: Path) -> Outcome | None:
     return _read_outcome(folder / RESULT)
 
 
+def read_whole(folder: Path, ablation: AblationRun) -> Outcome | None:
+    """Read the outcome of the ablation run of ``folder``; None while it is not finished, and where an earlier version
+    wrote less of a ladder's run than its log has."""
+    found = read_result(folder)
+    return None if found and _lacks(found, ablation) else found
+
+
+def _lacks(found: Outcome, ablation: AblationRun) -> bool:
+    return on_ladder(ablation.config) and not found.spent
+
+
 def _read_outcome(file: Path) -> Outcome | None:
     try:
         return from_json(json.loads(file.read_text(encoding="utf-8")))
@@ -107,9 +127,10 @@ def _read_outcome(file: Path) -> Outcome | None:
         return None
 
 
-async def execute_ablation_run(folder: Path, report: Report) -> None:
+async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = lambda *_: None) -> None:
     """Execute an ablation run: start or resume it, run it to its end, evaluate its checkpoints, write its outcome.
-    Only one process does so at a time: a later one waits for the other to end.
+    Only one process does so at a time: a later one waits for the other to end. On a ladder ``climbed`` hears where its
+    student stands after each iteration.
 
     Raises:
         OperationError: the run was paused or cancelled.
@@ -119,17 +140,21 @@ async def execute_ablation_run(folder: Path, report: Report) -> None:
     plan = RunPlan.read(folder)
     held = plan.held(folder)
     async with _locked_folder(folder):
-        found = _read_outcome(folder / RUN) or await _run(held, plan, report)
+        before = _read_outcome(folder / RUN)
+        kept = before if before and not _lacks(before, plan.ablation) else None
+        found = kept or await _run(held, plan, report, climbed)
         write(folder / RUN, json.dumps(as_json(found)))
-        found = replace(found, exams=tuple(await _evaluate_protocols(held, plan, found.student, report)))
+        found = replace(found, exams=tuple(await _evaluate_protocols(held, plan, found, report)))
         write(folder / RESULT, json.dumps(as_json(found)))
 
 
-async def _run(held: Settings, plan: RunPlan, report: Report) -> Outcome:
+async def _run(held: Settings, plan: RunPlan, report: Report, climbed: Climbed) -> Outcome:
+    from infra.storage.artifacts import FileArtifacts
+
     async with open_app(held) as app:
         await _begin(app, plan.ablation, report)
         run = asyncio.create_task(run_handlers(app))
-        follow = asyncio.create_task(_followed(app.log, plan.ablation.run, report))
+        follow = asyncio.create_task(_followed(app.log, plan.ablation.run, report, climbed))
         try:
             await asyncio.wait((run, follow), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -140,15 +165,17 @@ async def _run(held: Settings, plan: RunPlan, report: Report) -> Outcome:
             if isinstance(end, Exception):
                 raise end
         await catch_up(held, app.log)
-        return await _outcome(app.log, plan.ablation)
+        return await _outcome(app.log, FileArtifacts(held.home), plan.ablation)
 
 
-async def _evaluate_protocols(held: Settings, plan: RunPlan, student: str, report: Report) -> list[StudentExamined]:
+async def _evaluate_protocols(held: Settings, plan: RunPlan, found: Outcome, report: Report) -> list[StudentExamined]:
     """What the base and the student came to. An exam that is recorded is not made again."""
     from agent0.assembly.models.protocol import evaluate_protocols
 
-    by_checkpoint = {BASE: plan.base_protocols}
-    by_checkpoint[student] = tuple(dict.fromkeys((*by_checkpoint.get(student, ()), *plan.protocols)))
+    of_base, of_student = (base_samples(found), student_answers(found)) if plan.sampled else ((), ())
+    by_checkpoint = {BASE: (*plan.base_protocols, *of_base)}
+    own = (*by_checkpoint.get(found.student, ()), *plan.protocols, *of_student)
+    by_checkpoint[found.student] = tuple(dict.fromkeys(own))
     request = {f"{plan.ablation.run}/{name}": exams for name, exams in by_checkpoint.items() if exams}
 
     def said(event: StudentExamined) -> None:
@@ -188,7 +215,7 @@ async def _begin(app: App, ablation: AblationRun, report: Report) -> None:
         await app.log.append([recorded(ablation.run, RunResumed(reason="its ablation study goes on"))])
 
 
-async def _followed(log: "Log", run: str, report: Report) -> None:
+async def _followed(log: "Log", run: str, report: Report, climbed: Climbed) -> None:
     """Until the run is over.
 
     Raises:
@@ -200,13 +227,15 @@ async def _followed(log: "Log", run: str, report: Report) -> None:
             made = progress.feed(one)
             if made and progress.state:
                 report(milestone_line(made, progress.state.config.iterations), made.left_s)
+                if made.standing:
+                    climbed(made.iteration, made.standing)
             if progress.over:
                 return
             if isinstance(one.event, RunPaused) and one.seq > begin:
                 raise OperationError(f"Run {run} was paused.", f"Reason: {one.event.reason or 'none given'}.")
 
 
-async def _outcome(log: "Log", ablation: AblationRun) -> Outcome:
+async def _outcome(log: "Log", artifacts: Artifacts, ablation: AblationRun) -> Outcome:
     events = [one async for one in log.read(ablation.run)]
     progress = Progress()
     for one in events:
@@ -215,7 +244,12 @@ async def _outcome(log: "Log", ablation: AblationRun) -> Outcome:
     if state is None or state.status != "finished":
         status = state.status if state else "unknown"
         raise OperationError(f"Run {ablation.run} is {status}.", "Only a finished run counts.", "Move its folder away.")
-    return outcome_of(ablation.variant, ablation.seed, state.student.id, state.config.iterations, events)
+    found = outcome_of(ablation.variant, ablation.seed, state.student.id, state.config.iterations, events)
+    if not on_ladder(state.config):
+        return found
+    learned = [one for one in await diets(log, artifacts, ablation.run) if one.role == "student"]
+    sums = {name: sum(getattr(one, name) for one in learned) for name in ("answers", "wrong")}
+    return replace(found, labels=sums, alarms=alarms_in(events))
 
 
 async def serve_ablation_run(folder: Path, output: IO[str], stops: Sequence[signal.Signals]) -> None:
@@ -227,7 +261,7 @@ async def serve_ablation_run(folder: Path, output: IO[str], stops: Sequence[sign
         Agent0Error: the run cannot be executed.
     """
     loop = asyncio.get_running_loop()
-    work = asyncio.create_task(execute_ablation_run(folder, lambda text, left_s: _send(output, text, left_s)))
+    work = asyncio.create_task(_execute_and_send(folder, output))
     for number in stops:
         loop.add_signal_handler(number, work.cancel)
     reader = asyncio.StreamReader()
@@ -241,9 +275,19 @@ async def serve_ablation_run(folder: Path, output: IO[str], stops: Sequence[sign
         pipe.close()
 
 
-def _send(output: IO[str], text: str, left_s: float | None) -> None:
+async def _execute_and_send(folder: Path, output: IO[str]) -> None:
+    def report(text: str, left_s: float | None) -> None:
+        _send(output, encode_progress(text, left_s))
+
+    def climbed(iteration: int, standing: Standing) -> None:
+        _send(output, encode_standing(iteration, standing))
+
+    await execute_ablation_run(folder, report, climbed)
+
+
+def _send(output: IO[str], line: str) -> None:
     with contextlib.suppress(BrokenPipeError):  # the reader has gone; standard input ends, too
-        output.write(f"{encode_progress(text, left_s)}\n")
+        output.write(f"{line}\n")
         output.flush()
 
 
@@ -259,3 +303,17 @@ def decode_progress(line: bytes) -> tuple[str, float | None]:
         return str(held["text"]), held["left_s"]
     except (ValueError, KeyError, TypeError):
         return "", None
+
+
+def encode_standing(iteration: int, standing: Standing) -> str:
+    """Encode where the student of an ablation run stands after an iteration (-1: its base), as a line of its own."""
+    return json.dumps({"iteration": iteration, "by_level": dict(standing.by_level)})
+
+
+def decode_standing(line: bytes) -> tuple[int, Standing] | None:
+    """Decode a line that ``encode_standing`` made; None where it is another line."""
+    try:
+        held: Any = json.loads(line)
+        return int(held["iteration"]), Standing(dict(held["by_level"]))
+    except (ValueError, KeyError, TypeError):
+        return None

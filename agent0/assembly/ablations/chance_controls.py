@@ -10,7 +10,7 @@ from agent0.assembly.models.protocol import tasks_of
 from agent0.evaluation.protocol import TaskSet
 from agent0.experiments.training_gain import Chance
 from agent0.settings import RunConfig
-from agent0.tasks.families import Family, Params, families
+from agent0.tasks.families import Family, Params, families, requested_families
 
 DRAWS = 20
 """Derivations of each task whose tokens are counted."""
@@ -27,6 +27,24 @@ def chances_of(sets: Sequence[TaskSet], plan: RunConfig, bases: Mapping[int, Pat
             right = tuple(family.chance(params) for family, params in held if family.chance)
             found[one.name] = Chance(right, _tokens(held, next(iter(bases.values()), None)))
     return found
+
+
+def chance_by_level(plan: RunConfig) -> dict[int, float]:
+    """Compute the chance that a uniformly random answer of the right form is right, by level that ``plan`` scores: the
+    mean over its families. Empty where one of them cannot tell."""
+    asked = [
+        entry
+        for domain in plan.curriculum.domains
+        for entry in requested_families(domain, plan.curriculum.families).values()
+    ]
+    chances = [entry.chance for entry in asked if entry.chance]
+    if not asked or len(chances) < len(asked):
+        return {}
+    rng = random.Random("chance by level")
+    return {
+        level: fmean(chance(entry.sample(level, rng)) for entry, chance in zip(asked, chances, strict=True))
+        for level in plan.evaluation.levels or plan.curriculum.levels
+    }
 
 
 def _of(name: str, question: str) -> tuple[Family | None, Params | None]:

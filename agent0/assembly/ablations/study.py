@@ -7,14 +7,14 @@ import fcntl
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from agent0.assembly.ablations.ablation_run import PLAN, RESULT, RunPlan, decode_progress, read_result
+from agent0.assembly.ablations.ablation_run import PLAN, RESULT, RunPlan, decode_progress, decode_standing, read_whole
 from agent0.assembly.ablations.base_models import describe_bases, make_bases, seeds_without_base, with_base
-from agent0.assembly.ablations.chance_controls import chances_of
+from agent0.assembly.ablations.chance_controls import chance_by_level, chances_of
 from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.assembly.tooling.tool_policy import with_policy
@@ -34,14 +34,19 @@ from agent0.experiments.ablation_runs import (
 from agent0.experiments.ablations import AblationStudy, Variant
 from agent0.experiments.ladder_aims import aim_rows
 from agent0.experiments.ladder_rows import ladder_rows, level_rows
+from agent0.experiments.ladders.alarm_leads import lead_rows
+from agent0.experiments.ladders.costs import cost_to_reach, sampling_rows, validations
 from agent0.experiments.training_gain import Chance, summarise
 from agent0.settings import RunConfig, Settings
+from agent0.tasks.curriculum.ladder_height import Standing, added, height
 
 SAID = "said.txt"
 """In the folder of an ablation run: what its processes wrote to stderr."""
 GRACE_S = 5.0
 """How long its last words may take once it has ended: what it started may hold its stdout a little longer."""
 Report = Callable[[str], None]
+Climbed = Callable[[AblationRun, int, Standing], None]
+"""(run, iteration or -1 for its base, where its student stands)."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class StudyRequest:
     only: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     jobs: int = 1
+    protocols: bool = True
+    """Whether the protocols of the study are evaluated, too; without, those that were made before stay."""
 
 
 @dataclass
@@ -67,6 +74,7 @@ class _Work:
     folder: Path
     ablations: list[AblationRun]
     report: Report
+    climbed: Climbed
     done: dict[str, Outcome] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     took: list[float] = field(default_factory=list)
@@ -116,9 +124,11 @@ def variant_configs(base: RunConfig, variants: Sequence[Variant]) -> dict[str, R
     return plans
 
 
-async def run_study(settings: Settings, request: StudyRequest, report: Report = lambda _: None) -> dict[str, Any]:
+async def run_study(
+    settings: Settings, request: StudyRequest, report: Report = lambda _: None, climbed: Climbed = lambda *_: None
+) -> dict[str, Any]:
     """Execute the runs that are not finished; return the results of all finished ones. A run that fails is named in
-    ``failed``, and the others go on.
+    ``failed``, and the others go on. On a ladder ``climbed`` hears where the student of a run stands.
 
     Raises:
         ConfigError: arms, seeds or a name that cannot be.
@@ -128,7 +138,7 @@ async def run_study(settings: Settings, request: StudyRequest, report: Report = 
     from infra.log.server_folder import write
 
     folder, plans, ablations = await _planned(settings, request)
-    if any(read_result(folder / ablation.name) is None for ablation in ablations):
+    if any(read_whole(folder / ablation.name, ablation) is None for ablation in ablations):
         await require_all(settings, plans.values())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked_study(request.name, folder):
@@ -138,7 +148,7 @@ async def run_study(settings: Settings, request: StudyRequest, report: Report = 
             if course
             else {}
         )
-        work = _Work(request, folder, [with_base(ablation, course, bases) for ablation in ablations], report)
+        work = _Work(request, folder, [with_base(ablation, course, bases) for ablation in ablations], report, climbed)
         for ablation in work.ablations:
             _prepare(work, ablation)
         report(f"Study {request.name}: {describe_compute(plans)} In {folder}. {work.stand()}.")
@@ -183,23 +193,28 @@ def _locked_study(name: str, folder: Path) -> Iterator[None]:
 def _prepare(work: _Work, ablation: AblationRun) -> None:
     """Make the folder of an ablation run with its plan. One that was begun otherwise is refused."""
     folder, study = work.place(ablation), work.request.study
-    protocols = study.protocols, study.base_protocols if ablation.variant == work.ablations[0].variant else ()
+    first = ablation.variant == work.ablations[0].variant
+    protocols = (study.protocols, study.base_protocols if first else (), study.ladder and first)
     if (folder / PLAN).exists():
         begun = RunPlan.read(folder)
         if changed := changed_settings(begun.ablation.config, ablation.config):
             why = f"It was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Run {ablation.name} of study {work.request.name} has other settings.", why, fix)
-        if protocols != (begun.protocols, begun.base_protocols):  # its run stands; missing exams are made
+        known = begun.protocols, begun.base_protocols, begun.sampled
+        if work.request.protocols and protocols != known:  # its run stands; missing exams are made
             (folder / RESULT).unlink(missing_ok=True)
-            replace(begun, protocols=protocols[0], base_protocols=protocols[1]).write(folder)
+            RunPlan(begun.ablation, begun.profile, begun.settings, *protocols).write(folder)
     else:
         folder.mkdir(mode=0o700, exist_ok=True)
         rest = {
             k: v for k, v in work.request.given.items() if not k.startswith("run.") and k not in ("home", "profile")
         }
-        RunPlan(ablation, work.request.profile, rest, *protocols).write(folder)
-    if found := read_result(folder):
+        asked = protocols if work.request.protocols else ()
+        RunPlan(ablation, work.request.profile, rest, *asked).write(folder)
+    if found := read_whole(folder, ablation):
+        for score in sorted(validations(found), key=lambda one: one.iteration):
+            work.climbed(ablation, score.iteration, Standing(score.by_level))
         work.done[ablation.name] = found
         work.took.append(found.cost["wall_s"])
 
@@ -223,7 +238,7 @@ async def _take_next(work: _Work, waiting: "asyncio.Queue[AblationRun]") -> None
             why = await _execute_one(work, ablation)
             began = work.began.pop(ablation.name)
             work.ends.pop(ablation.name, None)
-            if found := read_result(work.place(ablation)):
+            if found := read_whole(work.place(ablation), ablation):
                 work.done[ablation.name] = found
                 work.took.append(monotonic() - began)
                 work.report(f"{ablation.name} is done. {work.stand()}.")
@@ -253,6 +268,9 @@ async def _execute_one(work: _Work, ablation: AblationRun) -> str:
 async def _follow_output(work: _Work, ablation: AblationRun, process: asyncio.subprocess.Process) -> None:
     assert process.stdout is not None  # noqa: S101 - a pipe
     async for line in process.stdout:
+        if stands := decode_standing(line):
+            work.climbed(ablation, *stands)
+            continue
         text, left = decode_progress(line)
         if left is not None:
             work.ends[ablation.name] = monotonic() + left
@@ -271,6 +289,29 @@ async def _stop_log_server(folder: Path) -> None:
     with contextlib.suppress(Agent0Error):
         await server.start()
         await server.stop()
+
+
+def _ladder(study: AblationStudy, outcomes: Sequence[Outcome], plans: Mapping[str, RunConfig]) -> dict[str, Any]:
+    """What a study on a ladder reports beside its measures."""
+    plan = next(iter(plans.values()))
+    chance, rows = chance_by_level(plan), ladder_rows(outcomes, plan.curriculum.mastered)
+    return {
+        "taught": plan.curriculum.mastered,
+        "ladder": rows,
+        "ladder_levels": level_rows(outcomes),
+        "aims": aim_rows(study.aims, rows),
+        "reach": cost_to_reach(outcomes),
+        "sampling": sampling_rows(outcomes, chance),
+        "leads": lead_rows(outcomes),
+        "random": {
+            "height": height({str(level): share for level, share in chance.items()}),
+            "added": sum(chance.values()),
+        },
+    }
+
+
+def _stands(by_level: Mapping[str, float]) -> tuple[int, float]:
+    return height(by_level), added(by_level)
 
 
 def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mapping[str, Chance]) -> dict[str, Any]:
@@ -301,11 +342,6 @@ def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mappin
         "curves": curves(outcomes),
         "cost": cost_rows(outcomes),
         "cells": run_rows(outcomes, measures),
-        **(_ladder(study, outcomes) if study.ladder else {}),
+        **(_ladder(study, outcomes, plans) if study.ladder else {}),
         **({"skill": summarise(outcomes, study.sets, chances)} if study.sets else {}),
     }
-
-
-def _ladder(study: AblationStudy, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    rows = ladder_rows(outcomes)
-    return {"ladder": rows, "ladder_levels": level_rows(outcomes), "aims": aim_rows(study.aims, rows)}

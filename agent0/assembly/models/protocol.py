@@ -16,7 +16,14 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.curriculum import check_levels
 from agent0.errors import ConfigError
 from agent0.evaluation.item_rollout import FORCED
-from agent0.evaluation.protocol import EvaluationProtocol, TaskSet, canonical_forms, canonical_forms_of, earlier_sets
+from agent0.evaluation.protocol import (
+    OWN_SETS,
+    EvaluationProtocol,
+    TaskSet,
+    canonical_forms,
+    canonical_forms_of,
+    earlier_sets,
+)
 from agent0.evaluation.protocol_runner import as_json_lines, run_protocol
 from agent0.ports.storage import Artifacts
 from agent0.rollout.student import Conditions
@@ -24,7 +31,7 @@ from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RunConfig, Settings, StudentConfig
 from agent0.tasks.splits import heldout
 from events.checkpoints import StudentExamined
-from events.values import Task
+from events.values import Split, Task
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
@@ -93,6 +100,7 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
         ConfigError: levels that none has, or too few tasks.
     """
     curriculum = plan.curriculum
+    own = _own_forms(plan) if OWN_SETS in exam.excluded else frozenset()
     check_levels("The protocol's levels", exam.levels, curriculum)
     try:
         return heldout(
@@ -104,10 +112,23 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
             levels=exam.levels,
             beyond=exam.beyond,
             rule=curriculum.split_rule,
-            without=canonical_forms_of(exam.excluded),
+            without=canonical_forms_of(exam.excluded) | own,
         )
     except ValueError as error:
         raise ConfigError("The protocol's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
+
+
+def _own_forms(plan: RunConfig) -> frozenset[str]:
+    """Canonical forms of the run's own validation and test tasks."""
+    scored, asked = plan.evaluation, plan.curriculum
+    sizes: tuple[tuple[Split, int], ...] = (("validation", scored.validation), ("test", scored.test))
+    return frozenset(
+        task.canonical
+        for split, n in sizes
+        for task in heldout(
+            split, n, scored.seed, asked.domains, names=asked.families, levels=scored.levels, rule=asked.split_rule
+        )
+    )
 
 
 def check_fresh(sets: Iterable[TaskSet], plan: RunConfig) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from agent0.run.lifecycle import evolve
 from agent0.run.requests import evaluation_progress, trained_roles
 from agent0.state.run_state import RunState
+from agent0.tasks.curriculum.ladder_height import Standing, attempted_height, on_ladder
 from events import alarms, checkpoints, runs
 from events.base import Recorded
 
@@ -36,6 +37,8 @@ class Milestone:
     events: int
     seconds: float
     left_s: float | None
+    standing: Standing | None = None
+    """On a ladder: where the student that was scored last stands."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Progress:
     _score: checkpoints.CheckpointEvaluated | None = None
     _verdict: str = ""
     _spent: list[float] = field(default_factory=list)
+    _by_level: dict[str, float] = field(default_factory=dict)
 
     @property
     def over(self) -> bool:
@@ -136,9 +140,15 @@ class Progress:
             events=self.events - self._before,
             seconds=seconds,
             left_s=self._left(finished),
+            standing=self._standing(finished) if on_ladder(finished.config) else None,
         )
         self._since, self._before, self._score, self._verdict = time, self.events, None, ""
         return made
+
+    def _standing(self, finished: RunState) -> Standing:
+        """Of the newest student that was scored, in this iteration or before."""
+        self._by_level = dict(self._score.by_level) if self._score else self._by_level
+        return Standing(self._by_level, attempted_height(finished))
 
     def _left(self, finished: RunState) -> float | None:
         """Iterations to come at the mean of those done, and the last test at what the first scores took."""
@@ -204,17 +214,27 @@ def milestone_line(made: Milestone, iterations: int) -> str:
 
 def _words(made: Milestone, iterations: int) -> Iterator[str]:
     yield "untrained      " if made.iteration < 0 else f"iteration {made.iteration:>2}/{iterations - 1:<2}"
-    yield f"validation {_number(made.accuracy)}"
-    yield f"tool use {_number(made.tool_use)}"
-    if made.iteration >= 0:
-        yield f"frontier {_number(made.frontier)}"
-        yield f"reward {_number(made.reward)}"
+    yield from _ladder_words(made.standing, made.iteration) if made.standing else _score_words(made)
     yield f"{made.events:,} events"
     yield f"{made.seconds:.0f} s"
     if made.left_s is not None:
         yield f"{duration(made.left_s)} left"
     if made.verdict not in ("", "promoted"):
         yield f"({made.verdict})"
+
+
+def _score_words(made: Milestone) -> Iterator[str]:
+    yield f"validation {_number(made.accuracy)}"
+    yield f"tool use {_number(made.tool_use)}"
+    if made.iteration >= 0:
+        yield f"frontier {_number(made.frontier)}"
+        yield f"reward {_number(made.reward)}"
+
+
+def _ladder_words(at: Standing, iteration: int) -> Iterator[str]:
+    yield f"T {at.height:>2}  S {at.added:5.2f}"
+    if iteration >= 0:
+        yield f"frontier {'-' if at.frontier is None else at.frontier:>2}"
 
 
 def duration(seconds: float) -> str:

@@ -4,10 +4,11 @@ import random
 from collections.abc import Iterable, Sequence
 
 from agent0.assembly.runtime.providers import provider_of
-from agent0.chat_format import CANONICAL as BOX
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
+from agent0.run.canaries import TASKS, canaries
 from agent0.settings import CurriculumConfig, RunConfig
+from agent0.tasks.answer_length import tokens_needed
 from agent0.tasks.families import KINDS, OPEN_FAMILY, families, gym, requested_families
 from agent0.tasks.splits import heldout
 from events.values import Split
@@ -71,17 +72,25 @@ def _check_domain(domain: str, plan: CurriculumConfig) -> None:
 
 
 def _check_ladders(domain: str, run: RunConfig) -> None:
-    """The highest level's answer must fit into a turn; digits are counted as a token each."""
+    """The highest level's answer must fit into a turn (digits are counted as a token each), and the verifier must know
+    right answers from wrong ones."""
     levels = (*run.curriculum.levels, *run.evaluation.levels)
     for entry in requested_families(domain, run.curriculum.families).values():
         if not entry.ladder:
             continue
-        answer = entry.solve(entry.sample(max(levels), random.Random(0)))
-        needed = len(answer) + len(BOX) + 1
-        if needed > run.student.max_tokens:
-            why = f"Its answer has {len(answer)} characters, and run.student.max_tokens is {run.student.max_tokens}."
+        params = entry.sample(max(levels), random.Random(0))
+        if (needed := tokens_needed(entry, params)) > run.student.max_tokens:
+            length = len(entry.solve(params))
+            why = f"Its answer has {length} characters, and run.student.max_tokens is {run.student.max_tokens}."
             fix = f"Set run.student.max_tokens = {needed}, or ask for lower levels."
             raise ConfigError(f"Level {max(levels)} of {entry.name} cannot be answered.", why, fix)
+        found = list(canaries([entry], max(levels), TASKS, "before a run"))
+        if faults := sum(one.fault for one in found):
+            why = f"It is wrong about {faults} of {len(found)} known answers, or says otherwise when asked again."
+            fix = (
+                f"Mend the check of {entry.name}: it must accept what its solve writes, and nothing else of its length."
+            )
+            raise ConfigError(f"The verifier of {entry.name} cannot be relied on.", why, fix)
 
 
 def _check_sets(run: RunConfig) -> None:

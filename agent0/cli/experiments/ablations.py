@@ -38,6 +38,11 @@ Write = Annotated[
 ]
 
 
+Protocols = Annotated[
+    bool, typer.Option(help="Evaluate by the study's protocols after each run, too: many samples of base and student.")
+]
+
+
 def add_to(app: typer.Typer) -> None:
     """Add a command per ablation study and the hyperparameter search to ``app``."""
     app.command("hyperparameters")(hyperparameters)
@@ -61,6 +66,7 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
         only: Only = "",
         models: Models = None,
         jobs: Jobs = 1,
+        protocols: Protocols = True,
         pairs: console.Set = None,
         out: Out = None,
         write: Write = None,
@@ -81,6 +87,7 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
             only=tuple(filter(None, (one.strip() for one in only.split(",")))),
             models=tuple(models or ()),
             jobs=jobs,
+            protocols=protocols,
         )
         _execute(request, out, write, as_json)
 
@@ -89,12 +96,14 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
 
 def _execute(request: "StudyRequest", out: Path | None, page_to: Path | None, as_json: bool) -> None:
     from agent0.assembly.ablations.study import run_study
+    from agent0.cli.experiments.live_study import Standings, end_lines, shown
     from agent0.config.loading import load
     from agent0.report.html.ablation_page import ablation_page
 
-    held = load(request.profile, request.given)
+    held, standings = load(request.profile, request.given), Standings([one.name for one in request.study.variants])
     stopping = "Stopping: the runs stop cleanly; the same command goes on (again: at once)."
-    found = console.run_async(lambda: run_study(held, request, (lambda _: None) if as_json else console.say), stopping)
+    with shown(standings, quiet=as_json) as heard:
+        found = console.run_async(lambda: run_study(held, request, *heard), stopping)
     page = out or Path(found["folder"]) / "page.html"
     _write(page, ablation_page(found))
     if page_to:
@@ -104,6 +113,8 @@ def _execute(request: "StudyRequest", out: Path | None, page_to: Path | None, as
     else:
         _show(found)
         console.text(f"\nPage: {page}\nRuns: {found['folder']}")
+        if "ladder" in found:
+            console.text("\n".join(end_lines(found, standings, str(page_to or page))))
     if not found["complete"]:
         console.say(f"{len(found['failed'])} runs failed; the same command tries them again.", "yellow")
         raise typer.Exit(1)
@@ -127,13 +138,26 @@ def _show(found: dict[str, Any]) -> None:
             rows = [row for row in found["skill"]["means"] if row["set"] == one["name"]]
             title = f"\n{one['name']}: {one['title']}, share solved with 95 % intervals"
             console.table(rows, False, ("who", "how", "seeds", "items", "mean", "low", "high"), title=title)
-    if found.get("ladder"):
-        title = "\nHeight (highest level half solved) and accuracies added up over test levels; what its teacher wrote"
-        console.table(_rows(found["ladder"]), False, title=title)
+    if "ladder" in found:
+        _show_ladder(found)
     console.text("\n" + "\n".join(one.replace("**", "") for one in sentences(found)))
     console.table(_rows(found["cost"]), False, title="\nCost of a run (means)")
     for one in found["failed"]:
         console.text(f"{one['cell']} failed: {one['why']}")
+
+
+def _show_ladder(found: dict[str, Any]) -> None:
+    from agent0.experiments.ladder_rows import known_columns
+
+    titles = {
+        "ladder": "Height (highest level half solved) and accuracies added up over test levels",
+        "reach": "What it cost to reach a level, by validation after each iteration",
+        "leads": "Alarms of today's monitors: since which iteration, and how many trainings before validation fell",
+        "sampling": "Fresh tasks of one level with a right answer among those sampled; random: by chance alone",
+    }
+    for name, title in titles.items():
+        if found.get(name):
+            console.table(_rows(known_columns(found[name])), False, title=f"\n{title}")
 
 
 def _rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -114,6 +114,18 @@ def print_conclusion(held: "Settings", run: str, as_json: bool) -> None:
     shown = [f"trajectory show {one['attempt']} {run}" for one in tried]
     following = [f"run story {run}", f"task list {run}", *shown, "events grep wrong", f"report {run}"]
     console.say("Next: " + "\n      ".join(f"agent0 {one}" for one in following))
+    _print_climb(found)
+
+
+def _print_climb(found: dict[str, Any]) -> None:
+    """Of a run on a ladder: the picture of its first and last student, and three lines."""
+    from agent0.cli.runs.live import marks
+    from agent0.report.climb_summary import run_lines, run_picture
+    from agent0.settings import RunConfig
+    from agent0.tasks.curriculum.ladder_height import on_ladder
+
+    if found["status"] == "finished" and on_ladder(RunConfig.recorded(found["config"])) and (last := run_lines(found)):
+        console.text("\n".join(["", *run_picture(found, marks(stderr=False)), "", *last]))
 
 
 def _curve(held: "Settings", db: Any, run: str) -> str:

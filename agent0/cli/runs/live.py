@@ -2,17 +2,21 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from agent0.assembly.runtime.progress import Pace, Progress, duration, milestone_line, trouble
+from agent0.assembly.runtime.progress import Milestone, Pace, Progress, duration, milestone_line, trouble
 from agent0.cli import console
 from agent0.provenance.fork_history import past_of
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
+    from agent0.report.charts.ladder_picture import Row
+    from agent0.settings import RunConfig
     from infra.log.event_log import Log
     from infra.training.progress import StepProgress
 
@@ -35,6 +39,10 @@ class Display(Protocol):
     """Where the progress of a run is shown: a bar, or lines."""
 
     every_s: float
+
+    def passed(self, made: Milestone, config: "RunConfig") -> None:
+        """Show what a finished iteration came to."""
+        ...
 
     def show(self, pace: Pace) -> None:
         """Show the current pace of the run."""
@@ -60,7 +68,7 @@ async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) 
                 if display is None or progress.state is None:
                     pass
                 elif milestone:
-                    display.say(milestone_line(milestone, progress.state.config.iterations))
+                    display.passed(milestone, progress.state.config)
                 elif recorded.seq > begin and (news := trouble(recorded)):
                     display.say(news, "yellow")
                 if progress.over and recorded.seq >= begin:  # what failed may have been resumed since
@@ -110,17 +118,26 @@ def steps(checkpoint: str, progress: "StepProgress") -> str:
 def _display(quiet: bool) -> Iterator[Display | None]:
     if quiet:
         yield None
-    elif sys.stderr.isatty():
+    elif is_terminal():
         with Bar() as bar:
             yield bar
     else:
         yield Lines()
 
 
+def is_terminal() -> bool:
+    """Whether stderr is a terminal on which lines can be drawn again."""
+    return sys.stderr.isatty() and not console.console(stderr=True).is_dumb_terminal
+
+
 class Lines:
     """A line now and then, and at each change of phase."""
 
     every_s = LINES_S
+
+    def passed(self, made: Milestone, config: "RunConfig") -> None:
+        """Say it in one line."""
+        self.say(milestone_line(made, config.iterations))
 
     def show(self, pace: Pace) -> None:
         """Say it."""
@@ -132,33 +149,76 @@ class Lines:
 
 
 class Bar:
-    """A progress bar of the attempts of the current iteration, or of the items of an evaluation."""
+    """A progress bar of the attempts of the current iteration, or of the items of an evaluation; on a ladder below a
+    picture of accuracy by level, a row an iteration."""
 
     every_s = BAR_S
 
     def __init__(self) -> None:
+        from rich.live import Live
         from rich.progress import BarColumn, SpinnerColumn, TextColumn
         from rich.progress import Progress as Bars
 
         columns = (SpinnerColumn(), BarColumn(12), TextColumn("{task.description}", markup=False))
-        self._bars = Bars(*columns, console=console.console(stderr=True), auto_refresh=False, transient=True)
+        screen = console.console(stderr=True)
+        self._bars = Bars(*columns, console=screen, auto_refresh=False)
         self._task = self._bars.add_task("starting", total=None)
+        self._rows: list[Row] = []
+        self._taught = 0
+        self._live = Live(console=screen, auto_refresh=False, transient=True)
 
     def __enter__(self) -> "Bar":
-        self._bars.start()
+        self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bars.stop()
+        self._live.stop()
+
+    def passed(self, made: Milestone, config: "RunConfig") -> None:
+        """Add a row to the picture; a line above the bar where there is none."""
+        from agent0.report.charts.ladder_picture import Row
+
+        if made.standing is None:
+            self.say(milestone_line(made, config.iterations))
+            return
+        name = "base" if made.iteration < 0 else f"iteration {made.iteration}"
+        self._rows, self._taught = [*self._rows, Row(name, made.standing)], config.curriculum.mastered
+        self._draw()
 
     def show(self, pace: Pace) -> None:
         """Move the bar."""
         self._bars.update(self._task, total=pace.total or None, completed=pace.done, description=describe(pace))
-        self._bars.refresh()
+        self._draw()
 
     def say(self, text: str, style: str = "") -> None:
         """Print above the bar."""
-        self._bars.console.print(console.clean(text), style=style or None)
+        self._live.console.print(console.clean(text), style=style or None)
+
+    def _draw(self) -> None:
+        from rich.console import Group
+
+        from agent0.report.charts.ladder_picture import latest, picture
+
+        lines = picture(latest(self._rows), "validation", self._taught, marks())
+        self._live.update(Group(*drawn(lines), self._bars.get_renderable()), refresh=True)
+
+
+def marks(*, stderr: bool = True) -> str:
+    """How a picture's accuracies are written where it is shown."""
+    from agent0.report.charts.ladder_picture import BLOCKS, DIGITS
+
+    try:
+        BLOCKS.encode(console.console(stderr=stderr).encoding)
+    except UnicodeEncodeError:
+        return DIGITS
+    return BLOCKS
+
+
+def drawn(lines: Sequence[str]) -> "list[Text]":
+    """The lines of a picture for a terminal, never wrapped."""
+    from rich.text import Text
+
+    return [Text(line, no_wrap=True, overflow="crop") for line in lines]
 
 
 def describe(pace: Pace) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
 from agent0.experiments.ablations import ablation_studies
+from agent0.experiments.ladder_rows import known_columns
 from agent0.report.conclusions import conclusion
 from agent0.report.markdown import ladder, training_gain
 from agent0.report.markdown.rendering import render
@@ -28,9 +29,10 @@ def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
     skill = found.get("skill")
     first, *others = found["cost"] or [{}]
     dearer = "; ".join(f"{one['arm']} {more}" for one in others if (more := _more(first, one)))
+    climbed = {"ladder": known_columns(found["ladder"])} if "ladder" in found else {}
     return render(
         "ablation.md.jinja",
-        found=found,
+        found={**found, **climbed},
         skill=training_gain.gathered(skill) if skill else None,
         title=PurePath(file).stem.replace("-", " ").capitalize(),
         short=training_gain.answer(skill) if skill else ladder.answer(found) if "ladder" in found else _answer(found),

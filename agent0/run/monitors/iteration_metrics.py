@@ -7,7 +7,9 @@ from statistics import fmean
 
 from agent0.grading.normal_form import normal_form
 from agent0.rollout.confidence.signals import agreement
+from agent0.run.canaries import canary_measures
 from agent0.state.run_state import AttemptState, RunState, TaskState
+from agent0.tasks.curriculum.ladder_height import attempted_height, on_ladder
 
 MEANING = {
     "tasks": "tasks asked for",
@@ -33,8 +35,16 @@ MEANING = {
     "digit_entropy": "entropy of the digits of its tasks, bits (Shannon 1948); uniform: 3.32",
     "half_solved": "share of its accepted tasks that some attempts solve and others do not",
     "learnable": "mean of 4p(1-p) over them, p the solve rate",
+    "frontier_level": "on ladders (so are the next four): the highest level of which its attempts solved half; 0: none",
+    "taught_rate": "share of attempts solved at levels that the base was taught, where any is asked for",
+    "verifier_faults": "share of canaries, answers known to be right or wrong, that the verifier misjudges",
+    "gate_right": "share of known right answers that the gate accepts",
+    "gate_wrong": "share of known wrong answers that the gate accepts",
 }
 """Every measure by name. One that cannot be known is absent, which is not 0."""
+
+ENOUGH = 10
+"""Tasks of a level, from which on its solve rate says something of the level."""
 
 
 def measure(state: RunState) -> dict[str, float]:
@@ -49,12 +59,27 @@ def measure(state: RunState) -> dict[str, float]:
         "novelty": _mean(task.novelty for task in accepted),
         **_spread(families),
         **_attempts(tried),
-        **_outcomes(accepted, state.config.curriculum.band),
+        **_outcomes(accepted, state.config.curriculum.band, state.config.attempts > 1),
         "variety": _mean(map(_variety, accepted)),
         "validation": state.student.score.accuracy if state.student.score else None,
         **(_written(tasks) if state.config.curriculum.kind == "teacher" else {}),
+        **(_climbed(state, accepted) if on_ladder(state.config) else {}),
     }
     return {name: round(value, 6) for name, value in found.items() if value is not None}
+
+
+def _climbed(state: RunState, accepted: list[TaskState]) -> Mapping[str, float | None]:
+    """Heights only where levels are asked for: what a teacher chooses is few tasks of many levels."""
+    if state.config.curriculum.kind == "teacher":
+        return canary_measures(state)
+    rates = [(task.proposal.level, task.solve_rate) for task in accepted if task.proposal]
+    taught = [rate for level, rate in rates if level <= state.config.curriculum.mastered]
+    at = attempted_height(state, ENOUGH)
+    return {
+        "frontier_level": None if at is None else float(at),
+        "taught_rate": _mean(taught) if len(taught) >= ENOUGH else None,
+        **canary_measures(state),
+    }
 
 
 def _written(tasks: list[TaskState]) -> dict[str, float | None]:
@@ -90,14 +115,15 @@ def _attempts(tried: list[AttemptState]) -> dict[str, float | None]:
     }
 
 
-def _outcomes(accepted: list[TaskState], band: tuple[float, float]) -> dict[str, float | None]:
+def _outcomes(accepted: list[TaskState], band: tuple[float, float], votes: bool) -> dict[str, float | None]:
+    """``votes``: whether a task has several attempts; a majority of one is none."""
     rated = [(task, task.solve_rate) for task in accepted if task.solve_rate is not None]
     inside = [task for task, rate in rated if band[0] <= rate <= band[1]]
     return {
         "solve_rate": _mean(rate for _, rate in rated),
         "solved": _share(rate > 0 for _, rate in rated),
         "frontier": _share(band[0] <= rate <= band[1] for _, rate in rated),
-        "label_accuracy": _mean(map(_label, inside)),
+        "label_accuracy": _mean(map(_label, inside)) if votes else None,
     }
 
 

@@ -1,0 +1,94 @@
+"""Canaries of a run on ladders: tasks of taught levels with a known right and a known wrong answer, drawn anew in each
+iteration. What the verifier says of them and what the gate then accepts is about both, before anything is trained.
+
+Nothing that is trained on comes from here: a canary is no attempt, and its answers are in no log.
+"""
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from agent0.state.run_state import RunState
+from agent0.tasks.families import Family, Params, requested_families
+from agent0.training.gate import gated
+from agent0.training.scored_trajectory import ScoredTrajectory
+
+TASKS = 64
+"""Of each iteration, each with two answers."""
+LOWEST = 3
+"""Levels used where nothing is known to be taught."""
+DIGITS = "0123456789"
+
+
+@dataclass(frozen=True)
+class Canary:
+    """An answer that is known to be right or wrong, and what the verifier said of it, twice."""
+
+    family: str
+    answer: str
+    right: bool
+    said: tuple[bool, bool]
+
+    @property
+    def fault(self) -> bool:
+        """Whether the verifier is wrong about it, or says otherwise when it is asked again."""
+        return self.said != (self.right, self.right)
+
+
+def canaries(entries: Iterable[Family], highest: int, n: int, key: str) -> Iterator[Canary]:
+    """Draw ``n`` tasks of ladders from the upper half of levels 1 to ``highest`` (0: the lowest ones), and have both
+    answers verified. ``key`` decides the draw."""
+    asked, rng = [entry for entry in entries if entry.ladder], random.Random(f"canaries {key}")
+    top = highest or LOWEST
+    for number in range(n if asked else 0):
+        entry = asked[number % len(asked)]
+        params = entry.sample(rng.randint((top + 1) // 2, top), rng)
+        answer = entry.solve(params)
+        for right, text in ((True, answer), (False, _spoilt(answer, rng))):
+            yield Canary(entry.name, text, right, (_accepts(entry, params, text), _accepts(entry, params, text)))
+
+
+def _accepts(entry: Family, params: Params, answer: str) -> bool:
+    return not (entry.check(params, answer) if entry.check else "" if answer == entry.solve(params) else "wrong")
+
+
+def _spoilt(answer: str, rng: random.Random) -> str:
+    """The answer with one of its digits replaced by another one."""
+    place = rng.choice([place for place, one in enumerate(answer) if one in DIGITS])
+    other = rng.choice([one for one in DIGITS if one != answer[place]])
+    return f"{answer[:place]}{other}{answer[place + 1 :]}"
+
+
+def canary_measures(state: RunState) -> dict[str, float]:
+    """What became of this iteration's canaries: ``verifier_faults``, the share that the verifier is wrong about; and
+    the shares of known right and of known wrong answers that the gate accepts, judged among the iteration's own
+    attempts."""
+    plan = state.config.curriculum
+    entries = [
+        entry for domain in plan.domains for entry in requested_families(domain, plan.families).values() if entry.ladder
+    ]
+    found = list(canaries(entries, plan.mastered, TASKS, f"{state.config.seed} {state.iteration}"))
+    if not found:
+        return {}
+    known = [_scored(f"canary {state.iteration} {n}", one.said[0], state.iteration) for n, one in enumerate(found)]
+    judged = gated([*known, *_attempts(state)], state.config)[: len(known)]
+    accepted = {
+        right: [s.success for s, one in zip(judged, found, strict=True) if one.right is right]
+        for right in (True, False)
+    }
+    return {
+        "verifier_faults": sum(one.fault for one in found) / len(found),
+        "gate_right": sum(accepted[True]) / len(accepted[True]),
+        "gate_wrong": sum(accepted[False]) / len(accepted[False]),
+    }
+
+
+def _attempts(state: RunState) -> Iterator[ScoredTrajectory]:
+    for task in state.tasks.values():
+        for name, attempt in task.attempts.items():
+            if attempt.correct is not None:
+                yield _scored(name, attempt.correct, state.iteration)
+
+
+def _scored(name: str, right: bool, iteration: int) -> ScoredTrajectory:
+    return ScoredTrajectory(name, name, "", None, None, None, right, iteration=iteration)
