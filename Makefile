@@ -45,7 +45,7 @@ COMPILE := $(BIN)/python -m compileall -q -j 0
 INSTALL := $(BIN)/python install.py -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
-PINS := pyproject.toml constraints.txt binaries.txt
+PINS := pyproject.toml constraints.txt binaries.txt install.py
 
 .PHONY: help run setup test check style docs learning arms bench bench-gpu knockout crash mutants soak clean linux bubblewrap
 
