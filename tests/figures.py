@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agent0.evaluation.protocol import TaskSet
+from agent0.evaluation.protocol import EvaluationProtocol, TaskSet
 from agent0.experiments import ablation_results, compare_runs, training_gain, verdict_diff
 from agent0.experiments.ablation_results import Outcome
 from agent0.experiments.training_gain import BASE, Chance, base_protocols, student_protocols, summarise
@@ -22,24 +22,28 @@ COST = {"attempts": 100, "tokens": 5000, "model_s": 1.25, "steps": 3, "training_
 Draw = random.Random
 
 
+def result_of(exam: EvaluationProtocol, checkpoint: str, **found: Any) -> StudentExamined:
+    """What ``checkpoint`` came to in ``exam``."""
+    return StudentExamined(
+        exam=exam.name,
+        checkpoint=checkpoint,
+        split=exam.split,
+        seed=exam.seed,
+        levels=exam.levels,
+        attempts=exam.attempts,
+        temperature=exam.temperature,
+        forced_tool=exam.forced_tool,
+        **found,
+    )
+
+
 def examined(rng: Draw, checkpoint: str, tasks: TaskSet, share: float) -> Iterable[StudentExamined]:
     """Results of every protocol that a study asks of ``checkpoint``."""
     for exam in base_protocols(tasks) if checkpoint == BASE else student_protocols(tasks):
         right = tuple(sum(rng.random() < share for _ in range(exam.attempts)) for _ in range(tasks.n))
-        yield StudentExamined(
-            exam=exam.name,
-            checkpoint=checkpoint,
-            split=exam.split,
-            seed=exam.seed,
-            levels=exam.levels,
-            attempts=exam.attempts,
-            temperature=exam.temperature,
-            forced_tool=exam.forced_tool,
-            right=right,
-            majority="".join(rng.choice("01-") for _ in right),
-            tokens=rng.randint(50, 90),
-            wall_s=rng.randint(1, 9) / 8,
-        )
+        majority = "".join(rng.choice("01-") for _ in right)
+        tokens, wall_s = rng.randint(50, 90), rng.randint(1, 9) / 8
+        yield result_of(exam, checkpoint, right=right, majority=majority, tokens=tokens, wall_s=wall_s)
 
 
 def scored(rng: Draw, checkpoint: str, iteration: int, share: float, **more: Any) -> CheckpointEvaluated:

@@ -12,7 +12,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agent0.errors import DependencyError, OperationError
 from agent0.evaluation.serving_parity import Step, parity, probes
@@ -24,6 +23,7 @@ from infra.weights.gguf import check_config, split_name, tokens, write_adapter, 
 from infra.weights.merge import check_fit, merged, read_lora, save_merged
 from infra.weights.safetensors_io import Weights, digest, write
 from tests.adapters import adapter, tensors
+from tests.engine.models import qwen2, read_qwen2
 from tests.llama_server import MISSING, serving
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's, 2026-11
@@ -38,12 +38,11 @@ def random_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base of the rotation, an odd epsilon."""
     folder = tmp_path_factory.mktemp("random") / "model"
     torch.manual_seed(1)
-    config = Qwen2Config(
+    model = qwen2(
         vocab_size=650, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, max_position_embeddings=512, tie_word_embeddings=False, initializer_range=0.15,
         rms_norm_eps=3e-5, rope_parameters={"rope_theta": 1e6, "rope_type": "default"}, eos_token_id=613,
     )  # fmt: skip
-    model = Qwen2ForCausalLM(config)
     with torch.no_grad():
         for name, found in model.named_parameters():
             if name.endswith("bias") or "norm" in name:
@@ -122,7 +121,7 @@ def test_the_same_weights_give_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32"])
 def test_a_merged_folder_has_the_numbers_that_were_asked_for(kind: str, random_base: Path, tmp_path: Path) -> None:
     save_merged(random_base, read_lora(adapter(random_base)), tmp_path, kind)
-    found = Qwen2ForCausalLM.from_pretrained(tmp_path, dtype="auto")
+    found = read_qwen2(tmp_path, dtype="auto")
     assert found.dtype == getattr(torch, kind)
     lora, base = read_lora(adapter(random_base)), Weights.of_folder(random_base)
     expected = torch.from_numpy(merged(lora, base)("model.layers.1.mlp.up_proj.weight")).to(found.dtype)

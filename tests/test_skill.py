@@ -43,6 +43,7 @@ from agent0.settings import RunConfig
 from events.checkpoints import StudentExamined
 from infra.models.tiny import packaged
 from infra.tiny import courses
+from tests.figures import result_of
 from tests.terminal import agent0 as call
 
 FRESH = TaskSet("fresh", "new tasks", 40, 7, (2, 3))
@@ -57,20 +58,8 @@ def examined(checkpoint: str, tasks: TaskSet, way: ProtocolReading, share: float
     """Solves the first ``share`` of the set, half of the attempts right (all where there is one)."""
     exam, solved = way.of(tasks), round(share * tasks.n)
     right = max(1, exam.attempts // 2)
-    return StudentExamined(
-        exam=exam.name,
-        checkpoint=checkpoint,
-        split=exam.split,
-        seed=exam.seed,
-        levels=exam.levels,
-        attempts=exam.attempts,
-        temperature=exam.temperature,
-        forced_tool=exam.forced_tool,
-        right=(right,) * solved + (0,) * (tasks.n - solved),
-        majority="1" * solved + "0" * (tasks.n - solved),
-        tokens=10,
-        wall_s=1.0,
-    )
+    every, majority = (right,) * solved + (0,) * (tasks.n - solved), "1" * solved + "0" * (tasks.n - solved)
+    return result_of(exam, checkpoint, right=every, majority=majority, tokens=10, wall_s=1.0)
 
 
 def runs_of_study(

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-import torch
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers import PreTrainedTokenizerFast
 
 from infra.engine.chat_template import Chat
 from infra.engine.inference import Engine
 from infra.models.transformers import Transformers
 from infra.tiny.tokenizer import make_tokenizer
 from infra.training.lora_trainer import LoraTrainer
+from tests.engine.models import saved
 from tests.memory import MemoryArtifacts
 
 
@@ -23,17 +23,8 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 @pytest.fixture(scope="module")
 def folder(tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A saved model with random weights; large ones, so that it has opinions."""
-    path = tmp_path_factory.mktemp("model")
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=400, tie_word_embeddings=True, initializer_range=0.2,
-        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, bos_token_id=None,
-    )  # fmt: skip
-    Qwen2ForCausalLM(config).save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
+    """A saved model with random weights."""
+    return saved(tmp_path_factory.mktemp("model"), tokenizer, hidden_size=32, intermediate_size=48)
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from peft import LoraConfig, get_peft_model
-from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agent0.ports.models import Sampling
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
 from infra.engine import decoding
-from infra.engine.adapter import Adapter, lora_settings
 from infra.engine.inference import Engine, load
 from infra.engine.qwen2_functional import Shape, logits, logprobs, parts_of, shape_of, weights_of
 from infra.engine.requests import TurnRequest, Written
@@ -27,6 +24,7 @@ from infra.training.batches import Padded
 from infra.training.forward import ADAPTER, forward_of
 from tests.adapters import adapter
 from tests.engine.asking import user
+from tests.engine.models import qwen2, with_lora
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
 TRAINED = "trained"
@@ -135,7 +133,7 @@ def test_what_was_drawn_is_as_likely_to_the_trainer(folder: Path) -> None:
     """The importance ratio of the first step is 1: sampled log-probabilities, computed again in training."""
     torch.manual_seed(0)
     base, _ = load(str(BASE), "cpu", "")
-    model: Any = get_peft_model(base, Adapter(lora_settings(8, 16), {}, {}).config())
+    model: Any = with_lora(base, 8, 16)
     engine = Engine(str(BASE))
     engine.load_adapter(TRAINED, adapter(BASE))
     trained = {
@@ -164,7 +162,7 @@ def test_gradients_are_those_of_transformers(folder: Path, twice: bool) -> None:
     base, _ = load(str(folder), "cpu", "")
     shape = shape_of(base)
     torch.manual_seed(1)
-    model: Any = get_peft_model(base, Adapter(lora_settings(4, 8), {}, {}).config()).double()
+    model: Any = with_lora(base, 4, 8).double()
     own = [one for one in model.parameters() if one.requires_grad]
     with torch.no_grad():
         for one in own:
@@ -203,9 +201,9 @@ SMALL |= {"num_key_value_heads": 1}
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: next(iter(odd)))
 def test_what_is_not_plain_goes_through_transformers(odd: dict[str, Any]) -> None:
-    assert isinstance(shape_of(Qwen2ForCausalLM(Qwen2Config(**SMALL))), Shape)
-    assert shape_of(Qwen2ForCausalLM(Qwen2Config(**SMALL, **odd))) is None
-    assert shape_of(Qwen2ForCausalLM(Qwen2Config(**SMALL)).bfloat16()) is None
+    assert isinstance(shape_of(qwen2(**SMALL)), Shape)
+    assert shape_of(qwen2(**SMALL, **odd)) is None
+    assert shape_of(qwen2(**SMALL).bfloat16()) is None
 
 
 @pytest.mark.parametrize(
@@ -214,9 +212,7 @@ def test_what_is_not_plain_goes_through_transformers(odd: dict[str, Any]) -> Non
 def test_other_plain_models_are_computed_alike(changes: dict[str, Any]) -> None:
     """Heads of their own for keys and values, a head of its own, other angles."""
     torch.manual_seed(0)
-    model = Qwen2ForCausalLM(
-        Qwen2Config(**SMALL | {"num_key_value_heads": 2, "initializer_range": 0.5} | changes)
-    ).eval()
+    model = qwen2(**SMALL | {"num_key_value_heads": 2, "initializer_range": 0.5} | changes).eval()
     shape, parts = shape_of(model), parts_of(model)
     assert shape and parts
     ids, seen = tokens(9, 3) % 32, padding((9, 5, 7), left=False)
@@ -239,8 +235,10 @@ def test_other_plain_models_are_computed_alike(changes: dict[str, Any]) -> None:
     ],
 )
 def test_adapters_that_are_more_than_pairs_go_through_transformers(changes: dict[str, Any], known: bool) -> None:
+    from peft import LoraConfig, get_peft_model
+
     config = LoraConfig(**{"r": 2, "target_modules": ["q_proj", "down_proj"], "init_lora_weights": False, **changes})
-    model: Any = get_peft_model(Qwen2ForCausalLM(Qwen2Config(**SMALL, tie_word_embeddings=False)), config)
+    model: Any = get_peft_model(qwen2(**SMALL, tie_word_embeddings=False), config)
     parts, ids = parts_of(model, ADAPTER), tokens(6, 1) % 32
     assert (parts is not None) == known
     if parts:

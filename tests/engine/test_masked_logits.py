@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from peft import get_peft_model
 
-from infra.engine.adapter import Adapter, lora_settings
 from infra.engine.inference import load
 from infra.training import forward
 from infra.training.batches import Padded
+from tests.engine.models import with_lora
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
 
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:Fu
 def model(folder: Path) -> Any:
     """In double precision, LoRA's second matrices no longer zero."""
     torch.manual_seed(3)
-    found: Any = get_peft_model(load(str(folder), "cpu", "")[0], Adapter(lora_settings(4, 8), {}, {}).config()).double()
+    found: Any = with_lora(load(str(folder), "cpu", "")[0], 4, 8).double()
     with torch.no_grad():
         for one in found.parameters():
             if one.requires_grad:

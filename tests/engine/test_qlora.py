@@ -12,6 +12,7 @@ from events.values import Trajectory
 from infra.engine.inference import Engine, load
 from infra.training.loop import Training
 from tests.engine.asking import user, wanted
+from tests.engine.models import saved
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
 QUANTIZED = {"quantization": "4bit"}
@@ -20,18 +21,7 @@ QUANTIZED = {"quantization": "4bit"}
 @pytest.fixture(scope="module")
 def wide(tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Wide enough for blocks of 64 weights that share a scale."""
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
-    path = tmp_path_factory.mktemp("wide")
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=400, tie_word_embeddings=True, initializer_range=0.2,
-        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, bos_token_id=None,
-    )  # fmt: skip
-    Qwen2ForCausalLM(config).save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
+    return saved(tmp_path_factory.mktemp("wide"), tokenizer, hidden_size=64, intermediate_size=128)
 
 
 def test_its_linear_layers_are_in_4_bits(wide: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from peft import get_peft_model
 from transformers import PreTrainedTokenizerFast
 
 from agent0.cli.runs.live import steps
@@ -16,7 +15,7 @@ from agent0.errors import DependencyError, OperationError
 from agent0.ports.training import Sample, TrainingExample, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Trajectory, Turn
-from infra.engine.adapter import Adapter, lora_settings, unpack
+from infra.engine.adapter import unpack
 from infra.engine.inference import load
 from infra.training.checkpointing import HalfDone
 from infra.training.launch.distributed import Team
@@ -33,6 +32,7 @@ from infra.training.launch.recipe import Recipe
 from infra.training.loop import Training
 from infra.training.progress import StepProgress
 from infra.training.step import Step
+from tests.engine.models import qwen2, with_lora
 from tests.engine.test_saving import Killed, job_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
@@ -88,7 +88,7 @@ def _step(folder: Path, recipe: Recipe) -> tuple[Step, Any, list[torch.nn.Parame
     """In double precision, LoRA's second matrices no longer zero."""
     base, tokenizer = load(str(folder), "cpu", "")
     torch.manual_seed(3)
-    model: Any = get_peft_model(base, Adapter(lora_settings(4, 8), {}, {}).config()).double()
+    model: Any = with_lora(base, 4, 8).double()
     own = [one for one in model.parameters() if one.requires_grad]
     with torch.no_grad():
         for one in own:
@@ -249,14 +249,12 @@ def counted() -> Iterator[list[int]]:
 
 def test_the_estimate_is_near_what_is_kept(tmp_path: Path, counted: list[int]) -> None:
     """On a model wide enough that its layers and logits are what counts: within a tenth."""
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
-    config = Qwen2Config(
+    base = qwen2(
         vocab_size=512, hidden_size=64, intermediate_size=256, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=2, tie_word_embeddings=True,
     )  # fmt: skip
-    Qwen2ForCausalLM(config).save_pretrained(tmp_path)
-    model: Any = get_peft_model(Qwen2ForCausalLM(config), Adapter(lora_settings(4, 8), {}, {}).config()).train()
+    base.save_pretrained(tmp_path)
+    model: Any = with_lora(base, 4, 8).train()
     ids = torch.randint(0, 512, (4, 48))
     token_logprobs(model(input_ids=ids, use_cache=False).logits, ids).sum()
     shape = shape_of(tmp_path)

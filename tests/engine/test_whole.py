@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError
 from agent0.ports.models import Sampling
@@ -29,6 +29,7 @@ from infra.weights.merge import check_fit, merged, read_adapter, read_lora, save
 from infra.weights.safetensors_io import Weights
 from tests.adapters import adapter
 from tests.engine.asking import user, wanted
+from tests.engine.models import qwen2, read_qwen2
 from tests.engine.test_fast import SMALL
 from tests.engine.test_saving import Killed, job_of
 
@@ -71,7 +72,7 @@ def test_it_learns_samples_by_heart_and_the_base_stays(
     data, _ = training.train(job, b"")
     assert training.train(job, b"")[0] == data
     model = training._loaded[0]
-    assert alike(bits(model), before) and alike(before, bits(Qwen2ForCausalLM.from_pretrained(folder)))
+    assert alike(bits(model), before) and alike(before, bits(read_qwen2(folder)))
     assert not any(one.grad is not None for one in model.parameters())
     assert training.train(job_of(tokenizer), b"")[0] == lora
     found = unpack(data)
@@ -112,7 +113,7 @@ def test_every_weight_moves_by_the_one_whose_it_is(training: Training, tokenizer
 def test_gradients_are_those_of_transformers(tied: bool) -> None:
     """In double precision, of every weight; of tied embeddings both their uses added up."""
     torch.manual_seed(2)
-    small = Qwen2ForCausalLM(Qwen2Config(**SMALL | {"initializer_range": 0.5, "tie_word_embeddings": tied}))
+    small = qwen2(**SMALL | {"initializer_range": 0.5, "tie_word_embeddings": tied})
     shape = shape_of(small)
     model: Any = Whole(small.eval()).get_base_model().double()
     parts, own = parts_of(model), list(model.parameters())
@@ -169,7 +170,7 @@ def test_what_is_written_is_what_transformers_computes(full: bytes, folder: Path
     engine.load_adapter("pairs", adapter(folder))
     save_merged(folder, read_adapter(full), tmp_path)
     (tmp_path / "model.safetensors").chmod(0o600)
-    other: Any = Qwen2ForCausalLM.from_pretrained(tmp_path)
+    other: Any = read_qwen2(tmp_path)
     alone = Engine(str(folder), through=True)
     alone.load_adapter("pairs", adapter(folder))
     for _ in range(2):
@@ -305,7 +306,7 @@ def test_what_leaves_is_merged(full: bytes, folder: Path, tmp_path: Path) -> Non
             refused()
     assert not (tmp_path / "a.gguf").exists()
     save_merged(folder, found, tmp_path)
-    assert alike(bits(Qwen2ForCausalLM.from_pretrained(tmp_path)), weights | {"lm_head.weight": read_tied(weights)})
+    assert alike(bits(read_qwen2(tmp_path)), weights | {"lm_head.weight": read_tied(weights)})
     assert json.loads((tmp_path / "config.json").read_text())["tie_word_embeddings"] is True
 
 

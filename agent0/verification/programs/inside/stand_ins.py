@@ -129,12 +129,10 @@ class Anything:
         return 1.0
 
 
-class Distant(values.Reference):
-    """Something that stays in the candidate's process: attributes and calls are asked for there."""
+class Asking:
+    """What is done with it is asked of the candidate's process, by ``_calls``."""
 
-    def __init__(self, calls: Calls, kind: str, what: str) -> None:
-        super().__init__(kind, what)
-        self._calls = calls
+    _calls: Calls
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -149,6 +147,14 @@ class Distant(values.Reference):
 
     def __call__(self, /, *positional: Any, **named: Any) -> Any:
         return self._calls(".call", self, *positional, **named)
+
+
+class Distant(Asking, values.Reference):
+    """Something that stays in the candidate's process: attributes and calls are asked for there."""
+
+    def __init__(self, calls: Calls, kind: str, what: str) -> None:
+        super().__init__(kind, what)
+        self._calls = calls
 
     __hash__ = object.__hash__
 
@@ -269,27 +275,13 @@ class Remote(Distant):
     __radd__ = __rsub__ = __rmul__ = __rtruediv__ = lambda self, _: self._with("")
 
 
-class Probe(Anything, values.Reference):
+class Probe(Asking, Anything, values.Reference):
     """Stands for the unknown result of a class or an object: what tests do with it is noted, so that it can be asked
     for. ``made``: a class made it, so it is an object for certain."""
 
     def __init__(self, calls: Calls, asked: str, made: bool) -> None:
         values.Reference.__init__(self, "result", values.digest(asked))
         self._calls, self._made = calls, made
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self._calls(".get", self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("_"):
-            object.__setattr__(self, name, value)
-        else:
-            self._calls(".set", self, name, value)
-
-    def __call__(self, /, *positional: Any, **named: Any) -> Any:
-        return self._calls(".call", self, *positional, **named)
 
     def _noted(self, operation: str, *others: Any) -> None:
         if self._made:

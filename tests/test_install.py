@@ -1,0 +1,35 @@
+"""Packages come from where pip is told to take them, whoever installs."""
+
+import install
+
+LISTED = """\
+:env:.extra-index-url='https://c.example/simple https://d.example/simple'
+:env:.disable-pip-version-check='1'
+global.cert='/etc/ours.pem'
+global.extra-index-url='https://a.example/simple'
+global.index-url='https://a.example/simple'
+install.find-links='/wheels'
+install.index-url='https://b.example/simple'
+list.format='freeze'
+"""
+
+
+def test_uv_is_told_what_pip_would_read() -> None:
+    flags, variables = install.for_uv(install.configured(LISTED)) or ([], {})
+    pairs = list(zip(flags[::2], flags[1::2], strict=True))
+    assert pairs == [
+        ("--index-url", "https://b.example/simple"),
+        ("--extra-index-url", "https://c.example/simple"),
+        ("--extra-index-url", "https://d.example/simple"),
+        ("--find-links", "/wheels"),
+    ]
+    assert variables == {"SSL_CERT_FILE": "/etc/ours.pem"}
+
+
+def test_what_has_no_counterpart_is_left_to_pip() -> None:
+    for line in ("global.no-index='true'", ":env:.proxy='http://p.example'", "install.only-binary=':all:'"):
+        assert install.for_uv(install.configured(LISTED + line + "\n")) is None
+
+
+def test_nothing_configured_is_nothing_told() -> None:
+    assert install.for_uv(install.configured("")) == ([], {})
