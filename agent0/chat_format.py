@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-COMMANDS = "boxed|fbox"
+COMMANDS = "boxed|fbox|framebox"
 """LaTeX commands that make a box."""
 CANONICAL = "\\boxed{"
 _brace = re.compile(rf"\\(?:{COMMANDS})\s*\{{|\\[{{}}\\]|[{{}}]")

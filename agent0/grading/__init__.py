@@ -17,13 +17,14 @@ from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.math.letters import letter_of
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import one_unit
+from agent0.grading.rewriting import computed, rewritten, settled
 from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
 
 __all__ = ["Grade", "exactly", "extract", "grade", "guard"]
 
-NEWEST = 3
-"""The version of the verification rules that reads answers as language models spell them (``spelling``). Versions 1
-and 2 compare answers as they stand."""
+NEWEST, SPELLED = 4, 3
+"""Versions of the verification rules. From ``SPELLED`` on answers are read as language models spell them
+(``spelling``), in version 4 more of them (``rewriting``). Versions 1 and 2 compare answers as they stand."""
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
 _CHOICE_GOLD = re.compile(r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$|^\\text\{([A-J])\}$")
@@ -47,8 +48,28 @@ class Grade:
 def grade(gold: str, candidate: str | None, edition: int = NEWEST) -> Grade:
     """Whether ``candidate``, an answer and nothing around it, says what ``gold`` says by version ``edition`` of the
     rules. Total; bounded in time."""
-    if edition < NEWEST or candidate is None or guard(gold, candidate) or plain(gold, candidate):
+    if edition < SPELLED or candidate is None or guard(gold, candidate) or plain(gold, candidate):
         return exactly(gold, candidate)
+    if edition > SPELLED and not _lettered(gold):
+        gold, candidate = rewritten(gold, candidate)
+        if found := settled(gold, candidate, _alike):
+            return Grade(*found, gold[:200], candidate[:200])
+        gold, candidate = computed(gold, candidate)
+    return _spelled(gold, candidate)
+
+
+def _lettered(gold: str) -> bool:
+    """Whether a choice or words are wanted, which are no mathematics."""
+    return bool(_CHOICE_GOLD.match(gold.strip()) or _WORDS_GOLD.match(gold.strip()))
+
+
+def _alike(wanted: str, said: str) -> bool:
+    """Whether two parts of answers are equal."""
+    return _spelled(wanted, said).correct is True
+
+
+def _spelled(gold: str, candidate: str) -> Grade:
+    """``grade`` by version 3 of the rules."""
     bare = unmarked(gold), unmarked(candidate)
     if decided := decided_as_written(*bare):
         return Grade(*decided, bare[0][:200], bare[1][:200])
