@@ -7,6 +7,7 @@ algebra (the sine of a sum), is undecided here: a symbolic engine may be asked, 
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 from agent0.grading.extraction import extract
 from agent0.grading.math.algebra import TooLargeError, rational
@@ -29,6 +30,7 @@ NEWEST, SPELLED = 4, 3
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
 _CHOICE_GOLD = re.compile(r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$|^\\text\{([A-J])\}$")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_figures = re.compile(r"-?\d{1,60}(?:\.\d{1,30})?", re.ASCII)
 _run = re.compile(r"(?<![A-Za-z\\])[a-z]{2,3}(?![A-Za-z])")
 _WORDS_GOLD = re.compile(r"^\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{\s*[A-Za-z][A-Za-z' -]+\}\.?$")
 
@@ -100,6 +102,10 @@ def exactly(gold: str, candidate: str | None) -> Grade:
         return Grade(False, "no answer", gold[:200])
     if problem := guard(gold, candidate):
         return Grade(False, problem, gold[:200], candidate[:200])
+    return _numbers(gold, candidate) or _cleaned(gold, candidate)
+
+
+def _cleaned(gold: str, candidate: str) -> Grade:
     wanted, said = clean(gold), clean(candidate)
     expected, got = wanted.text[:200], said.text[:200]
     if not said.text:
@@ -114,6 +120,16 @@ def exactly(gold: str, candidate: str | None) -> Grade:
     if wanted == said:
         return Grade(True, "the same text", expected, got)
     return _compared(wanted.text, said.text, expected, got)
+
+
+def _numbers(wanted: str, said: str) -> Grade | None:
+    """The same of two numbers in figures as of anything, at a twentieth of the cost; None of anything else."""
+    if not (_figures.fullmatch(wanted) and _figures.fullmatch(said)):
+        return None
+    if wanted == said:
+        return Grade(True, "the same text", wanted, said)
+    same = Fraction(wanted) == Fraction(said)
+    return Grade(same, "equal by exact comparison" if same else "different", wanted, said)
 
 
 def _compared(wanted: str, said: str, expected: str, got: str) -> Grade:

@@ -76,7 +76,7 @@ def _in_one_way(text: str) -> str:
         text = _compositions(text)
     if _known.search(text):
         for pattern, made in _respelled:
-            text = pattern.sub(made, text)  # type: ignore[call-overload]
+            text = pattern.sub(made, text)
     return _whole.sub(_part, text) if r"\l" in text else text
 
 

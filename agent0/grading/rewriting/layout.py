@@ -49,7 +49,7 @@ def laid_out(text: str, gold: str) -> str:
         text = _starred.sub(r"\\mathbf{\1}", text)
     if _wanted.search(text):
         for pattern, sign in _words:
-            text = pattern.sub(sign, text)  # type: ignore[call-overload]
+            text = pattern.sub(sign, text)
     if text[:1] in "[(" and _matrix.search(gold) and (rows := _rows(text)):
         return rf"\begin{{pmatrix}}{rows}\end{{pmatrix}}"
     return _figures(_exact(text, gold))

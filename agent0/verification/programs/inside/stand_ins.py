@@ -85,7 +85,9 @@ class Calls:
         kind = getattr(builtins, base, RuntimeError)
         plain = kind if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError
         own = next((self.errors[name] for name in lineage if name in self.errors), None)
-        return (own or (type(lineage[0], (plain,), {}) if lineage else plain))(text)
+        kind = own or (type(lineage[0], (plain,), {}) if lineage else plain)
+        made: BaseException = kind(text)
+        return made
 
     errors: dict[str, type[Exception]] = {}  # noqa: RUF012 (replaced for each run)
     """Errors of the candidate that tests catch by name."""
