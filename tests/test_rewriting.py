@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agent0.grading import extract, grade
 from agent0.grading.answer_types import left_undone
+from agent0.grading.answer_types.value import undone_number
 from agent0.grading.math.symbolic import compared
 from agent0.grading.rewriting.clocks import clock
 from agent0.grading.rewriting.congruences import residues_of
@@ -86,8 +87,25 @@ def test_functions_of_multiples_of_15_degrees_are_exact(function: str, n: int) -
 def test_work_left_undone_stays_so() -> None:
     for wanted, said in (("10", "5C2"), ("10", "5 choose 2"), ("6", r"\gcd(12,18)"), ("1/2", r"\sin 30^\circ")):
         assert grade(wanted, said).correct is True and left_undone("value", wanted, said), said
-    for wanted, said in (("1/3", "0.(3)"), (r"\{1,2\}", "{1; 2}"), ("[1,2]", "[1; 2]")):
+    for wanted, said in (("1/3", "0.(3)"), ("7", r"x \equiv 7 \pmod{11}"), (r"\{1,2\}", "{1; 2}"), ("[1,2]", "[1; 2]")):
         assert not left_undone("value", wanted, said), said
+
+
+@pytest.mark.parametrize(
+    ("gold", "said"),
+    [
+        ("7", r"\frac{14}{2}"),
+        ("12", "24/2"),
+        (r"\frac{4}{9}", r"4 \cdot \frac{1}{9}"),
+        (r"12\frac{3}{5}", r"12 + \frac{3}{5}"),
+    ],
+)
+def test_what_is_equal_may_still_be_no_answer(gold: str, said: str) -> None:
+    """Labels of pairs are about equality. Whoever wants a number wants it written as one."""
+    assert compared(gold, said).correct is True
+    refused = undone_number(gold, said)
+    assert refused and refused.correct is False and "undone" in refused.reason
+    assert undone_number(gold, gold) is None
 
 
 HOSTILE = [

@@ -7,7 +7,7 @@ rewritten; congruences, piecewise functions, systems and named values are decide
 import re
 
 from agent0.grading.rewriting.clocks import dated, timed
-from agent0.grading.rewriting.congruences import same_residues
+from agent0.grading.rewriting.congruences import bare_residue, same_residues
 from agent0.grading.rewriting.functions import applied, computed_functions
 from agent0.grading.rewriting.intervals import bounded
 from agent0.grading.rewriting.layout import laid_out, spelled_alike, turned_alike
@@ -25,7 +25,7 @@ def rewritten(gold: str, said: str) -> tuple[str, str]:
     gold, said = worded(gold, said)
     if _words.fullmatch(gold):
         return gold, said
-    gold, said = bounded(gold, said)
+    gold, said = bounded(gold, bare_residue(gold, said))
     gold, said = applied(gold, said)
     gold, said = named_values(gold, said)
     return turned_alike(gold, said)

@@ -12,6 +12,7 @@ _modulo = re.compile(
 _text = re.compile(r"\\(?:text|mathrm|operatorname|mbox)\s*\{([^{}]*)\}")
 _joint = re.compile(r"\s*(?:,\s*(?:or|and)\b|,|;|\bor\b|\band\b|\\lor|\\vee)\s*")
 _residue = re.compile(r"(\\pm)?\s*(-?\d{1,9})")
+_figures = re.compile(r"\s*\d{1,9}\s*")
 _name = re.compile(r"[A-Za-z](?:_\{?\w+\}?)?(?:\^\{?\w+\}?)?")
 Residues = tuple[str, frozenset[int], int]
 
@@ -19,10 +20,8 @@ Residues = tuple[str, frozenset[int], int]
 def same_residues(gold: str, said: str) -> bool | None:
     """Whether both are the same residues, of the same name where both have one; None where one is no congruence with
     numbers and they are not the same sides of the same modulus."""
-    if "mod" not in said or max(len(gold), len(said)) > LONGEST:
+    if "mod" not in said or "mod" not in gold or max(len(gold), len(said)) > LONGEST:
         return None
-    if "mod" not in gold:
-        return _stands(gold, said)
     if (wanted := residues_of(gold)) and (found := residues_of(said)):
         names = {wanted[0], found[0]} - {""}
         return len(names) < 2 and _same(wanted, found)
@@ -30,14 +29,13 @@ def same_residues(gold: str, said: str) -> bool | None:
     return True if sides and sides == _sides(said) else None
 
 
-def _stands(gold: str, said: str) -> bool | None:
-    """``7`` and ``x = 7 (mod 11)``: the residue as it is usually written."""
-    bare = _words(said)
-    found = residues_of(said)
-    if not re.fullmatch(r"\s*\d{1,9}\s*", gold) or found is None or len(found[1]) != 1 or not bare:
-        return None
-    written = re.search(r"(-?\d+)\s*$", _modulo.sub("", bare))
-    return True if written and int(written[1]) == int(gold) < found[2] else None
+def bare_residue(gold: str, said: str) -> str:
+    """``7`` of ``x = 7 (mod 11)`` where a number is wanted; else ``said``."""
+    if "mod" not in said or not _figures.fullmatch(gold) or len(said) > LONGEST:
+        return said
+    found, written = residues_of(said), re.search(r"(-?\d+)\s*$", _modulo.sub("", _words(said)))
+    whole = found is not None and len(found[1]) == 1 and written is not None and 0 <= int(written[1]) < found[2]
+    return written[1] if whole and written else said
 
 
 def _words(text: str) -> str:
