@@ -21,7 +21,7 @@ from agent0.grading.math.units import one_unit
 from agent0.grading.rewriting import computed, rewritten, settled
 from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
 
-__all__ = ["Grade", "exactly", "extract", "grade", "guard"]
+__all__ = ["SPELLED", "Grade", "exactly", "extract", "grade", "guard"]
 
 NEWEST, SPELLED = 4, 3
 """Versions of the verification rules. From ``SPELLED`` on answers are read as language models spell them
