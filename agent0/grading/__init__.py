@@ -18,7 +18,7 @@ from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.math.letters import letter_of
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import one_unit
-from agent0.grading.rewriting import computed, rewritten, settled
+from agent0.grading.rewriting import computed, resolved, rewritten
 from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
 
 __all__ = ["SPELLED", "Grade", "exactly", "extract", "grade", "guard"]
@@ -54,7 +54,7 @@ def grade(gold: str, candidate: str | None, edition: int = NEWEST) -> Grade:
         return exactly(gold, candidate)
     if edition > SPELLED and not _lettered(gold):
         gold, candidate = rewritten(gold, candidate)
-        if found := settled(gold, candidate, _alike):
+        if found := resolved(gold, candidate, _alike):
             return Grade(*found, gold[:200], candidate[:200])
         gold, candidate = computed(gold, candidate)
     return _spelled(gold, candidate)

@@ -22,7 +22,8 @@ _says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=:→]|->|[-–�
 _head = re.compile(
     rf"(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
     r"|(?<![A-Za-z])ans\.\s+(?=[-\d$\\(])"
-    r"|^(?:[^\w\n]|[\d_]){0,16}(?:the[ \t]+)?(?:final[ \t]+)?answer[*_]*[ \t]*(?:\n[-=]{3,}[ \t]*)?\n\s*",
+    r"|^(?:[^\w\n]|[\d_]){0,16}(?:the[ \t]+)?(?:final[ \t]+)?answer[*_]*[ \t]*"
+    r"(?:\n[-=]{3,}[ \t]*)?\n\s*(?:>[ \t]+(?=[\w$\\]))?",
     re.IGNORECASE | re.MULTILINE,
 )
 _taken = re.compile(
@@ -113,7 +114,7 @@ def _sentence(text: str) -> str:
 
 def _bare(text: str) -> str | None:
     """``text`` without emphasis and formula signs around it; None where nothing is left."""
-    text = text.strip().removeprefix("> ").strip("*`_ ").strip()
+    text = text.strip().strip("*`_ ").strip()
     if len(text) > 2 and text[0] == text[-1] == "$" and "$" not in text[1:-1].strip("$"):
         text = text.strip("$").strip()
     return text.rstrip(" .") or None

@@ -1,4 +1,4 @@
-"""How a student is told of its tools and how it is to call them: ``run.student.tool_prompt``.
+"""How a prompt describes a student's tools, and how it is to call them: ``run.student.tool_prompt``.
 
 ``calls`` leaves both to the model's chat template, in whose form our prompts write their examples. ``actions`` says it
 in the first turn, for models that were taught no such form, and writes the examples of our prompts likewise. Whatever
@@ -25,7 +25,7 @@ Its output is the next message."""
 
 
 def shown(turns: tuple[Turn, ...], tools: Sequence[ToolSpec], style: str) -> tuple[Turn, ...]:
-    """Return a prompt's ``turns`` as they tell of ``tools`` in ``style``; the question's text stays as it is."""
+    """Return a prompt's ``turns`` with ``tools`` described in ``style``; the question's text stays as it is."""
     if style != ACTIONS or not tools:
         return turns
     told = _INTRODUCTION.format("\n".join(map(_described, tools)))
@@ -41,7 +41,7 @@ def shown(turns: tuple[Turn, ...], tools: Sequence[ToolSpec], style: str) -> tup
 
 
 def requested(tools: tuple[ToolSpec, ...], style: str) -> tuple[ToolSpec, ...]:
-    """The tools that a model's own template is to tell of: none where the prompt has."""
+    """The tools that a model's own template is to describe: none where the prompt does."""
     return () if style == ACTIONS else tools
 
 

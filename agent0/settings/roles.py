@@ -68,7 +68,7 @@ class StudentConfig(ActorConfig):
     tools: tuple[str, ...] = Field(("python", "sympy"), description="tools it may call")
     tool_prompt: Literal["calls", "actions"] = Field(
         "calls",
-        description="how it is told of its tools; calls: in the form of its chat template; actions: in the first turn, "
+        description="how its tools are described; calls: in the form of its chat template; actions: in the first turn, "
         "and a call is two lines, Action and Action Input",
     )
     max_turns: int = Field(4, ge=1, le=1000, description="assistant turns an attempt")

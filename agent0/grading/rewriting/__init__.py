@@ -14,7 +14,7 @@ from agent0.grading.rewriting.layout import laid_out, spelled_alike, turned_alik
 from agent0.grading.rewriting.piecewise import Equal, named_values, one_or_other, same_cases
 from agent0.grading.spelling import unmarked
 
-__all__ = ["Equal", "computed", "rewritten", "settled", "worded"]
+__all__ = ["Equal", "computed", "resolved", "rewritten", "worded"]
 
 _words = re.compile(r"(?=.*[A-Za-z]{4})[A-Za-z][A-Za-z' -]*")
 
@@ -36,7 +36,7 @@ def worded(gold: str, said: str) -> tuple[str, str]:
     return timed(*dated(gold, said))
 
 
-def settled(gold: str, said: str, equal: Equal) -> tuple[bool, str] | None:
+def resolved(gold: str, said: str, equal: Equal) -> tuple[bool, str] | None:
     """Decide with a reason what is no algebra, both rewritten; None for everything else. ``equal`` compares parts."""
     if (same := same_residues(gold, said)) is not None:
         return same, "congruence"

@@ -30,7 +30,7 @@ def same_residues(gold: str, said: str) -> bool | None:
 
 
 def bare_residue(gold: str, said: str) -> str:
-    """``7`` of ``x = 7 (mod 11)`` where a number is wanted; else ``said``."""
+    """``7`` of ``x = 7 (mod 11)`` where the gold is a number; else ``said``."""
     if "mod" not in said or not _figures.fullmatch(gold) or len(said) > LONGEST:
         return said
     found, written = residues_of(said), re.search(r"(-?\d+)\s*$", _modulo.sub("", _words(said)))
