@@ -40,7 +40,7 @@ _nearly = re.compile(r"\s*(?:\\approx(?![A-Za-z])|≈|\\simeq(?![A-Za-z]))\s*")
 _sides = re.compile(r"(?<![<>!:\\])=(?!=)")
 _space = re.compile(r"(?<![A-Za-z\d])\s+|\s+(?![A-Za-z\d])")
 _single = re.compile(r"([_^]|\\(?:d|t)?binom\s?|\\(?:d|t)?frac\s?)([A-Za-z\d])(?:\s*([A-Za-z\d]))?")
-_costly = re.compile(r"\\(?:sum|prod|int|lim|binom|dbinom)(?![A-Za-z])|\)\s*\^T|[A-Z]\s*\^T")
+_costly = re.compile(r"\\(?:sum|prod|int|lim|binom|dbinom|ldots)(?![A-Za-z])|\)\s*\^T|[A-Z]\s*\^T")
 
 
 def laid_out(text: str, gold: str) -> str:
@@ -103,7 +103,7 @@ def turned_alike(gold: str, said: str) -> tuple[str, str]:
 
 
 def spelled_alike(gold: str, said: str) -> bool:
-    """Whether both are one sum, product, integral or transpose, but for spaces and braces."""
+    """Whether both are one sum, product, integral, endless list or transpose, but for spaces and braces."""
     return bool(_costly.search(gold)) and _tight(gold) == _tight(said)
 
 
@@ -115,4 +115,4 @@ def _tight(text: str) -> str:
         ),
         text,
     )
-    return _space.sub("", text)
+    return _space.sub("", text.replace(r"\{", "{").replace(r"\}", "}"))
