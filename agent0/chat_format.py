@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-COMMANDS = "boxed|fbox"
+COMMANDS = "boxed|fbox|framebox"
 """LaTeX commands that make a box."""
 CANONICAL = "\\boxed{"
 _brace = re.compile(rf"\\(?:{COMMANDS})\s*\{{|\\[{{}}\\]|[{{}}]")
@@ -91,3 +91,11 @@ def format_call(name: str, arguments: Mapping[str, Any]) -> str:
     if "tool_call>" in body:
         body = body.replace("<", "\\u003c")
     return f"{OPEN}\n{body}\n{CLOSE}"
+
+
+ACTION_INPUT = "Action Input:"
+
+
+def format_action(name: str, arguments: Mapping[str, Any]) -> str:
+    """Write a tool call as two lines, as ReAct does (arXiv 2210.03629); ``parse_turn`` reads it back unchanged."""
+    return f"Action: {name}\n{ACTION_INPUT} {json.dumps(dict(arguments), ensure_ascii=False)}"

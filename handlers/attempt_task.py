@@ -32,7 +32,7 @@ async def attempt_task(
     given = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
     long = event.proposal.kind == "long"
     words = prompt(run.config.student.prompts, event.proposal.domain, "student", long=long)
-    now = await step(begin(event.proposal, words, run.config.student), given)
+    now = await step(begin(event.proposal, words, run.config.student, given.tools), given)
     while now.end is None and not long:
         now = await step(now, given)
     return await to_events(event, now, artifacts)

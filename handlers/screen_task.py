@@ -1,5 +1,6 @@
 """Screens proposals: accepts those that are well-formed, not reserved for held-out sets, no benchmark item, and new."""
 
+from agent0.evaluation.suite import made_suites
 from agent0.ports.models import Embedder, Embedders
 from agent0.ports.storage import Contamination, History
 from agent0.run.lifecycle import RunState
@@ -42,8 +43,9 @@ async def screen_task(
     texts = [proposal.question for proposal in known.values()]
     vectors = dict(zip(known, await embedder.embed(texts), strict=True)) if texts else {}
     archive = await archive_of(run, history, embedder, known, vectors)
-    facts = await contamination.facts(plan, embedder)
-    found = await contamination.overlaps(list(known.values()), list(vectors.values()), plan, embedder)
+    made = made_suites(run.config.evaluation)
+    facts = await contamination.facts(plan, embedder, made)
+    found = await contamination.overlaps(list(known.values()), list(vectors.values()), plan, embedder, made)
     overlaps = dict(zip(known, found, strict=True))
     longest = {name: too_long(task, run.config.student.max_tokens) for name, task in known.items()}
     decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, plan.split_rule, longest)

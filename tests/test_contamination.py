@@ -17,8 +17,10 @@ import pytest
 
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.errors import ConfigError
+from agent0.evaluation.benchmarks import benchmarks, make_items
+from agent0.evaluation.suite import made_suites
 from agent0.run.lifecycle import evolve
-from agent0.settings import CurriculumConfig, Settings
+from agent0.settings import CurriculumConfig, EvaluationConfig, Settings
 from agent0.state.run_state import index_digest
 from agent0.tasks.decontamination import Index
 from events.base import Recorded, record, sha256
@@ -245,3 +247,26 @@ def test_real_items_are_found_and_our_own_tasks_pass(tmp_path: Path) -> None:
                 question = family.render(family.sample(level, rng), rng)
                 task = asked(question).model_copy(update={"family": name})
                 assert index.overlap(task, [0.0], 0.95) == "", question
+
+
+# --- suites made from a seed ----------------------------------------------------------------------------------------
+
+
+async def test_suites_that_a_run_makes_are_compared_with_too(tmp_path: Path) -> None:
+    """With a folder and without one, with the seed that the run scores, and known by digest."""
+    made = made_suites(EvaluationConfig(benchmarks=("tool_scenarios", "heldout_math"), benchmark_items=6, seed=11))
+    assert made == (("tool_scenarios", 6, 11),), "the split rule keeps our own held-out tasks"
+    items, digest = make_items(benchmarks()["tool_scenarios"], 6, 11)
+    others, _ = make_items(benchmarks()["tool_scenarios"], 6, 12)
+    for rows in (BenchmarkRows(None, tmp_path), BenchmarkRows(folder(tmp_path / "rows", "How many hens?"), tmp_path)):
+        found = await rows.facts(PLAN, Ngram(), made)
+        assert found and found.items == len(rows.references) + 6
+        assert found.files["tool_scenarios from seed 11"] == digest
+        for item in items:
+            (vector,) = await Ngram().embed([item.question])
+            (why,) = await rows.overlaps([asked(item.question)], [vector], PLAN, Ngram(), made)
+            assert why.startswith("tool_scenarios "), item.question
+        bare = [asked(item.question) for item in others if item.question not in {one.question for one in items}]
+        assert await rows.overlaps(bare, await Ngram().embed([one.question for one in bare]), PLAN, Ngram()) == [
+            ""
+        ] * len(bare)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.grading import extract, grade
+from agent0.grading import exactly, extract, grade
 from agent0.grading.answer_types import grade_as, kinds
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import cut_unit
@@ -267,3 +267,14 @@ def test_a_quoted_item_holds_commas_brackets_and_escaped_quotes() -> None:
 def test_latex_spaces_are_spaces(space: str) -> None:
     assert grade("3*x + 1", f"(3){space}x + 1").correct is True
     assert grade("the red dog", f"the{space}red{space}dog").correct is True
+
+
+@given(
+    st.from_regex(r"-?[0-9]{1,9}(\.[0-9]{1,4})?", fullmatch=True),
+    st.from_regex(r"-?[0-9]{1,3}(\.0{1,3})?", fullmatch=True),
+)
+def test_numbers_in_figures_are_compared_as_anything_is(one: str, other: str) -> None:
+    """The short way says what the long one says, which a sign before both takes."""
+    for said in (one, other, f"{one}0" if "." in one else f"{one}.0"):
+        short, long = exactly(one, said), exactly(f"+{one}", f"+{said}")
+        assert (short.correct, short.reason) == (long.correct, long.reason)

@@ -29,13 +29,21 @@ for _file in ("written_pairs", "answer_pairs"):
         PAIRS[f"{_file[:-6]} {_row['category'].partition('.')[0]}"].append(_row)
 
 
+def earlier(rows: list[dict[str, Any]]) -> Iterable[Any]:
+    """What each earlier version of the rules says of each answer against its own gold and the next one's."""
+    for row, other in zip(rows, [*rows[1:], rows[0]], strict=True):
+        answer = extract(row["candidate"]) if row["form"] == "response" else row["candidate"]
+        for edition in range(1, NEWEST):
+            yield [grade(one["gold"], answer, edition) for one in (row, other)]
+            yield left_undone("", row["gold"], answer or "", edition)
+
+
 def graded(rows: list[dict[str, Any]]) -> Iterable[Any]:
-    """What is said of each answer against its own gold and the next one's, by each version of the rules."""
+    """The same by the newest version, and what is extracted."""
     for row, other in zip(rows, [*rows[1:], rows[0]], strict=True):
         said = extract(row["candidate"])
         answer = said if row["form"] == "response" else row["candidate"]
         yield [said, compared(row["gold"], row["candidate"], reply=row["form"] == "response")]
-        yield [grade(row["gold"], answer, edition) for edition in range(1, NEWEST + 1)]
         yield [grade(other["gold"], answer), left_undone("", row["gold"], answer or "")]
 
 
@@ -47,6 +55,7 @@ def proposed(style: str) -> Iterable[Any]:
 
 
 READ = {f"pairs {name}": lambda rows=rows: graded(rows) for name, rows in PAIRS.items()}
+READ |= {f"earlier {name}": lambda rows=rows: earlier(rows) for name, rows in PAIRS.items()}
 READ |= {f"replies {style.__name__}": lambda name=style.__name__: proposed(name) for style in STYLES}
 
 

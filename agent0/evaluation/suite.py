@@ -8,11 +8,13 @@ from functools import lru_cache
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
 from agent0.ports.storage import BenchmarkFiles, Dataset
-from agent0.settings import RunConfig
+from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state.run_state import suite_key
 from agent0.tasks.splits import heldout
 from events.checkpoints import EvaluationRequested
 from events.values import Split, Task
+
+HELDOUT = "heldout_"
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,13 @@ def _drawn(name: str, n: int, seed: int, rows: Dataset | None) -> BenchmarkSuite
         return BenchmarkSuite(entry, tuple(items), digest, f"items of {name} from seed {seed}")
     items = drawn(entry, read_items(entry, rows.text, rows.name), n, seed)
     return BenchmarkSuite(entry, tuple(items), rows.sha256, rows.name)
+
+
+def made_suites(plan: EvaluationConfig) -> tuple[tuple[str, int, int], ...]:
+    """Name the suites that ``plan`` scores and that are made from a seed: (benchmark, how many items, seed). Held-out
+    tasks of our own families are none of them: the split rule keeps these from being trained on."""
+    made = (entry for entry in chosen(plan.benchmarks) if entry.make and not entry.name.startswith(HELDOUT))
+    return tuple((entry.name, plan.benchmark_items, plan.seed) for entry in made)
 
 
 def requested_benchmark(

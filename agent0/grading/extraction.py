@@ -3,6 +3,7 @@
 Nowhere else is looked, and never inside of a closed block of thoughts.
 """
 
+import html
 import re
 
 from agent0.chat_format import boxed
@@ -11,22 +12,38 @@ LONGEST, LAST = 200_000, 4_000
 """Characters from the end in which a box is looked for, and everything else."""
 _thought = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|scratchpad)>", re.IGNORECASE)
 _tagged = re.compile(r"<(final_?answer|answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
-_field = re.compile(r'["\'](?:final[_ ]?)?answer["\']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(-?\d[\d.eE+-]*)|)', re.IGNORECASE)
+_field = re.compile(
+    r'["\'](?:final[_ ]?)?answer["\']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|(-?\d[\d.eE+-]*)|)',
+    re.IGNORECASE,
+)
+_entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});")
 _hashes = re.compile(r"####[ \t]*([^\n]+)")
-_says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=:])"
+_says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=:→]|->|[-–—]+(?=\s))"  # noqa: RUF001 (dashes as they are written)
 _head = re.compile(
-    rf"(?<![A-Za-z])(?:answer|ans)(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
-    r"|^[ \t>#*_\d.)]*(?:the[ \t]+)?(?:final[ \t]+)?answer[*_]*[ \t]*(?:\n[-=]{3,}[ \t]*)?\n\s*",
+    rf"(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
+    r"|(?<![A-Za-z])ans\.\s+(?=[-\d$\\(])"
+    r"|^(?:[^\w\n]|[\d_]){0,16}(?:the[ \t]+)?(?:final[ \t]+)?answer[*_]*[ \t]*"
+    r"(?:\n[-=]{3,}[ \t]*)?\n\s*(?:>[ \t]+(?=[\w$\\]))?",
     re.IGNORECASE | re.MULTILINE,
 )
+_taken = re.compile(
+    r"(?:(?:so|thus|hence|therefore),?\s+)?(?:it(?: is|'s)\s+\(([A-J])\)"
+    r"|(?:option|choice|answer)\s+\(?([A-J])\)?\s+is\s+(?:the\s+)?(?:correct|right|best)(?:\s+(?:one|answer|option|choice))?)\.?",
+    re.IGNORECASE,
+)
+"""The one sentence that takes a choice without a word for it."""
 _heading = re.compile(r"[*_]*(?:the\s+)?(?:final\s+)?answer[*_:. ]*", re.IGNORECASE)
 _adverb = re.compile(r"(?:therefore|thus|indeed|then|simply|just|exactly|clearly|hence|so)[, ]+", re.IGNORECASE)
 _comment = re.compile(r"(?:correct|right|wrong|incorrect|verified|as follows|below|above)\b", re.IGNORECASE)
 _display = re.compile(r"\s*(\$\$(.+?)\$\$|\\\[(.+?)\\\])", re.DOTALL)
 _clause = re.compile(
-    r",?\s+(?:which|because|since|as|so|where|whose|that is|i\.e\.|meaning|rather than|instead of|(?:and )?not)\b"
+    r",?\s+(?:which|because|since|as|so|where|whereas|while|whose|that is|i\.e\.|meaning|rather than|instead of"
+    r"|and (?:we|this|that|it|thus|hence|so|therefore)|(?:and )?not)\b"
+    r"|,\s+(?:given|provided|assuming|obtained|found|confirming|giving|making|using|based|namely|after|thus|hence"
+    r"|therefore|in other words)\b|\s+if\s+(?:we|you|they|one|rounded)\b"
     r"|;\s|\s[-–—]+\s+(?=[A-Za-z]{2})"  # noqa: RUF001 (dashes as they are written)
-    r"|\s+\((?:see|which|since|because|as|i\.e\.)\b",
+    r"|\s+\((?:see|which|since|because|as|i\.e\.|not|that is|in other words|given|approx\w*|about|roughly|or about"
+    r"|rounded|exactly|[a-z]+(?:-[a-z]+)? [a-z]+\))",
     re.IGNORECASE,
 )
 _prose = re.compile(r"[A-Z][a-z]* [a-z]+ ")
@@ -45,7 +62,9 @@ def extract(reply: str) -> str | None:
     if tags := _tagged.findall(text):
         return _bare(tags[-1][1])
     if fields := _field.findall(text):
-        return _bare(fields[-1][0].replace("\\\\", "\\").replace('\\"', '"') or fields[-1][1])
+        quoted = (fields[-1][0] or fields[-1][1]).replace("\\\\", "\\").replace('\\"', '"')
+        return _bare(quoted or fields[-1][2])
+    text = _entity.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
     marked = [line for line in _hashes.findall(text) if not _heading.fullmatch(line.strip())]
     return _bare(marked[-1]) if marked else _stated(text)
 
@@ -72,21 +91,23 @@ def _stated(text: str) -> str | None:
         rest = _adverb.sub("", text[head.end() :], count=1) if _adverb.match(text, head.end()) else text[head.end() :]
         if (shown := _display.match(rest)) is not None:
             return _bare(shown[2] or shown[3])
-        if (said := _bare(_sentence(rest))) and not _comment.match(said):
-            marked = _marked.findall(said) if _prose.match(said) else []
+        if (said := _bare(sentence := _sentence(rest))) and not _comment.match(said):
+            marked = _marked.findall(sentence) if _prose.match(said) else []
             return _bare(marked[0]) if len(marked) == 1 else said
-    return None
+    last = _taken.fullmatch(text.strip().rpartition("\n")[2].strip(" *"))
+    return last[1] or last[2] if last else None
 
 
 def _sentence(text: str) -> str:
     """``text`` up to its first stop, line end or clause that only explains, outside of brackets and formulas."""
     ends = sorted({*(m.start() for m in _stop.finditer(text)), *(m.start() for m in _clause.finditer(text))})
     depth = place = 0
+    money = text.partition("\n")[0].count("$") % 2  # a sign of its own begins no formula
     for end in [*ends, len(text)]:
         for letter in text[place:end]:
             depth += (letter in "([{") - (letter in ")]}")
         place = end
-        if end == len(text) or text[end] == "\n" or (depth <= 0 and not text.count("$", 0, end) % 2):
+        if end == len(text) or text[end] == "\n" or (depth <= 0 and (money or not text.count("$", 0, end) % 2)):
             return text[:end]
     return text
 

@@ -34,15 +34,23 @@ class BenchmarkFiles(Protocol):
 
 
 class Contamination(Protocol):
-    """Compares generated tasks with benchmark items; compares with nothing where no folder with rows is configured."""
+    """Compares generated tasks with benchmark items: rows of the configured folder, and items that the run makes from a
+    seed (``made``: benchmark, how many, seed). Without either it compares with nothing."""
 
-    async def facts(self, plan: CurriculumConfig, embedder: Embedder) -> BenchmarksIndexed | None:
+    async def facts(
+        self, plan: CurriculumConfig, embedder: Embedder, made: Sequence[tuple[str, int, int]] = ()
+    ) -> BenchmarksIndexed | None:
         """Describe what tasks are compared with, None where that is nothing. The first call embeds all items (minutes,
         once)."""
         ...
 
     async def overlaps(
-        self, tasks: Sequence[Task], vectors: Sequence[Sequence[float]], plan: CurriculumConfig, embedder: Embedder
+        self,
+        tasks: Sequence[Task],
+        vectors: Sequence[Sequence[float]],
+        plan: CurriculumConfig,
+        embedder: Embedder,
+        made: Sequence[tuple[str, int, int]] = (),
     ) -> list[str]:
         """For each task, name the benchmark item that it repeats and what they share; empty where it repeats none.
 

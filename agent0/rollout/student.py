@@ -18,6 +18,7 @@ from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import SELF_CRITIQUE, signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
 from agent0.rollout.prompts import Prompt, render
+from agent0.rollout.tool_prompts import ACTIONS, requested, shown
 from agent0.rollout.trajectories import assemble, least_capture, mean_logprob, total_usage
 from agent0.rollout.workspace_store import Keeper, Stored, opened
 from agent0.settings import PolicyConfig, StudentConfig
@@ -61,17 +62,22 @@ class Conditions:
 
 async def solve(task: Task, prompt: Prompt, given: Conditions) -> AttemptResult:
     """Attempt ``task`` from beginning to end; errors as for ``step``."""
-    now = begin(task, prompt, given.config).but(work=given.start)
+    now = begin(task, prompt, given.config, given.tools).but(work=given.start)
     while now.end is None:
         now = await step(now, given)
     return conclude(now)
 
 
-def begin(task: Task, prompt: Prompt, config: StudentConfig) -> Progress:
-    """Start an attempt: returns its progress before the first turn; of the task only question and subgoals are read."""
+def begin(task: Task, prompt: Prompt, config: StudentConfig, known: Mapping[str, Tool] | None = None) -> Progress:
+    """Start an attempt: returns its progress before the first turn; of the task only question and subgoals are read.
+
+    ``known`` are the tools there are, None: the registered ones.
+    """
+    turns = render(prompt, {"question": task.question, "domain": task.domain})
+    specs = specs_of(config.tools, known) if config.max_calls and config.tool_prompt == ACTIONS else ()
     factor = config.long_factor if task.kind == "long" else 1
     return Progress(
-        transcript=render(prompt, {"question": task.question, "domain": task.domain}),
+        transcript=shown(turns, specs, config.tool_prompt),
         prompt=prompt.version,
         turns=config.max_turns * factor,
         calls=config.max_calls * factor,
@@ -99,7 +105,15 @@ async def step(now: Progress, given: Conditions) -> Progress:
     forced = "" if turn else given.prefill
     joint = config.choices if given.joint else 1
     said = await given.model.generate(
-        GenerateRequest(now.transcript, sampling, specs, given.adapter, forced, given.group, joint=joint)
+        GenerateRequest(
+            now.transcript,
+            sampling,
+            requested(specs, config.tool_prompt),
+            given.adapter,
+            forced,
+            given.group,
+            joint=joint,
+        )
     )
     parsed = parse_turn(said.text, text_arguments(specs))
     now = now.wrote(said, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))

@@ -21,10 +21,11 @@ class VerificationConfig(Frozen):
     agreement: float = Field(0.6, gt=0.5, le=1, description="panel: and their share of all attempts")
     judge: JudgeConfig = JudgeConfig()
     edition: int = Field(
-        3,
+        4,
         ge=1,
-        le=3,
-        description="version of the rules; 2: answers are compared as they stand, not as language models spell them; "
+        le=4,
+        description="version of the rules; 3: fewer spellings are read; 2: answers are compared as they stand, not as "
+        "language models spell them; "
         "1: and 6*7 is accepted for 42",
     )
 

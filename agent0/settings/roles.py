@@ -31,7 +31,7 @@ class ActorConfig(Frozen):
     )
     prompts: str = Field("compact", description="prompt style: a folder of agent0/prompts")
     json_schema: bool = Field(
-        False, description="teacher, ollama only: the server lets it write nothing but a task's JSON object"
+        False, description="teacher, ollama and openai: the server lets it write nothing but a task's JSON object"
     )
     temperature: float = Field(1.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
     top_p: float = Field(1.0, gt=0, le=1, description="nucleus")
@@ -66,6 +66,11 @@ class StudentConfig(ActorConfig):
     """The student's model, tools and limits per attempt."""
 
     tools: tuple[str, ...] = Field(("python", "sympy"), description="tools it may call")
+    tool_prompt: Literal["calls", "actions"] = Field(
+        "calls",
+        description="how its tools are described; calls: in the form of its chat template; actions: in the first turn, "
+        "and a call is two lines, Action and Action Input",
+    )
     max_turns: int = Field(4, ge=1, le=1000, description="assistant turns an attempt")
     max_calls: int = Field(4, ge=0, le=1000, description="tool calls an attempt")
     long_factor: int = Field(6, ge=1, le=100, description="a long task has this many times the turns and calls")

@@ -1,17 +1,18 @@
-"""Rows of benchmarks as an index of what no task may repeat. Embedding them takes minutes, so vectors are kept on disk
+"""Items of benchmarks as an index of what no task may repeat. Embedding them takes minutes, so vectors are kept on disk
 under the digest of what was embedded by what."""
 
 import asyncio
 import contextlib
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
 
 from agent0.errors import ConfigError, NotFoundError
-from agent0.evaluation.benchmarks import Item, benchmarks, read_items
+from agent0.evaluation.benchmarks import Item, benchmarks, make_items, read_items
 from agent0.ports.models import Embedder
 from agent0.ports.storage import Contamination
 from agent0.settings import CurriculumConfig
@@ -20,12 +21,15 @@ from events.benchmarks import BenchmarksIndexed
 from events.values import Task
 from infra.storage.datasets import find
 
+Made = tuple[tuple[str, int, int], ...]
+"""Suites made from a seed: benchmark, how many items, seed."""
 _AT_ONCE = 256
 """Texts a call of the embedder; between calls others have their turn."""
 
 
 class BenchmarkRows(Contamination):
-    """All registered benchmarks whose rows lie in ``folder``; none where it is None. ``cache`` keeps vectors."""
+    """All registered benchmarks whose rows lie in ``folder`` (none where it is None), and the suites that a run makes
+    from a seed. ``cache`` keeps vectors."""
 
     def __init__(self, folder: Path | None, cache: Path) -> None:
         """Read every file.
@@ -37,32 +41,42 @@ class BenchmarkRows(Contamination):
         self._files: dict[str, str] = {}
         self.references: list[Reference] = []
         """Every item, in the order of benchmarks and rows."""
-        self._held: dict[tuple[str, int], Index] = {}
+        self._held: dict[tuple[str, int, Made], Index] = {}
         self._building = asyncio.Lock()
         if folder is not None:
             self._read(folder)
 
-    async def facts(self, plan: CurriculumConfig, embedder: Embedder) -> BenchmarksIndexed | None:
+    async def facts(
+        self, plan: CurriculumConfig, embedder: Embedder, made: Sequence[tuple[str, int, int]] = ()
+    ) -> BenchmarksIndexed | None:
         """As ``Contamination.facts``."""
-        if not self.references:
+        if not self.references and not made:
             return None
-        await self._index(plan.overlap_ngram, embedder)
+        await self._index(plan.overlap_ngram, embedder, tuple(made))
+        suites = [_made(one) for one in made]
+        references = [*self.references, *(one for suite in suites for one in suite[0])]
         return BenchmarksIndexed(
-            benchmarks=tuple(sorted({one.benchmark for one in self.references})),
-            files=self._files,
-            items=len(self.references),
+            benchmarks=tuple(sorted({one.benchmark for one in references})),
+            files=self._files
+            | {f"{name} from seed {seed}": suite[1] for (name, _, seed), suite in zip(made, suites, strict=True)},
+            items=len(references),
             ngram=plan.overlap_ngram,
             limit=plan.overlap_limit,
             embedder=embedder.version,
         )
 
     async def overlaps(
-        self, tasks: Sequence[Task], vectors: Sequence[Sequence[float]], plan: CurriculumConfig, embedder: Embedder
+        self,
+        tasks: Sequence[Task],
+        vectors: Sequence[Sequence[float]],
+        plan: CurriculumConfig,
+        embedder: Embedder,
+        made: Sequence[tuple[str, int, int]] = (),
     ) -> list[str]:
         """As ``Contamination.overlaps``, in a thread of its own."""
-        if not self.references or not tasks:
+        if not (self.references or made) or not tasks:
             return [""] * len(tasks)
-        index = await self._index(plan.overlap_ngram, embedder)
+        index = await self._index(plan.overlap_ngram, embedder, tuple(made))
         pairs = list(zip(tasks, vectors, strict=True))
         return await asyncio.to_thread(lambda: [index.overlap(task, v, plan.overlap_limit) for task, v in pairs])
 
@@ -80,17 +94,19 @@ class BenchmarkRows(Contamination):
                 "benchmarks.folder is of no use.", why, "Name another folder, or none. See: agent0 bench list"
             )
 
-    async def _index(self, n: int, embedder: Embedder) -> Index:
+    async def _index(self, n: int, embedder: Embedder, made: Made) -> Index:
         async with self._building:
-            key = embedder.version, n
+            key = embedder.version, n, made
             if key not in self._held:
-                vectors = await self._vectors(embedder)
-                self._held[key] = await asyncio.to_thread(Index, self.references, vectors, n)
+                groups = [group for group in (self.references, *(_made(one)[0] for one in made)) if group]
+                vectors = np.concatenate([await self._vectors(embedder, group) for group in groups])
+                references = [one for group in groups for one in group]
+                self._held[key] = await asyncio.to_thread(Index, references, vectors, n)
             return self._held[key]
 
-    async def _vectors(self, embedder: Embedder) -> "np.ndarray":
+    async def _vectors(self, embedder: Embedder, references: Sequence[Reference]) -> "np.ndarray":
         """Of every reference's barest question, in order."""
-        stems = [one.stems[-1] for one in self.references]
+        stems = [one.stems[-1] for one in references]
         whole = hashlib.sha256("\0".join((embedder.version, *stems)).encode(errors="replace"))
         path = self._cache / f"{whole.hexdigest()}.npy"
         held = await asyncio.to_thread(_load, path, len(stems))
@@ -99,6 +115,14 @@ class BenchmarkRows(Contamination):
             held = np.asarray([vector for part in parts for vector in part], dtype=np.float32)
             await asyncio.to_thread(_store, path, held)
         return held
+
+
+@lru_cache(maxsize=16)
+def _made(suite: tuple[str, int, int]) -> tuple[list[Reference], str]:
+    """The items of a suite that is made from a seed, and their digest."""
+    name, n, seed = suite
+    items, digest = make_items(benchmarks()[name], n, seed)
+    return [_reference(name, item) for item in items], digest
 
 
 def _reference(benchmark: str, item: Item) -> Reference:

@@ -16,7 +16,7 @@ from itertools import accumulate
 from statistics import fmean
 from typing import Literal
 
-from agent0.chat_format import OPEN, format_call
+from agent0.chat_format import ACTION_INPUT, CLOSE, OPEN, format_action, format_call
 from agent0.errors import ConfigError, OperationError
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.storage import Artifacts
@@ -76,7 +76,7 @@ class Scripted:
         greedy = request.sampling.temperature == 0
         key = "greedy" if greedy else f"{request.sampling.seed} {request.sampling.temperature}"
         rng = random.Random(sha256(f"{key} {skill} {[(t.role, t.content) for t in request.turns]}"))
-        said = _say(request, skill, rng).removeprefix(request.prefill)
+        said = _as_asked(request, _say(request, skill, rng)).removeprefix(request.prefill)
         ids, finish = _limited(said, request.sampling.max_tokens)
         prompt = _context(request)
         return Generation(
@@ -123,6 +123,15 @@ def _latency(actor: ActorConfig | None) -> float:
     return float(found[1]) if found else 0.0
 
 
+def _as_asked(request: GenerateRequest, said: str) -> str:
+    """Its calls as actions, where the first turn asks for these."""
+    if request.prefill or not request.turns or ACTION_INPUT not in request.turns[0].content or CLOSE not in said:
+        return said
+    calls = parse_turn(said).calls
+    actions = "\n".join(call.raw if call.error else format_action(call.name, call.arguments) for call in calls)
+    return said[: said.index(OPEN)] + actions
+
+
 def skill_of(adapter: Artifact | None, artifacts: Artifacts) -> int:
     """The skill an adapter holds, 0 for the base.
 
@@ -145,7 +154,7 @@ def _gain(samples: Sequence[Sample]) -> int:
     for sample in samples:
         path = sample.trajectory
         sampled = decode([i for i, own in zip(path.token_ids, path.mask, strict=True) if own])
-        (with_tool if OPEN in sampled else without).append(sample.advantage)
+        (with_tool if OPEN in sampled or ACTION_INPUT in sampled else without).append(sample.advantage)
     if with_tool and without:
         gap = fmean(with_tool) - fmean(without)
         return (gap > 0) - (gap < 0)

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent0.errors import ConfigError
-from agent0.grading import NEWEST, Grade, grade, guard
+from agent0.grading import NEWEST, SPELLED, Grade, grade, guard
 from agent0.grading.normal_form import normal_form
+from agent0.grading.rewriting import rewritten, worded
 from agent0.grading.spelling import decided_as_written, spelled, unmarked
 from agent0.grading.spelling import plain as one_spelling
 from agent0.registry import Registry
@@ -69,13 +70,15 @@ def grade_as(name: str, expected: str, given: str | None, edition: int = NEWEST)
         ConfigError: there is no such kind.
     """
     name = name or kind_of(expected)
-    if given is None or edition < NEWEST:
+    if given is None or edition < SPELLED:
         return compare_as(name, expected, given)
     if name == VALUE:
         return grade(expected, given, edition)
     if guard(expected, given) or one_spelling(expected, given):
         return compare_as(name, expected, given)
     bare = unmarked(given)
+    if name == "text" and edition > SPELLED:
+        expected, bare = worded(expected, bare)
     if name in ("choice", "text") and (decided := decided_as_written(expected, bare)):
         return Grade(*decided, expected[:200], bare[:200])
     return compare_as(name, expected, bare)
@@ -97,7 +100,7 @@ def compare_as(name: str, expected: str, given: str | None) -> Grade:
 def left_undone(name: str, expected: str, given: str, edition: int = NEWEST) -> bool:
     """Whether ``given`` leaves more to be computed than ``expected``, both of kind ``name`` (empty: as ``expected``
     reads): ``76*26+89`` where ``2065`` is wanted. Total and bounded in time; what is out of bounds is not looked at.
-    Version 3 of the rules respells both before.
+    Versions 3 and 4 of the rules respell both before.
 
     Raises:
         ConfigError: there is no such kind.
@@ -105,8 +108,8 @@ def left_undone(name: str, expected: str, given: str, edition: int = NEWEST) -> 
     if guard(expected, given) or guard(expected, expected):
         return False
     name = name or kind_of(expected)
-    if edition >= NEWEST and name == VALUE and not one_spelling(expected, given):
-        expected, given = spelled(expected, given)
+    if edition >= SPELLED and name == VALUE and not one_spelling(expected, given):
+        expected, given = spelled(*(rewritten(expected, given) if edition > SPELLED else (expected, given)))
     return named(name).undone(expected, given)
 
 

@@ -3,6 +3,7 @@
 # ruff: noqa: RUF001 (look-alike characters are what is replaced here)
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from agent0.chat_format import unboxed
 from agent0.grading.math.units import cut_unit, spelt
@@ -76,6 +77,7 @@ class Clean:
     unit: str = ""
 
 
+@lru_cache(4096)
 def clean(raw: str) -> Clean:
     """Normalise the spelling of ``raw``: LaTeX noise, spaces, fractions and currency get one form."""
     text = _unwrapped((raw if raw.isascii() else latex_signs(raw)).strip())

@@ -3,6 +3,7 @@
 # ruff: noqa: RUF001 (signs as they are written)
 import html
 import re
+from functools import lru_cache
 
 from agent0.chat_format import opened
 from agent0.grading.math.cleaning import closing, latex_signs
@@ -38,6 +39,7 @@ _spoken = re.compile(
 MOST = 20
 
 
+@lru_cache(4096)
 def unmarked(text: str) -> str:
     """Return ``text`` without markup around and inside of it; a bold letter of a product of vectors stays bold."""
     if "&" in text:

@@ -79,12 +79,13 @@ def value_of(text: str) -> Quotient | None:
         return None
 
 
-def _key(text: str) -> str:
+def key_of(text: str) -> str:
+    """The normal form of ``text``; where it cannot be read, ``text`` without spaces."""
     value = value_of(text)
     return "".join(text.split()) if value is None else algebra.key(value)
 
 
-def _bracketed(text: str, start: int) -> int:
+def bracketed(text: str, start: int) -> int:
     """Index of the bracket that closes the one at ``start``, -1 where none does."""
     if text[start] == "{":
         return closing(text, start)
@@ -96,7 +97,8 @@ def _bracketed(text: str, start: int) -> int:
     return -1
 
 
-def _arguments(text: str) -> list[str]:
+def arguments(text: str) -> list[str]:
+    """Cut ``text`` at the commas outside of its brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([{") - (letter in ")]}")
@@ -107,14 +109,14 @@ def _arguments(text: str) -> list[str]:
 def _applications(text: str, depth: int) -> str:
     place = 0
     for _ in range(MOST):
-        if (found := _applied.search(text, place)) is None or (end := _bracketed(text, found.end() - 1)) < 0:
+        if (found := _applied.search(text, place)) is None or (end := bracketed(text, found.end() - 1)) < 0:
             return text
         letter, marks, inside = found[1], found[2] + ("^-1" if found[3] else ""), text[found.end() : end]
         simple = re.fullmatch(r"\s*(?:[a-z]|-?\d+)\s*", inside)
         given = letter == "P" and re.search(r"\||\\mid|\\[lr]?vert", inside)
         if letter in "fg" or (letter in "hFGH" and simple) or (marks and letter in "fghFGHyuvpq") or given:
             said = re.sub(r"\\(?:mid|[lr]?vert)", "|", inside) if given else named(inside, depth + 1)
-            keys = ",".join(map(_key, _arguments(said)))
+            keys = ",".join(map(key_of, arguments(said)))
             made = name(f"{letter}{marks}({keys})")
             text, place = text[: found.start()] + made + text[end + 1 :], found.start() + len(made)
         else:
@@ -127,16 +129,16 @@ def _functions(text: str, depth: int) -> str:
     for _ in range(MOST):
         if (found := _known.search(text)) is None:
             return text
-        end = found.end() - 1 if found[2] else _bracketed(text, found.end() - 1)
+        end = found.end() - 1 if found[2] else bracketed(text, found.end() - 1)
         if end < 0:
             return text
         inside = found[2] or text[found.end() : end]
-        parts = [named(part, depth + 1) for part in _arguments(inside)]
+        parts = [named(part, depth + 1) for part in arguments(inside)]
         values = [_integer(part) for part in parts]
         if found[1] in _COMPUTED and len(values) > 1 and None not in values:
             made = f" ({_COMPUTED[found[1]](*values)}) "
         else:
-            keys = [_key(part) for part in parts]
+            keys = [key_of(part) for part in parts]
             made = name(f"{found[1]}({','.join(sorted(keys) if found[1] in _COMPUTED else keys)})")
         text = text[: found.start()] + made + text[end + 1 :]
     return text

@@ -3,6 +3,7 @@ carried out in the candidate's own sandbox, and values cross as plain data. So a
 object that equals everything proves nothing, and the candidate never sees what is expected of it."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -15,9 +16,11 @@ from events.values import ToolState
 
 MOST_ROUNDS = 12
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR, ToolState.REFUSED)
+_sends = re.compile(r"\.(?:send|throw|close)\s*\(")
+"""What tests do with a generator itself, which then is not read at once."""
 _inside = resources.files(__name__) / "inside"
 _PACKAGE = "judged"
-_MODULES = ("__init__", "values", "candidate", "stand_ins", "judge")
+_MODULES = ("__init__", "values", "operators", "candidate", "stand_ins", "judge")
 _FILES = {f"{name}.py": (_inside / f"{name}.py").read_bytes() for name in _MODULES}
 
 
@@ -110,7 +113,10 @@ async def perform(
         SandboxUnavailableError: there is no sandbox.
     """
     result = await _run_inside(
-        "candidate", {"source": program, "calls": list(calls), "names": list(names)}, problem, sandbox
+        "candidate",
+        {"source": program, "calls": list(calls), "names": list(names), "sent": bool(_sends.search(problem.test))},
+        problem,
+        sandbox,
     )
     if result.state in _NOBODYS_FAULT:
         return Outcome(None, f"the sandbox: {result.state.value} {result.reason}".strip())

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
-from agent0.grading.answer_types import ANSWER_KIND
+from agent0.grading import SPELLED, extract
+from agent0.grading.answer_types import ANSWER_KIND, grade_as
 from agent0.ports.sandbox import Sandbox, SandboxCall
 from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import Verdict, compare_answer, verifier
 from events.values import Task, ToolState
+
+STATED = "the question states its answer"
 
 
 async def _grade(
@@ -26,11 +29,20 @@ async def _grade(
 async def execution(
     task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
 ) -> list[Verdict]:
-    """Run the program once; compare answers with its output, as the task's kind of answer or as the output reads."""
+    """Run the program once; compare answers with its output, as the task's kind of answer or as the output reads. From
+    version 4 of the rules on nothing is decided where the question says what the program prints."""
     printed, why = await _printed(task.program, sandbox)
+    if printed is not None and context.rules.edition > SPELLED and _states(task, printed):
+        printed, why = None, STATED
     if printed is None:
         return [Verdict(None, why) for _ in answers]
     return [await _compare(task, printed, answer, sandbox, context) for answer in answers]
+
+
+def _states(task: Task, printed: str) -> bool:
+    """Whether the question gives its answer away, in a form in which answers are given."""
+    said = extract(task.question)
+    return said is not None and grade_as(str(task.params.get(ANSWER_KIND, "")), printed, said).correct is True
 
 
 async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:

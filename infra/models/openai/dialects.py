@@ -5,6 +5,7 @@ ids with log-probabilities out), ``/v1/completions`` with ids (vLLM's ``return_t
 ``/v1/chat/completions``, where the server's own template and tokenizer read text.
 """
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -62,17 +63,27 @@ def body(
     way: Way, request: GenerateRequest, model: str, prompt: Sequence[int], stops: Collection[int], count: int = 1
 ) -> dict[str, Any]:
     """The request's body, for ``count`` answers. ``prompt`` and ``stops`` are token ids, where the way sends ids."""
-    sampling = request.sampling
+    sampling, schema = request.sampling, request.schema
     if way.dialect == "llama.cpp":
-        return _llama(sampling, prompt) | ({"n_cmpl": count} if count > 1 else {})
+        held = _llama(sampling, prompt) | ({"n_cmpl": count} if count > 1 else {})
+        return held | ({"json_schema": schema} if schema else {})
     if way.dialect == "sglang":
-        return _sglang(sampling, prompt, stops)
+        return _sglang(sampling, prompt, stops, schema)
+    return _openai(way, request, model, prompt, stops) | ({"n": count} if count > 1 else {})
+
+
+def _openai(
+    way: Way, request: GenerateRequest, model: str, prompt: Sequence[int], stops: Collection[int]
+) -> dict[str, Any]:
+    """A body in OpenAI's own form; a schema is one of its structured outputs, which vLLM and llama.cpp have, too."""
+    sampling = request.sampling
     held: dict[str, Any] = {"model": model, "max_tokens": sampling.max_tokens, "seed": seed_of(sampling)}
     held |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
     held |= STREAMED if way.streams else {}
     held |= UNCUT if way.asks != "text" else {}
     held |= {"return_token_ids": True} if way.asks == "tokens" else {}
-    held |= {"n": count} if count > 1 else {}
+    if request.schema:
+        held |= {"response_format": {"type": "json_schema", "json_schema": {"name": "task", "schema": request.schema}}}
     if way.dialect == "completions":
         return held | {"prompt": list(prompt), "logprobs": 0, "stop_token_ids": sorted(stops)}
     held |= {"messages": messages(request.turns, request.tools)}
@@ -99,8 +110,10 @@ def _llama(sampling: Sampling, prompt: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _sglang(sampling: Sampling, prompt: Sequence[int], stops: Collection[int]) -> dict[str, Any]:
-    given = {
+def _sglang(
+    sampling: Sampling, prompt: Sequence[int], stops: Collection[int], schema: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    given: dict[str, Any] = {
         "max_new_tokens": sampling.max_tokens,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
@@ -111,4 +124,5 @@ def _sglang(sampling: Sampling, prompt: Sequence[int], stops: Collection[int]) -
         "skip_special_tokens": False,
         "no_stop_trim": True,
     }
-    return {"input_ids": list(prompt), "sampling_params": given | PENALTIES, "return_logprob": True, "stream": True}
+    given |= PENALTIES | ({"json_schema": json.dumps(schema)} if schema else {})
+    return {"input_ids": list(prompt), "sampling_params": given, "return_logprob": True, "stream": True}

@@ -296,13 +296,15 @@ class OpenAIServer:
             model=self.name,
             ends=ends,
             capture=reply.capture,
-            untrainable=untrainable(reply, request.sampling),
+            untrainable=untrainable(reply, request.sampling, held=bool(request.schema)),
         )
 
 
-def untrainable(reply: Reply, sampling: Sampling) -> str:
+def untrainable(reply: Reply, sampling: Sampling, *, held: bool = False) -> str:
     """Why nothing may be trained on ``reply``: a server's log-probabilities are those of the whole distribution at
-    temperature 1, so sampling must have been from it. Empty where it was."""
+    temperature 1, so sampling must have been from it, and not ``held`` to a schema. Empty where it was."""
+    if held:
+        return "it was held to a schema, and the server's log-probabilities are for any text"
     if reply.hides:
         return "the server hides tokens whose text ends within a character"
     if reply.capture != "tokens":

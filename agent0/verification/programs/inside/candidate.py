@@ -4,16 +4,18 @@ It shares a process with untrusted code, which may forge whatever is written her
 could forge is a value that is right.
 """
 
+import builtins
 import json
 import operator
 import sys
 import types
 from collections.abc import Callable, Iterator, Sized
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from . import values
+from .operators import BINARY, COMPARED, UNARY
 
 MOST_ITEMS = 10_000
 """Of an asynchronous generator, or an object of the program's own."""
@@ -38,7 +40,7 @@ def main() -> None:
             return
         write({"loaded": True})
         for asked in request["calls"]:
-            write(answer(objects, asked, request["names"]))
+            write(answer(objects, asked, request["names"], request.get("sent", False)))
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -46,15 +48,26 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     ".len": len, ".str": str, ".repr": repr, ".bool": bool, ".next": next, ".hash": hash,
     ".list": lambda items: list(islice(items, MOST_ITEMS)),
     ".isinstance": isinstance, ".item": operator.getitem, ".setitem": operator.setitem, ".delitem": operator.delitem,
-    ".in": operator.contains, ".abs": abs, ".neg": operator.neg,
-    **{f".{name}": getattr(operator, name) for name in ("eq", "lt", "le", "gt", "ge", "add", "sub", "mul", "truediv")},
+    ".in": operator.contains, ".eq": operator.eq,
+    **{f".{name}": getattr(operator, name) for name in COMPARED},
+    **{f".{name}": getattr(operator, function) for name, function in {**BINARY, **UNARY}.items()},
+    ".enter": lambda held: type(held).__enter__(held), ".aenter": lambda held: type(held).__aenter__(held),
+    ".exit": lambda held, kind, text: type(held).__exit__(held, *_raised(kind, text)),
+    ".aexit": lambda held, kind, text: type(held).__aexit__(held, *_raised(kind, text)),
 }  # fmt: skip
 """What tests do with an object that stays here."""
 
 
-def answer(objects: dict[str, dict[str, Any]], asked: str, own: list[str]) -> dict[str, Any]:
+def _raised(kind: "str | None", text: str) -> tuple[Any, Any, None]:
+    """An error of the tests, as a context manager is told of it."""
+    made = getattr(builtins, kind or "", RuntimeError)
+    return (made, made(text), None) if kind else (None, None, None)
+
+
+def answer(objects: dict[str, dict[str, Any]], asked: str, own: list[str], sent: bool) -> dict[str, Any]:
     """Carry out one call: returns its value and its arguments afterwards, what it raised, or that the value is opaque
-    and stays in ``objects``. What is awaitable is awaited. Values of a class among ``own`` are opaque."""
+    and stays in ``objects``. What is awaitable is awaited. Values of a class among ``own`` are opaque;
+    generators too where tests send them something (``sent``), or where they raise."""
     kind = ""
     try:
         name, positional, named = values.call_of(asked, objects)
@@ -70,13 +83,13 @@ def answer(objects: dict[str, dict[str, Any]], asked: str, own: list[str]) -> di
     objects["result"][values.digest(asked)] = value
     read: list[Any] = []
     try:
-        if _stays(value, own):
+        if _stays(value, own) or (sent and isinstance(value, types.GeneratorType)):
             raise values.OpaqueError(type(value).__name__)
         packed = values.pack(_reading(value, read) if isinstance(value, Iterator) else value)
         return {"value": packed, "after": _after(name, positional), "kind": kind}
     except values.OpaqueError as error:
         if read:
-            objects["result"][values.digest(asked)] = chain(read, value)
+            objects["result"][values.digest(asked)] = _again(read, value)
         sized = (str(error) in values.SIZES or name == ".list") and isinstance(value, Sized)
         length = len(value) if sized else None
         return {"opaque": str(error)[:100], "true": _truth(value), "length": length, "kind": kind}
@@ -90,10 +103,32 @@ def _stays(value: Any, own: list[str]) -> bool:
 
 
 def _reading(items: Iterator[Any], read: list[Any]) -> Iterator[Any]:
-    """``items``, each kept in ``read``."""
-    for item in items:
-        read.append(item)
+    """``items``, each kept in ``read``; an error that came instead of one, too."""
+    try:
+        for item in items:
+            read.append(item)
+            yield item
+    except GeneratorExit:
+        raise  # nobody asks for more
+    except BaseException as error:
+        read.append(_Instead(error))
+        raise values.OpaqueError(type(items).__name__) from error
+
+
+class _Instead:
+    """The error that came instead of an item."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def _again(read: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
+    """What was read, then the rest, or the error that came instead of an item."""
+    for item in read:
+        if isinstance(item, _Instead):
+            raise item.error
         yield item
+    yield from rest
 
 
 _AWAITED = {types.CoroutineType: "coroutine", types.AsyncGeneratorType: "asyncgen"}

@@ -8,6 +8,7 @@ import builtins
 from typing import Any
 
 from . import values
+from .operators import Operators
 
 MOST_CALLS = 5000
 
@@ -82,9 +83,11 @@ class Calls:
     def _error(self, base: str, text: str, lineage: list[str]) -> BaseException:
         """The error that tests know by its own name, else its builtin one."""
         kind = getattr(builtins, base, RuntimeError)
-        usable = isinstance(kind, type) and issubclass(kind, Exception)
+        plain = kind if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError
         own = next((self.errors[name] for name in lineage if name in self.errors), None)
-        return own(text) if own else (kind if usable else RuntimeError)(text)
+        kind = own or (type(lineage[0], (plain,), {}) if lineage else plain)
+        made: BaseException = kind(text)
+        return made
 
     errors: dict[str, type[Exception]] = {}  # noqa: RUF012 (replaced for each run)
     """Errors of the candidate that tests catch by name."""
@@ -182,7 +185,7 @@ class StandIn(Distant):
         return self._calls(".len", self)
 
 
-class Remote(Distant):
+class Remote(Distant, Operators):
     """A result that is no plain data. Only an object of a class that tests name is asked to compare or compute."""
 
     def __init__(self, calls: Calls, asked: str, known: dict[str, Any]) -> None:
@@ -239,40 +242,20 @@ class Remote(Distant):
     def __contains__(self, item: Any) -> bool:
         return bool(self._with(".in", item))
 
-    def __lt__(self, other: Any) -> bool:
-        return bool(self._with(".lt", other))
-
-    def __le__(self, other: Any) -> bool:
-        return bool(self._with(".le", other))
-
-    def __gt__(self, other: Any) -> bool:
-        return bool(self._with(".gt", other))
-
-    def __ge__(self, other: Any) -> bool:
-        return bool(self._with(".ge", other))
-
-    def __add__(self, other: Any) -> Any:
-        return self._with(".add", other)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(".sub", other)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(".mul", other)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(".truediv", other)
-
-    def __neg__(self) -> Any:
-        return self._with(".neg")
-
-    def __abs__(self) -> Any:
-        return self._with(".abs")
-
     def __float__(self) -> float:
         raise (ArgumentError if self._handed else values.OpaqueError)(self._kind)
 
-    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = lambda self, _: self._with("")
+    def __enter__(self) -> Any:
+        return self._calls(".enter", self)
+
+    def __exit__(self, kind: Any, error: Any, _: Any) -> bool:
+        return bool(self._calls(".exit", self, *_described(kind, error)))
+
+    async def __aenter__(self) -> Any:
+        return await self._calls(".aenter", self)
+
+    async def __aexit__(self, kind: Any, error: Any, _: Any) -> bool:
+        return bool(await self._calls(".aexit", self, *_described(kind, error)))
 
 
 class Probe(Asking, Anything, values.Reference):
@@ -282,6 +265,20 @@ class Probe(Asking, Anything, values.Reference):
     def __init__(self, calls: Calls, asked: str, made: bool) -> None:
         values.Reference.__init__(self, "result", values.digest(asked))
         self._calls, self._made = calls, made
+
+    def __enter__(self) -> "Probe":
+        self._noted(".enter")
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._noted(".exit", None, "")
+
+    async def __aenter__(self) -> "Probe":
+        self._noted(".aenter")
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        self._noted(".aexit", None, "")
 
     def _noted(self, operation: str, *others: Any) -> None:
         if self._made:
@@ -351,6 +348,11 @@ class TooLarge:
     __hash__ = object.__hash__
     __lt__ = __le__ = __gt__ = __ge__ = __contains__ = _unknown
     __add__ = __radd__ = __sub__ = __rsub__ = __getitem__ = __iter__ = __call__ = __float__ = _unknown
+
+
+def _described(kind: Any, error: Any) -> tuple[Any, str]:
+    """An error by its class's name and its text."""
+    return (None if kind is None else kind.__name__), ("" if error is None else str(error))
 
 
 def _items(held: Any) -> Any:

@@ -1,0 +1,102 @@
+"""Sets of numbers: turned brackets, semicolons, two bounds, bounds of an absolute value, exclusions."""
+
+import re
+
+_value = r"[^\[\](){},;<>=]{1,40}?"
+_semicolon = re.compile(rf"([\[\](])\s*({_value})\s*;\s*({_value})\s*([\[\])])")
+_turned = re.compile(
+    rf"(?:(\])\s*({_value})\s*[,;]\s*({_value})\s*([\[\]])|([\[\]])\s*({_value})\s*[,;]\s*({_value})\s*(\[))"
+)
+_alike = (
+    (
+        re.compile(
+            r"(?:all |the )*non-?zero (?:real numbers|reals)|\\mathbb\s*\{?R\}?\s*\^\s*\{?(?:\*|\\ast|\\times)\}?"
+        ),
+        r"\\mathbb{R}\\setminus\\{0\\}",
+    ),
+    (re.compile(r"(?<=except )(?:for )?zero\b"), "0"),
+    (re.compile(r"(?<=\\mathbb\{R\})\s*,\s*\\[ ,;](?=\s*[a-z]\s*\\n)"), ", "),
+    (re.compile(r"\\leqq(?![A-Za-z])"), r"\\le "),
+    (re.compile(r"\\geqq(?![A-Za-z])"), r"\\ge "),
+    (re.compile(r"\\not\s*=|!="), r"\\ne "),
+)
+_less, _more = r"<=|<|\\l(?:eq?(?:slant)?|t)(?![A-Za-z])", r">=|>|\\g(?:eq?(?:slant)?|t)(?![A-Za-z])"
+_sign = rf"({_less}|{_more})"
+_both = r"\s*(?:\\text\s*\{\s*and\s*\}|\band\b|\\land|\\wedge|\\text\s*\{\s*&\s*\})\s*"
+_end = r"([^<>=,;]{1,30}?)"
+_two = re.compile(rf"\s*([a-z])\s*{_sign}\s*{_end}{_both}([a-z])\s*{_sign}\s*{_end}\s*")
+_magnitude = re.compile(
+    rf"\s*(?:\||\\[lr]?vert)\s*([a-z])\s*(?:\||\\[lr]?vert)\s*{_sign}\s*([\d./]+|\\[a-z]+\{{\d+\}}(?:\{{\d+\}})?)\s*"
+)
+_point = r"(?:\d+(?:\.\d+)?(?:/\d+)?|\\[dt]?frac\{\d+\}\{\d+\}|\\sqrt\{?\d+\}?)"
+_signed = re.compile(rf"\\pm\s*({_point})")
+_excludes = re.compile(r"\\neq?(?![A-Za-z])|\\setminus|\\backslash|except|other than|excluding")
+_excluded = re.compile(r"\s*([a-z])\s*\\neq?(?![A-Za-z])\s*([^=<>]{1,40}?)\s*")
+_joint = re.compile(r"\s*(?:,\s*(?:and\b)?|;|\\text\s*\{\s*,?\s*and\s*\}|\band\b|\\land|\\wedge)\s*(?=[a-z]\s*\\ne)")
+
+
+def bounded(gold: str, said: str) -> tuple[str, str]:
+    """Return both sets of numbers in the notation that ``spelling.notation`` reads."""
+    for pattern, sign in _alike:
+        gold, said = pattern.sub(sign, gold), pattern.sub(sign, said)
+    gold, said = _fenced(gold), _fenced(said)
+    gold, said = _exclusions(gold), _exclusions(said)
+    if said.strip() in ("R", r"\text{R}") and re.search(r"\\infty|\\mathbb", gold):
+        said = r"\mathbb{R}"
+    if not ("|" in gold and "|" in said):
+        gold, said = _unsigned(gold), _unsigned(said)
+    return _between(gold), _between(said)
+
+
+def _fenced(text: str) -> str:
+    """``]0,5]`` and ``[1; 2]`` with brackets and a comma of the usual kind, each piece of a union."""
+    if not re.search(r";|^\s*\]|\[\s*$|\]\s*\\cup|\\in\s*\]", text):
+        return text
+    head, name, body = text.rpartition(r"\in") if text.count(r"\in ") == 1 else ("", "", text)
+    pieces = [_piece(part.strip()) for part in body.split(r"\cup")]
+    return f"{head}{name} " * bool(name) + r"\cup ".join(map(str, pieces)) if None not in pieces else text
+
+
+def _piece(text: str) -> str | None:
+    if found := _turned.fullmatch(text):
+        first, low, high, last = found.groups()[:4] if found[1] else found.groups()[4:]
+        return f"{'(' if first == ']' else '['}{low},{high}{')' if last == '[' else ']'}"
+    if found := _semicolon.fullmatch(text):
+        return f"{found[1]}{found[2]},{found[3]}{found[4]}" if found[1] != "]" and found[4] != "[" else None
+    return text if re.fullmatch(r"[\[(].*[\])]", text) else None
+
+
+def _exclusions(text: str) -> str:
+    r"""``x \ne 1, x \ne -1`` and ``x \ne \pm 1`` as ``x \ne 1,-1``."""
+    if not _excludes.search(text):
+        return text
+    text = _signed.sub(r"\1,-\1", text)
+    parts = [_excluded.fullmatch(part) for part in _joint.split(text)]
+    found = [part for part in parts if part]
+    if len(found) < 2 or len(found) < len(parts) or len({part[1] for part in found}) > 1:
+        return text
+    return rf"{found[0][1]} \ne {','.join(part[2] for part in found)}"
+
+
+def _unsigned(text: str) -> str:
+    """``|x| < 2`` as an interval, ``|x| > 2`` as a union."""
+    found = _magnitude.fullmatch(text)
+    if found is None:
+        return text
+    end, closed = found[3], found[2] not in ("<", ">", r"\lt", r"\gt")
+    if re.fullmatch(_less, found[2]):
+        return f"[-{end},{end}]" if closed else f"(-{end},{end})"
+    return rf"(-\infty,-{end}]\cup[{end},\infty)" if closed else rf"(-\infty,-{end})\cup({end},\infty)"
+
+
+def _between(text: str) -> str:
+    r"""``x \ge 1 and x \le 2`` as ``1 \le x \le 2``."""
+    found = _two.fullmatch(text)
+    if found is None or found[1] != found[4]:
+        return text
+    upward = [bool(re.fullmatch(_more, found[place])) for place in (2, 5)]
+    if upward[0] == upward[1]:
+        return text
+    low, high = (found.group(3, 2), found.group(6, 5)) if upward[0] else (found.group(6, 5), found.group(3, 2))
+    below, above = ("<" if end[1] in ("<", ">", r"\lt", r"\gt") else r"\le" for end in (low, high))
+    return f"{low[0]} {below} {found[1]} {above} {high[0]}"
