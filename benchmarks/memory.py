@@ -1,9 +1,10 @@
 """What generating and training need in memory: the formula beside what was measured, and the formula for each profile.
 
-Measured is the most resident memory of a process (VmHWM of /proc/self/status) above what it had before it loaded the
-model, less the program's own code that was read meanwhile: on a CPU, with Qwen2 models of random weights, each part in
-a process forked for it. The C allocator gives blocks of more than 128 KiB back at once there, so what is counted is
-what is held. On a GPU ``make bench-gpu`` measures.
+Measured is the most that tensors held at once, by the records of torch's allocator, and the weights that lie where the
+loader mapped their file: on a CPU, with Qwen2 models of random weights, each part in a process forked for it. It is what
+`torch.cuda.max_memory_allocated` counts on a GPU, where ``make bench-gpu`` measures. (The most resident memory of a
+process, measured here before, was up to a third less for generating, and more than a quarter off for one training: the
+system counts pages, not tensors.)
 
     python -m benchmarks.memory                                     # print the tables (minutes)
     python -m benchmarks.memory --write docs/results/memory.md      # and write them to the page
@@ -11,8 +12,8 @@ what is held. On a GPU ``make bench-gpu`` measures.
 
 import argparse
 import importlib
+import itertools
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -93,6 +94,8 @@ class Work:
     quantization: str = ""
     checkpointing: str = "off"
     rank: int = 16
+    through: bool = True
+    """Through transformers; else as small models are computed."""
 
     @property
     def prompt(self) -> int:
@@ -109,6 +112,8 @@ WIDE = Work("train", 512, 1408, 8, 32_768, 2, 384)
 DEEP = Work("train", 512, 1024, 12, 16_384, 1, 512)
 NARROW_HEADS = Work("train", 384, 1024, 16, 16_384, 1, 640)
 """Heads of 48 numbers; those of all others here, and of Qwen2.5, have 64 or 128."""
+SMALL = Work("generate", 128, 384, 3, 700, 64, 160, through=False)
+"""The built-in model's sizes."""
 WORKS = (
     DEEP,
     NARROW_HEADS,
@@ -118,6 +123,8 @@ WORKS = (
     replace(WIDE, quantization="4bit", checkpointing="on"),
     replace(WIDE, part="generate", rows=8),
     replace(WIDE, part="generate", rows=8, quantization="4bit"),
+    replace(NARROW_HEADS, part="generate", rows=8),
+    SMALL,
 )
 
 
@@ -138,18 +145,6 @@ def build(folder: Path, work: Work) -> None:
     )  # fmt: skip
     Qwen2ForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-
-
-def resident(field: str) -> int:
-    """Bytes of a line of the process's status: ``VmRSS`` now, ``VmHWM`` most since ``reset``, ``RssFile`` of files."""
-    found = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert found
-    return int(found[1]) << 10
-
-
-def reset() -> None:
-    """Let ``VmHWM`` begin at what is held now."""
-    Path("/proc/self/clear_refs").write_text("5")
 
 
 def forked(work: Callable[[], int]) -> int:
@@ -181,15 +176,19 @@ def mapped(folder: Path, model: Any) -> int:
 
 
 def measure(work: Work, folder: Path) -> int:
-    """Bytes that ``work`` needs at most, in this process; what a tiny one leaves behind counts as the program's."""
-    with tempfile.TemporaryDirectory() as other:
-        tiny = replace(work, hidden=64, intermediate=128, layers=1, vocabulary=1024, rows=1, tokens=64)
-        build(Path(other), tiny)
-        _run(tiny, other)
-    before, files = resident("VmRSS"), resident("RssFile")
-    model = _run(work, str(folder))
-    program = resident("RssFile") - files
-    return resident("VmHWM") - before - program + mapped(folder, model)
+    """Bytes that ``work`` needs at most, in this process."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        model = _run(work, str(folder))
+    return most_alive(seen) + mapped(folder, model)
+
+
+def most_alive(seen: Any) -> int:
+    """The most bytes that were allocated and not yet freed, of those allocated under the profiler."""
+    changes = [one for one in seen.profiler.kineto_results.events() if one.name() == "[memory]"]
+    changes.sort(key=lambda one: one.start_ns())
+    return max(itertools.accumulate(one.nbytes() for one in changes), default=0)
 
 
 def _run(work: Work, folder: str) -> Any:
@@ -212,7 +211,6 @@ def _train(work: Work, folder: str) -> Any:
     settings |= {"replay_steps": 0, "objective": "grpo", "gradient_checkpointing": work.checkpointing, "epochs": 2}
     job = TrainJob(tuple(Sample(path, (-1.0) ** n) for n in range(work.rows)), (), None, 0, settings)
     trainer = Training(folder, 1, "cpu", work.quantization, work.precision)
-    trainer.report = lambda told: None if told.done else reset()
     trainer.train(job, b"")
     assert trainer._loaded
     return trainer._loaded[0]
@@ -224,12 +222,11 @@ def _generate(work: Work, folder: str) -> Any:
     from infra.engine.inference import Engine
     from infra.engine.requests import TurnRequest
 
-    engine = Engine(folder, 1, "cpu", work.quantization, work.precision, True)
+    engine = Engine(folder, 1, "cpu", work.quantization, work.precision, work.through)
     asked = [
         TurnRequest((Turn(role="user", content="~" * work.prompt),), Sampling(max_tokens=work.new, seed=n))
         for n in range(work.rows)
     ]
-    reset()
     found = engine.generate(asked)
     assert all(abs(len(one.prompt) - work.prompt) < 0.1 * work.prompt for one in found)
     return engine._model
@@ -259,6 +256,7 @@ def row(work: Work, measured: int, told: MemoryNeed) -> str:
     """A line of the table of measurements."""
     formula = sum(vars(told).values())
     kind = f"{work.quantization or work.precision}{', checkpointing' if work.checkpointing == 'on' else ''}"
+    kind += "" if work.through else ", without transformers"
     cells = (
         work.part,
         f"{work.layers} x {work.hidden}, {work.vocabulary:,}",
