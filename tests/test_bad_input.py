@@ -78,7 +78,10 @@ def test_a_model_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_a_server_of_another_kind(tmp_path: Path) -> None:
     with pages() as url:
-        for pairs, fix in ((by_ollama(url, "qwen2.5:3b"), "Set models.ollama_url"), (by_openai(url, "any"), "base_url")):
+        for pairs, fix in (
+            (by_ollama(url, "qwen2.5:3b"), "Set models.ollama_url"),
+            (by_openai(url, "any"), "base_url"),
+        ):
             said = refused(tmp_path / "home", *pairs)
             assert "- student model: " in said.err and url in said.err and fix in said.err, said.err
     with openai() as server:

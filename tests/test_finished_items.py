@@ -42,7 +42,9 @@ class Items:
         self.left -= 1
         if self.left < 0:
             raise DependencyError("The model", "It is away.")
-        return Item(f"task {number}", "math", 1, "?", f"{number}", number % 2 == 0, 0, 3, 0.5, {"p": 0.25}, 0, 1, (None,))
+        return Item(
+            f"task {number}", "math", 1, "?", f"{number}", number % 2 == 0, 0, 3, 0.5, {"p": 0.25}, 0, 1, (None,)
+        )
 
 
 def state(**evaluation: object) -> RunState:

@@ -56,7 +56,7 @@ async def attempt_item(request: EvaluationRequested, number: int, run: RunState,
     solved, correct = await _solved(task, replace(given, temperature=0.0), verify)
     item = _item(task, solved, correct)
     checked = run.config.evaluation.checked
-    if not checked or families()[task.family].check is None:
+    if not checked or families(long=None)[task.family].check is None:
         return item
     seeds = [derive_seed("checked", request.seed, request.split, number, k) for k in range(checked)]
     within, tried = await _within(task, given, seeds, verify)
@@ -137,7 +137,8 @@ class _Verify:
 
 async def _solved(task: Task, given: Conditions, verify: _Verify) -> tuple[AttemptResult, bool | None]:
     """An attempt and its verdict."""
-    solved = await solve(task, prompt(given.config.prompts, task.domain, "student"), given)
+    asked = prompt(given.config.prompts, task.domain, "student", long=task.kind == "long")
+    solved = await solve(task, asked, given)
     return solved, await verify.correct(task, solved.answer)
 
 

@@ -93,7 +93,7 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
         ConfigError: levels that none has, or too few tasks.
     """
     curriculum = plan.curriculum
-    check_levels("The protocol's levels", exam.levels, curriculum)
+    check_levels("The protocol's levels", exam.levels, plan)
     try:
         return heldout(
             exam.split,
@@ -101,6 +101,7 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
             exam.seed,
             domains=curriculum.domains,
             names=curriculum.families,
+            long=plan.evaluation.long,
             levels=exam.levels,
             beyond=exam.beyond,
             rule=curriculum.split_rule,
