@@ -1,7 +1,7 @@
-"""What drawing several turns of a prompt in one call gains on a llama.cpp server (`run.student.choices`): the same turns
+"""What drawing several turns of a prompt in one call gains on a llama.cpp server (`run.student.choices`): such turns
 asked for one a call and four a call, by turns, in one run.
 
-    python -m benchmarks.choices                # the built-in model, prompts of about 30 and about 900 tokens (a minute)
+    python -m benchmarks.choices                # the built-in model, with short prompts and long ones (a minute)
 """
 
 import argparse

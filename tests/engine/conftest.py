@@ -22,13 +22,19 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 
 @pytest.fixture(scope="module")
-def folder(tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def context() -> int:
+    """Tokens that the model can take in."""
+    return 400
+
+
+@pytest.fixture(scope="module")
+def folder(tokenizer: PreTrainedTokenizerFast, context: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved model with random weights; large ones, so that it has opinions."""
     path = tmp_path_factory.mktemp("model")
     torch.manual_seed(0)
     config = Qwen2Config(
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=400, tie_word_embeddings=True, initializer_range=0.2,
+        num_key_value_heads=2, max_position_embeddings=context, tie_word_embeddings=True, initializer_range=0.2,
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, bos_token_id=None,
     )  # fmt: skip
     Qwen2ForCausalLM(config).save_pretrained(path)
