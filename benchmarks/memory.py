@@ -54,12 +54,12 @@ Does a profile fit its card, and is the formula right?
 
 - The formula of `infra/training/launch/memory_estimate.py` is what a training is weighed by before it loads a model. On
   a CPU it is compared with what a process held.
-- Of generating it is within a tenth of what tensors held at once, at four sizes. A model as small as the built-in one is
-  computed without transformers, which reads 2,048 tokens of prompts at a time: that needs less than half of the formula.
+- Of generating it is within a tenth of what tensors held at once, at four sizes. A model as small as the built-in one
+  is computed without transformers, 2,048 tokens of prompts at a time, and needs less than half of the formula.
 - Of a training it is within a tenth of the memory that a process held at five sizes, and a quarter below it at one:
   16 x 384, whose heads have 48 numbers, which no Qwen2.5 has.
-- **Open**: counted by tensors, as generating is, two trainings at 12 x 512 and 8 x 512 took a quarter more than the formula,
-  loading included, and 16 x 384 a third more. Whether a GPU's allocator counts as much is not known.
+- **Open**: counted by tensors, as generating is, trainings at 12 x 512 and 8 x 512 took a quarter more than the
+  formula, loading included, and 16 x 384 more than a third. Whether a GPU's allocator counts as much is not known.
 - By the formula both profiles fit their cards. **No GPU has been measured**: `make bench-gpu` does it.
 
 Sizes are layers x hidden, then vocabulary; rows x tokens are those of one forward pass. Above the formula the estimate

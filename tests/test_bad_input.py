@@ -1,5 +1,5 @@
-"""What is wrong with a run's models is found by ``run start`` before the first event: it is named, with the command that
-mends it, and neither a key nor a prompt is in what is said or kept."""
+"""What is wrong with a run's models is found by ``run start`` before the first event: it is named, with the command
+that mends it, and neither a key nor a prompt is in what is said or kept."""
 
 import threading
 from collections.abc import Iterator

@@ -11,6 +11,7 @@ from agent0.assembly.models.ab_test import compare_models, repeat
 from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.assembly.validate import replay_requirements
 from agent0.assembly.validate.replay_requirements import require_replay
+from agent0.assembly.validate.requirements import Check
 from agent0.config.loading import load
 from agent0.errors import DependencyError, RequirementsError
 from agent0.evaluation import item_rollout
@@ -122,7 +123,7 @@ def test_comparisons_go_on_with_the_items_that_are_left(held: Settings, monkeypa
 def test_everything_that_is_missing_is_named_before_anything_is_written(
     held: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = {name: away for name in ("models", "gpu", "sandbox")}
+    looks = dict.fromkeys(("models", "gpu", "sandbox"), away)
     monkeypatch.setattr(replay_requirements, "REQUIREMENTS", looks)
     before = len(events_of(held, ""))
     recipe = {"training.student.lr": ("0.1", "0.2")}
@@ -133,14 +134,14 @@ def test_everything_that_is_missing_is_named_before_anything_is_written(
         repeat(held, "r1/base", 2, 4, 1),
     ):
         with pytest.raises(RequirementsError, match=r"(?s)- models: .*- gpu: .*- sandbox: "):
-            asyncio.run(work)  # type: ignore[arg-type]
+            asyncio.run(work)
     with pytest.raises(RequirementsError) as found:
         asyncio.run(retrain(held, Retrain("r1", "one", evaluate=False)))
     assert "sandbox" not in str(found.value), "nothing is executed where nothing is scored"
     assert len(events_of(held, "")) == before
 
 
-async def away(settings: Settings) -> list[replay_requirements.Check]:
+async def away(settings: Settings) -> list[Check]:
     raise DependencyError("It", "It is not here.", "Mend it.")
 
 

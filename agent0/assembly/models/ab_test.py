@@ -84,24 +84,30 @@ async def compare_models(
         for who in (one, other):
             await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
         await require_replay(settings, [one.state.config, other.state.config])
-        found = Outcomes()
         async with _answering(settings) as answer:
-            for number in range(-(-limit // BATCH)):
-                draw = derive_seed("ab", seed, number)
-                left = await answer(one, draw, BATCH)
-                right = await answer(other, draw, BATCH)
-                for task in [task for task in left if task in right and task not in found.first][
-                    : limit - len(found.first)
-                ]:
-                    found.first[task], found.second[task] = left[task], right[task]
-                gained, lost = found.counts()
-                report({"tasks": len(found.first), "gained": gained, "lost": lost, "e_value": e_value(gained, lost)})
-                if winner(gained, lost) or len(found.first) >= limit:
-                    break
+            found = await _answered_by_both(answer, one, other, limit, seed, report)
             event = _compared(one, other, found, seed, limit, time.monotonic() - began)
             await log.append([recorded(other.run, event)])
             answer.forget()
     return event
+
+
+async def _answered_by_both(
+    answer: "_Answers", one: Player, other: Player, limit: int, seed: int, report: Report
+) -> Outcomes:
+    """Ask both for the same tasks until the test tells them apart, or ``limit`` tasks are answered."""
+    found = Outcomes()
+    for number in range(-(-limit // BATCH)):
+        draw = derive_seed("ab", seed, number)
+        left, right = await answer(one, draw, BATCH), await answer(other, draw, BATCH)
+        new = [task for task in left if task in right and task not in found.first]
+        for task in new[: limit - len(found.first)]:
+            found.first[task], found.second[task] = left[task], right[task]
+        gained, lost = found.counts()
+        report({"tasks": len(found.first), "gained": gained, "lost": lost, "e_value": e_value(gained, lost)})
+        if winner(gained, lost) or len(found.first) >= limit:
+            break
+    return found
 
 
 def _asked(who: Player) -> tuple[tuple[str, ...], ...]:

@@ -8,11 +8,13 @@ from agent0.settings import ActorConfig, RunConfig, Settings
 from agent0.settings.roles import JudgeConfig
 from events.values import Role
 
+STUDENT: tuple[Role, ...] = ("student",)
+
 
 async def require_replay(
     settings: Settings,
     plans: Iterable[RunConfig],
-    roles: Collection[Role] = ("student",),
+    roles: Collection[Role] = STUDENT,
     *,
     evaluate: bool = True,
     opened: bool = False,
