@@ -51,14 +51,14 @@ def _check_families(run: RunConfig) -> None:
         if name in there and (domain := there[name].domain) not in plan.domains:
             fix = f"Add {domain} to run.curriculum.domains."
             raise ConfigError(f"run.curriculum.families = {name} is never asked for.", f"It is of {domain}.", fix)
-    if plan.families and not (plan.long or any(requested_families(domain, plan.families) for domain in plan.domains)):
-        why = "All of them have steps or are free questions, and run.curriculum.long is 0."
-        raise ConfigError(f"run.curriculum.families = {list(plan.families)} does not fit.", why, "Name a short one.")
     if plan.families and not any(requested_families(domain, plan.families, long) for domain in plan.domains):
         words = ("have no steps", "long") if long else ("have steps", "short")
         why = f"All of them {words[0]} or are free questions; held-out tasks are {words[1]} and of a family."
         fix = f"Name a {words[1]} one, or set run.evaluation.long = {str(not long).lower()}."
         raise ConfigError(f"run.curriculum.families = {list(plan.families)} does not fit.", why, fix)
+    if plan.families and not (plan.long or any(requested_families(domain, plan.families) for domain in plan.domains)):
+        why = "All of them have steps or are free questions, and run.curriculum.long is 0."
+        raise ConfigError(f"run.curriculum.families = {list(plan.families)} does not fit.", why, "Name a short one.")
 
 
 def _check_domain(domain: str, plan: CurriculumConfig) -> None:
