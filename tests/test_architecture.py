@@ -56,6 +56,7 @@ PAIRS = {
     ("infra/sandbox", "tools"),
     ("infra/tiny", "rollout"),
     ("infra/tiny", "tasks"),
+    ("infra/tiny", "tools"),
     ("infra/tiny", "training"),
     ("infra/training", "training"),
 }

@@ -28,9 +28,10 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J plain"
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Iterator[tuple[Path, Said]]:
-    """A data folder with one finished run, and what was said meanwhile."""
+    """A data folder with one finished run, and what was said meanwhile. Only the command itself named the folder."""
     with attached(tmp_path_factory.mktemp("finished")) as home:
-        yield home, call("run", "start", *SMALL, "--name", "first run", home=home)
+        there = ("--set", f"home={home}")
+        yield home, call("run", "start", *SMALL, *there, "--name", "first run", home=home / "elsewhere")
 
 
 @pytest.fixture
@@ -43,6 +44,14 @@ def begun(tmp_path) -> Iterator[tuple[Path, str]]:
     """A run that nobody carries."""
     with attached(tmp_path) as home:
         yield home, call("run", "start", *SMALL, "--detach", "--json", home=home).json["run"]
+
+
+def test_a_folder_that_only_the_command_names_is_the_one_that_is_read(finished):
+    home, said = finished
+    again = call("run", "resume", "LAST", "--set", f"home={home}", home=home / "elsewhere")
+    for one in (said, again):
+        assert one.code == 0 and "Learning curve" in one.out, one.err
+        assert f"Next: AGENT0_HOME={home} agent0 run story" in one.err
 
 
 def append(home: Path, run: str, *events: Event) -> None:
@@ -62,7 +71,7 @@ def test_a_run_tells_how_it_goes_and_what_it_came_to(finished):
         "iteration  0/1",
         "iteration  1/1",
         "events",
-        "Next: agent0 run story",
+        "agent0 run story",
     ):
         assert words in said.err
     for words in (

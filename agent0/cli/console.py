@@ -182,15 +182,16 @@ def record(values: Mapping[str, Any], as_json: bool) -> None:
 
 
 @contextmanager
-def tables() -> "Iterator[sqlite3.Connection]":
-    """The read models, caught up with the log where it can be reached; says so where it cannot.
+def tables(held: Settings | None = None) -> "Iterator[sqlite3.Connection]":
+    """The read models of ``held`` (None: the command's own settings), caught up with the log where it can be reached;
+    says so where it cannot.
 
     Raises:
         NotFoundError: there are none yet.
     """
     from agent0.assembly.runtime.read_models import reading, refresh
 
-    held = settings()
+    held = held or settings()
     warning = run_async(lambda: refresh(held))
     if warning:
         say(warning, "yellow")

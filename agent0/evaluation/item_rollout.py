@@ -2,8 +2,9 @@
 too, so that pass@k with the verifier as selector is known beside accuracy."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.suite import BenchmarkSuite, suite
@@ -55,7 +56,7 @@ async def attempt_item(request: EvaluationRequested, number: int, run: RunState,
     solved, correct = await _solved(task, replace(given, temperature=0.0), verify)
     item = _item(task, solved, correct)
     checked = run.config.evaluation.checked
-    if not checked or families()[task.family].check is None:
+    if not checked or families(long=None)[task.family].check is None:
         return item
     seeds = [derive_seed("checked", request.seed, request.split, number, k) for k in range(checked)]
     within, tried = await _within(task, given, seeds, verify)
@@ -82,11 +83,26 @@ def last_reply(solved: AttemptResult) -> str:
     return next((turn.content for turn in reversed(solved.transcript) if turn.role == "assistant"), "")
 
 
-async def attempt_all(request: EvaluationRequested, run: RunState, ports: RolloutPorts) -> list[Item]:
-    """Attempt every item concurrently, in this process and without an event; returns them in set order. Errors as for
-    ``attempt_item``."""
+async def attempt_all(
+    request: EvaluationRequested,
+    run: RunState,
+    ports: RolloutPorts,
+    known: Mapping[int, Item] = MappingProxyType({}),
+    report: Callable[[int, Item], None] = lambda number, item: None,
+) -> list[Item]:
+    """Attempt every item but those ``known`` by number, ``run.evaluation.at_once`` at a time, in this process and
+    without an event; returns all of them in set order. ``report`` is called with each one's number as soon as it is
+    finished. Errors as for ``attempt_item``."""
+    found, room = dict(known), asyncio.Semaphore(run.config.evaluation.at_once)
+
+    async def one(number: int) -> None:
+        async with room:
+            found[number] = await attempt_item(request, number, run, ports)
+            report(number, found[number])
+
     numbers = range(len(suite(request, run.config)))
-    return [*await asyncio.gather(*(attempt_item(request, number, run, ports) for number in numbers))]
+    await asyncio.gather(*(one(number) for number in numbers if number not in known))
+    return [found[number] for number in numbers]
 
 
 def _conditions(request: EvaluationRequested, number: int, run: RunState, ports: RolloutPorts) -> Conditions:
@@ -121,7 +137,8 @@ class _Verify:
 
 async def _solved(task: Task, given: Conditions, verify: _Verify) -> tuple[AttemptResult, bool | None]:
     """An attempt and its verdict."""
-    solved = await solve(task, prompt(given.config.prompts, task.domain, "student"), given)
+    asked = prompt(given.config.prompts, task.domain, "student", long=task.kind == "long")
+    solved = await solve(task, asked, given)
     return solved, await verify.correct(task, solved.answer)
 
 

@@ -56,7 +56,7 @@ async def run_protocol(
     """
 
     async def one(place: int, task: Task) -> tuple[Answered, int]:
-        asked = prompt(given.config.prompts, task.domain, "student")
+        asked = prompt(given.config.prompts, task.domain, "student", long=task.kind == "long")
         seeds = [
             derive_seed("exam", protocol.seed, protocol.split, place, number) for number in range(protocol.attempts)
         ]

@@ -36,7 +36,8 @@ def suite(request: EvaluationRequested, config: RunConfig) -> tuple[Task, ...]:
     """
     plan, levels = config.curriculum, config.evaluation.levels
     assert request.split != "benchmark"  # noqa: S101 - the callers' other suite
-    return _heldout(request.split, request.n, request.seed, plan.domains, plan.families, levels, plan.split_rule)
+    long, rule = config.evaluation.long, plan.split_rule
+    return _heldout(request.split, request.n, request.seed, plan.domains, plan.families, levels, long, rule)
 
 
 @lru_cache(maxsize=16)  # every item asks for it
@@ -47,9 +48,10 @@ def _heldout(
     domains: tuple[str, ...],
     names: tuple[str, ...],
     levels: tuple[int, ...],
+    long: bool,
     rule: int,
 ) -> tuple[Task, ...]:
-    return tuple(heldout(split, n, seed, domains, names=names, levels=levels, rule=rule))
+    return tuple(heldout(split, n, seed, domains, names=names, long=long, levels=levels, rule=rule))
 
 
 def benchmark_suite(name: str, n: int, seed: int, files: BenchmarkFiles) -> BenchmarkSuite:

@@ -44,6 +44,7 @@ class EvaluationConfig(Frozen):
     test: int = Field(300, ge=0, le=1_000_000, description="tasks scored for the first and the last checkpoint only")
     seed: int = Field(20260101, ge=0, le=LARGEST, description="draws the sets")
     levels: tuple[int, ...] = Field((), description="levels scored; empty: all")
+    long: bool = Field(False, description="held-out tasks are long ones, of the families that the curriculum names")
     at_once: int = Field(128, ge=1, le=1000, description="items of an evaluation that are under way at once, at most")
     checked: int = Field(
         0, ge=0, le=1000, description="sampled attempts at an item that can be checked, until one is right; 0: none"

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from infra.engine.chat_template import Chat
+from infra.models.tiny import packaged
 from infra.tiny.courses import COURSES, DEFAULT_MIX, Course, Mix, split_rule
-from infra.tiny.examples import Phase, TrainingExample, training_examples
+from infra.tiny.examples import NOT_TAUGHT, Phase, TrainingExample, training_examples
+from infra.tiny.start import go_on_from
 from infra.tiny.tokenizer import make_tokenizer
 from infra.training import course_replay
 
@@ -26,6 +28,8 @@ WARMUP = 40
 DECAY = 0.01
 SHOWN = 20
 """Examples looked at for each that is kept of a level."""
+SAID = 200
+"""Examples whose texts a tokenizer is made from, where it is made from such."""
 THETA = "rope_theta"
 POOL = 8
 """Batches are cut from this many batches' examples sorted by length, so that little is padded."""
@@ -71,11 +75,22 @@ def build(out: Path, *, seed: int, mix: Mix = DEFAULT_MIX, progress: Progress = 
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     start = time.monotonic()
-    tokenizer = make_tokenizer(seed, course.families, course.markup, course.pieces, course.levels)
+    texts = _texts(mix, seed) if course.start else []
+    taught = () if course.start else course.families
+    tokenizer = make_tokenizer(seed, taught, course.markup, course.pieces, course.levels, texts)
     chat = Chat(tokenizer)
     model = make_model(course, len(tokenizer), chat.stop, chat.pad)
+    if course.start:
+        go_on_from(packaged(course.start), model, tokenizer)
     loss = _teach(model, chat, mix, seed, progress)
     return _save(out, model, tokenizer, seed, mix, loss, time.monotonic() - start)
+
+
+def _texts(mix: Mix, seed: int) -> list[str]:
+    """All that is said in some examples."""
+    source = random.Random(f"tokenizer {seed}")
+    shown = training_examples(mix.phases[0], source, COURSES[mix.course].example)
+    return [turn.content for example in islice(shown, SAID) for turn in example]
 
 
 def _teach(model: Any, chat: Chat, mix: Mix, seed: int, progress: Progress) -> float:
@@ -161,13 +176,21 @@ def _batches(phase: Phase, mix: Mix, chat: Chat, rng: random.Random) -> Iterator
     source, size = training_examples(phase, rng, COURSES[mix.course].example), mix.batch
     left = phase.steps
     while left > 0:
-        pool = [chat.training_example(turns) for turns in islice(source, size * POOL)]
+        pool = [_encoded(chat, turns) for turns in islice(source, size * POOL)]
         pool.sort(key=lambda tool_example: len(tool_example[0]))
         batches = [pool[at : at + size] for at in range(0, len(pool), size)]
         rng.shuffle(batches)
         for batch in batches[:left]:
             yield _tensors(batch, chat.pad)
         left -= len(batches)
+
+
+def _encoded(chat: Chat, turns: TrainingExample) -> tuple[list[int], list[int]]:
+    """Token ids and their loss mask; nothing is learned up to the last turn that is not taught."""
+    ids, mask = chat.training_example(turns)
+    shown = max((place for place, turn in enumerate(turns, 1) if turn.name == NOT_TAUGHT), default=0)
+    before = len(chat.training_example(turns[:shown])[0]) if shown else 0
+    return ids, [0] * before + mask[before:]
 
 
 def _tensors(batch: Sequence[tuple[list[int], list[int]]], pad: int) -> Batch:
@@ -202,6 +225,7 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     made["torch"] = torch.__version__
     course = COURSES[mix.course]
     made |= {"stretch": course.stretch} if course.stretch > 1 else {}
+    made |= {"start": course.start} if course.start else {}
     made |= {"kept": course_replay.write(out, _kept(mix, seed, course))} if course.kept else {}
     provenance = {**asdict(card), "path": None, **made}
     del provenance["path"]

@@ -11,6 +11,7 @@ from agent0.tasks.families import families
 from agent0.tasks.splits import RULE
 from infra.tiny.climb_examples import CLIMBED, climb_example, climb_teacher_example
 from infra.tiny.examples import TAUGHT, Make, Phase, tool_example, weights
+from infra.tiny.long_examples import LONG, LONG_MARKUP, LONG_PIECES, long_example
 from infra.tiny.search_examples import SEARCH_MARKUP, SEARCHED, search_example
 from infra.tiny.tokenizer import BOX, MARKUP, PAIRS, SINGLES
 
@@ -47,7 +48,8 @@ class Course:
     ``shape``: the model's. ``levels``: the highest level that is taught, 0 for all. ``stretch``: positions of a
     training sequence are multiplied by a factor drawn from 1 to this, so that longer sequences than those taught are
     not wholly new to the model. ``kept``: examples of each level that are saved beside the model, for a run to replay.
-    ``matrices``: what moves them; AdamW moves the rest in any case.
+    ``matrices``: what moves them; AdamW moves the rest in any case. ``start``: the course of the packaged model that it
+    goes on from, where it does; then the tokenizer is made from examples of this course, not from tasks.
     """
 
     example: Make
@@ -59,6 +61,7 @@ class Course:
     stretch: float = 1.0
     kept: int = 0
     matrices: Literal["muon", "adamw"] = "muon"
+    start: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,15 @@ CLIMB_TEACHER_MIX = Mix(
     course="climb_teacher",
 )
 """The same six levels; of the lowest there are few tasks, so fewer of them are written."""
-MIXES = {"tools": DEFAULT_MIX, "search": SEARCH_MIX, "climb": CLIMB_MIX, "climb_teacher": CLIMB_TEACHER_MIX}
+LONG_MIX = Mix((Phase(540, 0.015, 0.0003, (1.0,), tool=0.15, teacher=0.0),), batch=24, course="long")
+"""Tasks of three steps, a first one and two that go on from it."""
+MIXES = {
+    "tools": DEFAULT_MIX,
+    "search": SEARCH_MIX,
+    "climb": CLIMB_MIX,
+    "climb_teacher": CLIMB_TEACHER_MIX,
+    "long": LONG_MIX,
+}
 COURSES = {
     "tools": Course(tool_example, TAUGHT, MARKUP),
     "search": Course(search_example, SEARCHED, SEARCH_MARKUP),
@@ -97,6 +108,7 @@ COURSES = {
     "climb_teacher": Course(
         climb_teacher_example, CLIMBED, (), SINGLES, SMALLEST, levels=6, stretch=2.0, matrices="adamw"
     ),
+    "long": Course(long_example, LONG, LONG_MARKUP, LONG_PIECES, levels=1, stretch=1.2, start="tools"),
 }
 
 
@@ -115,4 +127,4 @@ def read_mix(path: Path) -> Mix:
 def split_rule(course: str) -> int:
     """The rule by which what ``course`` teaches is kept apart from held-out tasks; all rules are one to families whose
     tasks share no operands."""
-    return RULE if any(families()[name].operands for name in COURSES[course].families) else 1
+    return RULE if any(families(long=None)[name].operands for name in COURSES[course].families) else 1

@@ -34,7 +34,9 @@ class Phase:
 
 
 TrainingExample = tuple[Turn, ...]
-"""A conversation that ends with an assistant's turn."""
+"""A conversation that ends with an assistant's turn. What is said up to a turn of the name ``NOT_TAUGHT`` is read, not
+learned."""
+NOT_TAUGHT = "not taught"
 Make = Callable[[int, Phase, random.Random], TrainingExample]
 """(level, phase, rng) -> one training example."""
 

@@ -2,7 +2,7 @@
 capitals of strings one by one; the markup of a tool call is a handful of single tokens, so that turns are short."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +70,15 @@ SAMPLES = 40
 
 
 def make_tokenizer(
-    seed: int, taught: Sequence[str] = TAUGHT, markup: Sequence[str] = MARKUP, pieces: str = PAIRS, levels: int = 0
+    seed: int,
+    taught: Sequence[str] = TAUGHT,
+    markup: Sequence[str] = MARKUP,
+    pieces: str = PAIRS,
+    levels: int = 0,
+    texts: Iterable[str] = (),
 ) -> Any:
     """A PreTrainedTokenizerFast, trained on sampled questions and calls of the families ``taught``, up to ``levels``
-    (0: all), with ``markup`` as single tokens. Same seed, same tokenizer."""
+    (0: all), and on ``texts``, with ``markup`` as single tokens. Same seed, same tokenizer."""
     from transformers import PreTrainedTokenizerFast
 
     raw = Tokenizer(models.BPE())
@@ -86,7 +91,7 @@ def make_tokenizer(
     raw.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=2000, initial_alphabet=sorted(alphabet), show_progress=False)
-    raw.train_from_iterator(_corpus(seed, taught, levels), trainer)
+    raw.train_from_iterator([*_corpus(seed, taught, levels), *texts], trainer)
     raw.add_tokens([AddedToken(text, special=True, normalized=False) for text in CONTROL])
     raw.add_tokens([AddedToken(text, special=False, normalized=False) for text in markup])
     options: dict[str, Any] = {"eos_token": END, "pad_token": PAD, "chat_template": TEMPLATE}

@@ -22,9 +22,16 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 
 @pytest.fixture(scope="module")
-def folder(tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def context() -> int:
+    """Tokens that the model can take in."""
+    return 400
+
+
+@pytest.fixture(scope="module")
+def folder(tokenizer: PreTrainedTokenizerFast, context: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved model with random weights."""
-    return saved(tmp_path_factory.mktemp("model"), tokenizer, hidden_size=32, intermediate_size=48)
+    place = tmp_path_factory.mktemp("model")
+    return saved(place, tokenizer, hidden_size=32, intermediate_size=48, max_position_embeddings=context)
 
 
 @pytest.fixture(scope="module")

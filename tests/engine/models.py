@@ -29,8 +29,8 @@ def saved(path: Path, tokenizer: PreTrainedTokenizerFast, **sizes: int) -> Path:
     torch.manual_seed(0)
     model = qwen2(
         vocab_size=len(tokenizer), num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        max_position_embeddings=400, tie_word_embeddings=True, initializer_range=0.2,
-        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, bos_token_id=None, **sizes,
+        tie_word_embeddings=True, initializer_range=0.2, eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id, bos_token_id=None, **({"max_position_embeddings": 400} | sizes),
     )  # fmt: skip
     model.save_pretrained(path)
     tokenizer.save_pretrained(path)

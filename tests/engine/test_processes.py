@@ -21,7 +21,7 @@ from infra.engine.adapter import unpack
 from infra.engine.worker_process import Worker
 from infra.models import transformers
 from infra.models.transformers import Transformers
-from infra.tiny.tokenizer import CONTROL, MARKUP
+from infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
 from infra.training.launch.recipe import Recipe, schedule
 from infra.training.lora_trainer import LoraTrainer
 from tests.conformance_model import ModelConformance
@@ -30,6 +30,20 @@ from tests.memory import MemoryArtifacts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
 MODULE = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> PreTrainedTokenizerFast:
+    """With the official template of Qwen2.5, as a downloaded model has it."""
+    made: PreTrainedTokenizerFast = make_tokenizer(0)
+    made.chat_template = (Path(__file__).parents[1] / "data" / "templates" / "qwen2.5.jinja").read_text()
+    return made
+
+
+@pytest.fixture(scope="module")
+def context() -> int:
+    """That template says much."""
+    return 2048
 
 
 @MODULE

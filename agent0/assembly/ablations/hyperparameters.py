@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.rescore import run_config
 from agent0.assembly.replay.retrain import Retrain, retrain
+from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, leaves
 from agent0.errors import Agent0Error, OperationError
@@ -48,14 +49,18 @@ async def search(settings: Settings, request: Search, report: Report = lambda _:
         NotFoundError: no such run.
         ConfigError: a value that does not fit, found before anything is trained.
         OperationError: the run trained no student that was scored.
+        RequirementsError: something is missing that the trials need.
     """
     planned = trials(request.name, request.space, request.number, request.seed)
     async with open_log(settings, "reader") as log:
         own_config = await run_config(log, request.run)
-        for trial in planned:
-            check_names(amended(own_config, trial.settings))
+        plans = [amended(own_config, trial.settings) for trial in planned]
+        for plan in plans:
+            check_names(plan)
         own = await _own(log, request, own_config)
         done = {trial.name for trial in planned if await _finished(log, trial)}
+    if len(done) < len(planned):
+        await require_replay(settings, plans)
     report(f"Search {request.name}: {len(planned)} trials on {request.run}, {len(done)} are finished.")
     failed = await _try(settings, request.run, [trial for trial in planned if trial.name not in done], report)
     async with open_log(settings, "reader") as log:

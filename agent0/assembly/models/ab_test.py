@@ -7,15 +7,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.replay.forks import state_at
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
+from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.errors import OperationError
-from agent0.evaluation.item_rollout import RolloutPorts, attempt_all
+from agent0.evaluation.item_rollout import RolloutPorts
 from agent0.run.lifecycle import RunState
-from agent0.settings import Settings
+from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE, Checkpoint
 from agent0.stats.intervals import wilson
 from agent0.stats.sequential_test import e_value, winner
@@ -67,6 +69,7 @@ async def compare_models(
     Raises:
         NotFoundError: no such checkpoint.
         OperationError: a teacher's; or their runs ask for other families, so there are no same tasks.
+        RequirementsError: something is missing that their students need.
     """
     from infra.storage.artifacts import FileArtifacts
 
@@ -80,23 +83,31 @@ async def compare_models(
             )
         for who in (one, other):
             await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
-        found = Outcomes()
+        await require_replay(settings, [one.state.config, other.state.config])
         async with _answering(settings) as answer:
-            for number in range(-(-limit // BATCH)):
-                draw = derive_seed("ab", seed, number)
-                left = await answer(one, draw, BATCH)
-                right = await answer(other, draw, BATCH)
-                for task in [task for task in left if task in right and task not in found.first][
-                    : limit - len(found.first)
-                ]:
-                    found.first[task], found.second[task] = left[task], right[task]
-                gained, lost = found.counts()
-                report({"tasks": len(found.first), "gained": gained, "lost": lost, "e_value": e_value(gained, lost)})
-                if winner(gained, lost) or len(found.first) >= limit:
-                    break
-        event = _compared(one, other, found, seed, limit, time.monotonic() - began)
-        await log.append([recorded(other.run, event)])
+            found = await _answered_by_both(answer, one, other, limit, seed, report)
+            event = _compared(one, other, found, seed, limit, time.monotonic() - began)
+            await log.append([recorded(other.run, event)])
+            answer.forget()
     return event
+
+
+async def _answered_by_both(
+    answer: "_Answers", one: Player, other: Player, limit: int, seed: int, report: Report
+) -> Outcomes:
+    """Ask both for the same tasks until the test tells them apart, or ``limit`` tasks are answered."""
+    found = Outcomes()
+    for number in range(-(-limit // BATCH)):
+        draw = derive_seed("ab", seed, number)
+        left, right = await answer(one, draw, BATCH), await answer(other, draw, BATCH)
+        new = [task for task in left if task in right and task not in found.first]
+        for task in new[: limit - len(found.first)]:
+            found.first[task], found.second[task] = left[task], right[task]
+        gained, lost = found.counts()
+        report({"tasks": len(found.first), "gained": gained, "lost": lost, "e_value": e_value(gained, lost)})
+        if winner(gained, lost) or len(found.first) >= limit:
+            break
+    return found
 
 
 def _asked(who: Player) -> tuple[tuple[str, ...], ...]:
@@ -113,6 +124,7 @@ async def repeat(
     Raises:
         NotFoundError: no such checkpoint.
         OperationError: a teacher's.
+        RequirementsError: something is missing that its student needs.
     """
     from infra.storage.artifacts import FileArtifacts
 
@@ -120,20 +132,22 @@ async def repeat(
     async with open_log(settings) as log:
         who, shares = await player(log, name), []
         await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
+        await require_replay(settings, [who.state.config])
         async with _answering(settings) as answer:
             for number in range(repeats):
                 right = await answer(who, derive_seed("repeat", seed, number), n)
                 shares.append(sum(right.values()) / len(right))
                 report({"draw": number + 1, "accuracy": shares[-1]})
-        event = CheckpointRepeated(
-            checkpoint=who.held.id,
-            split=SPLIT,
-            n=n,
-            seed=seed,
-            accuracies=tuple(round(share, 6) for share in shares),
-            wall_s=round(time.monotonic() - began, 3),
-        )
-        await log.append([recorded(who.run, event)])
+            event = CheckpointRepeated(
+                checkpoint=who.held.id,
+                split=SPLIT,
+                n=n,
+                seed=seed,
+                accuracies=tuple(round(share, 6) for share in shares),
+                wall_s=round(time.monotonic() - began, 3),
+            )
+            await log.append([recorded(who.run, event)])
+            answer.forget()
     return event
 
 
@@ -155,34 +169,46 @@ async def player(log: Any, checkpoint_name: str) -> Player:
     return Player(f"{stored.run}/{held.id}", stored.run, held, await state_at(log, stored.run))
 
 
-Answer = Callable[[Player, int, int], Any]
+@dataclass
+class _Answers:
+    """Asks players for held-out tasks, which are attempted as the items of a run's evaluations are. Finished items are
+    kept, so that the same command goes on with the others, until the outcome is recorded."""
+
+    ports: RolloutPorts
+    kept: FinishedItems
+    asked: list[tuple[EvaluationRequested, RunConfig]] = field(default_factory=list)
+
+    async def __call__(self, player: Player, seed: int, n: int) -> dict[str, bool]:
+        """Draw ``n`` tasks by ``seed`` and let ``player`` answer them: right or not, by the identity of the task."""
+        request = EvaluationRequested(
+            evaluation=f"{player.held.id}-{seed}",
+            checkpoint=player.held.id,
+            adapter=player.held.adapter,
+            iteration=player.state.iteration,
+            split=SPLIT,
+            n=n,
+            seed=seed,
+            state_sha="",
+        )
+        single = _single(player.state)
+        self.asked.append((request, single.config))
+        items = await self.kept.attempt(request, single, self.ports)
+        return {item.task: item.correct is True for item in items}
+
+    def forget(self) -> None:
+        """Delete what was kept: the outcome is recorded."""
+        for request, config in self.asked:
+            self.kept.forget(request, config)
 
 
 @asynccontextmanager
-async def _answering(settings: Settings) -> AsyncIterator[Answer]:
-    """A function that asks a player for held-out tasks: right or not, by the identity of the task. They are attempted
-    as the items of a run's evaluations are."""
+async def _answering(settings: Settings) -> AsyncIterator[_Answers]:
     from infra.storage.artifacts import FileArtifacts
 
     async with AsyncExitStack() as stack:
         names = [port.name for port in fields(RolloutPorts)]
         ports = RolloutPorts(**await open_ports(names, settings, FileArtifacts(settings.home), stack))
-
-        async def answer(player: Player, seed: int, n: int) -> dict[str, bool]:
-            request = EvaluationRequested(
-                evaluation=f"{player.held.id}-{seed}",
-                checkpoint=player.held.id,
-                adapter=player.held.adapter,
-                iteration=player.state.iteration,
-                split=SPLIT,
-                n=n,
-                seed=seed,
-                state_sha="",
-            )
-            items = await attempt_all(request, _single(player.state), ports)
-            return {item.task: item.correct is True for item in items}
-
-        yield answer
+        yield _Answers(ports, FinishedItems.of(settings))
 
 
 def _single(state: RunState) -> RunState:

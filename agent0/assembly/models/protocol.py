@@ -101,7 +101,7 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
     """
     curriculum = plan.curriculum
     own = _own_forms(plan) if OWN_SETS in exam.excluded else frozenset()
-    check_levels("The protocol's levels", exam.levels, curriculum)
+    check_levels("The protocol's levels", exam.levels, plan)
     try:
         return heldout(
             exam.split,
@@ -109,6 +109,7 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
             exam.seed,
             domains=curriculum.domains,
             names=curriculum.families,
+            long=plan.evaluation.long,
             levels=exam.levels,
             beyond=exam.beyond,
             rule=curriculum.split_rule,

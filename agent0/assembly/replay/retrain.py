@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.forks import state_at
 from agent0.assembly.replay.rescore import (
@@ -19,11 +20,12 @@ from agent0.assembly.replay.rescore import (
 )
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.validate.base_model import check_trained_on
+from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of
-from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError
 from agent0.evaluation.item_events import checkpoint_evaluated
-from agent0.evaluation.item_rollout import RolloutPorts, attempt_all
+from agent0.evaluation.item_rollout import RolloutPorts
 from agent0.experiments.receipt_diff import experiment_event_id, experiment_id
 from agent0.experiments.substitution import ReceiptKey, Substituted
 from agent0.provenance.fork_history import Branches
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 BASE = "base"
 _WRITTEN: Mapping[Role, str] = {"student": "TaskAttempted", "teacher": "TaskProposed"}
 """What a role is trained on."""
+_SCORING = tuple(port.name for port in fields(RolloutPorts))
+"""Ports that scoring a checkpoint takes."""
 Report = Callable[[str], None]
 
 
@@ -108,6 +112,7 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         NotFoundError: no such run, experiment or task, or an artifact that would be trained on is gone.
         ConfigError: the base that the run was trained on is not here any more.
         OperationError: the experiment is unfinished, nothing was ever trained, or the name asked something else.
+        RequirementsError: something is missing that training or scoring needs.
     """
     from infra.storage.artifacts import FileArtifacts
 
@@ -124,7 +129,7 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         work = _Work(log, name, past, plan, [r async for r in log.read(name)], settings, stack)
         work.ports["artifacts"] = FileArtifacts(settings.home)
         await _check_artifacts(work, options.roles)
-        await work.open("trainers")
+        await _open(work, options)
         await work.append([(start, experiment_event_id(name, "start", 0))])
         trained = await _train(work, options.evaluate, report)
         await work.append([(_end(trained), experiment_event_id(name, "end", 0))])
@@ -136,6 +141,20 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
             for t in trained
         ],
     }
+
+
+async def _open(work: _Work, options: Retrain) -> None:
+    """Ask for all that is missing, and open what tests itself by being opened, before anything is written."""
+    if any(isinstance(stored.event, ExperimentFinished) for stored in work.held):
+        await work.open("trainers")
+        return
+    evaluates = options.evaluate and "student" in options.roles
+    await require_replay(work.settings, [work.plan], options.roles, evaluate=evaluates)
+    try:
+        await work.open("trainers", *(_SCORING if evaluates else ()))
+    except (ConfigError, DependencyError):
+        await require_replay(work.settings, [work.plan], options.roles, evaluate=evaluates, opened=True)
+        raise
 
 
 def _models(plan: RunConfig) -> list[tuple[str, str]]:
@@ -291,13 +310,14 @@ async def _evaluate(work: _Work, trained: CheckpointTrained) -> None:
         seed=work.plan.evaluation.seed,
         state_sha="",
     )
-    names = [port.name for port in fields(RolloutPorts)]
-    await work.open(*names)
+    await work.open(*_SCORING)
     key = str({"checkpoint": trained.checkpoint, "split": "validation"})
-    ports = RolloutPorts(**{name: work.ports[name] for name in names})
-    items = await attempt_all(request, replace(work.past.state, config=work.plan), ports)
+    ports = RolloutPorts(**{name: work.ports[name] for name in _SCORING})
+    kept = FinishedItems.of(work.settings)
+    items = await kept.attempt(request, replace(work.past.state, config=work.plan), ports)
     event = checkpoint_evaluated(request, items, work.ports["artifacts"], work.plan)
     await work.append([(event, experiment_event_id(work.name, key, 1))])
+    kept.forget(request, work.plan)
 
 
 def roles_of(text: str) -> tuple[Role, ...]:

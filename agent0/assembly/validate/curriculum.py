@@ -28,7 +28,7 @@ def check_curriculum(run: RunConfig) -> None:
         raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
     if not plan.domains:
         raise ConfigError("run.curriculum.domains is empty.", "There would be nothing to ask for.", "Name a domain.")
-    _check_families(plan)
+    _check_families(run)
     for domain in plan.domains:
         _check_domain(domain, plan)
         _check_ladders(domain, run)
@@ -45,15 +45,20 @@ def _check_packages(plan: CurriculumConfig) -> None:
         raise ConfigError(what, "It is not installed.", "make setup EXTRAS=gym (it needs a C compiler)")
 
 
-def _check_families(plan: CurriculumConfig) -> None:
-    """What is named must be of a domain that is asked for, and some of it short."""
-    there = families(long=None)
+def _check_families(run: RunConfig) -> None:
+    """What is named must be of a domain that is asked for, and some of it as held-out tasks are."""
+    plan, there, long = run.curriculum, families(long=None), run.evaluation.long
     for name in plan.families:
         if name in there and (domain := there[name].domain) not in plan.domains:
             fix = f"Add {domain} to run.curriculum.domains."
             raise ConfigError(f"run.curriculum.families = {name} is never asked for.", f"It is of {domain}.", fix)
-    if plan.families and not any(requested_families(domain, plan.families) for domain in plan.domains):
-        why = "All of them have steps or are free questions; held-out tasks are short and of a family."
+    if plan.families and not any(requested_families(domain, plan.families, long) for domain in plan.domains):
+        words = ("have no steps", "long") if long else ("have steps", "short")
+        why = f"All of them {words[0]} or are free questions; held-out tasks are {words[1]} and of a family."
+        fix = f"Name a {words[1]} one, or set run.evaluation.long = {str(not long).lower()}."
+        raise ConfigError(f"run.curriculum.families = {list(plan.families)} does not fit.", why, fix)
+    if plan.families and not (plan.long or any(requested_families(domain, plan.families) for domain in plan.domains)):
+        why = "All of them have steps or are free questions, and run.curriculum.long is 0."
         raise ConfigError(f"run.curriculum.families = {list(plan.families)} does not fit.", why, "Name a short one.")
 
 
@@ -96,25 +101,33 @@ def _check_ladders(domain: str, run: RunConfig) -> None:
 def _check_sets(run: RunConfig) -> None:
     plan, scored = run.curriculum, run.evaluation
     sizes: tuple[tuple[Split, int], ...] = (("validation", scored.validation), ("test", scored.test))
-    check_levels("run.evaluation.levels", scored.levels, plan)
+    check_levels("run.evaluation.levels", scored.levels, run)
     try:
         for split, n in sizes:
             heldout(
-                split, n, scored.seed, plan.domains, names=plan.families, levels=scored.levels, rule=plan.split_rule
+                split,
+                n,
+                scored.seed,
+                plan.domains,
+                names=plan.families,
+                long=scored.long,
+                levels=scored.levels,
+                rule=plan.split_rule,
             )
     except ValueError as error:
         raise ConfigError("The held-out sets cannot be drawn.", f"{error}.", "Lower run.evaluation sizes.") from error
 
 
-def check_levels(key: str, levels: Sequence[int], plan: CurriculumConfig) -> None:
+def check_levels(key: str, levels: Sequence[int], run: RunConfig) -> None:
     """Raise ConfigError where held-out tasks of ``levels`` are requested that a domain's chosen families lack;
     ``key`` is the setting that requests them."""
+    plan, long = run.curriculum, run.evaluation.long
     if not levels:
         return
     highest = {
         domain: max(f.levels for f in held.values())
         for domain in plan.domains
-        if (held := requested_families(domain, plan.families))
+        if (held := requested_families(domain, plan.families, long))
     }
     for domain, most in highest.items():
         if min(levels) < 1 or min(levels) > most or max(levels) > max(highest.values()):

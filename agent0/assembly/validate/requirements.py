@@ -62,7 +62,7 @@ async def require(settings: Settings, say: Say | None = None, *, opened: bool = 
     """
     said = ""
     while missing := await _missing(settings, opened):
-        error = _lacking(missing)
+        error = lacking(missing)
         if say is None:
             raise error
         if str(error) != said:
@@ -87,10 +87,11 @@ async def require_all(settings: Settings, plans: Iterable[RunConfig]) -> None:
     for number, plan in enumerate(needs.values()):
         found += await _missing(settings.model_copy(update={"run": plan}), opened=number == 0)
     if found:
-        raise _lacking(list(dict.fromkeys(found)))
+        raise lacking(list(dict.fromkeys(found)))
 
 
-def _lacking(missing: Iterable[Check]) -> RequirementsError:
+def lacking(missing: Iterable[Check]) -> RequirementsError:
+    """Make the error that names each of ``missing`` with what mends it."""
     lines = [f"\n- {one.name}: {one.detail.rstrip('.')}. {one.fix}".rstrip() for one in missing]
     return RequirementsError("This run needs what is not here:" + "".join(lines))
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from infra.tiny.courses import Mix
 
 app = typer.Typer(help="The built-in small model: make it, read its card.")
-Course = Literal["tools", "search", "climb", "climb_teacher"]
+Course = Literal["tools", "search", "climb", "climb_teacher", "long"]
 EVERY = 100
 """Steps between two lines of progress where nobody watches a terminal."""
 
@@ -23,7 +23,10 @@ def build(
     out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help="Folder for the model.")] = Path("tiny"),
     seed: Annotated[int, typer.Option(help="Same seed and mix on the same kind of machine: same weights.")] = 0,
     course: Annotated[
-        Course, typer.Option(help="tools: to call them; search: to try again; climb: a ladder's lowest levels.")
+        Course,
+        typer.Option(
+            help="tools: to call them; search: to try again; climb: a ladder's lowest levels; long: several steps."
+        ),
     ] = "tools",
     mix: Annotated[
         Path | None, typer.Option("--mix", metavar="FILE", dir_okay=False, help="What is taught when, as JSON.")

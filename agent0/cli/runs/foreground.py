@@ -79,7 +79,7 @@ def run_failed_error(held: "Settings", run: str) -> "RunFailedError":
     from agent0.errors import RunFailedError
     from projections.runs import show_run
 
-    with console.tables() as db:
+    with console.tables(held) as db:
         why = str(show_run(db, run)["failed"])
     fix = f"`agent0 run resume {run}` goes on with what it has; docs/guide/troubleshooting.md has the other ways."
     return RunFailedError(f"Run {run} failed.", f"{why[:1].upper()}{why[1:]}.", fix)
@@ -103,7 +103,7 @@ def print_conclusion(held: "Settings", run: str, as_json: bool) -> None:
     from agent0.report.overview import overview
     from projections.attempts import list_attempts
 
-    with console.tables() as db:
+    with console.tables(held) as db:
         found = overview(db, run)
         curve, tried = _curve(held, db, run), list_attempts(db, run, limit=1)
     if as_json:
@@ -113,7 +113,8 @@ def print_conclusion(held: "Settings", run: str, as_json: bool) -> None:
     console.text(f"Learning curve: {curve}")
     shown = [f"trajectory show {one['attempt']} {run}" for one in tried]
     following = [f"run story {run}", f"task list {run}", *shown, "events grep wrong", f"report {run}"]
-    console.say("Next: " + "\n      ".join(f"agent0 {one}" for one in following))
+    elsewhere = f"AGENT0_HOME={held.home} " if held.home != console.settings().home else ""
+    console.say("Next: " + "\n      ".join(f"{elsewhere}agent0 {one}" for one in following))
     _print_climb(found)
 
 

@@ -73,7 +73,7 @@ def resume(
     from events.runs import RunResumed
 
     held = console.settings(profile, pairs)
-    row = _row(run)
+    row = _row(run, held)
     name = str(row["run"])
     if row["status"] == "cancelled":
         _refuse(name, "cancelled", "A cancelled run is over; start another.")
@@ -83,7 +83,7 @@ def resume(
         return
     begin = _recorded(name, RunResumed()) if row["status"] in ("paused", "failed") else None
     if begin and row["status"] == "failed":
-        begin = begin.model_copy(update={"cause": _failure_id(name)})
+        begin = begin.model_copy(update={"cause": _failure_id(name, held)})
     if detach:
         if begin:
             console.run_async(lambda: _append(held, begin))
@@ -210,18 +210,18 @@ def _refuse(run: str, status: str, why: str) -> None:
     raise OperationError(f"Run {run} is {status}.", why, f"See: agent0 run show {run}")
 
 
-def _row(run: str) -> dict[str, Any]:
+def _row(run: str, held: "Settings | None" = None) -> dict[str, Any]:
     from projections.runs import show_run
 
-    with console.tables() as db:
+    with console.tables(held) as db:
         return show_run(db, run)
 
 
-def _failure_id(run: str) -> str:
+def _failure_id(run: str, held: "Settings") -> str:
     """Id of the event with which ``run`` failed last: the chain of causes goes on from it."""
     from projections.events import list_events
 
-    with console.tables() as db:
+    with console.tables(held) as db:
         return str(list_events(db, run, type="RunFailed", limit=100_000)[-1]["id"])
 
 

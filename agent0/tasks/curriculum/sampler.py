@@ -80,19 +80,20 @@ def allocate(state: RunState) -> list[Slot]:
         return frontier.spread(state, short)
     if state.config.curriculum.kind == "teacher":
         return _unlevelled(state, short)
-    plan, order, long_places = state.config.curriculum, list(short), _long_places(state)
+    plan, long_places = state.config.curriculum, _long_places(state)
+    order = [domain for domain in plan.domains if domain in short or (plan.long and domain in long)]
     waiting = {domain: _stale(state, arms) for domain, arms in short.items()}
     chosen: list[Slot] = []
     for number in range(state.config.tasks):
         domain = order[number % len(order)]
-        asks_long = number in long_places and domain in long
+        asks_long = domain in long and (number in long_places or domain not in short)
         arms = open_slots(long[domain] if asks_long else short[domain], chosen, plan.max_share, state.config.tasks)
         uniform = plan.kind == "uniform" or rng.random() < plan.exploration
         weights = [1.0] * len(arms) if uniform else _weights(state, arms)
         drawn = rng.choices(arms, weights)[0]
-        forgotten = [arm for arm in waiting[domain] if arm in arms and not asks_long]
+        forgotten = [arm for arm in waiting.get(domain, ()) if arm in arms and not asks_long]
         chosen.append(forgotten[0] if forgotten else drawn)
-        waiting[domain] = [arm for arm in waiting[domain] if arm != chosen[-1]]
+        waiting[domain] = [arm for arm in waiting.get(domain, ()) if arm != chosen[-1]]
     return chosen
 
 

@@ -1,0 +1,80 @@
+"""Part of the rim: items of an evaluation that no run carries, kept in a file until its outcome is recorded, so that a
+command that was killed goes on with the items that are left."""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from agent0.evaluation.checkpoint_score import Item
+from agent0.evaluation.item_rollout import RolloutPorts, attempt_all
+from agent0.run.lifecycle import RunState
+from agent0.settings import RunConfig, Settings
+from events.base import sha256
+from events.checkpoints import EvaluationRequested
+
+FOLDER = "evaluating"
+
+
+@dataclass(frozen=True)
+class FinishedItems:
+    """The finished items of evaluations under way, a file each in ``folder``. Every line is synced before the next item
+    begins, and a line that was cut short by a kill is an item that is attempted again."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Those of the data folder that ``settings`` name."""
+        return cls(settings.home / FOLDER)
+
+    async def attempt(self, request: EvaluationRequested, run: RunState, ports: RolloutPorts) -> list[Item]:
+        """Attempt the items of ``request`` that are not finished; returns all of them, in set order. Errors as for
+        ``attempt_item``."""
+        path = self._path(request, run.config)
+        known = _read(path)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _Lines(path) as lines:
+            return await attempt_all(request, run, ports, known, lines.add)
+
+    def forget(self, request: EvaluationRequested, config: RunConfig) -> None:
+        """Delete the items of ``request``, whose outcome is recorded."""
+        self._path(request, config).unlink(missing_ok=True)
+
+    def _path(self, request: EvaluationRequested, config: RunConfig) -> Path:
+        """By everything that decides an item: the request, and the settings it is attempted and verified under."""
+        return self.folder / f"{sha256(request.model_dump_json() + config.model_dump_json())[:32]}.jsonl"
+
+
+class _Lines:
+    """A file that is added to, line by line."""
+
+    def __init__(self, path: Path) -> None:
+        self._file: IO[bytes] = path.open("ab")
+
+    def __enter__(self) -> Self:
+        if self._file.tell():
+            self._file.write(b"\n")  # behind a line that was cut short
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
+
+    def add(self, number: int, item: Item) -> None:
+        """Write item ``number`` down, to the disk."""
+        self._file.write(json.dumps({"number": number, "item": vars(item)}).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def _read(path: Path) -> dict[int, Item]:
+    """The items of a file, by number; of none where it is not there."""
+    found: dict[int, Item] = {}
+    for line in path.read_bytes().split(b"\n") if path.exists() else ():
+        with suppress(ValueError):  # blank, or cut short
+            held = json.loads(line)
+            found[held["number"]] = Item(**{**held["item"], "tried": tuple(held["item"]["tried"])})
+    return found
