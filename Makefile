@@ -54,7 +54,7 @@ help:
 
 run: setup
 	$(BIN)/agent0 experiment climb --name make-run --arms ours,frozen,permuted-verdicts --seeds 0 --jobs 2 \
-		--set run.iterations=10 $(RUN_ARGS)
+		--no-protocols --set run.iterations=10 $(RUN_ARGS)
 
 setup: linux bubblewrap .venv/.ready-train
 	$(if $(EXTRAS),$(INSTALL) -e '.[$(EXTRAS)]')

@@ -35,6 +35,10 @@ Decode = Callable[[int, bytes], Recorded]
 Pending = dict[str, dict[Any, Row]]
 
 
+class OtherVersionError(OperationError):
+    """Another version of Agent0 made the tables: theirs are other columns."""
+
+
 class StoppedError(LogError):
     """One event does not fit the tables: they hold everything before it and stay there."""
 
@@ -84,7 +88,7 @@ class Projector:
         _create(self._db, self._tables, Position(self._stream, self._first - 1))
         found = position(self._db)
         if found.tables != fingerprint(self._tables):
-            raise OperationError("The tables were made by another version of Agent0.", fix=REBUILD)
+            raise OtherVersionError("The tables were made by another version of Agent0.", fix=REBUILD)
         if found.stream != self._stream:
             raise LogError(f"The tables belong to stream {found.stream!r}, not {self._stream!r}.", fix=REBUILD)
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from agent0.errors import NotFoundError, OperationError
 from projections.base import Table
-from projections.projector import REBUILD, Connect, Position, Projector, Read, Stored, position
+from projections.projector import REBUILD, Connect, OtherVersionError, Position, Projector, Read, Stored, position
 
 ReadUntil = Callable[[int, int], AsyncIterator[list[Stored]]]
 """Chunks of everything after one sequence up to and with another (0: the log's present end)."""
@@ -62,13 +62,20 @@ class Views:
         """The writer of the live tables; makes them where there are none.
 
         Raises:
-            OperationError: the tables were made by another version: rebuild.
+            OtherVersionError: the tables were made by another version: rebuild.
             LogError: they belong to another stream: rebuild.
         """
         self._make_folder()
         if not self.live.exists():
             self._point(self._path(self._next()))
         return Projector(self.live, self._connect, self._tables, self._stream, self._first)
+
+    async def update(self, read: ReadUntil) -> None:
+        """Rebuild the live tables where another version made them."""
+        try:
+            self.projector().close()
+        except OtherVersionError:
+            await self.rebuild(read)
 
     async def rebuild(self, read: ReadUntil, check: bool = False) -> Rebuilt:
         """Make new tables from the whole log and put them in place of the live ones, which stay for a rollback.

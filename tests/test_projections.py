@@ -312,6 +312,18 @@ async def test_a_live_projector_follows_the_swap(views: Views) -> None:
         assert digests(db, TABLES) == WHOLE
 
 
+async def test_tables_of_another_version_are_made_anew_and_others_stay(views: Views) -> None:
+    verdicts = replace(TABLES["verdicts"], columns={**TABLES["verdicts"].columns, "new": str})
+    earlier = Views(views.live.parent, connect, {**TABLES, "verdicts": verdicts}, "stream")
+    await filled(earlier)
+    await views.update(Source())
+    assert views.live.resolve().name == "view-2.db"
+    with reading(views.live) as db:
+        assert digests(db, TABLES) == WHOLE
+    await views.update(Source())
+    assert views.live.resolve().name == "view-2.db"
+
+
 async def test_a_failed_rebuild_leaves_the_live_tables(views: Views) -> None:
     await filled(views)
     with pytest.raises(LogError, match="gap"):

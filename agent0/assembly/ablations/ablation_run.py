@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from agent0.assembly.models.diet import diets
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.progress import Progress, milestone_line
-from agent0.assembly.runtime.read_models import catch_up
+from agent0.assembly.runtime.read_models import catch_up, update_tables
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.assembly.validate.sandbox_speed import fitted
 from agent0.config.loading import load
@@ -152,6 +152,7 @@ async def _run(held: Settings, plan: RunPlan, report: Report, climbed: Climbed) 
     from infra.storage.artifacts import FileArtifacts
 
     async with open_app(held) as app:
+        await update_tables(held, app.log)
         await _begin(app, plan.ablation, report)
         run = asyncio.create_task(run_handlers(app))
         follow = asyncio.create_task(_followed(app.log, plan.ablation.run, report, climbed))

@@ -72,6 +72,11 @@ async def catch_up(settings: Settings, log: "Log") -> int:
         projector.close()
 
 
+async def update_tables(settings: Settings, log: "Log") -> None:
+    """Rebuild the tables where another version of Agent0 made them: for folders that nobody else writes to."""
+    await (await open_views(settings, log)).update(history(settings, log))
+
+
 async def refresh(settings: Settings) -> str:
     """Catch the tables up where the log can be reached. Returns a warning for the reader, empty if all is well."""
     from infra.log.event_log import NoLogError
