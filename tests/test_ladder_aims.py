@@ -4,6 +4,7 @@ from typing import Any
 
 from agent0.experiments.ablations import ablation_studies
 from agent0.experiments.ladder_aims import BASE, LadderAim, aim_rows
+from agent0.experiments.ladders.costs import base_solved
 from agent0.report.markdown import ladder
 
 
@@ -75,3 +76,27 @@ def test_aims_name_variants_of_their_study() -> None:
     for study in ablation_studies().values():
         names = {variant.name for variant in study.variants} | {BASE}
         assert all({aim.variant, aim.than} <= names for aim in study.aims)
+
+
+def test_aims_about_the_base_itself_take_what_a_row_says_of_it() -> None:
+    kept = LadderAim("ours", BASE, "taught_change", least=-0.03)
+    alone = LadderAim("ours", BASE, "base_solved", most=0)
+    rows = [{**ROWS[0], "taught_change": -0.02, "base_solved": 0}, {**ROWS[1], "taught_change": -0.1, "base_solved": 3}]
+    found = aim_rows((kept, alone), rows)
+    assert [row["by_seed"] for row in found] == [[-0.02, -0.1], [0, 3]] and [row["kept"] for row in found] == [1, 1]
+    assert [row["aim"] for row in found] == [
+        "accuracy at taught levels of ours at least -0.03 over base",
+        "fresh tasks at T of ours that base solves in 32 samples: at most 0",
+    ]
+    assert aim_rows((kept, alone), [{**ROWS[0], "taught_change": None}]) == []
+
+
+def test_what_the_base_solves_is_looked_up_at_the_level_that_was_reached() -> None:
+    def row(level: int, how: str, solved: int, who: str = BASE) -> dict[str, Any]:
+        return {"seed": 0, "level": level, "who": who, "how": how, "solved": solved, "tasks": 64, "random": 0.0}
+
+    greedy = row(12, "greedy", 6, "ours")
+    sampled = [row(11, "32 at T=1", 9), row(12, "32 at T=0.7", 8), row(12, "32 at T=1", 7), greedy]
+    assert base_solved(ROWS[0], sampled) == 7
+    assert base_solved(ROWS[1], sampled) is None
+    assert base_solved({**ROWS[0], "height": None}, sampled) is None

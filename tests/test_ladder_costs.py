@@ -151,7 +151,8 @@ def test_the_page_has_heights_costs_samples_and_alarms() -> None:
     held = replace(ours(labels={"answers": 10, "wrong": 1}), cost={"attempts": 1.0, "tokens": 1.0, "wall_s": 1.0})
     told = found_of([], ["ours"]) | {"cost": cost_rows([held]), "experiment": "climb"}
     ladder = {
-        "taught": 6, "ladder": ladder_rows([held], 6), "ladder_levels": [], "aims": [], "reach": cost_to_reach([held]),
+        "mastered": 6, "ladder": ladder_rows([held], 6), "ladder_levels": [], "aims": [],
+        "reach": cost_to_reach([held]),
         "sampling": [{"level": 11, "who": "base", "how": "32 at T=1", "solved": 0, "tasks": 64, "random": 0.0}],
         "random": {"height": 0, "added": 0.00011},
         "leads": [{"arm": "leak", "seed": 0, "validation_fell": 1, "alarm": "gate", "since": 0, "lead": 2}],

@@ -6,8 +6,11 @@ from typing import Any, Literal
 
 BASE = "base"
 """What an aim compares with: the untrained student of the same run."""
-NAMES = {"height": "T", "added": "S"}
+NAMES = {"height": "T", "added": "S", "taught_change": "accuracy at taught levels"}
 """T: the highest level of which half is solved; S: the accuracies of all test levels added up."""
+LEADS = ("taught_change", "base_solved")
+"""Measures that compare with the base already. ``base_solved``: of fresh tasks at T, those that the base solves within
+32 samples."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class LadderAim:
 
     variant: str
     than: str
-    measure: Literal["height", "added"]
+    measure: Literal["height", "added", "taught_change", "base_solved"]
     least: float = float("-inf")
     most: float = float("inf")
     ratio: bool = False
@@ -29,6 +32,8 @@ class LadderAim:
         """Write the aim as an inequality: ``T of ours at least 1.5 times that of base``."""
         bounds = [f"at least {self.least:g}"] if self.least > float("-inf") else []
         bounds += [f"at most {self.most:g}"] if self.most < float("inf") else []
+        if self.measure == "base_solved":
+            return f"fresh tasks at T of {self.variant} that {self.than} solves in 32 samples: {' and '.join(bounds)}"
         unit = "times that of" if self.ratio else "over"
         return f"{NAMES[self.measure]} of {self.variant} {' and '.join(bounds)} {unit} {self.than}"
 
@@ -53,6 +58,8 @@ def _lead(aim: LadderAim, held: Mapping[tuple[str, int], Mapping[str, Any]], see
     other = own if aim.than == BASE else held.get((aim.than, seed))
     if own is None or other is None:
         return None
+    if aim.measure in LEADS:
+        return own.get(aim.measure)
     after, before = own[aim.measure], other[f"{aim.measure}_untrained" if aim.than == BASE else aim.measure]
     if after is None or before is None or (aim.ratio and not before):
         return None

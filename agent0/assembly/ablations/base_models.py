@@ -156,7 +156,7 @@ def describe_bases(course: str, bases: dict[int, Path]) -> dict[str, Any]:
     """Describe the base models: what their course taught, and how each was made."""
     from infra.models.tiny import FOLDER
 
-    card = FOLDER / f"{course}_card.md"
+    card = next(iter(bases.values())) / "README.md"
     facts = {name: " ".join(text.split()) for name, text in _facts.findall(card.read_text(encoding="utf-8"))}
     seen = ("sha256", "parameters", "steps", "seconds", "loss")
     rows = [

@@ -35,7 +35,7 @@ from agent0.experiments.ablations import AblationStudy, Variant
 from agent0.experiments.ladder_aims import aim_rows
 from agent0.experiments.ladder_rows import ladder_rows, level_rows
 from agent0.experiments.ladders.alarm_leads import lead_rows
-from agent0.experiments.ladders.costs import cost_to_reach, sampling_rows, validations
+from agent0.experiments.ladders.costs import base_solved, cost_to_reach, sampling_rows, validations
 from agent0.experiments.training_gain import Chance, summarise
 from agent0.settings import RunConfig, Settings
 from agent0.tasks.curriculum.ladder_height import Standing, added, height
@@ -294,14 +294,16 @@ async def _stop_log_server(folder: Path) -> None:
 def _ladder(study: AblationStudy, outcomes: Sequence[Outcome], plans: Mapping[str, RunConfig]) -> dict[str, Any]:
     """What a study on a ladder reports beside its measures."""
     plan = next(iter(plans.values()))
-    chance, rows = chance_by_level(plan), ladder_rows(outcomes, plan.curriculum.mastered)
+    chance = chance_by_level(plan)
+    sampled = sampling_rows(outcomes, chance)
+    rows = [row | {"base_solved": base_solved(row, sampled)} for row in ladder_rows(outcomes, plan.curriculum.mastered)]
     return {
-        "taught": plan.curriculum.mastered,
+        "mastered": plan.curriculum.mastered,
         "ladder": rows,
         "ladder_levels": level_rows(outcomes),
         "aims": aim_rows(study.aims, rows),
         "reach": cost_to_reach(outcomes),
-        "sampling": sampling_rows(outcomes, chance),
+        "sampling": sampled,
         "leads": lead_rows(outcomes),
         "random": {
             "height": height({str(level): share for level, share in chance.items()}),

@@ -60,12 +60,14 @@ ablation_study(
         aims=(
             LadderAim("ours", BASE, "height", least=1.5, ratio=True),
             LadderAim("ours", BASE, "height", least=5),
+            LadderAim("ours", BASE, "base_solved", most=0),
             LadderAim("ours", BASE, "added", least=3),
             LadderAim("ours", "uniform", "added", least=2),
             LadderAim("frozen", BASE, "added", least=-1, most=1),
             LadderAim("permuted-verdicts", BASE, "added", most=0),
             LadderAim("coin-verdicts", BASE, "added", most=0),
             LadderAim("majority", BASE, "added", most=0),
+            LadderAim("ours", BASE, "taught_change", least=-0.03),
         ),
         notes=("**Seeds** are fixed beforehand, the same for every variant; each has a base of its own.",),
     )

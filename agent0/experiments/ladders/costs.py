@@ -83,6 +83,18 @@ def sampling_rows(outcomes: Sequence[Outcome], chance: Mapping[int, float]) -> l
     return [row for one in outcomes for row in _sampled(one, chance)]
 
 
+def base_solved(row: Mapping[str, Any], sampled: Sequence[Mapping[str, Any]]) -> int | None:
+    """How many fresh tasks at the height of ``row`` (of ``ladder_rows``) the base solves within 32 samples at
+    temperature 1; None where ``sampled`` (``sampling_rows``) has nothing of it."""
+    how = _protocol(row["height"] or 0, *SAMPLED[3]).name
+    held = [
+        one["solved"]
+        for one in sampled
+        if (one["seed"], one["level"], one["who"], one["how"]) == (row["seed"], row["height"], BASE, how)
+    ]
+    return held[0] if held else None
+
+
 def _sampled(outcome: Outcome, chance: Mapping[int, float]) -> Iterator[dict[str, Any]]:
     for exam in outcome.exams:
         if len(exam.levels) != 1 or OWN_SETS not in exam.excluded:
