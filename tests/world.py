@@ -8,7 +8,6 @@ import contextlib
 import io
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from agent0.config.loading import config_of
@@ -153,7 +152,7 @@ def ports() -> dict[str, Any]:
         "trainers": Opened(ScriptedTrainer(artifacts)),
         "embedders": Opened(Ngram()),
         "benchmark_files": BenchmarkFolder(None),
-        "contamination": BenchmarkRows(None, Path("nowhere")),
+        "contamination": BenchmarkRows(None, None),
     }
 
 

@@ -29,9 +29,9 @@ _AT_ONCE = 256
 
 class BenchmarkRows(Contamination):
     """All registered benchmarks whose rows lie in ``folder`` (none where it is None), and the suites that a run makes
-    from a seed. ``cache`` keeps vectors."""
+    from a seed. The folder ``cache`` keeps vectors (None: nothing does)."""
 
-    def __init__(self, folder: Path | None, cache: Path) -> None:
+    def __init__(self, folder: Path | None, cache: Path | None) -> None:
         """Read every file.
 
         Raises:
@@ -108,12 +108,13 @@ class BenchmarkRows(Contamination):
         """Of every reference's barest question, in order."""
         stems = [one.stems[-1] for one in references]
         whole = hashlib.sha256("\0".join((embedder.version, *stems)).encode(errors="replace"))
-        path = self._cache / f"{whole.hexdigest()}.npy"
-        held = await asyncio.to_thread(_load, path, len(stems))
+        path = self._cache / f"{whole.hexdigest()}.npy" if self._cache else None
+        held = await asyncio.to_thread(_load, path, len(stems)) if path else None
         if held is None:
             parts = [await embedder.embed(stems[at : at + _AT_ONCE]) for at in range(0, len(stems), _AT_ONCE)]
             held = np.asarray([vector for part in parts for vector in part], dtype=np.float32)
-            await asyncio.to_thread(_store, path, held)
+            if path:
+                await asyncio.to_thread(_store, path, held)
         return held
 
 

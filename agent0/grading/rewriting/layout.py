@@ -37,6 +37,7 @@ _bracketed = re.compile(r"\s*(-?\d*\.\d*)\((\d{1,9})\)\s*")
 _dotted = re.compile(r"\s*(-?\d*\.\d*?)\\dot\s*\{?(\d)\}?(?:(\d*)\\dot\s*\{?(\d)\}?)?\s*")
 _mixed = re.compile(r"\s*([a-z-]+) and ((?:[a-z]+)[ -](?:halves|thirds|quarters|[a-z]+ths))\s*", re.IGNORECASE)
 _nearly = re.compile(r"\s*(?:\\approx(?![A-Za-z])|≈|\\simeq(?![A-Za-z]))\s*")
+_name = re.compile(r"\s*[A-Za-z](?:_\{?\w+\}?)?\s*")
 _sides = re.compile(r"(?<![<>!:\\])=(?!=)")
 _space = re.compile(r"(?<![A-Za-z\d])\s+|\s+(?![A-Za-z\d])")
 _single = re.compile(r"([_^]|\\(?:d|t)?binom\s?|\\(?:d|t)?frac\s?)([A-Za-z\d])(?:\s*([A-Za-z\d]))?")
@@ -56,10 +57,13 @@ def laid_out(text: str, gold: str) -> str:
 
 
 def _exact(text: str, gold: str) -> str:
-    r"""Of ``a \approx b`` the side that is wanted: the rounded one where the gold is a decimal."""
-    if text is not gold and not _nearly.search(gold) and (nearly := _nearly.search(text)) and nearly.start():
-        return text[nearly.end() :] if "." in gold else text[: nearly.start()]
-    return text
+    r"""Of ``a \approx b`` the side that is wanted: the rounded one where the gold is a decimal. Of a mere name, as in
+    ``x \approx b``, nothing exact is said: that stays no value."""
+    if text is gold or _nearly.search(gold) or not (nearly := _nearly.search(text)):
+        return text
+    if not nearly.start() or _name.fullmatch(text[: nearly.start()]):
+        return text
+    return text[nearly.end() :] if "." in gold else text[: nearly.start()]
 
 
 def _figures(text: str) -> str:
