@@ -7,12 +7,14 @@ from functools import cache
 
 import pytest
 
+from agent0.assembly.replay import forks
 from agent0.provenance.fork_history import Branches, ancestry
 from agent0.run.forking import redone
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig
 from events import checkpoints, runs, tasks
 from events.base import Recorded
+from events.runs import IterationMeasured
 from tests.play import Played, finished, play
 from tests.world import ports, small, started
 
@@ -136,3 +138,14 @@ def test_other_settings_ask_for_the_whole_iteration_again() -> None:
         r for r in told[len(parent_run()) :] if isinstance(r.event, tasks.TaskRequested) and r.event.iteration == 0
     ]
     assert len(first) == 8
+
+
+def test_a_measure_that_another_version_lacks_is_no_other_decision() -> None:
+    def measured(**measures: float) -> IterationMeasured:
+        return IterationMeasured(iteration=0, student="base", teacher="base", measures=measures)
+
+    before, now = measured(solved=0.5, gone=1.0), measured(solved=0.5, new=2.0)
+    assert forks._decided(before, now) == forks._decided(now, before)
+    assert forks._decided(before, measured(solved=0.6)) != forks._decided(measured(solved=0.6), before)
+    assert forks._decided(before, now.model_copy(update={"iteration": 1})) != forks._decided(now, before)
+    assert forks._decided(now.model_copy(update={"iteration": 1}), before) != forks._decided(before, now)

@@ -22,7 +22,7 @@ from agent0.state.run_state import suite_key
 from events.alarms import EventRedacted
 from events.base import Event, Recorded, effect_id
 from events.checkpoints import EvaluationItemRequested, EvaluationRequested
-from events.runs import RunStarted
+from events.runs import IterationMeasured, RunStarted
 
 if TYPE_CHECKING:
     from handlers import Handler
@@ -156,7 +156,7 @@ class _Check:
         self.decisions += 1
         self.spoke.add(stored.handler)
         event, _, _ = self.expected.pop(stored.id, (None, None, None))
-        if type(event) is type(stored.event) and event.model_dump_json() == stored.event.model_dump_json():
+        if type(event) is type(stored.event) and _decided(event, stored.event) == _decided(stored.event, event):
             return None
         return Mismatch(stored.seq, stored.id, stored.type, stored.handler, *_differing(stored.event, event))
 
@@ -165,6 +165,15 @@ class _Check:
             if stored.type in handler.events:
                 for number, event in enumerate(await handler(stored, state, {})):
                     self.expected[effect_id(stored.id, name, number)] = (event, stored, name)
+
+
+def _decided(event: Event, other: Event) -> str:
+    """What ``event`` decided, as JSON. Measures decide nothing by themselves, and versions have others: of these only
+    those that ``other`` has, too."""
+    if isinstance(event, IterationMeasured) and isinstance(other, IterationMeasured):
+        both = {name: value for name, value in event.measures.items() if name in other.measures}
+        event = event.model_copy(update={"measures": both})
+    return event.model_dump_json()
 
 
 def _differing(recorded: Event, today: Event | None) -> tuple[dict[str, Any], dict[str, Any]]:
