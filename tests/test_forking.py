@@ -141,11 +141,13 @@ def test_other_settings_ask_for_the_whole_iteration_again() -> None:
 
 
 def test_a_measure_that_another_version_lacks_is_no_other_decision() -> None:
-    def measured(**measures: float) -> IterationMeasured:
-        return IterationMeasured(iteration=0, student="base", teacher="base", measures=measures)
+    def measured(iteration: int, **measures: float) -> IterationMeasured:
+        return IterationMeasured(iteration=iteration, student="base", teacher="base", measures=measures)
 
-    before, now = measured(solved=0.5, gone=1.0), measured(solved=0.5, new=2.0)
-    assert forks._decided(before, now) == forks._decided(now, before)
-    assert forks._decided(before, measured(solved=0.6)) != forks._decided(measured(solved=0.6), before)
-    assert forks._decided(before, now.model_copy(update={"iteration": 1})) != forks._decided(now, before)
-    assert forks._decided(now.model_copy(update={"iteration": 1}), before) != forks._decided(before, now)
+    def same(one: IterationMeasured, other: IterationMeasured) -> bool:
+        return forks._decided(one, other) == forks._decided(other, one)
+
+    before = measured(0, solved=0.5, gone=1.0)
+    assert same(before, measured(0, solved=0.5, new=2.0))
+    assert not same(before, measured(0, solved=0.6))
+    assert not same(before, measured(1, solved=0.5))
