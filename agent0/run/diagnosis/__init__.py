@@ -1,0 +1,41 @@
+"""Why a run went badly: the first bad step, its cause by evidence, and the command that mends it. Pure: a ``Case`` holds
+what the tables say of a run, each file of ``causes`` is a function from a case to a ``Cause``.
+
+To add a cause, copy a file of ``causes`` and give it a rank.
+"""
+
+from collections.abc import Callable, Sequence
+
+from agent0.registry import Registry
+from agent0.run.diagnosis.case import Case, Cause
+
+__all__ = ["Case", "Cause", "cause", "causes", "diagnose"]
+
+Look = Callable[[Case], Cause | None]
+_causes = Registry[str, tuple[int, Look]]("causes", f"{__name__}.causes", order=lambda name, entry: (entry[0], name))
+
+
+def cause(rank: int) -> Callable[[Look], Look]:
+    """Register a function under its name. Of causes that begin in one iteration the one of lowest ``rank`` comes first:
+    what lies deeper has the lower one (a full disk before attempts given up, those before nothing to train on)."""
+
+    def register(look: Look) -> Look:
+        _causes.add(look.__name__, (rank, look))
+        return look
+
+    return register
+
+
+def causes() -> dict[str, tuple[int, Look]]:
+    """Return every registered cause by its function's name: (rank, function), in order of rank."""
+    return _causes.all()
+
+
+def diagnose(case: Case) -> Sequence[Cause]:
+    """Find the causes of what went badly in a run, the root cause first; none where nothing did.
+
+    Those that ended the run, or left it with nothing learned, come before those that only did harm; then the earlier
+    comes first.
+    """
+    found = [(one, rank) for rank, look in causes().values() if (one := look(case))]
+    return [one for one, _ in sorted(found, key=lambda held: (not held[0].fatal, held[0].iteration, held[1]))]

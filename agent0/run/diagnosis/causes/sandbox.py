@@ -1,0 +1,36 @@
+"""A sandbox whose limits end most calls."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import Case, Cause, of
+
+LIMITS = {
+    "timeout": ("wall_s", "took longer than its time limit"),
+    "memory": ("mem_mib", "needed more memory than its limit"),
+    "busy": ("workers", "found no free place"),
+    "output_flood": ("", "printed too much"),
+    "sandbox_error": ("", "were lost with the sandbox"),
+}
+"""How a call ended -> the limit that ended it, and in words."""
+DEFAULTS = {"wall_s": 5, "mem_mib": 512, "workers": 2}
+SHARE, LEAST = 0.3, 3
+
+
+@cause(50)
+def sandbox(case: Case) -> Cause | None:
+    """Report the first iteration in which many tool calls ended at a limit of the sandbox."""
+    for one in case.iterations:
+        calls = sum(one.calls.values())
+        ended = {state: one.calls[state] for state in LIMITS if one.calls.get(state)}
+        if not ended or sum(ended.values()) < max(LEAST, SHARE * calls):
+            continue
+        worst = max(ended, key=lambda state: ended[state])
+        name, words = LIMITS[worst]
+        held = case.here.get("sandbox", {}).get(name)
+        limit = f"sandbox.{name}" + (f" is {held:g} now" if held is not None else "")
+        told = f"the sandbox is too small: {of(ended[worst], calls)} tool calls {words}" + (f" ({limit})" if name else "")
+        seen = tuple(one.examples[key] for key in (f"call:{worst}",) if key in one.examples)
+        more = f" --set sandbox.{name}={max(DEFAULTS[name], 2 * (held or 0)):g}" if name else ""
+        mend = f"agent0 run start --profile {case.profile}{more}"
+        advice = "Limits of the sandbox are no part of a run: give them to whatever executes it, run resume too."
+        return Cause("sandbox", one.number, told, seen, mend, advice)
+    return None
