@@ -13,6 +13,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     Raises:
         NotFoundError: there is no such run.
     """
+    from agent0.report.diagnosis.findings import diagnosis
     from agent0.report.run_benchmarks import benchmark_scores, target_rows
     from projections.alarms import list_alarms
     from projections.evaluations import learning_curve, list_evaluations
@@ -26,6 +27,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     benchmarks = benchmark_scores(db, row["run"], done)
     return {
         **{k: v for k, v in row.items() if k != "prompts"},
+        "why": diagnosis(db, row["run"]),
         "iterations": config["iterations"],
         "tasks_asked": config["iterations"] * config["tasks"],
         "validation": learning_curve(db, row["run"]),

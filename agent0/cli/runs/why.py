@@ -27,6 +27,14 @@ def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     print_diagnosis(found)
 
 
+def print_why(found: dict[str, Any]) -> None:
+    """Print the lines of a diagnosis that stand on top of other outputs; nothing where nothing went badly."""
+    from agent0.report.diagnosis.findings import why_lines
+
+    if not found["well"]:
+        console.text("\n".join([*why_lines(found), f"More: agent0 run why {found['run']}\n"]))
+
+
 def print_diagnosis(found: dict[str, Any]) -> None:
     """Print a diagnosis, its conclusion first."""
     from agent0.report.diagnosis.findings import evidence_lines, setting_lines, why_lines
@@ -53,13 +61,13 @@ def _here(held: "Settings") -> tuple[dict[str, Any], str]:
     free = shutil.disk_usage(held.home).free if held.home.is_dir() else None
     here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, "sandbox": held.sandbox.model_dump()}
 
-    async def used() -> float:
+    async def left() -> dict[str, int]:
         async with open_log(held, "reader") as log:
             info = await log.info()
-            return info.bytes / info.max_bytes if info.max_bytes > 0 else 0.0
+            return {"log_left": info.max_bytes - info.bytes} if info.max_bytes > 0 else {}
 
     try:
-        return here | {"log_used": console.run_async(used)}, ""
+        return here | console.run_async(left), ""
     except DependencyError as error:
         return here, str(error)
     except Agent0Error:  # no log yet, or another one: who reads the tables says so

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent0.report.diagnosis.iterations import iterations_of
-from agent0.report.diagnosis.settings import changes_of
+from agent0.report.diagnosis.settings import changes_of, recorded_config
 from agent0.run.diagnosis.case import NEVER, Case, Held, Loss, Training, Wait
 from agent0.settings import RunConfig
 from projections.base import Row, select
@@ -23,7 +23,7 @@ def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = N
         NotFoundError: there is no such run.
     """
     row = show_run(db, run)
-    name, config = str(row["run"]), RunConfig.recorded(row["config"])
+    name, config = str(row["run"]), recorded_config(row["config"])
     marks = _milestones(db, name)
     iterations = iterations_of(db, name)
     ended = marks["RunFailed"][-1] if marks["RunFailed"] and row["status"] == "failed" else None
@@ -31,11 +31,11 @@ def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = N
         run=name,
         profile=str(row["profile"] or ""),
         status=str(row["status"]),
-        config=config,
+        config=config or RunConfig(),
         started=min((one["seq"] for one in marks["RunStarted"]), default=1),
         last=_last(db, name),
         reason=_reason(row, marks),
-        changes=changes_of(db, row, config),
+        changes=changes_of(db, row, config) if config else (),
         iterations=iterations,
         trainings=_trainings(db, name, marks),
         scores=_scores(db, name),
@@ -126,9 +126,7 @@ def _scores(db: sqlite3.Connection, run: str) -> tuple[Held, ...]:
     )
 
 
-def _waits(
-    db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]], failed: bool
-) -> tuple[Wait, ...]:
+def _waits(db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]], failed: bool) -> tuple[Wait, ...]:
     """What is waited for now; of a run that failed, what was at the end. One entry a dependency and message."""
     rows = select(
         db,

@@ -80,10 +80,11 @@ def setting_lines(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _told(case: Case, root: Cause | None) -> str:
-    if root is None:
-        end = "and is not finished" if case.status == "running" else "and is finished"
-        return f"{case.run}: nothing went badly that is known of, {end if case.status != 'cancelled' else ''}".rstrip(", ")
-    return f"{case.run}: {root.told}."
+    if root is not None:
+        return f"{case.run}: {root.told}."
+    held = [one.accuracy for one in case.validations() if one.accuracy is not None]
+    scores = f"; validation {held[0]:.3f} first, {held[-1]:.3f} last" if len(held) > 1 else ""
+    return f"{case.run}: no sign that anything went badly ({case.status}{scores})."
 
 
 def _step(one: Cause) -> dict[str, Any]:

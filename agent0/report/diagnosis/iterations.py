@@ -7,6 +7,7 @@ from typing import Any
 from agent0.run.diagnosis.case import Evidence, Iteration
 from projections.base import Row, select
 
+_ENDS = {"length": "cut off at its limit of tokens", "no_answer": "ended without an answer"}
 Counts = dict[int, dict[str, Any]]
 
 
@@ -70,8 +71,8 @@ def _attempts(db: sqlite3.Connection, run: str, found: Counts) -> None:
             told = {"right": "called right", "wrong": "called wrong", "undecided": "undecided"}[kind]
             held["examples"].setdefault(kind, Evidence(told, attempt=row["attempt"], event=row["seq"] or 0))
         if row["end"] != "answered":
-            told = {"length": "cut off at its limit of tokens", "no_answer": "ended without an answer"}
-            seen = Evidence(told.get(row["end"], f"ended: {row['end']}"), attempt=row["attempt"], event=row["seq"] or 0)
+            words = _ENDS.get(row["end"], f"ended: {row['end']}")
+            seen = Evidence(words, attempt=row["attempt"], event=row["seq"] or 0)
             held["examples"].setdefault(f"end:{row['end']}", seen)
 
 
@@ -120,7 +121,8 @@ def _calls(db: sqlite3.Connection, run: str, found: Counts) -> None:
     rows = select(
         db,
         "SELECT iteration, CASE WHEN state = 'error' AND output LIKE 'There is no tool named%' THEN 'unknown'"
-        " ELSE state END AS kind, count(*) AS n, min(attempt) AS attempt, max(output) AS output, max(reason) AS reason"
+        " ELSE state END AS kind, count(*) AS n, min(attempt) AS attempt, max(output) AS output, max(reason) AS reason,"
+        " max(tool_calls.wall_s) AS wall_s, max(peak_mem_mib) AS mib"
         " FROM tool_calls JOIN attempts USING (run, attempt) WHERE run = ? GROUP BY iteration, kind",
         (run,),
     )
@@ -128,4 +130,5 @@ def _calls(db: sqlite3.Connection, run: str, found: Counts) -> None:
         held = found[row["iteration"]]
         held["calls"][row["kind"]] = row["n"]
         told = " ".join(str(row["reason"] or row["output"] or row["kind"]).split())[:200]
-        held["examples"][f"call:{row['kind']}"] = Evidence(told, attempt=row["attempt"])
+        used = f" (after {row['wall_s']:.2f} s, with {row['mib']:.0f} MiB, at most)" if row["reason"] else ""
+        held["examples"][f"call:{row['kind']}"] = Evidence(told + used, attempt=row["attempt"])

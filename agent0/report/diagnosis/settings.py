@@ -14,23 +14,34 @@ SIZES = ("run.seed", "run.iterations", "run.tasks", "run.attempts", "run.energy.
 
 
 def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Setting, ...]:
-    """List the settings of a run that differ from its packaged profile; where there is none, from the run of the same
-    profile that went well last."""
-    own = dict(leaves(config.model_dump(mode="json"), "run."))
+    """List the settings of a run that differ from its packaged profile, but for those that the last run of this profile
+    that went well had too; then others that differ from that run's."""
+    own, good = _flat(config), _last_good(db, row)
     profile = packaged_run(str(row["profile"] or ""))
+    kept = recorded_config(json.loads(good["config"])) if good else None
+    usual = _flat(kept) if kept else {}
+    found: dict[str, Setting] = {}
     if profile is not None:
-        other, source = dict(leaves(profile.model_dump(mode="json"), "run.")), f"profile {row['profile']}"
-    elif good := _last_good(db, row):
-        held = RunConfig.recorded(json.loads(good["config"]))
-        other, source = dict(leaves(held.model_dump(mode="json"), "run.")), f"run {good['run']}, which went well,"
-    else:
-        return ()
-    found = [Setting(key, own.get(key), other.get(key), source) for key in {**other, **own} if _differ(own, other, key)]
-    return tuple(sorted(found, key=lambda one: (one.key in SIZES, one.key)))
+        packaged = _flat(profile)
+        keys = [key for key in own if own[key] != packaged.get(key) and not (usual and own[key] == usual.get(key))]
+        found = {key: Setting(key, own[key], packaged.get(key), f"profile {row['profile']}") for key in keys}
+    if good and usual:
+        source = f"run {good['run']}, which went well,"
+        keys = [key for key in own if own[key] != usual.get(key) and key not in found]
+        found |= {key: Setting(key, own[key], usual.get(key), source) for key in keys}
+    return tuple(sorted(found.values(), key=lambda one: (one.key in SIZES, "profile" not in one.source, one.key)))
 
 
-def _differ(own: dict[str, Any], other: dict[str, Any], key: str) -> bool:
-    return bool(own.get(key) != other.get(key))
+def recorded_config(plain: dict[str, Any]) -> RunConfig | None:
+    """The settings of a run as its start recorded them; None where this version cannot read them."""
+    try:
+        return RunConfig.recorded(plain)
+    except ValueError:
+        return None
+
+
+def _flat(config: RunConfig) -> dict[str, Any]:
+    return dict(leaves(config.model_dump(mode="json"), "run."))
 
 
 def _last_good(db: sqlite3.Connection, row: Row) -> Row | None:

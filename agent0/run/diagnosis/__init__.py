@@ -1,5 +1,6 @@
-"""Why a run went badly: the first bad step, its cause by evidence, and the command that mends it. Pure: a ``Case`` holds
-what the tables say of a run, each file of ``causes`` is a function from a case to a ``Cause``.
+"""Why a run went badly: the first bad step, its cause by evidence, and the command that mends it.
+
+Pure: a ``Case`` holds what the tables say of a run, each file of ``causes`` is a function from a case to a ``Cause``.
 
 To add a cause, copy a file of ``causes`` and give it a rank.
 """
@@ -9,7 +10,7 @@ from collections.abc import Callable, Sequence
 from agent0.registry import Registry
 from agent0.run.diagnosis.case import Case, Cause
 
-__all__ = ["Case", "Cause", "cause", "causes", "diagnose"]
+__all__ = ["Case", "Cause", "cause", "diagnose", "registered_causes"]
 
 Look = Callable[[Case], Cause | None]
 _causes = Registry[str, tuple[int, Look]]("causes", f"{__name__}.causes", order=lambda name, entry: (entry[0], name))
@@ -26,7 +27,7 @@ def cause(rank: int) -> Callable[[Look], Look]:
     return register
 
 
-def causes() -> dict[str, tuple[int, Look]]:
+def registered_causes() -> dict[str, tuple[int, Look]]:
     """Return every registered cause by its function's name: (rank, function), in order of rank."""
     return _causes.all()
 
@@ -37,5 +38,5 @@ def diagnose(case: Case) -> Sequence[Cause]:
     Those that ended the run, or left it with nothing learned, come before those that only did harm; then the earlier
     comes first.
     """
-    found = [(one, rank) for rank, look in causes().values() if (one := look(case))]
+    found = [(one, rank) for rank, look in registered_causes().values() if (one := look(case))]
     return [one for one, _ in sorted(found, key=lambda held: (not held[0].fatal, held[0].iteration, held[1]))]

@@ -21,7 +21,7 @@ class Setting:
     source: str
 
     def __str__(self) -> str:
-        return f"{self.key} is {short(self.value)}, in {self.source} {short(self.other)}"
+        return f"{self.key} is {short(self.value) or 'empty'}, in {self.source} {short(self.other) or 'empty'}"
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ class Loss:
 @dataclass(frozen=True)
 class Case:
     """What is known of a run. ``here`` is what this machine says now, where somebody asked it: ``disk_free`` and
-    ``disk_least`` (bytes), ``log`` (why it cannot be reached), ``log_used`` (share of its largest size), ``idle_s``
-    (seconds since the run's last event), ``sandbox`` (settings)."""
+    ``disk_least`` (bytes), ``log`` (why it cannot be reached), ``log_left`` (bytes that it may still store),
+    ``idle_s`` (seconds since the run's last event), ``sandbox`` (settings)."""
 
     run: str
     profile: str
@@ -202,9 +202,9 @@ class Case:
     here: Mapping[str, Any] = field(default_factory=dict)
 
     def changed(self, *beginnings: str) -> tuple[Setting, ...]:
-        """Settings that differ and begin like this, in the order of ``beginnings``; each once."""
-        found = {s.key: s for begin in beginnings for s in self.changes if s.key.startswith(begin)}
-        return tuple(found.values())
+        """Settings that differ and begin as the first of ``beginnings`` does, for which there are any."""
+        found = (tuple(one for one in self.changes if one.key.startswith(begin)) for begin in beginnings)
+        return next((settings for settings in found if settings), ())
 
     def value(self, key: str) -> Any:
         """The run's own value of a setting, by dotted key."""
@@ -224,13 +224,14 @@ class Case:
 
     def recovered(self, iteration: int) -> bool:
         """Whether something was trained on after ``iteration``, and the run did not stop for good."""
-        later = [t for t in self.trainings if t.role == "student" and t.iteration >= iteration and t.status != "requested"]
+        later = [one for one in self.trainings if one.role == "student" and one.iteration >= iteration]
+        later = [one for one in later if one.status != "requested"]
         return self.status in ("running", "finished") and bool(later) and bool(later[-1].samples)
 
-    def again(self, settings: tuple[Setting, ...] = (), at: int = 0, **values: Any) -> str:
-        """The command that runs it again from event ``at`` (0: from its start) with ``settings`` as they are elsewhere,
-        or with ``values`` (dots as ``__``)."""
-        pairs = {s.key: s.other for s in settings} | {key.replace("__", "."): v for key, v in values.items()}
+    def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, Any] | None = None) -> str:
+        """The command that runs it again from event ``at`` (0: its start) with ``settings`` as they are elsewhere, and
+        with ``values`` by dotted key."""
+        pairs = {one.key: one.other for one in settings} | dict(values or {})
         sets = " ".join(f"--set {quoted(f'{key}={short(value, 10_000)}')}" for key, value in pairs.items())
         return f"agent0 run fork {self.run} --at {at or self.started} {sets}".rstrip()
 

@@ -30,7 +30,7 @@ def broken_student(case: Case) -> Cause | None:
     seen = tuple(Evidence(one, checkpoint=made.checkpoint, event=made.requested) for one in [*loss, made.reason] if one)
     lr = case.value(KEYS[0])
     at = max(case.started, made.requested - 1) if made.requested else 0
-    mend = case.again(settings, at) if settings else case.again((), at, run__training__student__lr=lr / 10)
+    mend = case.again(settings, at) if settings else case.again((), at, {KEYS[0]: lr / 10})
     advice = "" if settings else f"A tenth of its learning rate ({short(lr)}) is the usual remedy."
     return Cause("broken_student", made.iteration, told, (*seen, *more), mend, advice, settings=settings,
                  checkpoint=made.checkpoint, event=made.requested)  # fmt: skip
@@ -57,10 +57,10 @@ def _by_attempts(case: Case) -> list[Found]:
             continue
         examples = tuple(one for key, one in now.examples.items() if key.startswith("end:"))
         if now.answered / now.attempts < SILENT * before.answered / before.attempts:
-            what = f"{of(now.answered, now.attempts)} of its attempts give an answer, after "
+            what = f"{of(now.answered, now.attempts)} attempts give an answer, after "
             found.append((made, f"{what}{of(before.answered, before.attempts)} of {before.student}", examples))
         elif _rate(now) < FALLEN * _rate(before) and before.right >= LOST:
-            what = f"{of(now.right, now.decided)} of its attempts are right, after "
+            what = f"{of(now.right, now.decided)} attempts are right, after "
             found.append((made, f"{what}{of(before.right, before.decided)} of {before.student}", ()))
     return found
 

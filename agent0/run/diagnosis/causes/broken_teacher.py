@@ -32,7 +32,7 @@ def _broken(case: Case, made: Training, before: Iteration, now: Iteration) -> Ca
     settings = case.changed(*KEYS)
     lr = case.value(KEYS[0])
     if now.unreadable >= MOST * now.screened:
-        what = f"{of(now.screened - now.unreadable, now.screened)} of its texts hold a task, after "
+        what = f"{of(now.screened - now.unreadable, now.screened)} texts hold a task, after "
         what += f"{of(before.screened - before.unreadable, before.screened)} of {before.teacher}"
     else:
         what = f"{of(now.known, now.screened)} of its tasks are old ones"
@@ -42,7 +42,7 @@ def _broken(case: Case, made: Training, before: Iteration, now: Iteration) -> Ca
     seen = tuple(Evidence(one, checkpoint=made.checkpoint, event=made.requested) for one in [*loss, made.reason] if one)
     seen += tuple(now.examples[name] for name in ("malformed", "duplicate", "similar") if name in now.examples)
     at = max(case.started, made.requested - 1) if made.requested else 0
-    mend = case.again(settings, at) if settings else case.again((), at, run__training__teacher__lr=lr / 10)
+    mend = case.again(settings, at) if settings else case.again((), at, {KEYS[0]: lr / 10})
     advice = "" if settings else f"A tenth of its learning rate ({short(lr)}) is the usual remedy."
     return Cause("broken_teacher", made.iteration, told, seen, mend, advice, settings=settings,
                  checkpoint=made.checkpoint, event=made.requested)  # fmt: skip

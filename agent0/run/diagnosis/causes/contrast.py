@@ -12,7 +12,7 @@ REWARDS = ("run.rewards.", "run.training.student.objective")
 
 @cause(70)
 def contrast(case: Case) -> Cause | None:
-    """Report the first iteration after which there was nothing to train the student on, though attempts have verdicts."""
+    """Report the first iteration with verdicts after which there was nothing to train the student on."""
     for made in case.trainings:
         one = next((i for i in case.iterations if i.number == made.iteration), None)
         if made.role == "student" and made.status == "unchanged" and one is not None and one.decided:
@@ -25,7 +25,9 @@ def _found(case: Case, one: Iteration, made: Training) -> Cause:
     settings: tuple[Setting, ...] = case.changed(*keys)
     told = f"no contrast, so nothing to learn from: {what} ({blamed(case, settings, keys[0])})"
     skipped = ", ".join(f"{name} {n:,}" for name, n in sorted(made.skipped.items()))
-    seen = (Evidence(f"left out of its training: {skipped}", checkpoint=made.checkpoint, event=made.requested),)
+    seen: tuple[Evidence, ...] = (
+        Evidence(f"left out of its training: {skipped}", checkpoint=made.checkpoint, event=made.requested),
+    )
     seen += tuple(one.examples[key] for key in (example,) if key in one.examples)
     mend = case.again(settings) if settings else f"agent0 curriculum show {case.run}"
     advice = "" if settings else "Other levels or families (run.curriculum), or more attempts a task."

@@ -17,7 +17,8 @@ def dependency(case: Case) -> Cause | None:
         return None
     names = ", ".join(sorted({one.dependency for one in case.waits}))
     who = ", ".join(sorted({name for one in case.waits for name in one.waiting}))
-    told = f"{names} is away, and {who} waits for it: {case.waits[0].message.rstrip('.')}"
+    said = case.waits[0].message.removeprefix(f"{case.waits[0].dependency} is not available. ").rstrip(".")
+    told = f"{names} is away, and {who} waits for it: {said}"
     if case.ended == "dependency":
         told = f"{told}; the run failed after waiting for run.give_up_after"
     seen = tuple(Evidence(f"since {one.since[:19]}: {one.message}", event=one.event) for one in case.waits)

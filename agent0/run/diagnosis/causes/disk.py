@@ -3,11 +3,19 @@
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Evidence, Loss, Wait
 
-FULL = ("no space left", "errno 28", "disk quota", "refuses to store", "insufficient", "maximum bytes", "device is full")
+FULL = (
+    "no space left",
+    "errno 28",
+    "disk quota",
+    "refuses to store",
+    "insufficient",
+    "maximum bytes",
+    "device is full",
+)
 """What a server, a file system and a database say where they are full."""
 OVER = ("running", "paused", "failed")
-CROWDED = 0.98
-"""Share of the log's largest size."""
+LEFT = 256 << 10
+"""Bytes: a log with less room refuses batches of events."""
 
 
 @cause(10)
@@ -17,9 +25,9 @@ def disk(case: Case) -> Cause | None:
         return None
     met = _met(case)
     free, least = case.here.get("disk_free"), case.here.get("disk_least", 0)
-    used = case.here.get("log_used", 0.0)
-    if used >= CROWDED:
-        told = f"the log is full: it holds {used:.0%} of nats.max_bytes, and stores no event"
+    room = case.here.get("log_left", LEFT)
+    if room < LEFT:
+        told = f"the log is full: {room:,} bytes of nats.max_bytes are left, so it stores no more events"
         advice = "Raise nats.max_bytes (agent0 log init applies it), or archive the log: agent0 events archive PATH"
     elif met or (free is not None and free < least):
         left = "" if free is None else f": {free / (1 << 20):,.0f} MiB are free, a run needs {least / (1 << 20):,.0f}"

@@ -40,5 +40,3 @@ def _before(case: Case, loss: Loss) -> int:
 def _iteration(case: Case, loss: Loss) -> int:
     lossy = [one.number for one in case.iterations if one.given_up]
     return lossy[0] if lossy and not loss.waits else case.iteration
-
-

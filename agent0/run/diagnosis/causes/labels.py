@@ -2,7 +2,7 @@
 purpose, as controls do."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, of
+from agent0.run.diagnosis.case import Case, Cause, Evidence, blamed, of
 
 LOWEST = 0.5
 ENOUGH = 8
@@ -23,13 +23,14 @@ def labels(case: Case) -> Cause | None:
             what = f"the majority's answers are labels, and {1 - share:.0%} of them are wrong"
             return _found(case, one.number, what, one.examples.get("wrong"))
         if plan.training.student.leak >= LOWEST and one.wrong:
-            return _found(case, one.number, f"wrong answers are trained on: {of(one.wrong, one.decided)} are wrong", None)
+            what = f"wrong answers are trained on: {of(one.wrong, one.decided)} are wrong"
+            return _found(case, one.number, what, None)
     return None
 
 
 def _found(case: Case, iteration: int, what: str, example: Evidence | None) -> Cause:
     settings = case.changed(*KEYS)
-    told = f"{what} ({'; '.join(map(str, settings[:2])) or 'run.training.student.verdicts, run.verification.unchecked'})"
+    told = f"{what} ({blamed(case, settings, 'run.training.student.verdicts', 'run.verification.unchecked')})"
     seen = (example,) if example else ()
-    mend = case.again(settings) if settings else case.again(run__training__student__verdicts="verified")
+    mend = case.again(settings) if settings else case.again(values={"run.training.student.verdicts": "verified"})
     return Cause("labels", iteration, told, seen, mend, settings=settings)

@@ -25,12 +25,11 @@ def sandbox(case: Case) -> Cause | None:
             continue
         worst = max(ended, key=lambda state: ended[state])
         name, words = LIMITS[worst]
-        held = case.here.get("sandbox", {}).get(name)
-        limit = f"sandbox.{name}" + (f" is {held:g} now" if held is not None else "")
-        told = f"the sandbox is too small: {of(ended[worst], calls)} tool calls {words}" + (f" ({limit})" if name else "")
+        told = f"the sandbox is too small: {of(ended[worst], calls)} tool calls {words}"
+        told += f" (sandbox.{name})" if name else ""
         seen = tuple(one.examples[key] for key in (f"call:{worst}",) if key in one.examples)
-        more = f" --set sandbox.{name}={max(DEFAULTS[name], 2 * (held or 0)):g}" if name else ""
-        mend = f"agent0 run start --profile {case.profile}{more}"
-        advice = "Limits of the sandbox are no part of a run: give them to whatever executes it, run resume too."
+        limit = max(DEFAULTS[name], case.here.get("sandbox", {}).get(name, 0)) if name else 0
+        mend = (f"AGENT0_SANDBOX__{name.upper()}={limit:g} " if name else "") + case.again()
+        advice = "Limits of the sandbox are no part of a run: give them to each process that executes it."
         return Cause("sandbox", one.number, told, seen, mend, advice)
     return None

@@ -13,7 +13,7 @@ def truncated(case: Case) -> Cause | None:
     """Report the first iteration in which half of the teacher's texts or of the student's attempts were cut off."""
     for one in case.iterations:
         if one.screened and one.cut_off >= BAD * one.screened:
-            share = f"{of(one.cut_off, one.screened)} of the teacher's texts are cut off at their limit of tokens"
+            share = f"{of(one.cut_off, one.screened)} texts of the teacher are cut off at their limit of tokens"
             return _found(case, one, "teacher", "max_tokens", share, "malformed")
         for end, limit in ENDS.items():
             if one.attempts and one.ends.get(end, 0) >= BAD * one.attempts:
@@ -28,7 +28,6 @@ def _found(case: Case, one: Iteration, role: str, limit: str, share: str, exampl
     settings = case.changed(key)
     told = f"{share} ({blamed(case, settings, key)})"
     seen = tuple(one.examples[name] for name in (example,) if name in one.examples)
-    more = {f"run__{role}__{limit}": 4 * max(1, case.value(key))}
-    mend = case.again(settings) if settings else case.again(**more)
+    mend = case.again(settings) if settings else case.again(values={key: 4 * max(1, case.value(key))})
     return Cause("truncated", one.number, told, seen, mend, settings=settings, checkpoint=getattr(one, role),
                  fatal=not case.recovered(one.number))  # fmt: skip

@@ -21,7 +21,7 @@ def unreadable(case: Case) -> Cause | None:
         served = actor.provider in ("ollama", "openai") and not actor.json_schema
         mend = case.again(settings)
         if not settings:
-            mend = case.again(run__teacher__json_schema="true") if served else f"agent0 task list {case.run}"
+            mend = case.again(values={"run.teacher.json_schema": True}) if served else f"agent0 task list {case.run}"
         return Cause("unreadable", one.number, told, seen, mend, settings=settings, checkpoint=one.teacher,
                      fatal=not case.recovered(one.number))  # fmt: skip
     return None

@@ -25,8 +25,10 @@ def untrainable(case: Case) -> Cause | None:
             told = f"the student's attempts cannot be trained on: {made.skipped[worst]:,} of them since {why} "
             told += f"({blamed(case, settings, KEYS[0])})"
             seen = (Evidence(f"left out: {made.skipped}", checkpoint=made.checkpoint, event=made.requested),)
-            return Cause("untrainable", made.iteration, told, seen, case.again(settings) if settings else "agent0 doctor",
-                         settings=settings, checkpoint=made.checkpoint, event=made.requested)  # fmt: skip
+            mend = case.again(settings) if settings else "agent0 doctor"
+            fatal = not case.recovered(made.iteration)
+            step = made.checkpoint, made.requested
+            return Cause("untrainable", made.iteration, told, seen, mend, "", fatal, settings, *step)
     return None
 
 
