@@ -11,15 +11,13 @@ ENOUGH = 8
 """Attempts that a share is of."""
 LOST = 4
 """Validation items lost, and four times as many as gained."""
-NAN = 0.5
-"""Share of steps without a finite loss."""
 KEYS = ("run.training.student.lr", "run.training.student.")
 
 
 @cause(41)
 def broken_student(case: Case) -> Cause | None:
     """Report the training after which the student answers no more, or has lost most of what it solved."""
-    found = [*_in_training(case), *_by_attempts(case), *_by_scores(case)]
+    found = [*_by_attempts(case), *_by_scores(case)]
     if not found:
         return None
     made, what, more = min(found, key=lambda held: held[0].iteration)
@@ -37,16 +35,6 @@ def broken_student(case: Case) -> Cause | None:
 
 
 Found = tuple[Training, str, tuple[Evidence, ...]]
-
-
-def _in_training(case: Case) -> list[Found]:
-    """Trainings most of whose steps had no finite loss."""
-    found: list[Found] = []
-    for one in case.trainings:
-        skipped, steps = one.metrics.get("skipped", 0.0), one.metrics.get("steps", 0.0)
-        if one.role == "student" and skipped and skipped / (skipped + steps) >= NAN:
-            found.append((one, f"{of(int(skipped), int(skipped + steps))} of its steps had no finite loss", ()))
-    return found
 
 
 def _by_attempts(case: Case) -> list[Found]:

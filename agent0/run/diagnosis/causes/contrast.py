@@ -7,7 +7,7 @@ NEARLY = 0.9
 CURRICULUM = ("run.curriculum.levels", "run.curriculum.families", "run.curriculum.mastered", "run.curriculum.ahead",
               "run.curriculum.kind", "run.student.model", "run.student.")  # fmt: skip
 BAND = ("run.curriculum.band",)
-REWARDS = ("run.rewards.", "run.training.student.objective")
+REWARDS = ("run.rewards.weights", "run.rewards.", "run.training.student.objective")
 
 
 @cause(70)

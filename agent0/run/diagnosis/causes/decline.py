@@ -4,6 +4,7 @@ from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Evidence
 
 LOST = 4
+KEYS = ("run.training.student.lr", "run.training.student.", "run.training.", "run.rewards.", "run.curriculum.")
 
 
 @cause(85)
@@ -11,7 +12,7 @@ def decline(case: Case) -> Cause | None:
     """Report the first checkpoint far below the best before it, or that the gate refused all of them."""
     made = [t for t in case.trainings if t.role == "student" and t.status != "requested"]
     refused = [t for t in made if t.status == "rejected"]
-    settings = case.changed("run.training.student.", "run.training.", "run.rewards.", "run.curriculum.")
+    settings = case.changed(*KEYS)
     differ = f" ({'; '.join(map(str, settings[:2]))})" if settings else ""
     held = list(case.validations())
     if len(refused) > 1 and len(refused) == len([t for t in made if t.samples]):
@@ -30,6 +31,6 @@ def decline(case: Case) -> Cause | None:
 
 
 def _found(case: Case, iteration: int, told: str, seen: tuple[Evidence, ...], event: int) -> Cause:
-    settings = case.changed("run.training.student.", "run.training.", "run.rewards.", "run.curriculum.")
+    settings = case.changed(*KEYS)
     mend = case.again(settings) if settings else f"agent0 report {case.run}"
     return Cause("decline", iteration, told, seen, mend, fatal=False, settings=settings, event=event)

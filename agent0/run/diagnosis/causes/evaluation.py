@@ -20,9 +20,11 @@ def evaluation(case: Case) -> Cause | None:
     first, last = held[0], held[-1]
     if (first.accuracy or 0.0) >= SOLVED:
         tasks = case.iterations[0] if case.iterations else None
+        easy = tasks is not None and tasks.right >= SOLVED * max(1, tasks.decided)
         also = f", and {of(tasks.right, tasks.decided)} attempts of the first iteration are right" if tasks else ""
         told = f"the base already solves all: {first.accuracy:.0%} of validation{also}, so nothing is left to learn"
-        easy = tasks is not None and tasks.right >= SOLVED * max(1, tasks.decided)
+        if not easy:
+            told = f"the held-out tasks show nothing: the base already solves {first.accuracy:.0%} of them"
         return _found(case, told, first, fatal=easy)
     if len(held) > 1 and not any(one.accuracy for one in held):
         told = f"the held-out tasks show nothing: every checkpoint solves 0 of {last.n}"

@@ -3,6 +3,8 @@
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Evidence, Loss
 
+COSTLY = ("propose_task", "screen_task", "attempt_task", "continue_attempt", "verify_result", "assign_reward")
+"""Handlers without which an attempt is lost."""
 MUCH = 0.05
 """Share of all attempts whose loss is told though the run went on."""
 
@@ -11,7 +13,7 @@ MUCH = 0.05
 def given_up(case: Case) -> Cause | None:
     """Report the reaction that was given up most often, where the run failed of it, waits for a person, or lost more
     than a few attempts."""
-    lost = sum(one.count for one in case.losses)
+    lost = sum(one.count for one in case.losses if one.handler in COSTLY)
     attempts = max(1, sum(one.attempts for one in case.iterations))
     stops = case.ended == "given_up" or any(one.waits for one in case.losses)
     untrained = [one for one in case.losses if one.handler in ("train_checkpoint", "evaluate_checkpoint")]

@@ -5,7 +5,7 @@ from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Evidence, blamed, of
 
 LOWEST = 0.5
-ENOUGH = 8
+ENOUGH = 5
 KEYS = ("run.training.student.verdicts", "run.training.student.leak", "run.verification.unchecked",
         "run.shuffle_rewards", "run.training.student.source", "run.curriculum.families")  # fmt: skip
 

@@ -4,6 +4,8 @@ from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Iteration, blamed, of
 
 SHARE, LEAST = 0.3, 3
+LOW = 0.5
+"""Share of right attempts, below which a run without tool calls is told of."""
 KEYS = ("run.student.tools", "run.student.tool_prompt", "run.student.max_calls", "run.policy.")
 
 
@@ -19,7 +21,7 @@ def tools(case: Case) -> Cause | None:
             told = f"the list of tools is wrong: {share} ({listed})"
             seen = tuple(one.examples[key] for key in (f"call:{state}",) if key in one.examples)
             mend = case.again(settings) if settings else "agent0 tool list"
-            return Cause("tools", one.number, told, seen, mend, settings=settings)
+            return Cause("tools", one.number, told, seen, mend, fatal=state != "none", settings=settings)
     return None
 
 
@@ -28,6 +30,6 @@ def _seen(one: Iteration, differs: bool) -> tuple[str, str] | None:
     for state, words in (("unknown", "are of tools that the student does not have"), ("refused", "were refused")):
         if one.calls.get(state, 0) >= max(LEAST, SHARE * calls):
             return state, f"{of(one.calls[state], calls)} tool calls {words}"
-    if differs and one.attempts and not one.calls.get("ok"):
+    if differs and one.attempts and not one.calls.get("ok") and one.right < LOW * one.decided:
         return "none", f"none of {one.attempts:,} attempts made a tool call that went well"
     return None
