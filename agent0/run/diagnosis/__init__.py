@@ -12,6 +12,9 @@ from agent0.run.diagnosis.case import Case, Cause
 
 __all__ = ["Case", "Cause", "cause", "diagnose", "registered_causes"]
 
+WORLD, INDIRECT = 40, 60
+"""Ranks: below the first something is missing outside the run; from the second on a cause is inferred from what became
+of tasks and scores, which several causes may explain."""
 Look = Callable[[Case], Cause | None]
 _causes = Registry[str, tuple[int, Look]]("causes", f"{__name__}.causes", order=lambda name, entry: (entry[0], name))
 
@@ -35,8 +38,13 @@ def registered_causes() -> dict[str, tuple[int, Look]]:
 def diagnose(case: Case) -> Sequence[Cause]:
     """Find the causes of what went badly in a run, the root cause first; none where nothing did.
 
-    Those that ended the run, or left it with nothing learned, come before those that only did harm; then the earlier
-    comes first.
+    Those that ended the run, or left it with nothing learned, come before those that only did harm; then what the run
+    lacked (``WORLD``), then what is direct evidence or blames a setting that differs, then the rest; then the earlier.
     """
     found = [(one, rank) for rank, look in registered_causes().values() if (one := look(case))]
-    return [one for one, _ in sorted(found, key=lambda held: (not held[0].fatal, held[0].iteration, held[1]))]
+    return [one for one, _ in sorted(found, key=lambda held: _order(*held))]
+
+
+def _order(one: Cause, rank: int) -> tuple[bool, int, int, int]:
+    weak = rank >= INDIRECT and not one.settings
+    return not one.fatal, 0 if rank < WORLD else 1 + weak, one.iteration, rank

@@ -3,7 +3,7 @@
 import math
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, Training, blamed, of
+from agent0.run.diagnosis.case import Case, Cause, Evidence, Training, blamed
 
 LARGEST = 20.0
 """Of a loss, in size: guessing a token of 50,000 at random has 10.8 nats."""
@@ -32,6 +32,6 @@ def diverged(case: Case) -> Cause | None:
 def _what(made: Training) -> str:
     skipped, steps = made.metrics.get("skipped", 0.0), made.metrics.get("steps", 0.0)
     if skipped and skipped >= NAN * (skipped + steps):
-        return f"{of(int(skipped), int(skipped + steps))} steps had no finite loss"
+        return f"{skipped:.0f} of {skipped + steps:.0f} steps had no finite loss"
     loss = made.metrics.get("loss", 0.0)
     return f"its loss is {loss:.3g}" if not math.isfinite(loss) or abs(loss) >= LARGEST else ""

@@ -12,7 +12,7 @@ LIMITS = {
 }
 """How a call ended -> the limit that ended it, and in words."""
 DEFAULTS = {"wall_s": 5, "mem_mib": 512, "workers": 2}
-SHARE, LEAST = 0.3, 3
+SHARE, LEAST = 0.3, 2
 
 
 @cause(50)

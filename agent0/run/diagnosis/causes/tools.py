@@ -3,7 +3,7 @@
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Iteration, blamed, of
 
-SHARE, LEAST = 0.3, 3
+SHARE, LEAST = 0.3, 2
 LOW = 0.5
 """Share of right attempts, below which a run without tool calls is told of."""
 KEYS = ("run.student.tools", "run.student.tool_prompt", "run.student.max_calls", "run.policy.")
