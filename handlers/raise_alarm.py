@@ -1,6 +1,5 @@
 """Raises alarms about failures, trainings, rejections and verdicts."""
 
-from agent0.run.death_alarms import given_up_alarm, untrained_alarm
 from agent0.run.lifecycle import RunState
 from agent0.training.selection import training_warning
 from agent0.verification.human_review import verdict_alarms
@@ -15,14 +14,19 @@ from handlers import on
 async def raise_alarm(
     event: ReactionFailed | CheckpointTrained | CheckpointRejected | TeacherJudged | ResultVerified, run: RunState
 ) -> list[Event]:
-    """Raise the alarms of an event, each with what shows it."""
+    """Raise the alarms of an event. Failures are critical only where the run waits for them."""
     match event:
         case ReactionFailed():
-            return [given_up_alarm(event, run)]
+            waits = event.waits or run.config.on_failure == "wait" or event.failed_handler == "advance_run"
+            text = f"{event.failed_handler} gave up on {event.cause_type}: {event.message}"
+            facts = {"failure": event.failure}
+            severity = "critical" if waits else "warning"
+            return [AlarmRaised(alarm=f"failure-{event.failure}", severity=severity, message=text, facts=facts)]
         case ResultVerified():
             return [*verdict_alarms(event, run)]
         case CheckpointTrained(adapter=None):
-            return [untrained_alarm(event, run)]
+            text = f"{event.checkpoint}: nothing to learn from, {event.parent} stays ({event.skipped})"
+            return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]
         case CheckpointTrained() if warning := training_warning(event, run.config.training):
             return [AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=warning)]
         case CheckpointRejected() | TeacherJudged(promoted=False):

@@ -178,7 +178,7 @@ async def test_an_iteration_without_an_accepted_answer_is_named_and_the_next_one
     assert min(asked[0]) == 5 and 4 in asked[1], asked
     trained = of(CheckpointTrained, events)
     assert [one.adapter is None for one in trained] == [True, False, False]
-    assert "no-contrast-student" in alarms(events) and not of(RunFailed, events)
+    assert "no-signal-student-0" in alarms(events) and not of(RunFailed, events)
 
 
 # --- leads

@@ -1,58 +1,53 @@
 """Alarms for people: one line for each kind however often it was raised, with what shows it."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-Row = dict[str, Any]
+from agent0.run.diagnosis.alarm_kinds import kind_of
+from agent0.run.diagnosis.case import Evidence, Iteration
 
-_KIND = re.compile(r"-(?:(?:student|teacher)-\d+|\d+)$")
-"""What an alarm's name ends with where it is of one checkpoint, or of one event."""
+Row = dict[str, Any]
 _WORST = ("critical", "warning", "info")
 
 
-def grouped(alarms: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """Group alarms, newest first, by kind: ``alarm`` (the kind), the worst ``severity``, ``times``, the newest
-    ``message`` and when it was ``raised``, ``evidence`` in words; the worst first."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+def grouped(alarms: Iterable[Mapping[str, Any]], iterations: Sequence[Iteration] = ()) -> list[Row]:
+    """Group alarms, newest first, by kind (``agent0.run.diagnosis.alarm_kinds``).
+
+    Returns a row each: ``alarm`` (the kind), the worst ``severity``, ``times``, the newest ``message`` and when it was
+    ``raised``, ``evidence`` in words; the worst first.
+    """
+    groups: dict[str, list[tuple[Mapping[str, Any], Evidence | None]]] = {}
     for one in alarms:
-        groups.setdefault(kind_of(str(one["alarm"])), []).append(one)
+        kind, example = kind_of(str(one["alarm"]), str(one["message"]), iterations)
+        groups.setdefault(kind, []).append((one, example))
     rows = [
         {
             "alarm": kind,
-            "severity": min((str(one["severity"]) for one in held), key=_rank),
-            "times": sum(one["times"] or 1 for one in held),
-            "message": held[0]["message"],
-            "raised": held[0]["raised"],
-            "evidence": evidence_of(held[0]),
+            "severity": min((str(one["severity"]) for one, _ in held), key=_rank),
+            "times": sum(one["times"] or 1 for one, _ in held),
+            "message": held[0][0]["message"],
+            "raised": held[0][0]["raised"],
+            "evidence": evidence_of(*held[0]),
         }
         for kind, held in groups.items()
     ]
     return sorted(rows, key=lambda row: _rank(row["severity"]))
 
 
-def kind_of(alarm: str) -> str:
-    """The kind of an alarm: its name without the checkpoint, event or handler that it is of."""
-    if alarm.startswith("dependency/"):
-        return alarm.rpartition("/")[0]
-    return _KIND.sub("", alarm)
-
-
-def evidence_of(alarm: Mapping[str, Any]) -> str:
-    """Task, attempt, checkpoint and event that show it, in words; empty where nothing is recorded."""
+def evidence_of(alarm: Mapping[str, Any], example: Evidence | None = None) -> str:
+    """Task or attempt and event that show an alarm, in words; empty where nothing is recorded."""
     facts = alarm.get("facts") or {}
-    parts = [str(facts[name]) for name in ("checkpoint", "attempt", "task") if facts.get(name)]
-    parts += [", ".join(map(str, facts["tasks"]))] if facts.get("tasks") else []
-    event = facts.get("event") or alarm.get("seq")
-    return ", ".join([*parts, *([f"event {event}"] if event else [])])
+    named = [str(facts[name]) for name in ("attempt", "task", "failure") if facts.get(name)]
+    named += [example.attempt or example.task] if example else []
+    return ", ".join([*dict.fromkeys(named), *([f"event {alarm['seq']}"] if alarm.get("seq") else [])])
 
 
-def alarm_lines(alarms: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A line each kind of alarm."""
+def alarm_lines(groups: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A line each kind of alarm, of what ``grouped`` returns."""
     return [
         f"{one['alarm']} ({one['severity']}{_times(one['times'])}): {one['message']}"
         + (f" [{one['evidence']}]" if one["evidence"] else "")
-        for one in grouped(alarms)
+        for one in groups
     ]
 
 

@@ -95,7 +95,7 @@ def _accepted(state: RunState, event: tasks.TaskAccepted) -> RunState:
 
 
 def _rejected(state: RunState, event: tasks.TaskRejected) -> RunState:
-    return _on_task(state, event.task, lambda t: changed(t, rejected=True, novelty=event.novelty, reason=event.reason))
+    return _on_task(state, event.task, lambda t: changed(t, rejected=True, novelty=event.novelty))
 
 
 def _called(state: RunState, event: tasks.ToolCalled) -> RunState:

@@ -93,8 +93,6 @@ class TaskState:
     attempts: dict[str, AttemptState] = field(default_factory=dict)
     text: Annotated[str, NEVER] = ""
     """What the teacher wrote."""
-    reason: Annotated[str, NEVER] = ""
-    """Why it was rejected."""
 
     @property
     def resolved(self) -> bool:

@@ -163,6 +163,6 @@ def print_results(found: dict[str, Any]) -> None:
     rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
     console.table(rows, False, title="\nTargets")
     if found["alarms"]:
-        console.text("\n".join(["\nAlarms that stand", *alarm_lines(found["alarms"])]))
+        console.text("\n".join(["\nAlarms that stand", *alarm_lines(found["alarm_kinds"])]))
     if found["failures"]:
         console.text("\n".join(["\nReactions that were given up", *failures_for_people(found)]))

@@ -10,7 +10,6 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.ports.storage import Artifacts
-from agent0.report.alarm_groups import grouped
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.plots import Score, intervals, lines
 from agent0.report.diagnosis.findings import evidence_lines, setting_lines, step_words
@@ -48,7 +47,7 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         "page.html.jinja",
         run=held,
         why=_why(held["why"]),
-        standing=grouped(held["alarms"]),
+        standing=held["alarm_kinds"],
         found=found,
         scores=rows_for_people(held),
         benchmarks=benchmark_rows(held["benchmarks"]),
