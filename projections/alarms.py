@@ -43,6 +43,22 @@ def alarms(e: Recorded) -> Iterator[Row]:
 
 
 def list_alarms(db: sqlite3.Connection, run: str = "", status: str = "raised", limit: int = 100) -> list[Row]:
-    """Alarms, newest first; every status where ``status`` is empty."""
+    """Alarms, newest first; every status where ``status`` is empty. ``seq``: the event that raised it last. A run that
+    failed, and was not resumed since, is one more: ``run-failed``."""
     wanted = {"run": run, "status": status}
-    return find(db, "SELECT * FROM alarms", wanted, "raised DESC, alarm", limit, parse=("facts",))
+    return find(db, _ALARMS, wanted, "raised DESC, alarm", limit, parse=("facts",))
+
+
+_ALARMS = """
+SELECT * FROM (
+    SELECT alarms.*, (
+        SELECT max(seq) FROM events WHERE events.run = alarms.run AND events.task = '-' AND (
+            (type = 'AlarmRaised' AND json_extract(body, '$.data.alarm') = alarm) OR (type = 'DependencyLost' AND
+            'dependency/' || json_extract(body, '$.data.dependency') || '/' || json_extract(body, '$.data.waiting')
+            = alarm))) AS seq FROM alarms
+    UNION ALL
+    SELECT runs.run, 'run-failed', 'raised', 'critical', failed, NULL, 1, max(time), NULL, max(seq)
+    FROM runs JOIN events ON events.run = runs.run AND task = '-' AND type = 'RunFailed'
+    WHERE runs.status = 'failed' GROUP BY runs.run
+)
+"""

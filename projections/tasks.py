@@ -110,8 +110,8 @@ def list_tasks(
     of right steps of long ones, apart from how often they were solved."""
     return find(
         db,
-        "SELECT task, iteration, slot, domain, family, level, status, question, novelty, reason, attempts, solve_rate,"
-        " solve_rate > 0 AS solved,"
+        "SELECT task, iteration, slot, domain, family, level, status, question, novelty, reason, detail, attempts,"
+        " solve_rate, solve_rate > 0 AS solved,"
         " (SELECT avg(credit) FROM attempts a WHERE a.run = tasks.run AND a.task = tasks.task) AS credit,"
         " teacher_reward FROM tasks",
         {"run": run, "iteration": iteration, "status": status, "domain": domain},
@@ -136,7 +136,19 @@ def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
         " WHERE run = ? AND task = ? ORDER BY number",
         (run, task),
     )
-    return {**found[0], "attempts": attempts, "reviews": list_reviews(db, run, task)}
+    return {
+        **found[0],
+        "written": _written(db, run, task),
+        "attempts": attempts,
+        "reviews": list_reviews(db, run, task),
+    }
+
+
+def _written(db: sqlite3.Connection, run: str, task: str) -> str | None:
+    """The text that the teacher wrote for a task; None where it was asked for and not yet written."""
+    sql = "SELECT body FROM events WHERE run = ? AND task = ? AND type = 'TaskProposed' ORDER BY seq DESC LIMIT 1"
+    found = select(db, sql, (run, task), ("body",))
+    return str(found[0]["body"]["data"]["text"]) if found else None
 
 
 def patterns(db: sqlite3.Connection, run: str) -> Row:

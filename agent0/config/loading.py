@@ -101,6 +101,13 @@ def profiles() -> list[str]:
     return sorted(file.stem for file in PROFILES.glob("*.toml"))
 
 
+def packaged_run(profile: str) -> RunConfig | None:
+    """The run settings of a packaged profile alone, whatever else is set on this machine; None where there is none."""
+    if profile not in profiles():
+        return None
+    return RunConfig.model_validate(sources.toml(PROFILES / f"{profile}.toml").get("run", {}))
+
+
 def public(settings: Settings) -> dict[str, Any]:
     """Settings as JSON values without a secret: masked fields, and no user or password in addresses."""
     plain = settings.model_dump(mode="json")

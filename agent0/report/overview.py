@@ -13,6 +13,9 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     Raises:
         NotFoundError: there is no such run.
     """
+    from agent0.report.alarm_groups import grouped
+    from agent0.report.diagnosis.findings import diagnosis
+    from agent0.report.diagnosis.iterations import iterations_of
     from agent0.report.run_benchmarks import benchmark_scores, target_rows
     from projections.alarms import list_alarms
     from projections.evaluations import learning_curve, list_evaluations
@@ -23,15 +26,18 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     config = row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
+    alarms = list_alarms(db, row["run"])
     benchmarks = benchmark_scores(db, row["run"], done)
     return {
         **{k: v for k, v in row.items() if k != "prompts"},
+        "why": diagnosis(db, row["run"]),
         "iterations": config["iterations"],
         "tasks_asked": config["iterations"] * config["tasks"],
         "validation": learning_curve(db, row["run"]),
         "evaluating": _under_way(scores) if row["status"] in ("running", "paused") else [],
         "test": [_measured(e) for e in [*_shared(db, row), *done] if e["split"] == "test"],
-        "alarms": list_alarms(db, row["run"]),
+        "alarms": alarms,
+        "alarm_kinds": grouped(alarms, iterations_of(db, row["run"])) if alarms else [],
         "failures": list_missing(db, row["run"]),
         "benchmarks": benchmarks,
         "targets": target_rows(db, row["run"], done, benchmarks, config),

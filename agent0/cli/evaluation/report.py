@@ -18,6 +18,8 @@ def register(root: typer.Typer) -> None:
 def report(run: console.Run = "LAST", out: Out = "", as_json: console.Json = False) -> None:
     """Say what came of a run: scores iteration over iteration with paired tests, where it fails, how tools are used,
     how varied tasks and solutions are. Writes all of it into one self-contained HTML file and prints its path last."""
+    from agent0.cli.runs.why import print_why
+    from agent0.report.diagnosis.findings import diagnosis
     from agent0.report.findings import findings
     from agent0.report.html.run_page import page
     from infra.storage.artifacts import FileArtifacts
@@ -26,14 +28,15 @@ def report(run: console.Run = "LAST", out: Out = "", as_json: console.Json = Fal
     artifacts = FileArtifacts(console.settings().home)
     with console.tables() as db:
         name = resolve(db, run)
-        text, found = page(db, artifacts, name), findings(db, artifacts, name)
+        text, found, why = page(db, artifacts, name), findings(db, artifacts, name), diagnosis(db, name)
     if out == "-":
         typer.echo(text)
         return
     path = written(text, out, f"{name}.html")
     if as_json:
-        console.data({"run": name, "path": str(path), "bytes": path.stat().st_size, **found})
+        console.data({"run": name, "path": str(path), "bytes": path.stat().st_size, "why": why, **found})
     else:
+        print_why(why)
         _show(name, found)
         console.text(path)
 

@@ -141,9 +141,12 @@ def _curve(held: "Settings", db: Any, run: str) -> str:
 
 def print_results(found: dict[str, Any]) -> None:
     """Print the tables of ``run show``: the run, its learning curve, the held-out test, targets, alarms, failures."""
+    from agent0.cli.runs.why import print_why
+    from agent0.report.alarm_groups import alarm_lines
     from agent0.report.overview import curve_columns, failures_for_people, rows_for_people
     from agent0.report.run_benchmarks import benchmark_rows
 
+    print_why(found["why"])
     names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
     cause = {name: found[name] for name in ("failed", "waits_for") if found[name]}
     if found["evaluating"]:
@@ -160,7 +163,6 @@ def print_results(found: dict[str, Any]) -> None:
     rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
     console.table(rows, False, title="\nTargets")
     if found["alarms"]:
-        lines = [f"{one['alarm']} ({one['severity']}): {one['message']}" for one in found["alarms"]]
-        console.text("\n".join(["\nAlarms that stand", *lines]))
+        console.text("\n".join(["\nAlarms that stand", *alarm_lines(found["alarm_kinds"])]))
     if found["failures"]:
         console.text("\n".join(["\nReactions that were given up", *failures_for_people(found)]))

@@ -8,6 +8,7 @@ from agent0.cli import console
 from agent0.cli.runs import fork
 from agent0.cli.runs.diet import diet
 from agent0.cli.runs.foreground import follow_to_end, print_conclusion, print_results, require
+from agent0.cli.runs.why import why
 
 if TYPE_CHECKING:
     from agent0.settings import Settings
@@ -142,6 +143,7 @@ app.command("fork")(fork.fork)
 app.command("diff")(fork.diff)
 app.command("check")(fork.check)
 app.command()(diet)
+app.command()(why)
 
 
 @app.command()

@@ -43,7 +43,8 @@ def list_(
         "credit",
         "teacher_reward",
     )
-    console.table(rows, as_json, seen)
+    why = ("reason", "detail") if any(row["reason"] for row in rows) else ()
+    console.table(rows, as_json, (*seen[:5], *why, *seen[5:]))
 
 
 @app.command()

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from agent0.ports.storage import Artifacts
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.plots import Score, intervals, lines
+from agent0.report.diagnosis.findings import evidence_lines, setting_lines, step_words
 from agent0.report.findings import findings
 from agent0.report.html.rendering import render
 from agent0.report.overview import overview, rows_for_people
@@ -45,6 +46,8 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
     return render(
         "page.html.jinja",
         run=held,
+        why=_why(held["why"]),
+        standing=held["alarm_kinds"],
         found=found,
         scores=rows_for_people(held),
         benchmarks=benchmark_rows(held["benchmarks"]),
@@ -68,6 +71,14 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         events=event_stats(db, name),
         config=json.dumps(held["config"], indent=2, ensure_ascii=False),
     )
+
+
+def _why(found: Row) -> Row | None:
+    """The diagnosis in words; None where nothing went badly."""
+    if found["well"]:
+        return None
+    told = {"step": step_words(found["step"]), "evidence": evidence_lines(found["evidence"])}
+    return {**found, **told, "settings": setting_lines(found["settings"])}
 
 
 def _curves(found: Row) -> list[tuple[str, Markup]]:

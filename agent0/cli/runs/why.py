@@ -1,0 +1,86 @@
+"""Why a run went badly."""
+
+import shutil
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from agent0.settings import Settings
+
+
+def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
+    """Why a run went badly: its cause in the first line, the first bad step, what shows it, and the command that
+    mends it."""
+    from agent0.report.diagnosis.findings import diagnosis
+
+    held = console.settings()
+    here, warning = _here(held)
+    with console.tables(held) as db:
+        found = diagnosis(db, run, here | _idle(db, run) | _away(warning))
+    if as_json:
+        console.data(found)
+        return
+    print_diagnosis(found)
+
+
+def print_why(found: dict[str, Any]) -> None:
+    """Print the lines of a diagnosis that stand on top of other outputs; nothing where nothing went badly."""
+    from agent0.report.diagnosis.findings import why_lines
+
+    if not found["well"]:
+        console.text("\n".join([*why_lines(found), f"More: agent0 run why {found['run']}\n"]))
+
+
+def print_diagnosis(found: dict[str, Any]) -> None:
+    """Print a diagnosis, its conclusion first."""
+    from agent0.report.diagnosis.findings import evidence_lines, setting_lines, why_lines
+
+    console.text("\n".join(why_lines(found)))
+    if found["advice"]:
+        console.text(found["advice"])
+    parts = {
+        "What shows it": evidence_lines(found["evidence"]),
+        "Settings that differ": setting_lines(found["settings"]) if not found["well"] else [],
+        "Also": [one["told"] for one in found["also"]],
+    }
+    for title, lines in parts.items():
+        if lines:
+            console.text("\n".join([f"\n{title}", *(f"  {line}" for line in lines)]))
+
+
+def _here(held: "Settings") -> tuple[dict[str, Any], str]:
+    """What this machine says now, and why the log cannot be reached; empty where it can."""
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.validate.requirements import LEAST
+    from agent0.errors import Agent0Error, DependencyError
+
+    free = shutil.disk_usage(held.home).free if held.home.is_dir() else None
+    here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, "sandbox": held.sandbox.model_dump()}
+
+    async def left() -> dict[str, int]:
+        async with open_log(held, "reader") as log:
+            info = await log.info()
+            return {"log_left": info.max_bytes - info.bytes} if info.max_bytes > 0 else {}
+
+    try:
+        return here | console.run_async(left), ""
+    except DependencyError as error:
+        return here, str(error)
+    except Agent0Error:  # no log yet, or another one: who reads the tables says so
+        return here, ""
+
+
+def _away(warning: str) -> dict[str, str]:
+    return {"log": warning.rstrip(".")} if warning else {}
+
+
+def _idle(db: "sqlite3.Connection", run: str) -> dict[str, float]:
+    """Seconds since the run's last event."""
+    from projections.runs import show_run
+
+    last = datetime.fromisoformat(str(show_run(db, run)["updated"]))
+    return {"idle_s": (datetime.now(UTC) - last).total_seconds()}

@@ -1,0 +1,205 @@
+"""Gathers from the tables what a diagnosis looks at."""
+
+import json
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from agent0.report.diagnosis.iterations import iterations_of
+from agent0.report.diagnosis.settings import changes_of, recorded_config
+from agent0.run.diagnosis.case import NEVER, Case, Held, Loss, Training, Wait
+from agent0.settings import RunConfig
+from projections.base import Row, select
+from projections.runs import show_run
+
+_MILESTONES = ("RunStarted", "RunFailed", "RunPaused", "RunCancelled", "TrainingRequested", "DependencyLost")
+
+
+def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = None) -> Case:
+    """Gather what the tables say of ``run``. ``here``: see ``Case``.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    row = show_run(db, run)
+    name, config = str(row["run"]), recorded_config(row["config"])
+    marks = _milestones(db, name)
+    iterations = iterations_of(db, name)
+    ended = marks["RunFailed"][-1] if marks["RunFailed"] and row["status"] == "failed" else None
+    return Case(
+        run=name,
+        profile=str(row["profile"] or ""),
+        status=str(row["status"]),
+        config=config or RunConfig(),
+        started=min((one["seq"] for one in marks["RunStarted"]), default=1),
+        last=_last(db, name),
+        reason=_reason(row, marks),
+        changes=changes_of(db, row, config) if config else (),
+        iterations=iterations,
+        trainings=_trainings(db, name, marks),
+        scores=_scores(db, name),
+        waits=_waits(db, name, marks, ended is not None),
+        losses=_losses(db, name),
+        ended=ended["data"]["cause_kind"] if ended else "",
+        iteration=iterations[-1].number if iterations else NEVER,
+        here=here or {},
+    )
+
+
+def _milestones(db: sqlite3.Connection, run: str) -> dict[str, list[Row]]:
+    """Events of the run as a whole, by type, in order: sequence, time and data. Such events have no task, or that of
+    their cause."""
+    marks = ", ".join("?" * len(_MILESTONES))
+    rows = select(
+        db,
+        f"SELECT seq, time, type, json_extract(body, '$.data') AS data FROM events WHERE run = ? AND task = '-'"  # noqa: S608 - question marks
+        f" AND type IN ({marks}) ORDER BY seq",
+        (run, *_MILESTONES),
+        ("data",),
+    )
+    found: dict[str, list[Row]] = {name: [] for name in _MILESTONES}
+    for row in rows:
+        found[row["type"]].append(row)
+    return found
+
+
+def _last(db: sqlite3.Connection, run: str) -> int:
+    found = select(db, "SELECT max(seq) AS seq FROM events WHERE run = ?", (run,))
+    return int(found[0]["seq"] or 1)
+
+
+def _reason(row: Row, marks: Mapping[str, list[Row]]) -> str:
+    if row["status"] == "failed":
+        return str(row["failed"])
+    kind = {"paused": "RunPaused", "cancelled": "RunCancelled"}.get(row["status"], "")
+    return str(marks[kind][-1]["data"].get("reason", "")) if kind and marks[kind] else ""
+
+
+def _trainings(db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]]) -> tuple[Training, ...]:
+    requested = {one["data"]["checkpoint"]: one["seq"] for one in marks["TrainingRequested"]}
+    rows = select(
+        db,
+        "SELECT checkpoint, role, iteration, parent, status, samples, replay, skipped, metrics, reason FROM checkpoints"
+        " WHERE run = ? AND role IS NOT NULL AND iteration IS NOT NULL ORDER BY iteration, role DESC, checkpoint",
+        (run,),
+        ("skipped", "metrics"),
+    )
+    return tuple(
+        Training(
+            checkpoint=row["checkpoint"],
+            role=row["role"],
+            iteration=row["iteration"],
+            parent=row["parent"] or "base",
+            status=row["status"],
+            samples=(row["samples"] or 0) + (row["replay"] or 0),
+            skipped=row["skipped"] or {},
+            metrics=row["metrics"] or {},
+            reason=row["reason"] or "",
+            requested=requested.get(row["checkpoint"], 0),
+        )
+        for row in rows
+    )
+
+
+def _scores(db: sqlite3.Connection, run: str) -> tuple[Held, ...]:
+    rows = select(
+        db,
+        "SELECT evaluation, checkpoint, iteration, split, status, n, accuracy, undecided, outcomes, evaluated_seq"
+        " FROM evaluations WHERE run = ? AND NOT forced_tool ORDER BY evaluated_seq IS NULL, evaluated_seq, evaluation",
+        (run,),
+    )
+    return tuple(
+        Held(
+            evaluation=row["evaluation"],
+            checkpoint=row["checkpoint"],
+            iteration=row["iteration"],
+            split=row["split"],
+            done=row["status"] == "evaluated",
+            n=row["n"] or 0,
+            accuracy=row["accuracy"],
+            undecided=row["undecided"] or 0,
+            outcomes=row["outcomes"] or "",
+            event=row["evaluated_seq"] or 0,
+        )
+        for row in rows
+    )
+
+
+def _waits(db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]], failed: bool) -> tuple[Wait, ...]:
+    """What is waited for now; of a run that failed, what was at the end. One entry a dependency and message."""
+    rows = select(
+        db,
+        "SELECT alarm, message, raised FROM alarms WHERE run = ? AND status = 'raised' AND alarm LIKE 'dependency/%'"
+        " ORDER BY raised, alarm",
+        (run,),
+    )
+    who: dict[tuple[str, str], list[str]] = defaultdict(list)
+    since: dict[tuple[str, str], str] = {}
+    for row in rows:
+        _, rest = row["alarm"].split("/", 1)
+        dependency, _, waiting = rest.rpartition("/")
+        key = (dependency, str(row["message"]).partition(": ")[2])
+        who[key].append(waiting)
+        since.setdefault(key, row["raised"])
+    seqs = {one["data"]["dependency"]: one["seq"] for one in reversed(marks["DependencyLost"])}
+    return tuple(
+        Wait(dependency, tuple(sorted(names)), message, since[dependency, message], seqs.get(dependency, 0))
+        for (dependency, message), names in who.items()
+    )
+
+
+def _losses(db: sqlite3.Connection, run: str) -> tuple[Loss, ...]:
+    """Reactions given up and not retried, by handler and error, the most frequent first."""
+    rows = select(
+        db,
+        "SELECT failure, status, failed_handler, cause_seq, cause_task, cause_attempt, error, message FROM failures"
+        " WHERE run = ? AND status IN ('open', 'dropped') ORDER BY failed, cause_seq",
+        (run,),
+    )
+    kinds = Counter((row["failed_handler"], row["error"]) for row in rows)
+    found = []
+    for (handler, error), count in kinds.most_common():
+        first = next(row for row in rows if (row["failed_handler"], row["error"]) == (handler, error))
+        found.append(
+            Loss(
+                handler=handler,
+                error=error,
+                message=" ".join(str(first["message"]).split())[:300],
+                count=count,
+                task=_named(first["cause_task"]),
+                attempt=_named(first["cause_attempt"]),
+                event=first["cause_seq"],
+                failure=first["failure"],
+                waits=first["status"] == "open",
+            )
+        )
+    return tuple(found)
+
+
+def _named(token: str | None) -> str:
+    return "" if token in (None, "-") else str(token)
+
+
+def written_by_teacher(db: sqlite3.Connection, run: str, task: str) -> str:
+    """What the teacher wrote as its proposal for ``task``; empty where nothing is recorded."""
+    rows = select(
+        db,
+        "SELECT json_extract(body, '$.data.text') AS text FROM events WHERE run = ? AND task = ?"
+        " AND type = 'TaskProposed' ORDER BY seq DESC LIMIT 1",
+        (run, task),
+    )
+    return str(rows[0]["text"] or "") if rows else ""
+
+
+def written_by_student(db: sqlite3.Connection, run: str, attempt: str) -> str:
+    """The student's last turn of ``attempt``; empty where the transcript is an artifact or not recorded."""
+    rows = select(
+        db,
+        "SELECT json_extract(body, '$.data.transcript') AS turns FROM attempts JOIN events ON seq = attempted_seq"
+        " WHERE attempts.run = ? AND attempts.attempt = ?",
+        (run, attempt),
+    )
+    turns = json.loads(rows[0]["turns"] or "[]") if rows else []
+    said = [turn["content"] for turn in turns if turn["role"] == "assistant"]
+    return str(said[-1]) if said else ""

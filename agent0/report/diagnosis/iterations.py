@@ -1,0 +1,134 @@
+"""Counts the tasks, attempts and tool calls of each iteration of a run, with an example of each kind."""
+
+import sqlite3
+from collections import defaultdict
+from typing import Any
+
+from agent0.run.diagnosis.case import Evidence, Iteration
+from projections.base import Row, select
+
+_ENDS = {"length": "cut off at its limit of tokens", "no_answer": "ended without an answer"}
+Counts = dict[int, dict[str, Any]]
+
+
+def iterations_of(db: sqlite3.Connection, run: str) -> tuple[Iteration, ...]:
+    """Count a run's iterations, oldest first."""
+    found: Counts = defaultdict(lambda: {"refused": {}, "ends": {}, "calls": {}, "examples": {}})
+    _tasks(db, run, found)
+    _attempts(db, run, found)
+    _outcomes(db, run, found)
+    _misjudged(db, run, found)
+    _calls(db, run, found)
+    for row in select(db, "SELECT * FROM iterations WHERE run = ?", (run,)):
+        if row["iteration"] in found:
+            measures = {key: value for key, value in row.items() if isinstance(value, float)}
+            found[row["iteration"]]["measures"] = measures
+    return tuple(Iteration(number=number, **found[number]) for number in sorted(found))
+
+
+def _tasks(db: sqlite3.Connection, run: str, found: Counts) -> None:
+    rows = select(
+        db,
+        "SELECT iteration, status, reason, max(teacher) AS teacher, count(*) AS n, min(task) AS task,"
+        " sum(coalesce(detail, '') LIKE '%cut off%') AS cut, max(detail) AS detail FROM tasks"
+        " WHERE run = ? AND iteration IS NOT NULL GROUP BY iteration, status, reason",
+        (run,),
+    )
+    for row in rows:
+        held = found[row["iteration"]]
+        held["teacher"] = row["teacher"] or "base"
+        held["tasks"] = held.get("tasks", 0) + row["n"]
+        if row["status"] == "accepted":
+            held["accepted"] = row["n"]
+        if row["status"] == "rejected":
+            held["refused"][row["reason"]] = row["n"]
+            held["cut_off"] = held.get("cut_off", 0) + row["cut"]
+            told = f"refused as {row['reason']}" + (f": {row['detail']}" if row["detail"] else "")
+            held["examples"][row["reason"]] = Evidence(told, task=row["task"])
+
+
+def _attempts(db: sqlite3.Connection, run: str, found: Counts) -> None:
+    rows = select(
+        db,
+        "SELECT iteration, end, status, correct, max(student) AS student, count(*) AS n, min(attempt) AS attempt,"
+        " min(attempted_seq) AS seq, sum(answer IS NOT NULL) AS answered FROM attempts"
+        " WHERE run = ? AND iteration IS NOT NULL GROUP BY iteration, end, status, correct",
+        (run,),
+    )
+    for row in rows:
+        held = found[row["iteration"]]
+        held["student"] = row["student"] or "base"
+        if row["status"] == "dropped":
+            held["given_up"] = held.get("given_up", 0) + row["n"]
+        if row["end"] is None:
+            continue
+        _add(held, "attempts", row["n"])
+        _add(held, "answered", row["answered"])
+        held["ends"][row["end"]] = held["ends"].get(row["end"], 0) + row["n"]
+        kind = _verdict(row)
+        if kind:
+            _add(held, kind, row["n"])
+            told = {"right": "called right", "wrong": "called wrong", "undecided": "undecided"}[kind]
+            held["examples"].setdefault(kind, Evidence(told, attempt=row["attempt"], event=row["seq"] or 0))
+        if row["end"] != "answered":
+            words = _ENDS.get(row["end"], f"ended: {row['end']}")
+            seen = Evidence(words, attempt=row["attempt"], event=row["seq"] or 0)
+            held["examples"].setdefault(f"end:{row['end']}", seen)
+
+
+def _verdict(row: Row) -> str:
+    if row["status"] not in ("verified", "rewarded"):
+        return ""
+    return {1: "right", 0: "wrong", None: "undecided"}[row["correct"]]
+
+
+def _add(held: dict[str, Any], name: str, number: int | None) -> None:
+    held[name] = held.get(name, 0) + (number or 0)
+
+
+def _outcomes(db: sqlite3.Connection, run: str, found: Counts) -> None:
+    """Tasks by how their attempts came out."""
+    rows = select(
+        db,
+        "SELECT iteration, sum(good = tried) AS all_right, sum(good = 0) AS all_wrong,"
+        " sum(good > 0 AND good < tried) AS mixed, sum(tried > 1) AS repeated, sum(tried > 1 AND kinds = 1) AS alike"
+        " FROM (SELECT iteration, count(*) AS tried, sum(correct) AS good,"
+        " count(DISTINCT coalesce(answer, '')) AS kinds FROM attempts"
+        " WHERE run = ? AND correct IS NOT NULL GROUP BY iteration, task) GROUP BY iteration",
+        (run,),
+    )
+    for row in rows:
+        found[row.pop("iteration")].update(row)
+
+
+def _misjudged(db: sqlite3.Connection, run: str, found: Counts) -> None:
+    rows = select(
+        db,
+        "SELECT iteration, count(*) AS n, min(attempt) AS attempt, max(reason) AS reason, max(expected) AS expected"
+        " FROM verdicts WHERE run = ? AND correct = 0 AND expected != ''"
+        " AND lower(trim(expected)) = lower(trim(got)) GROUP BY iteration",
+        (run,),
+    )
+    for row in rows:
+        told = f"called wrong ({row['reason']}), and it is {row['expected']}, as expected"
+        found[row["iteration"]]["misjudged"] = row["n"]
+        found[row["iteration"]]["examples"]["misjudged"] = Evidence(told, attempt=row["attempt"])
+
+
+def _calls(db: sqlite3.Connection, run: str, found: Counts) -> None:
+    """Tool calls by how they ended. A call of a tool that is not there is an error like any other, but for its
+    words."""
+    rows = select(
+        db,
+        "SELECT iteration, CASE WHEN state = 'error' AND output LIKE 'There is no tool named%' THEN 'unknown'"
+        " ELSE state END AS kind, count(*) AS n, min(attempt) AS attempt, max(output) AS output, max(reason) AS reason,"
+        " max(tool_calls.wall_s) AS wall_s, max(peak_mem_mib) AS mib"
+        " FROM tool_calls JOIN attempts USING (run, attempt) WHERE run = ? GROUP BY iteration, kind",
+        (run,),
+    )
+    for row in rows:
+        held = found[row["iteration"]]
+        held["calls"][row["kind"]] = row["n"]
+        told = " ".join(str(row["reason"] or row["output"] or row["kind"]).split())[:200]
+        used = f" (after {row['wall_s']:.2f} s, with {row['mib']:.0f} MiB, at most)" if row["reason"] else ""
+        held["examples"][f"call:{row['kind']}"] = Evidence(told + used, attempt=row["attempt"])

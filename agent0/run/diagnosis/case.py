@@ -1,0 +1,267 @@
+"""What a diagnosis looks at, and what it comes to."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agent0.settings import RunConfig
+
+NEVER = -1
+"""Iteration of what came before the first."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of the run that differs: ``other`` is its value in ``source`` (a profile, or a run that went well)."""
+
+    key: str
+    value: Any
+    other: Any
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.key} is {short(self.value) or 'empty'}, in {self.source} {short(self.other) or 'empty'}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Something that shows the cause: what was seen, and where (task, attempt, checkpoint, event sequence; empty or 0:
+    nowhere in particular). ``wrote`` is what a model wrote there."""
+
+    text: str
+    task: str = ""
+    attempt: str = ""
+    checkpoint: str = ""
+    event: int = 0
+    wrote: str = ""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a run went badly.
+
+    ``told`` is one sentence without its point that names the cause. ``fatal``: it ended the run, or nothing was
+    learned. ``mend`` is the command that mends it, ``advice`` what to know before it is run. ``settings`` are those to
+    blame.
+    """
+
+    name: str
+    iteration: int
+    told: str
+    evidence: tuple[Evidence, ...] = ()
+    mend: str = ""
+    advice: str = ""
+    fatal: bool = True
+    settings: tuple[Setting, ...] = ()
+    checkpoint: str = ""
+    event: int = 0
+    """Sequence of the event at which it began; 0: unknown."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """The tasks and attempts of an iteration, counted. ``refused`` is by reason, ``ends`` by how attempts ended,
+    ``calls`` by how tool calls ended (``unknown`` where there is no such tool).
+
+    ``all_right``, ``all_wrong`` and ``mixed`` count tasks whose attempts all have a verdict; ``alike`` those of
+    ``repeated`` whose answers are all the same.
+    """
+
+    number: int
+    teacher: str = "base"
+    student: str = "base"
+    tasks: int = 0
+    accepted: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+    cut_off: int = 0
+    """Texts of the teacher that ended at its limit of tokens."""
+    attempts: int = 0
+    ends: Mapping[str, int] = field(default_factory=dict)
+    answered: int = 0
+    right: int = 0
+    wrong: int = 0
+    undecided: int = 0
+    misjudged: int = 0
+    """Answers called wrong that are the expected text."""
+    given_up: int = 0
+    all_right: int = 0
+    all_wrong: int = 0
+    mixed: int = 0
+    repeated: int = 0
+    alike: int = 0
+    calls: Mapping[str, int] = field(default_factory=dict)
+    measures: Mapping[str, float] = field(default_factory=dict)
+    examples: Mapping[str, Evidence] = field(default_factory=dict)
+    """A task or attempt that shows it, by reason of a refusal, end of an attempt, or end of a tool call."""
+
+    @property
+    def screened(self) -> int:
+        """Tasks that were accepted or refused."""
+        return self.accepted + sum(self.refused.values())
+
+    @property
+    def unreadable(self) -> int:
+        """Texts of the teacher that hold no task."""
+        return self.refused.get("malformed", 0)
+
+    @property
+    def known(self) -> int:
+        """Tasks refused since they, or much the same, were there before."""
+        return self.refused.get("duplicate", 0) + self.refused.get("similar", 0)
+
+    @property
+    def decided(self) -> int:
+        """Attempts with a verdict."""
+        return self.right + self.wrong
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training: what it was given, what it came to. ``requested`` is the sequence of its request."""
+
+    checkpoint: str
+    role: Literal["teacher", "student"]
+    iteration: int
+    parent: str
+    status: str
+    samples: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    requested: int = 0
+
+
+@dataclass(frozen=True)
+class Held:
+    """A checkpoint's score on held-out tasks."""
+
+    evaluation: str
+    checkpoint: str
+    iteration: int
+    split: str
+    done: bool
+    n: int = 0
+    accuracy: float | None = None
+    undecided: int = 0
+    outcomes: str = ""
+    event: int = 0
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Something that handlers wait for, or waited for until the run failed."""
+
+    dependency: str
+    waiting: tuple[str, ...]
+    message: str
+    since: str = ""
+    event: int = 0
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Reactions that were given up for one reason: how many, and the first of them."""
+
+    handler: str
+    error: str
+    message: str
+    count: int
+    task: str = ""
+    attempt: str = ""
+    event: int = 0
+    failure: str = ""
+    waits: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known of a run. ``here`` is what this machine says now, where somebody asked it: ``disk_free`` and
+    ``disk_least`` (bytes), ``log`` (why it cannot be reached), ``log_left`` (bytes that it may still store),
+    ``idle_s`` (seconds since the run's last event), ``sandbox`` (settings)."""
+
+    run: str
+    profile: str
+    status: str
+    config: RunConfig
+    started: int = 1
+    """Sequence of its first event."""
+    last: int = 1
+    reason: str = ""
+    """Why it failed, was paused or was cancelled."""
+    changes: tuple[Setting, ...] = ()
+    iterations: tuple[Iteration, ...] = ()
+    trainings: tuple[Training, ...] = ()
+    scores: tuple[Held, ...] = ()
+    waits: tuple[Wait, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    ended: str = ""
+    """``cause_kind`` of its failure."""
+    iteration: int = NEVER
+    """The one it is in, or ended in."""
+    here: Mapping[str, Any] = field(default_factory=dict)
+
+    def changed(self, *beginnings: str) -> tuple[Setting, ...]:
+        """Settings that differ and begin as the first of ``beginnings`` does, for which there are any."""
+        found = (tuple(one for one in self.changes if one.key.startswith(begin)) for begin in beginnings)
+        return next((settings for settings in found if settings), ())
+
+    def value(self, key: str) -> Any:
+        """The run's own value of a setting, by dotted key."""
+        held: Any = self.config
+        for part in key.removeprefix("run.").split("."):
+            held = getattr(held, part)
+        return held
+
+    def validations(self) -> Iterator[Held]:
+        """Scores on validation tasks, in order."""
+        return (one for one in self.scores if one.split == "validation" and one.done)
+
+    def trained(self, role: str, before: int) -> Iterator[Training]:
+        """Trainings of a role that made a checkpoint before an iteration began, the newest first."""
+        made = [t for t in self.trainings if t.role == role and t.iteration < before and t.samples]
+        return reversed(made)
+
+    def recovered(self, iteration: int) -> bool:
+        """Whether something was trained on after ``iteration``, and the run did not stop for good."""
+        later = [one for one in self.trainings if one.role == "student" and one.iteration >= iteration]
+        later = [one for one in later if one.status != "requested"]
+        return self.status in ("running", "finished") and bool(later) and bool(later[-1].samples)
+
+    def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, Any] | None = None) -> str:
+        """The command that runs it again from event ``at`` (0: its start) with ``settings`` as they are elsewhere, and
+        with ``values`` by dotted key."""
+        pairs = {one.key: one.other for one in settings} | dict(values or {})
+        sets = " ".join(f"--set {quoted(f'{key}={short(value, 10_000)}')}" for key, value in pairs.items())
+        return f"agent0 run fork {self.run} --at {at or self.started} {sets}".rstrip()
+
+
+def short(value: Any, most: int = 60) -> str:
+    """A setting's value as ``--set`` takes it, cut where it is long."""
+    if isinstance(value, list | tuple):
+        parts = [json.dumps(one) if isinstance(one, str) else short(one, most) for one in value]
+        text = f"[{', '.join(parts)}]"
+    elif isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, float):
+        text = f"{value:g}"
+    else:
+        text = str(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def quoted(text: str) -> str:
+    """``text`` as one word of a shell."""
+    return text if text.replace("=", "").replace(".", "").replace("_", "").isalnum() else f"'{text}'"
+
+
+def blamed(case: Case, settings: tuple[Setting, ...], *keys: str) -> str:
+    """Say which settings are to blame: those that differ, else what the first of ``keys`` are set to."""
+    if settings:
+        return "; ".join(str(one) for one in settings[:2])
+    return "; ".join(f"{key} is {short(case.value(key))}" for key in keys)
+
+
+def of(part: int, whole: int) -> str:
+    """``3 of 16``."""
+    return f"{part:,} of {whole:,}"

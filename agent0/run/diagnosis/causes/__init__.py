@@ -1,0 +1,1 @@
+"""Causes why runs go badly, one file each."""

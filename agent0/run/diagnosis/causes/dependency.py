@@ -1,0 +1,28 @@
+"""What the run needs is away: a model server, a sandbox, the log's own server."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import Case, Cause, Evidence
+
+
+@cause(20)
+def dependency(case: Case) -> Cause | None:
+    """Report what handlers of an unfinished run wait for, or for which it failed."""
+    if case.status not in ("running", "paused", "failed"):
+        return None
+    go_on = f"agent0 run resume {case.run}"
+    if away := case.here.get("log"):
+        told = f"the log's server (NATS) is away: {away}"
+        return Cause("dependency", case.iteration, told, (), go_on, "Start it, or correct nats.url.", event=case.last)
+    if not case.waits or (case.status == "failed" and case.ended != "dependency"):
+        return None
+    names = ", ".join(sorted({one.dependency for one in case.waits}))
+    who = ", ".join(sorted({name for one in case.waits for name in one.waiting}))
+    said = case.waits[0].message.removeprefix(f"{case.waits[0].dependency} is not available. ").rstrip(".")
+    told = f"{names} is away, and {who} waits for it: {said}"
+    if case.ended == "dependency":
+        told = f"{told}; the run failed after waiting for run.give_up_after"
+    seen = tuple(Evidence(f"since {one.since[:19]}: {one.message}", event=one.event) for one in case.waits)
+    blamed = case.changed("run.student.provider", "run.student.model", "run.student.base_url", "run.teacher.provider",
+                          "run.teacher.model", "run.teacher.base_url")  # fmt: skip
+    return Cause("dependency", case.iteration, told, seen, go_on, "It goes on by itself once that is back.",
+                 settings=blamed, event=case.waits[0].event)  # fmt: skip

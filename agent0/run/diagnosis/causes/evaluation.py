@@ -1,0 +1,48 @@
+"""Held-out tasks that measure nothing: none at all, all solved by the base, or none solved by any checkpoint."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import NEVER, Case, Cause, Evidence, Held, blamed, of
+
+SOLVED = 0.95
+KEYS = ("run.evaluation.levels", "run.evaluation.", "run.curriculum.levels", "run.curriculum.families",
+        "run.curriculum.mastered", "run.student.")  # fmt: skip
+OVER = ("finished", "failed", "paused")
+
+
+@cause(80)
+def evaluation(case: Case) -> Cause | None:
+    """Report an evaluation without items, a base that solves all, or scores that are 0 throughout."""
+    held = list(case.validations())
+    if found := _empty(case):
+        return found
+    if not held or case.status not in OVER:
+        return None
+    first, last = held[0], held[-1]
+    if (first.accuracy or 0.0) >= SOLVED:
+        tasks = case.iterations[0] if case.iterations else None
+        easy = tasks is not None and tasks.right >= SOLVED * max(1, tasks.decided)
+        also = f", and {of(tasks.right, tasks.decided)} attempts of the first iteration are right" if tasks else ""
+        told = f"the base already solves all: {first.accuracy:.0%} of validation{also}, so nothing is left to learn"
+        if not easy:
+            told = f"the held-out tasks show nothing: the base already solves {first.accuracy:.0%} of them"
+        return _found(case, told, first, fatal=easy)
+    if len(held) > 1 and not any(one.accuracy for one in held):
+        told = f"the held-out tasks show nothing: every checkpoint solves 0 of {last.n}"
+        return _found(case, told, first, fatal=False)
+    return None
+
+
+def _empty(case: Case) -> Cause | None:
+    for one in case.scores:
+        if one.done and not one.n and one.split in ("validation", "test"):
+            return _found(case, f"the evaluation set is empty: {one.evaluation} has no item", one, fatal=True)
+    return None
+
+
+def _found(case: Case, told: str, held: Held, *, fatal: bool) -> Cause:
+    settings = case.changed(*KEYS)
+    seen = (Evidence(f"{held.evaluation}: {held.n} items", checkpoint=held.checkpoint, event=held.event),)
+    told = f"{told} ({blamed(case, settings, 'run.evaluation.levels', 'run.curriculum.levels')})"
+    mend = case.again(settings) if settings else "agent0 config docs"
+    advice = "" if settings else "Name other levels or families in run.evaluation and run.curriculum."
+    return Cause("evaluation", NEVER, told, seen, mend, advice, fatal, settings, held.checkpoint, held.event)

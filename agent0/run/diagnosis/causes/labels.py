@@ -1,0 +1,36 @@
+"""Training on labels that are wrong: majority answers where nothing computes what is right, or verdicts changed on
+purpose, as controls do."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import Case, Cause, Evidence, blamed, of
+
+LOWEST = 0.5
+ENOUGH = 5
+KEYS = ("run.training.student.verdicts", "run.training.student.leak", "run.verification.unchecked",
+        "run.shuffle_rewards", "run.training.student.source", "run.curriculum.families")  # fmt: skip
+
+
+@cause(42)
+def labels(case: Case) -> Cause | None:
+    """Report the first iteration whose answers, as the student is trained on them, are mostly wrong."""
+    plan = case.config
+    majority = plan.training.student.verdicts == "majority" or plan.verification.unchecked == "self_consistency"
+    for one in case.iterations:
+        if one.decided < ENOUGH:
+            continue
+        share = one.measures.get("label_accuracy") if plan.attempts > 1 else one.right / one.decided
+        if majority and share is not None and share < LOWEST:
+            what = f"the majority's answers are labels, and {1 - share:.0%} of them are wrong"
+            return _found(case, one.number, what, one.examples.get("wrong"))
+        if plan.training.student.leak >= LOWEST and one.wrong:
+            what = f"wrong answers are trained on: {of(one.wrong, one.decided)} are wrong"
+            return _found(case, one.number, what, None)
+    return None
+
+
+def _found(case: Case, iteration: int, what: str, example: Evidence | None) -> Cause:
+    settings = case.changed(*KEYS)
+    told = f"{what} ({blamed(case, settings, 'run.training.student.verdicts', 'run.verification.unchecked')})"
+    seen = (example,) if example else ()
+    mend = case.again(settings) if settings else case.again(values={"run.training.student.verdicts": "verified"})
+    return Cause("labels", iteration, told, seen, mend, settings=settings)

@@ -1,0 +1,27 @@
+"""A run that is not finished, for no other cause: paused, cancelled, failed, or carried by nobody."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import Case, Cause, Evidence
+
+IDLE_S = 300
+"""Seconds without an event after which nobody seems to carry a running run."""
+
+
+@cause(90)
+def stopped(case: Case) -> Cause | None:
+    """Report that the run was paused or cancelled, failed, or has had no event for minutes."""
+    why = f": {case.reason}" if case.reason else " by hand"
+    idle = case.here.get("idle_s", 0.0)
+    go_on = f"agent0 run resume {case.run}"
+    seen = (Evidence("its last event", event=case.last),)
+    match case.status:
+        case "paused":
+            return Cause("stopped", case.iteration, f"the run was paused{why}", seen, go_on, event=case.last)
+        case "cancelled":
+            return Cause("stopped", case.iteration, f"the run was cancelled{why}", seen, event=case.last)
+        case "failed":
+            return Cause("stopped", case.iteration, f"the run failed{why}", seen, go_on, event=case.last)
+        case "running" if idle >= IDLE_S:
+            told = f"nobody seems to carry the run: its last event is {idle / 60:,.0f} minutes old"
+            return Cause("stopped", case.iteration, told, seen, go_on, event=case.last)
+    return None

@@ -1,0 +1,35 @@
+"""Tools that the student calls and does not have, or may not use."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import Case, Cause, Iteration, blamed, of
+
+SHARE, LEAST = 0.3, 2
+LOW = 0.5
+"""Share of right attempts, below which a run without tool calls is told of."""
+KEYS = ("run.student.tools", "run.student.tool_prompt", "run.student.max_calls", "run.policy.")
+
+
+@cause(51)
+def tools(case: Case) -> Cause | None:
+    """Report the first iteration in which many tool calls were of tools that are not there, or were refused; or in
+    which no call was made, under tools other than elsewhere."""
+    settings = case.changed(*KEYS)
+    for one in case.iterations:
+        if found := _seen(one, bool(settings)):
+            state, share = found
+            listed = "; ".join(map(str, settings[:2])) or blamed(case, (), "run.student.tools")
+            told = f"the list of tools is wrong: {share} ({listed})"
+            seen = tuple(one.examples[key] for key in (f"call:{state}",) if key in one.examples)
+            mend = case.again(settings) if settings else "agent0 tool list"
+            return Cause("tools", one.number, told, seen, mend, fatal=state != "none", settings=settings)
+    return None
+
+
+def _seen(one: Iteration, differs: bool) -> tuple[str, str] | None:
+    calls = sum(one.calls.values())
+    for state, words in (("unknown", "are of tools that the student does not have"), ("refused", "were refused")):
+        if one.calls.get(state, 0) >= max(LEAST, SHARE * calls):
+            return state, f"{of(one.calls[state], calls)} tool calls {words}"
+    if differs and one.attempts and not one.calls.get("ok") and one.right < LOW * one.decided:
+        return "none", f"none of {one.attempts:,} attempts made a tool call that went well"
+    return None

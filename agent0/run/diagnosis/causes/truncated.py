@@ -1,0 +1,33 @@
+"""Replies cut off at their limit of tokens, or attempts at their limit of turns, calls or time."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import Case, Cause, Iteration, blamed, of
+
+BAD = 0.5
+ENDS = {"length": "max_tokens", "turn_limit": "max_turns", "budget": "max_calls"}
+"""How an attempt ended -> the limit of ``run.student`` that ended it."""
+
+
+@cause(52)
+def truncated(case: Case) -> Cause | None:
+    """Report the first iteration in which half of the teacher's texts or of the student's attempts were cut off."""
+    for one in case.iterations:
+        if one.screened and one.cut_off >= BAD * one.screened:
+            share = f"{of(one.cut_off, one.screened)} texts of the teacher are cut off at their limit of tokens"
+            return _found(case, one, "teacher", "max_tokens", share, "malformed")
+        for end, limit in ENDS.items():
+            if one.attempts and one.ends.get(end, 0) >= BAD * one.attempts:
+                words = limit.removeprefix("max_")
+                share = f"{of(one.ends[end], one.attempts)} attempts are truncated at their limit of {words}"
+                return _found(case, one, "student", limit, share, f"end:{end}")
+    return None
+
+
+def _found(case: Case, one: Iteration, role: str, limit: str, share: str, example: str) -> Cause:
+    key = f"run.{role}.{limit}"
+    settings = case.changed(key)
+    told = f"{share} ({blamed(case, settings, key)})"
+    seen = tuple(one.examples[name] for name in (example,) if name in one.examples)
+    mend = case.again(settings) if settings else case.again(values={key: 4 * max(1, case.value(key))})
+    return Cause("truncated", one.number, told, seen, mend, settings=settings, checkpoint=getattr(one, role),
+                 fatal=not case.recovered(one.number))  # fmt: skip

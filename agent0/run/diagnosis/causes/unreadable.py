@@ -1,0 +1,27 @@
+"""A teacher whose texts hold no task from the first iteration on."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import Case, Cause, blamed, of
+
+BAD = 0.5
+KEYS = ("run.teacher.", "run.curriculum.domains", "run.curriculum.families")
+
+
+@cause(53)
+def unreadable(case: Case) -> Cause | None:
+    """Report the first iteration in which half of the teacher's texts hold no task."""
+    for one in case.iterations:
+        if not one.screened or one.unreadable < BAD * one.screened:
+            continue
+        settings = case.changed(*KEYS)
+        actor = case.config.teacher
+        told = f"the teacher's tasks are unreadable: {of(one.unreadable, one.screened)} texts hold no task "
+        told += f"({blamed(case, settings, 'run.teacher.provider', 'run.teacher.prompts')})"
+        seen = tuple(one.examples[key] for key in ("malformed",) if key in one.examples)
+        served = actor.provider in ("ollama", "openai") and not actor.json_schema
+        mend = case.again(settings)
+        if not settings:
+            mend = case.again(values={"run.teacher.json_schema": True}) if served else f"agent0 task list {case.run}"
+        return Cause("unreadable", one.number, told, seen, mend, settings=settings, checkpoint=one.teacher,
+                     fatal=not case.recovered(one.number))  # fmt: skip
+    return None

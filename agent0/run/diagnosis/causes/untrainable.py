@@ -1,0 +1,36 @@
+"""Trajectories that cannot be trained on: without token data, of another checkpoint, unscored, or none at all."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import Case, Cause, Evidence, blamed
+
+WHY = {
+    "no_trajectory": "their tokens were not recorded",
+    "no_logprobs": "their log-probabilities were not recorded",
+    "uneven": "their tokens and log-probabilities do not fit",
+    "not_finite": "their log-probabilities are not finite",
+    "other_author": "another model or checkpoint wrote them",
+    "unscored": "they have no reward",
+}
+KEYS = ("run.student.provider", "run.student.", "run.verification.", "run.rewards.")
+
+
+@cause(65)
+def untrainable(case: Case) -> Cause | None:
+    """Report the first training of the student that left out all attempts for what they lack."""
+    for made in case.trainings:
+        worst = max(made.skipped, key=lambda name: made.skipped[name], default="")
+        if made.role == "student" and made.status == "unchanged" and (worst in WHY or worst not in KNOWN):
+            settings = case.changed(*KEYS)
+            why = WHY.get(worst, worst)
+            told = f"the student's attempts cannot be trained on: {made.skipped[worst]:,} of them since {why} "
+            told += f"({blamed(case, settings, KEYS[0])})"
+            seen = (Evidence(f"left out: {made.skipped}", checkpoint=made.checkpoint, event=made.requested),)
+            mend = case.again(settings) if settings else "agent0 doctor"
+            fatal = not case.recovered(made.iteration)
+            step = made.checkpoint, made.requested
+            return Cause("untrainable", made.iteration, told, seen, mend, "", fatal, settings, *step)
+    return None
+
+
+KNOWN = ("", "off_frontier", "no_contrast", "no_spread", "not_verified", "wrong", "no_success")
+"""Reasons that other causes tell of."""

@@ -1,0 +1,51 @@
+"""A verifier that cannot decide, or calls right answers wrong."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import Case, Cause, Evidence, Held, Iteration, of
+
+UNDECIDED = 0.5
+MISJUDGED = 0.2
+"""Share of answers called wrong that are, to the letter, what was expected."""
+LEAK, LOSS = 0.03, 0.1
+"""Of known answers: wrong ones accepted, right ones refused."""
+KEYS = ("run.verification.", "run.curriculum.families")
+
+
+@cause(55)
+def verifier(case: Case) -> Cause | None:
+    """Report the first iteration, or the first evaluation, whose verdicts say little."""
+    for one in case.iterations:
+        if found := _seen(one):
+            told, example = found
+            seen = tuple(one.examples[key] for key in (example,) if key in one.examples)
+            return _found(case, one.number, told, seen)
+    held: Held | None = next((h for h in case.scores if h.n and h.undecided >= UNDECIDED * h.n), None)
+    if held is None:
+        return None
+    told = f"the verifier cannot decide: {of(held.undecided, held.n)} items of {held.evaluation} are undecided"
+    return _found(case, held.iteration, told, ())
+
+
+def _seen(one: Iteration) -> tuple[str, str] | None:
+    judged, measures = one.decided + one.undecided, one.measures
+    if one.undecided and one.undecided >= UNDECIDED * judged:
+        return f"the verifier cannot decide: {of(one.undecided, judged)} verdicts are undecided", "undecided"
+    if one.misjudged and one.misjudged >= MISJUDGED * one.wrong:
+        told = f"the verifier is broken: {of(one.misjudged, one.wrong)} answers that it calls wrong are what it expects"
+        return told, "misjudged"
+    if faults := measures.get("verifier_faults", 0.0):
+        return f"the verifier is broken: it misjudges {faults:.0%} of the answers that are known", "wrong"
+    if (leaked := measures.get("gate_wrong", 0.0)) >= LEAK:
+        return f"the gate accepts {leaked:.0%} of answers that are known to be wrong for training", "wrong"
+    if (kept := measures.get("gate_right", 1.0)) <= 1 - LOSS:
+        return f"the gate refuses {1 - kept:.0%} of answers that are known to be right", "wrong"
+    return None
+
+
+def _found(case: Case, iteration: int, told: str, seen: tuple[Evidence, ...]) -> Cause:
+    settings = case.changed(*KEYS, "run.training.student.leak", "run.training.student.verdicts")
+    if settings:
+        told = f"{told} ({'; '.join(map(str, settings[:2]))})"
+    mend = case.again(settings) if settings else f"agent0 experiment reverify {case.run}"
+    advice = "" if settings else "Judge single answers: agent0 verify; reverify judges the whole run again."
+    return Cause("verifier", iteration, told, seen, mend, advice, settings=settings)
