@@ -31,6 +31,7 @@ def start(
     tasks: Annotated[int | None, typer.Option(min=1, help="Tasks an iteration.")] = None,
     attempts: Annotated[int | None, typer.Option(min=1, help="Attempts a task.")] = None,
     pairs: console.Set = None,
+    plugin: console.Plugin = None,
     detach: Detach = False,
     no_handlers: NoHandlers = False,
     wait: Wait = False,
@@ -41,9 +42,8 @@ def start(
     from agent0.assembly.tooling.tool_policy import with_policy
     from agent0.assembly.validate.run_config import check_names
 
-    given = console.settings(
-        profile, pairs, run__seed=seed, run__iterations=iterations, run__tasks=tasks, run__attempts=attempts
-    )
+    sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
+    given = console.settings(profile, pairs, plugins=plugin, **sizes)
     check_names(given.run)
     if not (detach or no_handlers):  # other machines' models are theirs
         require(given, given.run, wait)
@@ -62,6 +62,7 @@ def resume(
     run: console.Run = "LAST",
     profile: console.Profile = None,
     pairs: console.Set = None,
+    plugin: console.Plugin = None,
     detach: Detach = False,
     no_handlers: NoHandlers = False,
     wait: Wait = False,
@@ -72,7 +73,7 @@ def resume(
     from agent0.settings import RunConfig
     from events.runs import RunResumed
 
-    held = console.settings(profile, pairs)
+    held = console.settings(profile, pairs, plugins=plugin)
     row = _row(run, held)
     name = str(row["run"])
     if row["status"] == "cancelled":
