@@ -55,9 +55,18 @@ def settings(
     Raises:
         ConfigError: what does not fit, or a plugin that cannot be loaded.
     """
+    return settings_of(profile, overrides(pairs, plugins=plugin_paths(plugins), **named))
+
+
+def settings_of(profile: str | None, given: Mapping[str, str]) -> Settings:
+    """The settings for ``given`` ones by dotted key; the files of the setting ``plugins`` are loaded.
+
+    Raises:
+        ConfigError: as ``settings``.
+    """
     from agent0.config.loading import load
 
-    held = load(profile, overrides(pairs, plugins=plugin_paths(plugins), **named))
+    held = load(profile, given)
     if not held.plugins:
         return held
     from agent0.assembly.runtime.plugins import with_plugin_files

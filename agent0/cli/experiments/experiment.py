@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.experiments import ablations
+from agent0.cli.experiments import ablations, own_ablation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -235,6 +235,7 @@ def compare(
 
 
 ablations.add_to(app)
+app.command("ablation")(own_ablation.ablation)
 
 
 def _against(row: dict[str, Any]) -> dict[str, Any]:
