@@ -12,7 +12,7 @@ from agent0.assembly.runtime.plugins import check_plugins
 from agent0.assembly.runtime.read_models import sound_log
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.rewards import amended_rules
-from agent0.errors import NotFoundError, OperationError
+from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.experiments.compare_runs import Side, side_of
 from agent0.experiments.receipt_diff import (
     Receipt,
@@ -323,6 +323,17 @@ async def gather(settings: Settings, names: Sequence[str]) -> list[Side]:
     """
     async with sound_log(settings) as log:
         return [side_of(name, await _of(log, name)) for name in names]
+
+
+async def gather_different(settings: Settings, names: Sequence[str]) -> list[Side]:
+    """As ``gather``, of at least two different ones.
+
+    Raises:
+        ConfigError: there is nothing to compare.
+    """
+    if len(set(names)) < 2:
+        raise ConfigError("Nothing to compare.", f"{len(set(names))} name was given.", "Name two runs or experiments.")
+    return await gather(settings, names)
 
 
 async def _of(log: "Log", name: str) -> list[Recorded]:

@@ -207,15 +207,12 @@ def compare(
     as_json: console.Json = False,
 ) -> None:
     """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, cost."""
-    from agent0.assembly.replay.rescore import gather
-    from agent0.errors import ConfigError
+    from agent0.assembly.replay.rescore import gather_different
     from agent0.experiments.compare_runs import side_by_side
 
     names = [console.of_newest(name) for name in names]
-    if len(set(names)) < 2:
-        raise ConfigError("Nothing to compare.", f"{len(set(names))} name was given.", "Name two runs or experiments.")
     held = console.settings()
-    found = side_by_side(console.run_async(lambda: gather(held, names)))
+    found = side_by_side(console.run_async(lambda: gather_different(held, names)))
     if out is not None:
         from agent0.report.html.compare_page import compare_page
 
