@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent0.assembly.api.folder import Folder as Folder
-    from agent0.assembly.api.folder import open_folder as open  # noqa: F401 - in __all__
+    from agent0.assembly.api.folder import open as open
     from agent0.assembly.api.rows import Rows as Rows
     from agent0.assembly.api.runs import Run as Run
     from agent0.assembly.api.studies import Study as Study
@@ -77,7 +77,7 @@ if not TYPE_CHECKING:  # for mypy every name would be there otherwise
         """A name of the API, imported at its first use."""
         if name not in _HOMES:
             raise AttributeError(f"module 'agent0' has no attribute {name!r}")
-        value = getattr(import_module(_HOMES[name]), "open_folder" if name == "open" else name)
+        value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value
         return value
 

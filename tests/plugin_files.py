@@ -8,11 +8,11 @@ from agent0.registry import LOADED, REGISTRIES
 
 REWARD = '''"""Rewards a right answer in few words."""
 
-from agent0.rewards import Features, reward
+import agent0
 
 
-@reward("brevity", role="student", reads=("correct", "tokens"))
-def brevity(features: Features) -> float | None:
+@agent0.reward("brevity", role="student", reads=("correct", "tokens"))
+def brevity(features: agent0.Features) -> float | None:
     """Falls from 1 at no token to 0 at 200; 0 where the answer is wrong."""
     if features["correct"] is None or features["tokens"] is None:
         return None

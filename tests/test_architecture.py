@@ -71,13 +71,7 @@ RIM_KNOWS = {
 """What the rooms of the rim import besides themselves; the command line imports everything. The Python API is a room of
 the assembly that also shows results."""
 
-RIM = (
-    "agent0/config/*",
-    "agent0/assembly/*",
-    "agent0/report/*",
-    "agent0/cli/*",
-    "agent0/__main__.py",
-)
+RIM = ("agent0/config/*", "agent0/assembly/*", "agent0/report/*", "agent0/cli/*", "agent0/__main__.py")
 """May import all rooms, is imported by none."""
 
 FRONT = "agent0/__init__.py"

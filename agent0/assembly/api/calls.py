@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -10,6 +10,8 @@ Settable = Mapping[str, object]
 """Settings by dotted key: text as for ``--set``, or a value."""
 Say = Callable[[str], None]
 """Takes a line about how it goes, such as ``print``."""
+LOOK_S = 0.2
+"""How often a call looks whether it was interrupted."""
 
 
 def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -30,6 +32,8 @@ def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     with ThreadPoolExecutor(1, "agent0") as pool:
         ended = pool.submit(asyncio.run, noted())
         try:
+            while not wait([ended], LOOK_S).done:
+                pass  # a signal that another thread took is noticed between two waits
             return ended.result()
         except KeyboardInterrupt:
             for loop, task in begun:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Plugins = Iterable[str | Path]
 
 
-def open_folder(
+def open(
     home: str | Path | None = None,
     *,
     profile: str | None = None,
