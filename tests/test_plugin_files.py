@@ -49,6 +49,11 @@ BROKEN = {
     "that leaves": ("raise SystemExit(3)\n", "fails on import"),
     "with a name that is none": ("my reward.py", "cannot be imported"),
     "that registers nothing": ("x = 1\n", "registers nothing"),
+    "that reads what there is not": (
+        REWARD.replace('"tokens")', '"tokenz")'),
+        "reads 'tokenz'.*no feature.*Did you mean tokens",
+    ),
+    "that reads letters": (REWARD.replace('("correct", "tokens")', '("tokens")'), r"TypeError.*reads=\('tokens',\)"),
     "with a reward of ours": (REWARD.replace("brevity", "correctness"), "takes a name.*'correctness' of rewards"),
     "with a tool of ours": (
         "from agent0.tools import tool\n\n@tool(pure=True)\nasync def python(work):\n    'Say it.'\n",

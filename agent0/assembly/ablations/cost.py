@@ -7,8 +7,8 @@ from statistics import median
 from typing import Any
 
 from agent0.assembly.ablations.ablation_run import RESULT, RunPlan, read_result
-from agent0.assembly.runtime.read_models import NothingError, reading
-from agent0.errors import NotFoundError
+from agent0.assembly.runtime.read_models import reading
+from agent0.errors import Agent0Error, NotFoundError
 from agent0.experiments.ablation_runs import AblationRun, requested_compute
 from agent0.settings import RunConfig, Settings
 
@@ -55,7 +55,7 @@ def _of_runs(settings: Settings, profile: str) -> Iterator[float]:
 
     query = "SELECT config, wall_s FROM runs WHERE status = 'finished' AND profile = ? ORDER BY started DESC LIMIT ?"
     rows: Sequence[Mapping[str, Any]] = ()
-    with contextlib.suppress(NothingError), reading(settings) as db:
+    with contextlib.suppress(Agent0Error), reading(settings) as db:  # none yet, or being made just now
         rows = select(db, query, (profile, MOST))
     for row in rows:
         asked = requested_compute(RunConfig.recorded(json.loads(row["config"])))

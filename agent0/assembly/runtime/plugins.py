@@ -120,10 +120,26 @@ def _registered(path: Path, source: bytes) -> Keys:
                 raise _taken(path, registry.what, key)
             if key not in held:
                 adds.append((registry, key))
+    _check_features(path, adds)
     if not adds:
         why = "None of its functions has a decorator such as @agent0.reward, or they come from another file."
         raise ConfigError(f"The plugin {path.name} registers nothing.", why, GUIDE)
     return adds
+
+
+def _check_features(path: Path, adds: Keys) -> None:
+    """Rewards may read what there is: of another name they would get None for ever, and nobody would notice."""
+    from agent0.rewards import Reward, rewards
+    from agent0.rewards.features import features
+
+    own = [registry.entries[key] for registry, key in adds]
+    for entry in (one for one in own if isinstance(one, Reward)):
+        held = [one for one in rewards(entry.role).values() if one not in own]
+        known = sorted({*features(entry.role), *(name for one in held for name in one.reads)})
+        for name in entry.reads:
+            if name not in known:
+                what = f"The plugin {path.name}: the reward {entry.name} reads {name!r}, which is no feature."
+                raise ConfigError(what, f"Of a {entry.role}: {', '.join(known)}.", nearest(name, known))
 
 
 def _execute(path: Path, source: bytes) -> None:

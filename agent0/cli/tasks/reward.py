@@ -91,7 +91,6 @@ def hack_test(
     reward of your own: --plugin my_reward.py --set run.rewards.weights.NAME=0.2"""
     from agent0.assembly.replay.forks import pairs_of
     from agent0.assembly.validate.rewards import amended_rules
-    from agent0.rewards.red_team.play import play_policies
     from agent0.rewards.red_team.undone import undone
 
     if plugin:
@@ -99,13 +98,14 @@ def hack_test(
     named = [one for one in sets or () if "=" not in one]
     changes = pairs_of([one for one in sets or () if "=" in one])
     rules = amended_rules(_rules(named[-1] if named else "agent0", rewards), changes)
-    rows = [_row(played) for played in play_policies(rules, seed)]
+    rows = [_row(played) for played in _played(rules, seed)]
     rows += [_undone(one) for one in undone(seed)]
     console.table(rows, as_json, ("role", "policy", "family", "paid", "honest", "more", "about"))
     if page:
         _write(page, seed)
-    if cheats := [row for row in rows if row["more"]]:
-        console.say(f"{len(cheats)} of {len(rows)} policies earn more than honest work.")
+    cheats = [row for row in rows if row["more"]]
+    console.say(f"{len(cheats) or 'None'} of {len(rows)} policies earn more than honest work.")
+    if cheats:
         raise typer.Exit(1)
 
 
@@ -143,6 +143,22 @@ def _rules(set_: str, file: str) -> "RewardConfig":
     rules = rules_of_set(set_) if set_ in reward_sets() else RewardConfig(set=set_)
     check_rewards(rules, "--set")
     return rules
+
+
+def _played(rules: "RewardConfig", seed: int) -> list[Any]:
+    """Play every policy. What a reward of a user's raises is said of that reward."""
+    from agent0.errors import ConfigError
+    from agent0.registry import LOADED
+    from agent0.rewards.red_team.play import play_policies
+
+    try:
+        return [*play_policies(rules, seed)]
+    except Exception as error:  # whatever a user's code raises
+        notes = " ".join(getattr(error, "__notes__", ()))
+        if not LOADED or not notes:
+            raise
+        why = f"{type(error).__name__}: {str(error).rstrip('.')}. {notes}"
+        raise ConfigError("A reward failed while it was played.", why, "Correct the file of --plugin.") from error
 
 
 def _registered(rules: "RewardConfig") -> str:
