@@ -31,7 +31,7 @@ class Rows(list[Row]):
         return frame
 
     def write(self, path: str | Path) -> Path:
-        """Write the rows as CSV or Parquet, by the ending of ``path``; lists and tables in a cell become JSON text.
+        """Write the rows as CSV or Parquet, by the ending of ``path``; lists and mappings in a row become JSON text.
 
         Raises:
             ConfigError: another ending.

@@ -46,7 +46,7 @@ class Home(Protocol):
 
 
 class Run:
-    """One run of a data folder. What it tells is read from the tables at each call, as of their last refresh."""
+    """One run of a data folder. Everything is read from the tables at each call, as of their last refresh."""
 
     def __init__(self, folder: Home, id: str) -> None:
         self.folder, self.id = folder, id
@@ -132,7 +132,7 @@ class Run:
         return Trajectory(run=self.id, turns=tuple(turns), receipts=Rows(receipts), row=found, **own)
 
     def trajectories(self, *, correct: bool | None = None) -> Iterator[Trajectory]:
-        """Its attempts one by one, in the order in which they were asked for; only right or wrong ones where wanted."""
+        """Its attempts one by one, in the order in which they were asked for; ``correct`` picks the right or the wrong ones."""
         from projections.attempts import list_attempts
 
         with self.folder.tables() as db:

@@ -104,8 +104,10 @@ def hack_test(
     if page:
         _write(page, seed)
     cheats = [row for row in rows if row["more"]]
-    console.say(f"{len(cheats) or 'None'} of {len(rows)} policies earn more than honest work.")
-    if cheats:
+    if not cheats:
+        console.say(f"No policy of {len(rows)} earns more than honest work.")
+    else:
+        console.say(f"{len(cheats)} of {len(rows)} policies earn more than honest work.")
         raise typer.Exit(1)
 
 
