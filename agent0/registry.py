@@ -9,6 +9,16 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 F = TypeVar("F", bound=Callable[..., Any])
 
+REGISTRIES: "list[Registry[Any, Any]]" = []
+"""Every registry of this process, in the order in which they were made."""
+
+LOADED: dict[str, str] = {}
+"""Files of users whose declarations this process has registered: name without .py -> sha256."""
+
+
+class TakenError(ValueError):
+    """A name is registered already, by something else."""
+
 
 class Registry(Generic[K, V]):
     """Entries by key.
@@ -28,22 +38,24 @@ class Registry(Generic[K, V]):
         same: Callable[[V, V], bool] | None = None,
     ) -> None:
         self.entries: dict[K, V] = {}
-        self._what, self._packages = what, packages
+        self.what = what
+        self._packages = packages
         self._order: Callable[[K, V], Any] = order or (lambda key, _: key)
         self._same = same
-        self._loaded = False
+        self.loaded = False
         self._seen: list[tuple[K, V]] = []
         self._sorted: dict[K, V] = {}
         """What was registered at the last look, in order: handlers look several times an event."""
+        REGISTRIES.append(self)
 
     def add(self, key: K, entry: V) -> V:
         """Register ``entry`` under ``key``; returns it.
 
         Raises:
-            ValueError: the key is taken by another entry, where entries may not be replaced.
+            TakenError: the key is taken by another entry, where entries may not be replaced.
         """
         if self._same and key in self.entries and not self._same(self.entries[key], entry):
-            raise ValueError(f"two {self._what} are named {key}")
+            raise TakenError(f"two {self.what} are named {key}")
         self.entries[key] = entry
         return entry
 
@@ -58,10 +70,10 @@ class Registry(Generic[K, V]):
 
     def all(self) -> dict[K, V]:
         """Every entry by key, in order, after importing the modules that register them."""
-        if not self._loaded:
+        if not self.loaded:
             for package in self._packages:
                 import_all(package)
-            self._loaded = True
+            self.loaded = True
         if (held := list(self.entries.items())) != self._seen:
             self._seen = held
             self._sorted = dict(sorted(held, key=lambda item: self._order(*item)))

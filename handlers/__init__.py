@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent0.registry import Registry
+from agent0.errors import DependencyError
+from agent0.registry import LOADED, Registry
 from agent0.run.lifecycle import RunState
 from events.base import Event, Recorded
 
@@ -36,9 +37,18 @@ class Handler:
 
     async def __call__(self, cause: Recorded, run: RunState | None, ports: Mapping[str, Any]) -> list[Event]:
         """React to ``cause``; returns the effects in order. What belongs to no run, as an experiment's
-        events, has none."""
+        events, has none.
+
+        Raises:
+            DependencyError: the run was begun with a file of rewards, verifiers, tools or families that this process
+                has not loaded: without it this would be another reaction, and nobody would notice.
+        """
         if run is None:
             return []
+        for name, digest in run.config.plugins.items():
+            if LOADED.get(name) != digest:
+                fix = f"Restart this process with --plugin PATH/{name}.py, or AGENT0_PLUGINS=PATH/{name}.py."
+                raise DependencyError(f"the plugin {name}", f"The run began with sha256 {digest[:12]} of it.", fix)
         own = {"event": cause.event, "run": run, "cause": cause}
         wanted = {name: own[name] for name in self.own}
         return await self.react(**wanted, **{name: ports[name] for name in self.ports})

@@ -65,12 +65,17 @@ PAIRS = {
 RIM_KNOWS = {
     "config": {"errors", "settings", "events"},
     "assembly": {*INNER, "config", "events", "handlers", "infra", "projections"},
+    "assembly/api": {*INNER, "config", "events", "infra", "projections", "report"},
     "report": {*INNER, "config", "events", "projections"},
 }
-"""What the rooms of the rim import besides themselves; the command line imports everything."""
+"""What the rooms of the rim import besides themselves; the command line imports everything. The Python API is a room of
+the assembly that also shows results."""
 
 RIM = ("agent0/config/*", "agent0/assembly/*", "agent0/report/*", "agent0/cli/*", "agent0/__main__.py")
 """May import all rooms, is imported by none."""
+
+FRONT = "agent0/__init__.py"
+"""Names what the Python API offers, and imports it at its first use; every import of a room passes it."""
 
 OUTSIDERS = {
     "accelerate": ("infra/training/*",),
@@ -103,6 +108,7 @@ OUTSIDERS = {
     ),
     "ollama": ("infra/models/ollama.py",),
     "openai": ("infra/models/openai/*.py",),
+    "pandas": ("agent0/assembly/api/rows.py",),
     "peft": ("infra/engine/*", "infra/training/*"),
     "platformdirs": ("agent0/config/loading.py",),
     "prometheus_client": ("agent0/assembly/runtime/prometheus.py",),
@@ -163,7 +169,7 @@ class Source:
         self.path, self.room = path, path.partition("/")[0]
         self.text = (ROOT / path).read_text(encoding="utf-8") if text is None else text
         self.tree = ast.parse(self.text)
-        self.rim = matches(path, RIM)
+        self.rim = path == FRONT or matches(path, RIM)
         self.pure = self.room in ("events", "agent0", "handlers") and not self.rim
 
     def imports(self) -> Iterator[tuple[str, str]]:
@@ -211,13 +217,14 @@ def directions(file: Source) -> Iterator[str]:
     """A room imports lower ones only; what reaches further is a pair with a name."""
     room, inner = file.path.split("/")[:2]
     mine = "" if room != "agent0" else inner.removesuffix(".py")
+    known = RIM_KNOWS.get("assembly/api" if file.path.startswith("agent0/assembly/api/") else mine, set())
     for module, name in file.imports():
         top, *rest = [*module.split("."), name]
         theirs = rest[0] if top == "agent0" and rest else ""
         if mine in RIM_KNOWS:
-            if top in ROOMS and mine != theirs and (theirs or top) not in RIM_KNOWS[mine]:
+            if top in ROOMS and mine != theirs and (theirs or top) not in known:
                 yield f"imports {module}, which {mine} does without"
-        elif theirs in INNER and theirs != mine and mine not in ("cli", "__main__"):
+        elif theirs in INNER and theirs != mine and mine not in ("cli", "__init__", "__main__"):
             pairs = {(file.path, theirs), (f"{room}/{inner}", theirs)}
             if INNER[theirs] > INNER.get(mine, REACH.get(room, -1)) and not pairs & PAIRS:
                 yield f"imports {module}, which stands above it"

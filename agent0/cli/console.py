@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -30,6 +31,10 @@ Profile = Annotated[
 Set = Annotated[
     list[str] | None, typer.Option("--set", "-s", metavar="KEY=VALUE", help="Any setting; see agent0 config docs.")
 ]
+Plugin = Annotated[
+    list[Path] | None,
+    typer.Option("--plugin", metavar="FILE", help="A Python file with a reward, verifier, tool or family of yours."),
+]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="Rows at most.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or LAST for the newest.")]
 
@@ -37,15 +42,41 @@ WIDE = 10_000
 """Columns where the reader is a program: nothing is wrapped or cut."""
 
 
-def settings(profile: str | None = None, pairs: Sequence[str] | None = None, **named: object) -> Settings:
+def settings(
+    profile: str | None = None,
+    pairs: Sequence[str] | None = None,
+    *,
+    plugins: Sequence[Path] | None = None,
+    **named: object,
+) -> Settings:
     """The settings for a command: its profile, ``--set`` pairs, and flags that stand for a setting (dots as ``__``).
+    The files of ``plugins``, or of the setting of that name, are loaded.
 
     Raises:
-        ConfigError: what does not fit.
+        ConfigError: what does not fit, or a plugin that cannot be loaded.
+    """
+    return settings_of(profile, overrides(pairs, plugins=plugin_paths(plugins), **named))
+
+
+def settings_of(profile: str | None, given: Mapping[str, str]) -> Settings:
+    """The settings for ``given`` ones by dotted key; the files of the setting ``plugins`` are loaded.
+
+    Raises:
+        ConfigError: as ``settings``.
     """
     from agent0.config.loading import load
 
-    return load(profile, overrides(pairs, **named))
+    held = load(profile, given)
+    if not held.plugins:
+        return held
+    from agent0.assembly.runtime.plugins import with_plugin_files
+
+    return with_plugin_files(held)
+
+
+def plugin_paths(plugins: Sequence[Path] | None) -> str | None:
+    """The value of the setting ``plugins``: absolute paths as JSON; None where none is given."""
+    return json.dumps([str(path.absolute()) for path in plugins]) if plugins else None
 
 
 def overrides(pairs: Sequence[str] | None, **named: object) -> dict[str, str]:

@@ -176,9 +176,10 @@ def averaged(scored: Sequence[Items]) -> dict[str, Any]:
 
 
 def comparison_rows(
-    outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequence[str]
+    outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequence[str], *, baseline: bool = False
 ) -> list[dict[str, Any]]:
-    """Compare the first variant with each other one, and every variant with its own controls, measure by measure.
+    """Compare the first variant with each other one (``baseline``: each other one with the first), and every variant
+    with its own controls, measure by measure.
 
     Holm's correction runs over the variants of one such question.
     """
@@ -187,7 +188,8 @@ def comparison_rows(
     rows = []
     for name in measures:
         final = {arm: {one.seed: trained_scores(one, MEASURES[name]) for one in found} for arm, found in held.items()}
-        rows += claim_rows(name, [(first, arm, final[arm], final[first]) for arm in held if arm != first])
+        pairs = [(arm, first) if baseline else (first, arm) for arm in held if arm != first]
+        rows += claim_rows(name, [(arm, other, final[other], final[arm]) for arm, other in pairs])
         for who in controls:
             before = {a: {o.seed: control_scores(o, MEASURES[name], who) for o in found} for a, found in held.items()}
             rows += claim_rows(name, [(arm, who, before[arm], final[arm]) for arm in held])

@@ -71,6 +71,49 @@ def seeds_of(text: str) -> tuple[int, ...]:
     return tuple(out)
 
 
+_setting = re.compile(r",(?=[A-Za-z_][A-Za-z0-9_.-]*=)")
+"""Between two settings of a variant: a comma inside a value is followed by no KEY=."""
+
+
+def variant_of(text: str) -> Variant:
+    """Parse a variant written as ``NAME:KEY=VALUE,KEY=VALUE``; ``NAME:`` is the profile as it is.
+
+    Raises:
+        ConfigError: anything else.
+    """
+    name, colon, rest = text.partition(":")
+    fix = "Write --variant base: --variant mine:run.rewards.weights.token_cost=0.2"
+    if not colon or not NAME.fullmatch(name):
+        why = "A name is needed, of small letters, digits and '-', at most 30, and a colon after it."
+        raise ConfigError(f"{text[:80]!r} is no variant.", why, fix)
+    settings = {}
+    for pair in filter(None, _setting.split(rest)):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"{pair[:80]!r} of variant {name} has no '='.", "Its settings are KEY=VALUE.", fix)
+        settings[key.strip()] = value
+    return Variant(name, settings)
+
+
+def study_of(variants: Sequence[Variant], study: AblationStudy | None = None) -> AblationStudy:
+    """Make a study of a user's variants, the first of which is the baseline; or add them to a ``study`` there is.
+
+    Raises:
+        ConfigError: fewer than two variants, or one name twice.
+    """
+    held = (*(study.variants if study else ()), *variants)
+    names = [variant.name for variant in held]
+    if len(held) < 2 or len(set(names)) < len(names):
+        why = f"Given: {', '.join(names) or 'none'}."
+        fix = "Write --variant base: --variant mine:KEY=VALUE, each with a name of its own."
+        raise ConfigError("Two variants are needed to compare, each named once.", why, fix)
+    if study:
+        return replace(study, variants=held)
+    question = f"Do {', '.join(names[1:])} do better than {names[0]}?" if len(held) > 2 else ""
+    question = question or f"Does {names[1]} do better than {names[0]}?"
+    return AblationStudy("ablation", question, held, seeds=(0, 1, 2, 3, 4), baseline=True)
+
+
 def chosen_variants(study: AblationStudy, only: Sequence[str]) -> tuple[Variant, ...]:
     """Select the variants of ``study`` named in ``only``, all where it is empty, in the study's order.
 

@@ -62,9 +62,16 @@ _sets = Registry[str, RewardSet]("sets", *_rooms)
 
 
 def reward(
-    name: str, *, role: Role, weight: float, reads: tuple[str, ...], set: str = AGENT0
+    name: str, *, role: Role, weight: float = 0.0, reads: tuple[str, ...], set: str = AGENT0
 ) -> Callable[[Score], Score]:
-    """Register ``score(features) -> value in [-1, 1] or None`` as one part of ``role``'s reward in ``set``."""
+    """Register ``score(features) -> value in [-1, 1] or None`` as one part of ``role``'s reward in ``set``. A part of
+    weight 0 counts only where ``run.rewards.weights`` names it.
+
+    Raises:
+        TypeError: ``reads`` is text, whose letters would be taken for features.
+    """
+    if isinstance(reads, str):
+        raise TypeError(f"reads of the reward {name} is text; write reads=({reads!r},)")
     return _rewards.adding((set, role, name), lambda score: Reward(name, role, weight, reads, score, set))
 
 

@@ -90,6 +90,10 @@ class RunConfig(Frozen):
     energy: EnergyConfig = EnergyConfig()
     guards: GuardConfig = GuardConfig()
     shuffle_rewards: bool = Field(False, description="control: student rewards are permuted within the iteration")
+    plugins: dict[str, str] = Field(
+        default_factory=dict,
+        description="file name without .py -> sha256 of each file of `plugins`; filled in where it is loaded",
+    )
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":
@@ -118,6 +122,9 @@ class Settings(Frozen):
 
     home: Path = Field(Path(), description="data folder; AGENT0_HOME sets it")
     profile: str = Field("", description="name of the profile in use")
+    plugins: tuple[Path, ...] = Field(
+        (), description="Python files with rewards, verifiers, tools or families of yours"
+    )
     run: RunConfig = RunConfig()
     nats: NatsSettings = NatsSettings()
     handlers: HandlerSettings = HandlerSettings()

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from agent0.assembly.models.diet import diets
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
+from agent0.assembly.runtime.plugins import check_plugins, with_plugin_files
 from agent0.assembly.runtime.progress import Progress, milestone_line
 from agent0.assembly.runtime.read_models import catch_up, update_tables
 from agent0.assembly.runtime.stamping import now, recorded
@@ -139,6 +140,8 @@ async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = 
 
     plan = RunPlan.read(folder)
     held = plan.held(folder)
+    with_plugin_files(held)
+    check_plugins(held.run.plugins, plan.ablation.run)
     async with _locked_folder(folder):
         before = _read_outcome(folder / RUN)
         kept = before if before and not _lacks(before, plan.ablation) else None

@@ -15,6 +15,7 @@ from typing import Any
 from agent0.assembly.ablations.ablation_run import PLAN, RESULT, RunPlan, decode_progress, decode_standing, read_whole
 from agent0.assembly.ablations.base_models import describe_bases, make_bases, seeds_without_base, with_base
 from agent0.assembly.ablations.chance_controls import chance_by_level, chances_of
+from agent0.assembly.ablations.cost import describe_cost, seconds_left
 from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.assembly.tooling.tool_policy import with_policy
@@ -28,7 +29,9 @@ from agent0.experiments.ablation_runs import (
     changed_settings,
     chosen_variants,
     describe_compute,
+    requested_compute,
     runs_of_study,
+    seeds_of,
     with_models,
 )
 from agent0.experiments.ablations import AblationStudy, Variant
@@ -64,6 +67,23 @@ class StudyRequest:
     jobs: int = 1
     protocols: bool = True
     """Whether the protocols of the study are evaluated, too; without, those that were made before stay."""
+
+
+def request_of(
+    study: AblationStudy, name: str, profile: str | None, seeds: str | None, given: Mapping[str, str], **more: Any
+) -> StudyRequest:
+    """Make a request from what was typed: what is empty is the study's own. A study without a name is named after
+    itself and its profile, one with a baseline after its variants.
+
+    Raises:
+        ConfigError: seeds that are none.
+    """
+    chosen = profile or study.profile
+    if chosen.endswith(".toml"):
+        chosen = str(Path(chosen).absolute())
+    own = "-".join(variant.name for variant in study.variants) if study.baseline else study.name
+    title = name or f"{own}-{Path(chosen).stem}".lower()[:30].rstrip("-")
+    return StudyRequest(study, title, chosen, study.seeds if seeds is None else seeds_of(seeds), given, **more)
 
 
 @dataclass
@@ -124,6 +144,30 @@ def variant_configs(base: RunConfig, variants: Sequence[Variant]) -> dict[str, R
     return plans
 
 
+async def plan_study(settings: Settings, request: StudyRequest) -> dict[str, Any]:
+    """What ``run_study`` would execute, and what that costs; nothing is begun.
+
+    Raises:
+        ConfigError: as ``run_study``.
+    """
+    folder, plans, ablations = await _planned(settings, request)
+    left = _unfinished(folder, ablations)
+    return {
+        "study": request.name,
+        "folder": str(folder),
+        "runs": len(ablations),
+        "done": len(ablations) - len(left),
+        "attempts": sum(requested_compute(one.config)["in_all"] for one in left),
+        "seconds": seconds_left(settings, request.profile, left, request.jobs),
+        "effort": describe_compute(plans),
+        "cost": describe_cost(settings, request.profile, left, request.jobs),
+    }
+
+
+def _unfinished(folder: Path, ablations: Sequence[AblationRun]) -> list[AblationRun]:
+    return [ablation for ablation in ablations if read_whole(folder / ablation.name, ablation) is None]
+
+
 async def run_study(
     settings: Settings, request: StudyRequest, report: Report = lambda _: None, climbed: Climbed = lambda *_: None
 ) -> dict[str, Any]:
@@ -138,8 +182,10 @@ async def run_study(
     from infra.log.server_folder import write
 
     folder, plans, ablations = await _planned(settings, request)
-    if any(read_whole(folder / ablation.name, ablation) is None for ablation in ablations):
+    left = _unfinished(folder, ablations)
+    if left:
         await require_all(settings, plans.values())
+    cost = describe_cost(settings, request.profile, left, request.jobs)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked_study(request.name, folder):
         course = request.study.course
@@ -151,7 +197,7 @@ async def run_study(
         work = _Work(request, folder, [with_base(ablation, course, bases) for ablation in ablations], report, climbed)
         for ablation in work.ablations:
             _prepare(work, ablation)
-        report(f"Study {request.name}: {describe_compute(plans)} In {folder}. {work.stand()}.")
+        report(f"Study {request.name}: {describe_compute(plans)} {cost} In {folder}. {work.stand()}.")
         await _execute_all(work)
         chances = chances_of(request.study.sets, next(iter(plans.values())), bases)
         found = _outcome_of_all(work, plans, chances) | (describe_bases(course, bases) if bases else {})
@@ -337,10 +383,11 @@ def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mappin
         "settings": {variant.name: dict(variant.settings) for variant in variants},
         "folder": str(work.folder),
         "complete": len(outcomes) == len(work.ablations),
+        **({"baseline": True} if study.baseline else {}),
         "failed": [{"cell": name, "why": why} for name, why in work.failed.items()],
         "measures": measures,
         "arms": variant_rows(outcomes, measures, study.controls),
-        "against": comparison_rows(outcomes, measures, study.controls),
+        "against": comparison_rows(outcomes, measures, study.controls, baseline=study.baseline),
         "curves": curves(outcomes),
         "cost": cost_rows(outcomes),
         "cells": run_rows(outcomes, measures),

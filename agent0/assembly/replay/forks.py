@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.runtime.plugins import check_plugins
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.base_model import check_bases
 from agent0.assembly.validate.run_config import check_names
@@ -72,6 +73,7 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
         why = f"It begins at event {first.seq} and ends at event {end}."
         raise NotFoundError(f"Run {run} cannot be forked at event {at}.", why, "Name one between; --at 0 is its end.")
     config = amended(parent.config, changes)
+    config = config.model_copy(update={"plugins": {**config.plugins, **settings.run.plugins}})
     check_names(config)
     await check_bases(log, parent, config)
     plain, digest = config_of(config)
@@ -110,7 +112,10 @@ async def check_rows(log: "Log", run: str, files: BenchmarkFiles) -> None:
 
 
 async def check_resumed(log: "Log", run: str) -> None:
-    """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since."""
+    """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since, or began with a
+    plugin that is not loaded."""
+    if (begun := await _start(log, run)) and isinstance(begun.event, RunStarted):
+        check_plugins(RunConfig.recorded(begun.event.config).plugins, run)
     async for _ in read_branch(log, run, ["CheckpointTrained"]):
         state = await state_at(log, run)
         await check_bases(log, state, state.config)

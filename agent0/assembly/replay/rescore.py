@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.plugins import check_plugins
 from agent0.assembly.runtime.read_models import sound_log
 from agent0.assembly.runtime.stamping import recorded
-from agent0.errors import NotFoundError, OperationError
+from agent0.assembly.validate.rewards import amended_rules
+from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.experiments.compare_runs import Side, side_of
 from agent0.experiments.receipt_diff import (
     Receipt,
@@ -62,14 +64,16 @@ Report = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Rescore:
-    """What is asked: rewards of ``run`` under ``policy`` (None: its own), verdicts of an earlier experiment instead of
-    the run's where one is named, or those of persons (``REVIEWS``)."""
+    """What is asked: rewards of ``run`` under ``policy`` (None: its own) with ``changes`` (dotted key below
+    ``run.rewards`` -> text), verdicts of an earlier experiment instead of the run's where one is named, or those of
+    persons (``REVIEWS``)."""
 
     run: str
     name: str
     policy: RewardConfig | None
     verdicts: str = ""
     commit: bool = False
+    changes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +119,14 @@ async def rescore_run(settings: Settings, request: Rescore, report: Report = lam
     Raises:
         NotFoundError: no such run, or no such experiment's verdicts.
         OperationError: an experiment of this name asked something else.
+        ConfigError: rules that cannot be, or the run's own rules need a plugin that is not loaded.
     """
     name = experiment_id(request.name)
     async with open_log(settings) if request.commit else sound_log(settings) as log:
         begun = await begun_as(log, name)
-        start = _start(request, await run_config(log, request.run), await extent(log, request.run, begun))
+        plan = await run_config(log, request.run)
+        request = _resolved(request, plan)
+        start = _start(request, plan, await extent(log, request.run, begun), settings.run.plugins)
         if request.commit:
             check_same(name, begun, start)
         verdicts = await verdicts_of_source(log, request.run, request.verdicts)
@@ -139,8 +146,18 @@ async def rescore_run(settings: Settings, request: Rescore, report: Report = lam
     return outcome
 
 
-def _start(request: Rescore, plan: RunConfig, until: int) -> ExperimentStarted:
+def _resolved(request: Rescore, plan: RunConfig) -> Rescore:
+    """``request`` with its changes in its policy."""
+    if request.changes:
+        return replace(request, policy=amended_rules(request.policy or plan.rewards, request.changes), changes={})
+    if request.policy is None:
+        check_plugins(plan.plugins, request.run)
+    return request
+
+
+def _start(request: Rescore, plan: RunConfig, until: int, plugins: Mapping[str, str]) -> ExperimentStarted:
     policy = {**effective_rules(request.policy, plan.rewards).model_dump(mode="json"), "verdicts": request.verdicts}
+    policy |= {"plugins": dict(plugins)} if plugins else {}
     return start_of("rescore", request.name, request.run, until, policy)
 
 
@@ -306,6 +323,17 @@ async def gather(settings: Settings, names: Sequence[str]) -> list[Side]:
     """
     async with sound_log(settings) as log:
         return [side_of(name, await _of(log, name)) for name in names]
+
+
+async def gather_different(settings: Settings, names: Sequence[str]) -> list[Side]:
+    """As ``gather``, of at least two different ones.
+
+    Raises:
+        ConfigError: there is nothing to compare.
+    """
+    if len(set(names)) < 2:
+        raise ConfigError("Nothing to compare.", f"{len(set(names))} name was given.", "Name two runs or experiments.")
+    return await gather(settings, names)
 
 
 async def _of(log: "Log", name: str) -> list[Recorded]:

@@ -121,6 +121,7 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         log = await stack.enter_async_context(open_log(settings))
         past = await _past(log, options)
         plan = amended(past.state.config, options.changes)
+        plan = plan.model_copy(update={"plugins": {**plan.plugins, **settings.run.plugins}})
         check_names(plan)
         if _models(plan) == _models(past.state.config):
             await check_trained_on(log, past.run, options.roles, plan)

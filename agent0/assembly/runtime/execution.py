@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from agent0.assembly.replay.forks import check_resumed, check_rows
 from agent0.assembly.runtime.app import App, open_app, run_handlers
@@ -10,13 +11,16 @@ from agent0.assembly.runtime.port_openers import benchmark_files
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
 from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.requirements import require
+from agent0.assembly.validate.run_config import check_names
 from agent0.assembly.validate.sandbox_speed import fitted
-from agent0.errors import Agent0Error, ConfigError, DependencyError
+from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError
 from agent0.settings import Settings
 from events.base import Recorded
-from events.runs import RunPaused, RunStarted
+from events.runs import RunPaused, RunResumed, RunStarted
 from infra.log.event_log import Log
+from projections.events import list_events
 
 _ENDS = ("RunFinished", "RunFailed", "RunCancelled")
 
@@ -31,6 +35,40 @@ class Observer(Protocol):
     async def follow(self, log: Log, run: str) -> Progress:
         """Read the events of ``run`` until it is over, and return what they came to."""
         ...
+
+
+async def prepared(settings: Settings, say: Callable[[str], None] | None = None, *, here: bool = True) -> Settings:
+    """Check everything that a run of ``settings`` names and, where it is executed ``here``, needs; returns the settings
+    with the tool policy that holds now. With ``say`` what is missing is said and waited for.
+
+    Raises:
+        ConfigError: settings that do not fit together.
+        RequirementsError: something is missing.
+    """
+    check_names(settings.run)
+    if here:  # other machines' models are theirs
+        await require(settings, say)
+    return await with_policy(settings)
+
+
+def resumption(settings: Settings, row: Mapping[str, Any]) -> Recorded | None:
+    """The event with which the run of ``row`` goes on, caused by the failure where it failed; None where it is running.
+
+    Raises:
+        OperationError: it was cancelled.
+    """
+    name, status = str(row["run"]), row["status"]
+    if status == "cancelled":
+        why = "A cancelled run is over; start another."
+        raise OperationError(f"Run {name} is cancelled.", why, f"See: agent0 run show {name}")
+    if status not in ("paused", "failed"):
+        return None
+    begin = recorded(name, RunResumed())
+    if status == "paused":
+        return begin
+    with reading(settings) as db:
+        failed = list_events(db, name, type="RunFailed", limit=100_000)[-1]
+    return begin.model_copy(update={"cause": failed["id"]})
 
 
 async def execute_run(

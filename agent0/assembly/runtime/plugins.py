@@ -1,13 +1,21 @@
-"""Part of the rim: modules of other packages that register handlers, tools, rewards and so on when imported."""
+"""Part of the rim: code of users that registers handlers, tools, rewards and so on when imported: modules that packages
+name as entry points, and single files."""
 
-from collections.abc import Sequence
+import hashlib
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.runtime.moved_paths import follow_moves, moved
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
+from agent0.registry import LOADED, REGISTRIES, Registry, TakenError
+from agent0.settings import Settings
 
 if TYPE_CHECKING:
     from handlers import Handler
@@ -15,6 +23,14 @@ if TYPE_CHECKING:
 
 PLUGINS = "agent0.plugins"
 """The entry point group under which packages name their modules."""
+GUIDE = "docs/guide/your-own-reward.md has a whole one."
+LARGEST = 1 << 20
+"""Bytes of a plugin file."""
+
+Keys = list[tuple[Registry[Any, Any], Any]]
+
+_adds: dict[str, Keys] = {}
+"""What each file that was loaded registered; by its name without .py."""
 
 
 @cache
@@ -35,6 +51,137 @@ def load_plugins() -> tuple[str, ...]:
             fix = f"Update or uninstall {point.dist.name if point.dist else point.value}."
             raise ConfigError(f"The plugin {point.name} cannot be loaded.", why, fix) from error
     return tuple(point.name for point in found)
+
+
+def with_plugin_files(settings: Settings) -> Settings:
+    """Load the files that ``settings.plugins`` names; returns the settings with their digests in ``run.plugins``.
+
+    Raises:
+        ConfigError: a file that cannot be read, fails, registers nothing, or registers a name that is taken.
+    """
+    if not settings.plugins:
+        return settings
+    digests = {path.stem: load_plugin_file(path) for path in settings.plugins}
+    run = settings.run.model_copy(update={"plugins": {**settings.run.plugins, **digests}})
+    return settings.model_copy(update={"run": run})
+
+
+def load_plugin_file(path: Path) -> str:
+    """Execute one Python file, so that what it declares is registered; returns its sha256. A file that is loaded
+    already is not executed again; where it has changed since, what it registered is replaced.
+
+    Raises:
+        ConfigError: as ``with_plugin_files``.
+    """
+    from infra.storage.files import read_regular
+
+    try:
+        source = read_regular(path, LARGEST)
+    except OSError as error:
+        raise ConfigError(f"The plugin {path} cannot be read.", f"{error.strerror}.", "Correct --plugin.") from error
+    digest = hashlib.sha256(source).hexdigest()
+    if LOADED.get(path.stem) != digest:
+        load_plugins()
+        _load_packaged()
+        before = [(registry, dict(registry.entries)) for registry in REGISTRIES if registry.loaded]
+        try:
+            for registry, key in _adds.get(path.stem, ()):
+                registry.entries.pop(key, None)
+            _adds[path.stem] = _registered(path, source)
+        except ConfigError:
+            for registry, entries in before:
+                registry.entries = entries
+            raise
+        LOADED[path.stem] = digest
+    return digest
+
+
+def _load_packaged() -> None:
+    """Import everything of ours that a file may add to, so that a name that is taken is known to be."""
+    from agent0.rewards import reward_sets, rewards
+    from agent0.tasks.families import families
+    from agent0.tools import tools
+    from agent0.verification.verifiers import verifiers
+
+    rewards("student")
+    for look in (reward_sets, families, tools, verifiers):
+        look()
+
+
+def _registered(path: Path, source: bytes) -> Keys:
+    """Execute the file; what it registered."""
+    before = {id(registry): dict(registry.entries) for registry in REGISTRIES}
+    _execute(path, source)
+    adds: Keys = []
+    for registry in REGISTRIES:
+        held = before.get(id(registry), {})
+        for key, entry in registry.entries.items():
+            if key in held and held[key] is not entry:
+                raise _taken(path, registry.what, key)
+            if key not in held:
+                adds.append((registry, key))
+    _check_features(path, adds)
+    if not adds:
+        why = "None of its functions has a decorator such as @agent0.reward, or they come from another file."
+        raise ConfigError(f"The plugin {path.name} registers nothing.", why, GUIDE)
+    return adds
+
+
+def _check_features(path: Path, adds: Keys) -> None:
+    """Rewards may read what there is: of another name they would get None for ever, and nobody would notice."""
+    from agent0.rewards import Reward, rewards
+    from agent0.rewards.features import features
+
+    own = [registry.entries[key] for registry, key in adds]
+    for entry in (one for one in own if isinstance(one, Reward)):
+        held = [one for one in rewards(entry.role).values() if one not in own]
+        known = sorted({*features(entry.role), *(name for one in held for name in one.reads)})
+        for name in entry.reads:
+            if name not in known:
+                what = f"The plugin {path.name}: the reward {entry.name} reads {name!r}, which is no feature."
+                raise ConfigError(what, f"Of a {entry.role}: {', '.join(known)}.", nearest(name, known))
+
+
+def _execute(path: Path, source: bytes) -> None:
+    """Execute ``source`` as a module of its own: what is executed is what was digested, whatever is cached of it."""
+    name = f"agent0_plugin_{path.stem}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or not path.stem.isidentifier():
+        why = "A name like my_reward.py is needed: letters, digits, underscores, then .py."
+        raise ConfigError(f"The plugin {path} has a name that cannot be imported.", why, "Rename the file.")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own code, named by the user
+    except TakenError as error:
+        raise _taken(path, *str(error).removeprefix("two ").split(" are named ", 1)) from error
+    except (Exception, SystemExit) as error:  # whatever a user's code raises, it is the file that is at fault
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+        why = f"{f'Line {line}: ' if line else ''}{type(error).__name__}: {str(error).rstrip('.')}."
+        raise ConfigError(f"The plugin {path.name} fails on import.", why, f"Correct {path}.") from error
+
+
+def _taken(path: Path, what: str, key: object) -> ConfigError:
+    name = key[-1] if isinstance(key, tuple) else key
+    why = f"{name!r} of {what} is registered already."
+    return ConfigError(f"The plugin {path.name} takes a name that is taken.", why, "Choose another name in the file.")
+
+
+def check_plugins(recorded: Mapping[str, str], of: str) -> None:
+    """The files that were ``recorded`` (name without .py -> sha256) with ``of``, a run, must be loaded.
+
+    Raises:
+        ConfigError: a file that is not, or that is another one now.
+    """
+    for name, digest in recorded.items():
+        held = LOADED.get(name)
+        if held is None:
+            why, fix = f"It registers what {of} uses (sha256 {digest[:12]}).", f"Add: --plugin PATH/{name}.py"
+            raise ConfigError(f"The plugin {name} is not loaded.", why, fix)
+        if held != digest:
+            why = f"This one has sha256 {held[:12]}, that of {of} {digest[:12]}."
+            raise ConfigError(f"The plugin {name} has changed.", why, "Restore it, or give the new one another name.")
 
 
 def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:

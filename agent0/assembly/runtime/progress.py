@@ -1,17 +1,22 @@
 """How a run goes, read from its log alone: so it can be watched from any process, and from the beginning again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from agent0.provenance.fork_history import past_of
 from agent0.run.lifecycle import evolve
 from agent0.run.requests import evaluation_progress, trained_roles
 from agent0.state.run_state import RunState
 from agent0.tasks.curriculum.ladder_height import Standing, attempted_height, on_ladder
 from events import alarms, checkpoints, runs
 from events.base import Recorded
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
 
 OVER = ("finished", "failed", "cancelled")
 _UNTRAINED = "nothing to learn from"
@@ -156,6 +161,24 @@ class Progress:
         if not rounds:
             return None
         return (finished.config.iterations - 1 - finished.iteration) * fmean(rounds) + first / 2
+
+
+async def followed(log: "Log", run: str, say: Callable[[str], None]) -> Progress:
+    """Follow ``run`` until it is over: each milestone, and whatever a person should hear at once, is said."""
+    progress, begin = Progress(), await log.last_seq(run)
+    async with aclosing(past_of(log, run)) as past:  # type: ignore[type-var]
+        async for one in past:
+            progress.begin_with(one)
+    async with aclosing(log.tail(0, run)) as events:  # type: ignore[type-var]
+        async for one in events:
+            made = progress.feed(one)
+            if made and progress.state:
+                say(milestone_line(made, progress.state.config.iterations))
+            elif one.seq > begin and (line := trouble(one)):
+                say(line)
+            if progress.over and one.seq >= begin:  # what failed may have been resumed since
+                break
+    return progress
 
 
 def _is_due(state: RunState) -> bool:

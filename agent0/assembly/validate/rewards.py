@@ -1,11 +1,12 @@
 """Part of the rim: rules of rewards as people write them, and what a stored receipt was made of."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
-from agent0.config.loading import nearest
+from agent0.config.loading import amended, nearest
 from agent0.errors import ConfigError
-from agent0.settings import RewardConfig
+from agent0.settings import RewardConfig, RunConfig
 
 AS_RUN = "as-run"
 LARGEST = 1 << 20
@@ -53,6 +54,24 @@ def _check_calibrator(rules: RewardConfig, where: str) -> None:
     if not fits:
         what = f"{where}: a {plan.method} calibrator of {plan.signal} does not have {size} parameters."
         raise ConfigError(what, "", "Take one whole: agent0 reward calibrator MODEL")
+
+
+def amended_rules(rules: RewardConfig, changes: Mapping[str, str]) -> RewardConfig:
+    """Change rules of rewards by settings: dotted key below ``run.rewards`` -> text. A version that ``rules`` leave to
+    the run stays so.
+
+    Raises:
+        ConfigError: a key elsewhere, a value that does not fit, or a set or part that does not exist.
+    """
+    for key in changes:
+        if not key.removeprefix("run.").startswith("rewards."):
+            fix = "Name keys below run.rewards, as in run.rewards.weights.token_cost=0.1."
+            raise ConfigError(f"{key} has no effect.", "Only rewards are computed here.", fix)
+    found = amended(RunConfig(rewards=rules), changes).rewards
+    if "edition" not in rules.model_fields_set and not any(key.endswith("rewards.edition") for key in changes):
+        found = RewardConfig.model_validate(found.model_dump(exclude={"edition"}))
+    check_rewards(found, "--set")
+    return found
 
 
 def reward_policy(given: str) -> RewardConfig | None:

@@ -1,6 +1,7 @@
 """Part of the rim: checks that everything a run's settings name exists and fits together."""
 
 from agent0.assembly.runtime.mcp_tools import MCP
+from agent0.assembly.runtime.plugins import check_plugins
 from agent0.assembly.runtime.providers import (
     embedders,
     provider_of,
@@ -23,6 +24,7 @@ def check_names(run: RunConfig) -> None:
     """
     from agent0.rollout.prompts import styles
 
+    check_plugins(run.plugins, "the run")
     for role, actor, recipe in (
         ("teacher", run.teacher, run.training.teacher),
         ("student", run.student, run.training.student),

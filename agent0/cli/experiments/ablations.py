@@ -68,39 +68,43 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
         jobs: Jobs = 1,
         protocols: Protocols = True,
         pairs: console.Set = None,
+        plugin: console.Plugin = None,
         out: Out = None,
         write: Write = None,
         as_json: console.Json = False,
     ) -> None:
-        from agent0.assembly.ablations.study import StudyRequest
-        from agent0.experiments.ablation_runs import seeds_of
+        from agent0.assembly.ablations.study import request_of
 
-        chosen_variants = profile or entry.profile
-        if chosen_variants.endswith(".toml"):
-            chosen_variants = str(Path(chosen_variants).absolute())
-        request = StudyRequest(
-            study=entry,
-            name=name or f"{entry.name}-{Path(chosen_variants).stem}".lower(),
-            profile=chosen_variants,
-            seeds=entry.seeds if seeds is None else seeds_of(seeds),
-            given=console.overrides(pairs),
+        request = request_of(
+            entry,
+            name,
+            profile,
+            seeds,
+            console.overrides(pairs, plugins=console.plugin_paths(plugin)),
             only=tuple(filter(None, (one.strip() for one in only.split(",")))),
             models=tuple(models or ()),
             jobs=jobs,
             protocols=protocols,
         )
-        _execute(request, out, write, as_json)
+        execute(request, out, write, as_json)
 
     return command
 
 
-def _execute(request: "StudyRequest", out: Path | None, page_to: Path | None, as_json: bool) -> None:
+def execute(
+    request: "StudyRequest", out: Path | None, page_to: Path | None, as_json: bool, *, short: bool = False
+) -> None:
+    """Execute a study, write its pages, and print what it came to; ``short``: only the answer, and where the rest is.
+
+    Raises:
+        Agent0Error: it cannot be executed.
+    """
     from agent0.assembly.ablations.study import run_study
     from agent0.cli.experiments.live_study import Standings, end_lines, shown
-    from agent0.config.loading import load
     from agent0.report.html.ablation_page import ablation_page
 
-    held, standings = load(request.profile, request.given), Standings([one.name for one in request.study.variants])
+    held = console.settings_of(request.profile, request.given)
+    standings = Standings([one.name for one in request.study.variants])
     stopping = "Stopping: the runs stop cleanly; the same command goes on (again: at once)."
     with shown(standings, quiet=as_json) as heard:
         found = console.run_async(lambda: run_study(held, request, *heard), stopping)
@@ -111,13 +115,22 @@ def _execute(request: "StudyRequest", out: Path | None, page_to: Path | None, as
     if as_json:
         console.data({**found, "page": str(page)})
     else:
-        _show(found)
+        (_show_answer if short else _show)(found)
         console.text(f"\nPage: {page}\nRuns: {found['folder']}")
         if "ladder" in found:
             console.text("\n".join(end_lines(found, standings, str(page_to or page))))
     if not found["complete"]:
         console.say(f"{len(found['failed'])} runs failed; the same command tries them again.", "yellow")
         raise typer.Exit(1)
+
+
+def _show_answer(found: dict[str, Any]) -> None:
+    """The answer of a study with a baseline, a line for each other variant, and what could not be finished."""
+    from agent0.report.markdown.ablation import answers
+
+    console.text("\n".join(one.replace("**", "") for one in answers(found)))
+    for one in found["failed"]:
+        console.text(f"{one['cell']} failed: {one['why']}")
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.experiments import ablations
+from agent0.cli.experiments import ablations, own_ablation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,16 +43,19 @@ def show(experiment: str, as_json: console.Json = False) -> None:
         console.record(show_experiment(db, experiment), as_json)
 
 
+Rules = Annotated[
+    str,
+    typer.Option(metavar="SET|FILE", help="A set, or TOML with `set` and \\[weights]; as-run: the run's own rules."),
+]
+
+
 @app.command()
 def rescore(
     run: console.Run = "LAST",
-    rewards: Annotated[
-        str,
-        typer.Option(
-            metavar="SET|FILE", help="A set, or TOML with `set` and \\[weights]; as-run: the run's own rules."
-        ),
-    ] = "as-run",
+    rewards: Rules = "as-run",
     name: Name = "",
+    pairs: console.Set = None,
+    plugin: console.Plugin = None,
     verdicts: Annotated[
         str,
         typer.Option(metavar="EXPERIMENT", help="Verdicts of a `reverify` instead, or `reviews`: those of reviewers."),
@@ -60,18 +63,20 @@ def rescore(
     commit: Annotated[bool, typer.Option("--commit", help="Write it down; without it nothing is written.")] = False,
     as_json: console.Json = False,
 ) -> None:
-    """Recompute all rewards of a run, its teacher's too, and show what changes. With its own rules: nothing."""
+    """Recompute all rewards of a run, its teacher's too, and show what changes: under a set, a file of rules, or
+    single settings (--set run.rewards.weights.token_cost=0.1). With its own rules: nothing."""
+    from agent0.assembly.replay.forks import pairs_of
     from agent0.assembly.replay.rescore import Rescore, rescore_run
     from agent0.assembly.validate.rewards import AS_RUN, reward_policy
     from agent0.errors import ConfigError
 
-    policy = reward_policy(rewards)
+    held = console.settings(plugins=plugin)
+    policy, changes = reward_policy(rewards), pairs_of(pairs)
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
-    held = console.settings()
-    request = Rescore(_resolved(run), name or "look", policy, verdicts, commit)
+    request = Rescore(_resolved(run), name or "look", policy, verdicts, commit, changes)
     found = console.run_async(lambda: rescore_run(held, request, _Reporter(quiet=as_json)))
-    own = rewards == AS_RUN and not verdicts
+    own = rewards == AS_RUN and not verdicts and not changes
     if as_json:
         console.data(found)
     else:
@@ -123,6 +128,7 @@ def retrain(
     source: Source,
     name: Name = "",
     pairs: console.Set = None,
+    plugin: console.Plugin = None,
     roles: Roles = "student",
     purge: Purge = None,
     evaluate: Evaluate = True,
@@ -130,7 +136,8 @@ def retrain(
 ) -> None:
     """Train a run's checkpoints again from what is stored: with the rewards of an experiment, another recipe
     (--set training.student.lr=…), or without some tasks. Nothing is generated again."""
-    _retrain(source, name, pairs, roles, tuple(purge or ()), evaluate, as_json)
+    held = console.settings(plugins=plugin)
+    _retrain(held, source, name, pairs, roles, tuple(purge or ()), evaluate, as_json)
 
 
 @app.command("purge-task")
@@ -144,11 +151,18 @@ def purge_task(
 ) -> None:
     """Train a run's checkpoints again as if one of its tasks had never been. Checkpoints of a role that --roles does
     not name stay; those that saw the task are listed."""
-    _retrain(run, name or f"without-{task}", None, roles, (task,), evaluate, as_json)
+    _retrain(console.settings(), run, name or f"without-{task}", None, roles, (task,), evaluate, as_json)
 
 
 def _retrain(
-    source: str, name: str, pairs: list[str] | None, roles: str, purged: tuple[str, ...], evaluate: bool, as_json: bool
+    held: "Settings",
+    source: str,
+    name: str,
+    pairs: list[str] | None,
+    roles: str,
+    purged: tuple[str, ...],
+    evaluate: bool,
+    as_json: bool,
 ) -> None:
     from agent0.assembly.replay.forks import pairs_of
     from agent0.assembly.replay.retrain import Retrain, roles_of
@@ -157,7 +171,6 @@ def _retrain(
 
     if not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
-    held = console.settings()
     request = Retrain(console.of_newest(source), name, pairs_of(pairs), purged, roles_of(roles), evaluate)
     found = console.run_async(lambda: train_again(held, request, (lambda _: None) if as_json else console.say))
     found["stay"] = [one for task in purged for one in _staying(held, found["run"], task, request.roles)]
@@ -194,15 +207,12 @@ def compare(
     as_json: console.Json = False,
 ) -> None:
     """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, cost."""
-    from agent0.assembly.replay.rescore import gather
-    from agent0.errors import ConfigError
+    from agent0.assembly.replay.rescore import gather_different
     from agent0.experiments.compare_runs import side_by_side
 
     names = [console.of_newest(name) for name in names]
-    if len(set(names)) < 2:
-        raise ConfigError("Nothing to compare.", f"{len(set(names))} name was given.", "Name two runs or experiments.")
     held = console.settings()
-    found = side_by_side(console.run_async(lambda: gather(held, names)))
+    found = side_by_side(console.run_async(lambda: gather_different(held, names)))
     if out is not None:
         from agent0.report.html.compare_page import compare_page
 
@@ -222,6 +232,7 @@ def compare(
 
 
 ablations.add_to(app)
+app.command("ablation")(own_ablation.ablation)
 
 
 def _against(row: dict[str, Any]) -> dict[str, Any]:

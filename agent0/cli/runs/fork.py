@@ -44,6 +44,7 @@ def fork(
     run: console.Run = "LAST",
     at: At = 0,
     pairs: Changes = None,
+    plugin: console.Plugin = None,
     name: Annotated[str, typer.Option(help="A name for people; its id is made from it.")] = "",
     detach: Annotated[bool, typer.Option("--detach", "--no-wait", help="Only begin it.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")] = False,
@@ -57,7 +58,7 @@ def fork(
     from agent0.cli.runs.foreground import follow_to_end, require
     from agent0.settings import RunConfig
 
-    held = console.settings()
+    held = console.settings(plugins=plugin)
     source, changes = _resolved(run), pairs_of(pairs)
 
     async def work() -> Any:

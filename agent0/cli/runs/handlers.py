@@ -33,13 +33,14 @@ def run(
     ] = None,
     profile: console.Profile = None,
     pairs: console.Set = None,
+    plugin: console.Plugin = None,
     projector: Annotated[bool, typer.Option("--projector", help="Keep the tables up to date, too.")] = False,
 ) -> None:
     """React to events until stopped. Several processes share the work; SIGTERM finishes what is in hand."""
     from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
     from agent0.assembly.runtime.read_models import run_projector
 
-    held = console.settings(profile, pairs)
+    held = console.settings(profile, pairs, plugins=plugin)
 
     async def work() -> None:
         async with open_app(held, names or ()) as app:

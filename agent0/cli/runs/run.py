@@ -32,6 +32,7 @@ def start(
     tasks: Annotated[int | None, typer.Option(min=1, help="Tasks an iteration.")] = None,
     attempts: Annotated[int | None, typer.Option(min=1, help="Attempts a task.")] = None,
     pairs: console.Set = None,
+    plugin: console.Plugin = None,
     detach: Detach = False,
     no_handlers: NoHandlers = False,
     wait: Wait = False,
@@ -39,16 +40,12 @@ def start(
 ) -> None:
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     from agent0.assembly.runtime.app import started
-    from agent0.assembly.tooling.tool_policy import with_policy
-    from agent0.assembly.validate.run_config import check_names
+    from agent0.assembly.runtime.execution import prepared
 
-    given = console.settings(
-        profile, pairs, run__seed=seed, run__iterations=iterations, run__tasks=tasks, run__attempts=attempts
-    )
-    check_names(given.run)
-    if not (detach or no_handlers):  # other machines' models are theirs
-        require(given, given.run, wait)
-    held = console.run_async(lambda: with_policy(given))
+    sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
+    given = console.settings(profile, pairs, plugins=plugin, **sizes)
+    here = not (detach or no_handlers)
+    held = console.run_async(lambda: prepared(given, console.say if wait else None, here=here))
     begin = started(held, name)
     if detach:
         console.run_async(lambda: _append(held, begin, make=True))
@@ -63,6 +60,7 @@ def resume(
     run: console.Run = "LAST",
     profile: console.Profile = None,
     pairs: console.Set = None,
+    plugin: console.Plugin = None,
     detach: Detach = False,
     no_handlers: NoHandlers = False,
     wait: Wait = False,
@@ -70,21 +68,17 @@ def resume(
 ) -> None:
     """Go on with a run that was stopped or paused, or with what a failed one has. What it does was fixed when it
     started."""
+    from agent0.assembly.runtime.execution import resumption
     from agent0.settings import RunConfig
-    from events.runs import RunResumed
 
-    held = console.settings(profile, pairs)
+    held = console.settings(profile, pairs, plugins=plugin)
     row = _row(run, held)
     name = str(row["run"])
-    if row["status"] == "cancelled":
-        _refuse(name, "cancelled", "A cancelled run is over; start another.")
     if row["status"] == "finished":
         console.say(f"Run {name} is finished.")
         print_conclusion(held, name, as_json)
         return
-    begin = _recorded(name, RunResumed()) if row["status"] in ("paused", "failed") else None
-    if begin and row["status"] == "failed":
-        begin = begin.model_copy(update={"cause": _failure_id(name, held)})
+    begin = resumption(held, row)
     if detach:
         if begin:
             console.run_async(lambda: _append(held, begin))
@@ -217,14 +211,6 @@ def _row(run: str, held: "Settings | None" = None) -> dict[str, Any]:
 
     with console.tables(held) as db:
         return show_run(db, run)
-
-
-def _failure_id(run: str, held: "Settings") -> str:
-    """Id of the event with which ``run`` failed last: the chain of causes goes on from it."""
-    from projections.events import list_events
-
-    with console.tables(held) as db:
-        return str(list_events(db, run, type="RunFailed", limit=100_000)[-1]["id"])
 
 
 def _recorded(run: str, event: "Event") -> "Recorded":

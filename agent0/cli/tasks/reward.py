@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from agent0.settings import RewardConfig
 
 app = typer.Typer(help="Rewards: sets and their parts, the receipt of a task or an attempt, and cheats.")
-Set = Annotated[str, typer.Option("--set", metavar="SET", help="A registered set; agent0 reward list names them.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        "-s",
+        metavar="SET|KEY=VALUE",
+        help="A registered set (agent0 reward list), or a setting of run.rewards.",
+    ),
+]
 
 
 @app.command("list")
@@ -69,7 +77,8 @@ def explain(
 
 @app.command("hack-test")
 def hack_test(
-    set_: Set = "agent0",
+    sets: Set = None,
+    plugin: console.Plugin = None,
     rewards: Annotated[str, typer.Option(metavar="FILE", help="TOML rules instead, as for experiment rescore.")] = "",
     seed: Annotated[int, typer.Option(min=0, help="Draws tasks and luck.")] = 0,
     page: Annotated[
@@ -78,16 +87,26 @@ def hack_test(
     as_json: console.Json = False,
 ) -> None:
     """Play cheating teachers and students against honest ones, through the real rewards, and put answers that leave the
-    work undone to every family's verifier. Exit code 1 where a cheat is rewarded more, or such an answer at all."""
-    from agent0.rewards.red_team.play import play_policies
+    work undone to every family's verifier. Exit code 1 where a cheat is rewarded more, or such an answer at all. A
+    reward of your own: --plugin my_reward.py --set run.rewards.weights.NAME=0.2"""
+    from agent0.assembly.replay.forks import pairs_of
+    from agent0.assembly.validate.rewards import amended_rules
     from agent0.rewards.red_team.undone import undone
 
-    rows = [_row(played) for played in play_policies(_rules(set_, rewards), seed)]
+    if plugin:
+        console.settings(plugins=plugin)
+    named = [one for one in sets or () if "=" not in one]
+    changes = pairs_of([one for one in sets or () if "=" in one])
+    rules = amended_rules(_rules(named[-1] if named else "agent0", rewards), changes)
+    rows = [_row(played) for played in _played(rules, seed)]
     rows += [_undone(one) for one in undone(seed)]
     console.table(rows, as_json, ("role", "policy", "family", "paid", "honest", "more", "about"))
     if page:
         _write(page, seed)
-    if cheats := [row for row in rows if row["more"]]:
+    cheats = [row for row in rows if row["more"]]
+    if not cheats:
+        console.say(f"No policy of {len(rows)} earns more than honest work.")
+    else:
         console.say(f"{len(cheats)} of {len(rows)} policies earn more than honest work.")
         raise typer.Exit(1)
 
@@ -126,6 +145,22 @@ def _rules(set_: str, file: str) -> "RewardConfig":
     rules = rules_of_set(set_) if set_ in reward_sets() else RewardConfig(set=set_)
     check_rewards(rules, "--set")
     return rules
+
+
+def _played(rules: "RewardConfig", seed: int) -> list[Any]:
+    """Play every policy. What a reward of a user's raises is said of that reward."""
+    from agent0.errors import ConfigError
+    from agent0.registry import LOADED
+    from agent0.rewards.red_team.play import play_policies
+
+    try:
+        return [*play_policies(rules, seed)]
+    except Exception as error:  # whatever a user's code raises
+        notes = " ".join(getattr(error, "__notes__", ()))
+        if not LOADED or not notes:
+            raise
+        why = f"{type(error).__name__}: {str(error).rstrip('.')}. {notes}"
+        raise ConfigError("A reward failed while it was played.", why, "Correct the file of --plugin.") from error
 
 
 def _registered(rules: "RewardConfig") -> str:

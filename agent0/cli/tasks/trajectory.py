@@ -39,6 +39,7 @@ def show(
 ) -> None:
     """One attempt, finished or not: the conversation turn by turn, what each tool call left in the work folder, the
     answers to subgoals, the verdict and the receipt of its reward."""
+    from agent0.assembly.api.trajectories import transcript_of
     from projections.attempts import show_attempt
     from projections.rewards import explain_rewards
     from projections.runs import resolve
@@ -47,7 +48,7 @@ def show(
         name = resolve(db, run)
         found = show_attempt(db, name, attempt)
         receipts = explain_rewards(db, name, attempt=attempt)
-    found["transcript"] = _said(found)
+    found["transcript"] = transcript_of(console.settings(), found)
     found["receipts"] = receipts
     if as_json:
         console.data(found)
@@ -139,18 +140,3 @@ def _subgoals(subgoals: list[str], answers: list[str | None], verdicts: list[dic
     right: list[bool | None] = next((verdict["subgoals"] for verdict in verdicts if verdict["subgoals"]), [])
     rows = zip_longest(subgoals, answers[: len(subgoals)], right[: len(subgoals)])
     return [{"step": n, "wanted": w, "answer": a, "correct": r} for n, (w, a, r) in enumerate(rows, 1)]
-
-
-def _said(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """The conversation: as the event has it, from the store where it was too long, or of an attempt that goes on."""
-    import json
-
-    from events.values import Artifact
-    from infra.storage.artifacts import FileArtifacts
-
-    stored = found.pop("transcript_artifact", None) or found["progress"]
-    if found["transcript"] or not stored:
-        return found["transcript"] or []
-    held = json.loads(FileArtifacts(console.settings().home).get(Artifact.model_validate(stored)))
-    turns: list[dict[str, Any]] = held["transcript"] if isinstance(held, dict) else held
-    return [{key: value for key, value in turn.items() if key != "token_ids"} for turn in turns]

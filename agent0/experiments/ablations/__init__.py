@@ -29,7 +29,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class AblationStudy:
-    """An ablation study. The first variant is what the others are compared with.
+    """An ablation study. The first variant is compared with each other one; where it is a ``baseline``, each other one
+    is compared with it.
 
     ``measures`` are names of ``agent0.experiments.ablation_results.MEASURES``, the first one leads; ``controls`` of
     ``agent0.experiments.ablation_results.CONTROLS``, which need no training. ``settings`` hold for every variant,
@@ -56,6 +57,7 @@ class AblationStudy:
     course: str = ""
     notes: tuple[str, ...] = ()
     ladder: bool = False
+    baseline: bool = False
     aims: tuple[LadderAim, ...] = ()
 
     def __post_init__(self) -> None:

@@ -1,6 +1,7 @@
 """The Markdown page of an ablation study: its settings, its conclusions, its cost. Every sentence on it follows from
 the numbers, whatever they are."""
 
+import json
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,17 +56,33 @@ def command(found: Row, file: str) -> str:
     named by its whole path goes by its name alone."""
     own, models = ablation_studies().get(found["experiment"]), found["models"]
     arms = list(found["about"])[: len(found["about"]) // (1 + len(models))]
-    words = ["agent0", "experiment", found["experiment"]]
+    words = ["agent0", "experiment", found["experiment"], *_variants(found)]
     if own is None or found["profile"] != own.profile:
         words += ["--profile", found["profile"]]
     if own is None or found["seeds"] != list(own.seeds):
         words += ["--seeds", ",".join(map(str, found["seeds"]))]
-    if own is None or arms != [arm.name for arm in own.variants]:
+    if not found.get("baseline") and (own is None or arms != [arm.name for arm in own.variants]):
         words += ["--arms", ",".join(arms)]
     words += [word for model in models for word in ("--model", model)]
-    given = {key: text for key, text in found["given"].items() if key not in ("home", "profile")}
+    words += [
+        word for path in json.loads(found["given"].get("plugins", "[]")) for word in ("--plugin", PurePath(path).name)
+    ]
+    given = {key: text for key, text in found["given"].items() if key not in ("home", "profile", "plugins")}
     words += [word for key, text in given.items() for word in ("--set", f"{key}={text}")]
     return shlex.join([*words, "--jobs", "2", "--write", PurePath(file).name if PurePath(file).is_absolute() else file])
+
+
+def _variants(found: Row) -> Iterator[str]:
+    """The options that name the variants of a study of the user's own."""
+    for name in list(found["about"]) if found.get("baseline") else ():
+        yield from ("--variant", f"{name}:" + ",".join(f"{k}={v}" for k, v in found["settings"][name].items()))
+
+
+def answers(found: Row) -> list[str]:
+    """The answer of a study with a baseline, a line for each other variant: whether it is better, by how much, and
+    what would have been found."""
+    first, others = _names(found)
+    return [_beats(found, other, first) for other in others] if found["measures"] else ["Nothing was measured."]
 
 
 def sentences(found: Row) -> list[str]:
@@ -76,7 +93,10 @@ def sentences(found: Row) -> list[str]:
     if not found["measures"]:
         return ["Nothing was measured: no run is finished."]
     first, others = _names(found)
-    told = [*_in_short(found, first, others), *(_beats(found, first, other) for other in others)]
+    if found.get("baseline"):
+        told = answers(found)
+    else:
+        told = [*_in_short(found, first, others), *(_beats(found, first, other) for other in others)]
     told += [said for control in CONTROLS for name in found["measures"] if (said := _worth(found, control, name))]
     return told + training_gain.still_base(found["cells"])
 
@@ -84,6 +104,8 @@ def sentences(found: Row) -> list[str]:
 def _answer(found: Row) -> list[str]:
     """The answer in at most five lines: the first variant beside the others, and beside what needs no training."""
     lead = found["measures"][:1]
+    if found.get("baseline"):
+        return answers(found)
     told = [*_in_short(found, *_names(found))] if lead else sentences(found)
     return told + [said for control in CONTROLS for name in lead if (said := _worth(found, control, name))]
 
@@ -109,8 +131,14 @@ def _in_short(found: Row, first: str, others: Sequence[str]) -> Iterator[str]:
 
 
 def _beats(found: Row, first: str, other: str) -> str:
+    """Say whether the variant ``first`` beats ``other``."""
     asked, lead = f"Does {first} beat {other}?", found["measures"][0]
-    rows = {name: row for name in found["measures"] for row in _first(found, name) if row["against"] == other}
+    rows = {
+        name: row
+        for name in found["measures"]
+        for row in _first(found, name)
+        if (row["arm"], row["against"]) == (first, other)
+    }
     if lead not in rows:
         return f"**{asked} Unknown:** no seed has finished runs of both."
     led = "; ".join(f"{MEASURES[name].title} {_difference(row)}" for name, row in rows.items())
@@ -143,8 +171,10 @@ def _difference(row: Row) -> str:
 def _first(found: Row, measure: str) -> list[Row]:
     """The first arm less each other one. Where none of its cells is finished, another one led, and nothing is said."""
     first, others = _names(found)
-    rows: list[Row] = [row for row in found["against"] if row["measure"] == measure and row["arm"] == first]
-    return [row for row in rows if row["against"] in others]
+    rows: list[Row] = [row for row in found["against"] if row["measure"] == measure]
+    if found.get("baseline"):
+        return [row for row in rows if row["against"] == first]
+    return [row for row in rows if row["arm"] == first and row["against"] in others]
 
 
 def _settings(about: str, settings: Mapping[str, str]) -> str:

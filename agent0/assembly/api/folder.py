@@ -1,0 +1,347 @@
+"""Part of the rim: a data folder as an object: its runs, and everything that the command line does with them."""
+
+import json
+import sqlite3
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.api.calls import Say, Settable, run_sync
+from agent0.assembly.api.rows import Rows
+from agent0.assembly.api.runs import Run
+from agent0.assembly.api.studies import Study
+from agent0.assembly.runtime.plugins import with_plugin_files
+from agent0.config.loading import load
+from agent0.errors import OperationError
+from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from events.base import Recorded
+    from infra.log.event_log import Log
+
+Plugins = Iterable[str | Path]
+
+
+def open(
+    home: str | Path | None = None,
+    *,
+    profile: str | None = None,
+    settings: Mapping[str, object] = {},
+    plugins: Plugins = (),
+    read_only: bool = False,
+) -> "Folder":
+    """Open a data folder: ``home``, else AGENT0_HOME or the user's. It need not be there yet.
+
+    Args:
+        home: the folder.
+        profile: what runs start with, unless they name another; tiny, scripted, or the path of a .toml file.
+        settings: other settings, by dotted key.
+        plugins: Python files with rewards, verifiers, tools or families of yours.
+        read_only: read the tables as they are; start no server, write nothing, refuse what would.
+
+    Raises:
+        ConfigError: a setting, profile or plugin that cannot be.
+    """
+    folder = Folder(profile, {**settings, **({"home": str(home)} if home else {})}, plugins, read_only=read_only)
+    folder.refresh()
+    return folder
+
+
+class Folder:
+    """A data folder. Tables are caught up with the log when it is opened, by ``refresh``, and at the end of what runs
+    here."""
+
+    def __init__(self, profile: str | None, given: Settable, plugins: Plugins = (), *, read_only: bool = False) -> None:
+        self._profile, self.read_only = profile, read_only
+        files = [str(Path(path).absolute()) for path in plugins]
+        self._given = texts({**given, **({"plugins": files} if files else {})})
+        self.settings = self._settings()
+
+    def __repr__(self) -> str:
+        return f"Folder({str(self.settings.home)!r}{', read only' if self.read_only else ''})"
+
+    def _settings(self, profile: str | None = None, more: Mapping[str, object] = {}) -> Settings:
+        return with_plugin_files(load(profile or self._profile, {**self._given, **texts(more)}))
+
+    @contextmanager
+    def tables(self) -> Iterator[sqlite3.Connection]:
+        """A read-only connection to the tables.
+
+        Raises:
+            NotFoundError: there are none yet.
+        """
+        from agent0.assembly.runtime.read_models import reading
+
+        with reading(self.settings) as db:
+            yield db
+
+    def refresh(self) -> None:
+        """Catch the tables up with the log; warns where it cannot be reached. A read-only folder stays as it is."""
+        from agent0.assembly.runtime.read_models import refresh
+
+        if not self.read_only and (warning := run_sync(lambda: refresh(self.settings))):
+            warnings.warn(warning, stacklevel=3)
+
+    def runs(self) -> list[Run]:
+        """Its runs, newest first."""
+        from agent0.assembly.runtime.read_models import NothingError
+        from projections.runs import list_runs
+
+        try:
+            with self.tables() as db:
+                return [Run(self, row["run"]) for row in list_runs(db, 1_000_000)]
+        except NothingError:
+            return []
+
+    def run(self, name: str = "LAST") -> Run:
+        """The run of this id; the newest for LAST.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        from projections.runs import resolve
+
+        with self.tables() as db:
+            return Run(self, resolve(db, name))
+
+    def table(self, name: str, run: str = "") -> Rows:
+        """The rows of a table (`agent0 projections list`), of one run where named.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        from agent0.assembly.replay.tables_at import known_tables
+        from projections.base import find
+
+        known = known_tables((name,))[name]
+        flags = [column for column, kind in known.columns.items() if kind is bool]
+        wanted = {"run": run} if run else {}
+        with self.tables() as db:
+            rows = find(db, f"SELECT * FROM {name}", wanted, ", ".join(known.key))  # noqa: S608 - a declared name
+        for row in rows:
+            row |= {flag: bool(row[flag]) for flag in flags if row[flag] is not None}
+        return Rows(rows)
+
+    def query(self, sql: str, *, limit: int = 1000) -> Rows:
+        """The rows that one SELECT over the tables gives.
+
+        Raises:
+            ConfigError: it is no such query, or it takes too long.
+        """
+        from agent0.assembly.runtime.read_models import live_path
+        from infra.storage.sqlite import guarded_query
+
+        return Rows(guarded_query(live_path(self.settings), sql, max_rows=limit))
+
+    def start(
+        self,
+        profile: str | None = None,
+        settings: Mapping[str, object] = {},
+        *,
+        name: str = "",
+        plugins: Plugins = (),
+        say: Say | None = None,
+    ) -> Run:
+        """Start a run and execute it to its end, as `agent0 run start` does. Ctrl-C pauses it.
+
+        Raises:
+            ConfigError: settings that do not fit together.
+            RequirementsError: something is missing.
+        """
+        from agent0.assembly.runtime.app import started
+        from agent0.assembly.runtime.execution import prepared
+
+        self._writes("start a run")
+        files = [str(Path(path).absolute()) for path in plugins]
+        given = self._settings(profile, {**settings, **({"plugins": files} if files else {})})
+        held = run_sync(lambda: prepared(given))
+        return self._execute(held, started(held, name), say)
+
+    def resume(self, run: "Run | str" = "LAST", *, say: Say | None = None) -> Run:
+        """Go on with a run that was paused or has failed, to its end; a finished one is returned as it is.
+
+        Raises:
+            OperationError: it was cancelled.
+        """
+        from agent0.assembly.runtime.execution import resumption
+
+        self._writes("resume a run")
+        self.refresh()
+        found = self._named(run)
+        row = found.row
+        if row["status"] == "finished":
+            return found
+        return self._execute(self.settings, resumption(self.settings, row), say, found.id)
+
+    def fork(
+        self,
+        run: "Run | str" = "LAST",
+        at: int = 0,
+        settings: Mapping[str, object] = {},
+        *,
+        name: str = "",
+        say: Say | None = None,
+    ) -> Run:
+        """Start a run in the middle of another, as of the event ``at`` (0: its end), under other ``settings``, and
+        execute it to its end.
+
+        Raises:
+            NotFoundError: no such run or event.
+            ConfigError: a setting that does not fit.
+        """
+        from agent0.assembly.log.access import open_log
+        from agent0.assembly.replay.forks import fork
+
+        self._writes("fork a run")
+        source = self._named(run).id
+
+        async def begun() -> "Recorded":
+            async with open_log(self.settings) as log:
+                return await fork(self.settings, log, source, at, texts(settings), name)
+
+        return self._execute(self.settings, run_sync(begun), say)
+
+    def rescore(
+        self,
+        run: "Run | str" = "LAST",
+        rewards: str = "as-run",
+        settings: Mapping[str, object] = {},
+        *,
+        verdicts: str = "",
+        name: str = "",
+    ) -> dict[str, Any]:
+        """Recompute all rewards of a run under a set or a file of rules, with ``settings`` of ``run.rewards``; what
+        changes, as `agent0 experiment rescore --json` prints it. It is written down where it has a ``name``.
+
+        Raises:
+            ConfigError: rules that cannot be.
+        """
+        from agent0.assembly.replay.rescore import Rescore, rescore_run
+        from agent0.assembly.validate.rewards import reward_policy
+
+        self._writes("rescore a run")
+        policy, source = reward_policy(rewards), self._named(run).id
+        request = Rescore(source, name or "look", policy, verdicts, bool(name), texts(settings))
+        return self._refreshed(run_sync(lambda: rescore_run(self.settings, request)))
+
+    def retrain(
+        self,
+        source: "Run | str",
+        name: str,
+        settings: Mapping[str, object] = {},
+        *,
+        without: Sequence[str] = (),
+        roles: str = "student",
+        evaluate: bool = True,
+        say: Say | None = None,
+    ) -> dict[str, Any]:
+        """Train the checkpoints of a run or an experiment again from what is stored, with another recipe, or
+        ``without`` some tasks. The experiment is called ``name``.
+
+        Raises:
+            NotFoundError: no such run, experiment or task.
+        """
+        from agent0.assembly.replay.retrain import Retrain, retrain, roles_of
+
+        self._writes("train again")
+        of = self._named(source).id if isinstance(source, Run) or source == "LAST" else source
+        request = Retrain(of, name, texts(settings), tuple(without), roles_of(roles), evaluate)
+        return self._refreshed(run_sync(lambda: retrain(self.settings, request, say or (lambda _: None))))
+
+    def compare(self, *names: "Run | str") -> dict[str, Any]:
+        """Runs and experiments side by side, the first being the measure: rewards, held-out curves with paired tests,
+        what changed sides, cost; as `agent0 experiment compare --json` prints it.
+
+        Raises:
+            ConfigError: fewer than two different ones.
+        """
+        from agent0.assembly.replay.rescore import gather_different
+        from agent0.experiments.compare_runs import side_by_side
+
+        self._writes("compare runs")
+        chosen = [self._named(one).id if isinstance(one, Run) or one == "LAST" else one for one in names]
+        return side_by_side(run_sync(lambda: gather_different(self.settings, chosen)))
+
+    def ablation(
+        self,
+        variants: Mapping[str, Settable],
+        seeds: Iterable[int] = range(5),
+        *,
+        profile: str | None = None,
+        settings: Mapping[str, object] = {},
+        name: str = "",
+        jobs: int = 1,
+        say: Say | None = None,
+    ) -> Study:
+        """Run ``variants`` (name -> settings; the first is the baseline) over seeds, as `agent0 experiment ablation`
+        does; the same call goes on where it was stopped.
+
+        Raises:
+            ConfigError: variants or seeds that cannot be compared.
+        """
+        from agent0.assembly.ablations.study import request_of, run_study
+        from agent0.experiments.ablation_runs import study_of
+        from agent0.experiments.ablations import Variant
+
+        self._writes("run a study")
+        study = study_of([Variant(one, texts(changes)) for one, changes in variants.items()])
+        given = {**self._given, **texts(settings)}
+        chosen = ",".join(map(str, seeds))
+        request = request_of(study, name, profile or self._profile, chosen, given, jobs=jobs)
+        held = with_plugin_files(load(request.profile, given))
+        return Study(run_sync(lambda: run_study(held, request, say or (lambda _: None))))
+
+    def _execute(self, held: Settings, begin: "Recorded | None", say: Say | None, run: str = "") -> Run:
+        from agent0.assembly.runtime.execution import execute_run
+
+        name = begin.run if begin else run
+        run_sync(lambda: execute_run(held, name, begin, _Follower(say)))
+        return Run(self, name)
+
+    def _refreshed(self, found: dict[str, Any]) -> dict[str, Any]:
+        self.refresh()
+        return found
+
+    def _named(self, run: "Run | str") -> Run:
+        return run if isinstance(run, Run) else self.run(run)
+
+    def _writes(self, what: str) -> None:
+        if self.read_only:
+            why = "It was opened to read: no server is started and nothing is written."
+            raise OperationError(f"{self!r} cannot {what}.", why, "Open it without read_only=True.")
+
+    def _repr_html_(self) -> str:
+        from agent0.assembly.api.rows import html_table
+        from projections.runs import list_runs
+
+        if not self.runs():
+            return f"<p>{self!r}: no run yet</p>"
+        with self.tables() as db:
+            rows = list_runs(db)
+        return html_table(
+            rows, ("run", "status", "profile", "seed", "iteration", "validation", "heldout_last", "started")
+        )
+
+
+class _Follower:
+    """Follows a run for ``execute_run``: its lines go to ``say``."""
+
+    def __init__(self, say: Say | None) -> None:
+        self._say = say or (lambda _: None)
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Take one line."""
+        self._say(text)
+
+    async def follow(self, log: "Log", run: str) -> Any:
+        """Read the events of ``run`` until it is over."""
+        from agent0.assembly.runtime.progress import followed
+
+        return await followed(log, run, self._say)
+
+
+def texts(settings: Settable) -> dict[str, str]:
+    """Settings as they would be typed after ``--set``: text as it is, other values as JSON."""
+    return {key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in settings.items()}

@@ -1,0 +1,188 @@
+"""Part of the rim: a run as an object."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from agent0.assembly.api.calls import Say
+from agent0.assembly.api.rows import Row, Rows, html_table, text
+from agent0.assembly.api.trajectories import Trajectory, transcript_of
+from agent0.settings import Settings
+from events.base import Recorded, decode
+
+_COLOURS = {"ink": "#222", "quiet": "#8a8a8a", "validation": "#0072b2", "tools": "#d55e00", "test": "#009e73"}
+_COLOURS |= {"forced": "#cc79a7", "within": "#e69f00"}
+
+
+class Home(Protocol):
+    """What a run needs of its data folder (``agent0.assembly.api.folder.Folder``)."""
+
+    settings: Settings
+
+    def tables(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A read-only connection to the tables."""
+        ...
+
+    def table(self, name: str, run: str = "") -> Rows:
+        """The rows of a table, of one run where named."""
+        ...
+
+    def resume(self, run: "Run | str" = "LAST", *, say: Say | None = None) -> "Run":
+        """Go on with a run to its end."""
+        ...
+
+    def fork(
+        self,
+        run: "Run | str" = "LAST",
+        at: int = 0,
+        settings: Mapping[str, object] = {},
+        *,
+        name: str = "",
+        say: Say | None = None,
+    ) -> "Run":
+        """Start a run in the middle of another and execute it to its end."""
+        ...
+
+
+class Run:
+    """One run of a data folder. Everything is read from the tables at each call, as of their last refresh."""
+
+    def __init__(self, folder: Home, id: str) -> None:
+        self.folder, self.id = folder, id
+
+    def __repr__(self) -> str:
+        return f"Run({self.id!r}, {self.status})"
+
+    @property
+    def row(self) -> Row:
+        """Its row of the table of runs: name, profile, seed, counts, scores, times, and ``config``."""
+        from projections.runs import show_run
+
+        with self.folder.tables() as db:
+            return show_run(db, self.id)
+
+    @property
+    def status(self) -> str:
+        """running, paused, failed, finished or cancelled."""
+        return str(self.row["status"])
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The settings that it began with."""
+        config: Mapping[str, Any] = self.row["config"]
+        return config
+
+    def overview(self) -> dict[str, Any]:
+        """What it came to, as `agent0 run show --json` prints it."""
+        from agent0.report.overview import overview
+
+        with self.folder.tables() as db:
+            return overview(db, self.id)
+
+    def curve(self) -> Rows:
+        """Its learning curve: a row for each iteration, -1 being the untrained student."""
+        from projections.evaluations import learning_curve
+
+        with self.folder.tables() as db:
+            return Rows(learning_curve(db, self.id))
+
+    def metrics(self) -> Rows:
+        """What was measured: (``iteration``, ``measure``, ``value``), a row for each."""
+        rows = self.table("iterations")
+        return Rows(
+            {"iteration": row["iteration"], "measure": name, "value": value}
+            for row in rows
+            for name, value in row.items()
+            if name not in ("run", "iteration") and isinstance(value, (int, float))
+        )
+
+    def tasks(self) -> Rows:
+        """Its tasks, with what became of them."""
+        return self.table("tasks")
+
+    def attempts(self) -> Rows:
+        """Its attempts, without what was said in them."""
+        return self.table("attempts")
+
+    def table(self, name: str) -> Rows:
+        """The rows of any table (`agent0 projections list`) that belong to this run.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        return self.folder.table(name, self.id)
+
+    def trajectory(self, attempt: str) -> Trajectory:
+        """One attempt with everything said and done in it.
+
+        Raises:
+            NotFoundError: the run has no such attempt.
+        """
+        from projections.attempts import show_attempt
+        from projections.rewards import explain_rewards
+
+        with self.folder.tables() as db:
+            found = show_attempt(db, self.id, attempt)
+            receipts = explain_rewards(db, self.id, attempt=attempt)
+        turns = transcript_of(self.folder.settings, found)
+        own: dict[str, Any] = {name: found[name] for name in ("task", "attempt", "question", "answer", "reward")}
+        own |= {"correct": None if found["correct"] is None else bool(found["correct"])}
+        own |= {name: Rows(found.pop(name)) for name in ("calls", "verdicts")}
+        return Trajectory(run=self.id, turns=tuple(turns), receipts=Rows(receipts), row=found, **own)
+
+    def trajectories(self, *, correct: bool | None = None) -> Iterator[Trajectory]:
+        """Its attempts one by one, in the order in which they were asked for; ``correct`` picks the right or the wrong ones."""
+        from projections.attempts import list_attempts
+
+        with self.folder.tables() as db:
+            rows = list_attempts(db, self.id, correct=correct, limit=-1)
+        for row in rows:
+            yield self.trajectory(row["attempt"])
+
+    def events(self, type: str = "", task: str = "", after: int = 0) -> Iterator[Recorded]:
+        """Its events in the order of the log, typed; of one ``type`` or ``task`` where named, after a sequence."""
+        from projections.base import find
+
+        query = "SELECT seq, body FROM (SELECT * FROM events WHERE seq > ?)"
+        wanted = {"run": self.id, "type": type, "task": task}
+        with self.folder.tables() as db:
+            rows = find(db, query, wanted, "seq", params=(after,))
+        for row in rows:
+            yield decode(row["body"], row["seq"])
+
+    def explain(self, name: str) -> Rows:
+        """The receipts of a task or an attempt: each part with its inputs, value and weight."""
+        from projections.rewards import explain_rewards
+
+        one = {"attempt": name} if "-a" in name else {"task": name}
+        with self.folder.tables() as db:
+            return Rows(explain_rewards(db, self.id, **one))
+
+    def resume(self, *, say: Say | None = None) -> "Run":
+        """Go on with it to its end, as ``Folder.resume`` does."""
+        return self.folder.resume(self, say=say)
+
+    def fork(
+        self, at: int = 0, settings: Mapping[str, object] = {}, *, name: str = "", say: Say | None = None
+    ) -> "Run":
+        """Start a run that goes on from this one, as ``Folder.fork`` does."""
+        return self.folder.fork(self, at, settings, name=name, say=say)
+
+    def curve_svg(self) -> str:
+        """Its learning curve as an SVG element; empty where nothing was evaluated yet."""
+        from agent0.report.charts.learning_curve import curve_svg
+
+        with self.folder.tables() as db:
+            return str(curve_svg(db, self.id))
+
+    def _repr_html_(self) -> str:
+        from agent0.report.overview import rows_for_people
+
+        found = self.overview()
+        head = (
+            f"<h4>{text(self.id)}: {text(found['status'])}, profile {text(found['profile'])}, seed {found['seed']}</h4>"
+        )
+        style = ";".join(f"--{name}:{colour}" for name, colour in _COLOURS.items())
+        scores = html_table(rows_for_people(found)) if found["test"] else ""
+        return f'<div style="{style};max-width:720px">{head}{self.curve_svg()}{scores}</div>'

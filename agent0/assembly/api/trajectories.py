@@ -1,0 +1,65 @@
+"""Part of the rim: one attempt as an object: what was said and done, how it was judged, what it earned."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent0.assembly.api.rows import Row, Rows, html_table, text
+from agent0.ports.storage import Artifacts
+from agent0.settings import Settings
+from events.values import Artifact
+
+
+@dataclass(frozen=True, repr=False)
+class Trajectory:
+    """One attempt at a task. ``turns`` are messages with ``role`` and ``content``, ``calls`` its tool calls,
+    ``verdicts`` what verifiers said, ``receipts`` its rewards part by part. ``correct`` and ``reward`` are None where
+    nobody could tell."""
+
+    run: str
+    task: str
+    attempt: str
+    question: str
+    answer: str | None
+    correct: bool | None
+    reward: float | None
+    turns: tuple[Mapping[str, Any], ...]
+    calls: Rows
+    verdicts: Rows
+    receipts: Rows
+    row: Mapping[str, Any]
+    """Everything else that is known of it, as `agent0 trajectory show --json` prints it."""
+
+    def __repr__(self) -> str:
+        return f"Trajectory({self.attempt!r} of {self.run!r}, answer={self.answer!r}, correct={self.correct})"
+
+    def _repr_html_(self) -> str:
+        verdict = {True: "right", False: "wrong", None: "undecided"}[self.correct]
+        head = f"<h4>{text(self.attempt)} of {text(self.run)}: {verdict}, reward {text(self.reward)}</h4>"
+        style = "white-space:pre-wrap;margin:0 0 .6em;padding-left:.6em;border-left:3px solid #8a8a8a"
+        said = [
+            f'<div><b>{text(t["role"])}</b><pre style="{style}">{text(t["content"])}</pre></div>' for t in self.turns
+        ]
+        parts = [part for receipt in self.receipts for part in receipt["parts"]]
+        seen = ("verifier", "correct", "reason", "expected", "got")
+        tables = html_table(self.verdicts, seen) + html_table(parts, ("name", "inputs", "value", "weight", "worth"))
+        return head + "".join(said) + tables
+
+
+def transcript_of(settings: Settings, found: Row) -> list[dict[str, Any]]:
+    """The conversation of an attempt that ``projections.attempts.show_attempt`` found: as its event has it, from the
+    artifact store where it was too long, or of an attempt that goes on. Takes ``transcript_artifact`` out of it.
+
+    Raises:
+        NotFoundError: the artifact is gone.
+    """
+    from infra.storage.artifacts import FileArtifacts
+
+    stored = found.pop("transcript_artifact", None) or found["progress"]
+    if found["transcript"] or not stored:
+        return found["transcript"] or []
+    artifacts: Artifacts = FileArtifacts(settings.home)
+    held = json.loads(artifacts.get(Artifact.model_validate(stored)))
+    turns: list[dict[str, Any]] = held["transcript"] if isinstance(held, dict) else held
+    return [{key: value for key, value in turn.items() if key != "token_ids"} for turn in turns]

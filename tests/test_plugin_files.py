@@ -1,0 +1,163 @@
+"""One file of a user's: what it declares counts like our own, its digest is recorded, and every mistake is named."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run
+from agent0.assembly.runtime import plugins
+from agent0.assembly.validate.rewards import amended_rules, reward_policy
+from agent0.config.loading import load
+from agent0.errors import ConfigError, DependencyError
+from agent0.experiments.ablation_runs import AblationRun
+from agent0.registry import LOADED, REGISTRIES
+from agent0.rewards import rewards
+from agent0.run.lifecycle import evolve
+from agent0.settings import RewardConfig
+from tests.kept_open import attached
+from tests.plugin_files import REWARD, forgotten
+from tests.terminal import agent0 as call
+from tests.test_handlers import react
+from tests.world import small, started
+
+DIGEST = sha256(REWARD.encode()).hexdigest()
+WEIGHED = "run.rewards.weights.brevity=0.2"
+SMALL = ("--profile", "scripted", "--tasks", "3", "--attempts", "2", "--iterations", "1", "-s", "run.evaluation.test=2",
+         "-s", "run.evaluation.validation=2", "-s", "sandbox.workers=1")  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    with forgotten():
+        yield
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    (tmp_path / "my_reward.py").write_text(REWARD)
+    return tmp_path / "my_reward.py"
+
+
+BROKEN = {
+    "that is not there": (None, "cannot be read"),
+    "with a slip": ("x = (\n", "fails on import.*SyntaxError"),
+    "that fails": ("import agent0\n\n1 / 0\n", r"fails on import\. Line 3: ZeroDivisionError"),
+    "that leaves": ("raise SystemExit(3)\n", "fails on import"),
+    "with a name that is none": ("my reward.py", "cannot be imported"),
+    "that registers nothing": ("x = 1\n", "registers nothing"),
+    "that reads what there is not": (
+        REWARD.replace('"tokens")', '"tokenz")'),
+        "reads 'tokenz'.*no feature.*Did you mean tokens",
+    ),
+    "that reads letters": (REWARD.replace('("correct", "tokens")', '("tokens")'), r"TypeError.*reads=\('tokens',\)"),
+    "with a reward of ours": (REWARD.replace("brevity", "correctness"), "takes a name.*'correctness' of rewards"),
+    "with a tool of ours": (
+        "from agent0.tools import tool\n\n@tool(pure=True)\nasync def python(work):\n    'Say it.'\n",
+        "takes a name.*'python' of tools",
+    ),
+    "with a family of ours": (
+        "from agent0.tasks.families import families, family\nfrom dataclasses import replace\n"
+        "family(replace(families()['arithmetic']))\n",
+        "takes a name.*'arithmetic' of families",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_file_that_is_no_plugin_is_named_and_leaves_nothing(what, tmp_path):
+    text, why = BROKEN[what]
+    file = tmp_path / (text if text and text.endswith(".py") else "other.py")
+    if text is not None:
+        file.write_text(text)
+    before = [dict(registry.entries) for registry in REGISTRIES]
+    with pytest.raises(ConfigError, match=why) as told:
+        plugins.load_plugin_file(file)
+    assert file.name in told.value.what and told.value.fix
+    assert [registry.entries for registry in REGISTRIES][: len(before)] == before and not LOADED
+
+
+def test_a_file_counts_like_our_own_and_its_change_replaces_it(mine):
+    assert plugins.load_plugin_file(mine) == DIGEST and LOADED == {"my_reward": DIGEST}
+    first = rewards("student")["brevity"]
+    assert first.score({"correct": True, "tokens": 50}) == 0.75 and first.weight == 0
+    plugins.load_plugin_file(mine)
+    assert rewards("student")["brevity"] is first, "a file that did not change is executed once"
+    mine.write_text(REWARD.replace("200", "100"))
+    plugins.load_plugin_file(mine)
+    assert rewards("student")["brevity"].score({"correct": True, "tokens": 50}) == 0.5
+    mine.write_text("x = 1\n")
+    with pytest.raises(ConfigError, match="registers nothing"):
+        plugins.load_plugin_file(mine)
+    assert rewards("student")["brevity"].score({"correct": True, "tokens": 50}) == 0.5, "the last one that was sound"
+
+
+def test_its_digest_is_in_the_settings_of_a_run_and_is_checked(mine):
+    held = plugins.with_plugin_files(load("scripted", {"plugins": json.dumps([str(mine)])}, {}))
+    assert held.run.plugins == {"my_reward": DIGEST}
+    plugins.check_plugins(held.run.plugins, "run a")
+    with pytest.raises(ConfigError, match=r"my_reward has changed.*that of run a"):
+        plugins.check_plugins({"my_reward": "0" * 64}, "run a")
+    LOADED.clear()
+    with pytest.raises(ConfigError, match=r"my_reward is not loaded.*--plugin PATH/my_reward\.py"):
+        plugins.check_plugins(held.run.plugins, "run a")
+
+
+async def test_a_handler_waits_for_the_plugin_of_its_run(mine):
+    begun = started(small(plugins={"my_reward": DIGEST}))
+    state = evolve(None, begun)
+    with pytest.raises(DependencyError, match=r"plugin my_reward"):
+        await react("advance_run", begun.event, state)
+    plugins.load_plugin_file(mine)
+    assert await react("advance_run", begun.event, state)
+
+
+def test_single_settings_change_rules_and_leave_their_version_to_the_run(mine):
+    with pytest.raises(ConfigError, match="no reward 'brevity'"):
+        amended_rules(RewardConfig(), {"run.rewards.weights.brevity": "0.2"})
+    plugins.load_plugin_file(mine)
+    policy = reward_policy("paper")
+    assert policy is not None
+    found = amended_rules(RewardConfig(weights={"call_cost": 0.1}), {"rewards.weights.brevity": "0.2"})
+    assert found.weights == {"call_cost": 0.1, "brevity": 0.2} and "edition" not in found.model_fields_set
+    assert amended_rules(RewardConfig(edition=1), {"rewards.clip": "1"}).edition == 1
+    with pytest.raises(ConfigError, match=r"run\.tasks has no effect"):
+        amended_rules(policy, {"run.tasks": "3"})
+
+
+def test_a_run_of_ones_own_reward_from_the_first_command_to_the_last(mine, tmp_path):
+    plugin = ("--plugin", str(mine))
+    with attached(tmp_path / "data") as home:
+        begun = call("run", "start", *SMALL, *plugin, "--set", WEIGHED, "--json", home=home)
+        assert begun.code == 0, begun.err
+        assert begun.json["config"]["plugins"] == {"my_reward": DIGEST}
+        weights = "SELECT DISTINCT weight FROM reward_parts WHERE name = 'brevity'"
+        parts = call("projections", "query", weights, "--json", home=home)
+        assert [row["weight"] for row in parts.json] == [0.2]
+        LOADED.clear()
+        refused = call("experiment", "rescore", "LAST", home=home)
+        assert refused.code == 2 and "The plugin my_reward is not loaded" in refused.err
+        same = call("experiment", "rescore", "LAST", *plugin, "--json", home=home)
+        assert same.json["identical"] and same.code == 0
+        other = call("experiment", "rescore", "LAST", *plugin, "-s", "rewards.weights.brevity=1", "--json", home=home)
+        assert other.json["changed"] > 0 and other.code == 0
+        mine.write_text(REWARD.replace("200", "300"))
+        changed = call("run", "fork", "LAST", *plugin, "--detach", "--json", home=home)
+        story = call("run", "diff", begun.json["run"], changed.json["run"], *(), "--json", home=home)
+        assert list(story.json["settings"]) == ["plugins.my_reward"], "a fork says that its plugin is another"
+
+
+def test_a_process_of_a_study_loads_the_file_and_refuses_another(mine, tmp_path):
+    held = plugins.with_plugin_files(load("scripted", {"plugins": json.dumps([str(mine)])}, {}))
+    folder = tmp_path / "mine-0"
+    folder.mkdir()
+    given = {"plugins": json.dumps([str(mine)])}
+    RunPlan(AblationRun("mine", 0, "study-mine-0", held.run), "scripted", given).write(folder)
+    mine.write_text(REWARD.replace("200", "300"))
+    LOADED.clear()
+    with pytest.raises(ConfigError, match=r"my_reward has changed"):
+        asyncio.run(execute_ablation_run(folder, lambda *_: None))
+    assert "my_reward" in LOADED
