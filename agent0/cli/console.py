@@ -32,7 +32,16 @@ Set = Annotated[
     list[str] | None, typer.Option("--set", "-s", metavar="KEY=VALUE", help="Any setting; see agent0 config docs.")
 ]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="Rows at most.")]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or LAST for the newest.")]
+Iteration = Annotated[
+    int | None,
+    typer.Option("--iteration", "-i", min=1, help="One iteration only, counted from 1 as on screens (t0-003 is of 1)."),
+]
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="Id, unique beginning of it, or name; LAST, LAST~1: the newest, the one before."
+    ),
+]
 
 WIDE = 10_000
 """Columns where the reader is a program: nothing is wrapped or cut."""
@@ -92,10 +101,10 @@ def screen(stderr: bool = False) -> Screen | None:
     from agent0.assembly.runtime.stamping import now
 
     stream, said = (sys.stderr if stderr else sys.stdout), os.environ.get("COLUMNS", "")
+    if not stream.isatty() and (stderr or not said):
+        return None
     if said.isdigit() and int(said):
         return Screen(int(said), now())
-    if not stream.isatty():
-        return None
     with suppress(OSError, ValueError):
         return Screen(os.get_terminal_size(stream.fileno()).columns or USUAL, now())
     return Screen(USUAL, now())
@@ -186,6 +195,8 @@ def table(
     if as_json:
         data(held)
         return
+    if "iteration" in columns:
+        held = [{**row, "iteration": _counted_from_1(row.get("iteration"))} for row in held]
     names = list(columns) or (list(held[0]) if held else [])
     if held:
         heads = {} if columns else {name: name for name in names}  # a query's own names are kept
@@ -197,6 +208,19 @@ def table(
         say(more)
 
 
+def index_of(iteration: int | None) -> int | None:
+    """The number that events give the iteration that is ``iteration`` on screens; None: all."""
+    return None if iteration is None else iteration - 1
+
+
+def _counted_from_1(iteration: Any) -> Any:
+    from agent0.report.columns import UNTRAINED
+
+    if not isinstance(iteration, int):
+        return iteration
+    return UNTRAINED if iteration < 0 else iteration + 1
+
+
 COUNTED = 10_000
 """Rows up to which it is counted how many there are beyond a limit."""
 
@@ -205,6 +229,12 @@ class Limited(list[Mapping[str, Any]]):
     """The first rows of more; ``more`` says of how many, and is empty where these are all."""
 
     more = ""
+
+    def like(self, rows: Iterable[Mapping[str, Any]]) -> "Limited":
+        """``rows`` in place of these."""
+        found = Limited(rows)
+        found.more = self.more
+        return found
 
 
 def limited(fetch: Callable[[int], Sequence[Mapping[str, Any]]], limit: int) -> Limited:
@@ -243,19 +273,34 @@ def tables(held: Settings | None = None) -> "Iterator[sqlite3.Connection]":
         yield db
 
 
-def of_newest(name: str) -> str:
-    """``name`` with the newest run's id for a ``LAST`` that stands alone or before a slash; any other as it is.
+def run_id(run: str, held: Settings | None = None) -> str:
+    """The id of the run that a user named: by id, unique beginning, name, LAST or LAST~1.
 
     Raises:
-        NotFoundError: there is no run yet.
+        NotFoundError: there is no such run, or several.
     """
     from projections.runs import resolve
 
+    with tables(held) as db:
+        return resolve(db, run)
+
+
+def of_newest(name: str) -> str:
+    """``RUN`` or ``RUN/CHECKPOINT`` with the run's id for whatever else names it; what names no run (a digest, an
+    experiment) as it is.
+
+    Raises:
+        NotFoundError: LAST without a run, or a name that several have.
+    """
+    from agent0.errors import NotFoundError
+
     run, slash, rest = name.partition("/")
-    if run != "LAST":
-        return name
-    with tables() as db:
-        return f"{resolve(db, run)}{slash}{rest}"
+    try:
+        return f"{run_id(run)}{slash}{rest}" if run else name
+    except NotFoundError as error:
+        if error.what.startswith("There is no run '"):
+            return name
+        raise
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "", leaving: str = "") -> T:

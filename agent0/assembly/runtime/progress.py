@@ -13,6 +13,8 @@ from agent0.tasks.curriculum.ladder_height import Standing, attempted_height, on
 from events import alarms, checkpoints, runs
 from events.base import Recorded
 
+PROPOSING = "proposing"
+"""A phase for people: of ``tasks``, the part before the first attempt."""
 OVER = ("finished", "failed", "cancelled")
 _UNTRAINED = "nothing to learn from"
 GIVEN_UP = {
@@ -54,6 +56,8 @@ class Pace:
     left_s: float | None
     training: str = ""
     """How far the checkpoint in training is."""
+    waits: str = ""
+    """What the run waits for; empty where it does not."""
 
 
 @dataclass
@@ -64,6 +68,8 @@ class Progress:
     events: int = 0
     trainings: dict[str, int] = field(default_factory=dict)
     """Checkpoints asked for and not made yet, with the seed of each."""
+    waiting: dict[str, str] = field(default_factory=dict)
+    """What is waited for now, by the handler that waits."""
     _since: datetime | None = None
     _entered: datetime | None = None
     """When the present phase began."""
@@ -103,16 +109,27 @@ class Progress:
         state = self.state
         if state is None:
             return None
-        done, total = evaluation_progress(state)
-        if state.phase == "tasks":
+        phase, (done, total) = state.phase, evaluation_progress(state)
+        if phase == "tasks" and proposing(state):
+            phase, done, total = PROPOSING, sum(t.proposed for t in state.tasks.values()), state.config.tasks
+        elif phase == "tasks":
             done, total = resolved_attempts(state), state.config.tasks * state.config.attempts
         spent = max((now - self._entered).total_seconds(), 1e-6) if self._entered else 0.0
         rate = done / spent if spent else 0.0
         left = (total - done) / rate if rate else None
-        return Pace(state.phase, state.iteration, done, total, rate, left)
+        return Pace(phase, state.iteration, done, total, rate, left, waits=self._waits(state))
+
+    def _waits(self, state: RunState) -> str:
+        if state.status == "paused":
+            return f"paused; agent0 run resume {state.run} goes on"
+        return "waits for " + "; ".join(dict.fromkeys(self.waiting.values())) if self.waiting else ""
 
     def _note(self, recorded: Recorded) -> None:
         match recorded.event:
+            case alarms.DependencyLost() as lost:
+                self.waiting[lost.waiting] = f"{lost.dependency} ({lost.message.rstrip('.')})".replace(" ()", "")
+            case alarms.DependencyRestored() as found:
+                self.waiting.pop(found.waiting, None)
             case checkpoints.CheckpointEvaluated(split="validation", forced_tool=False) as scored:
                 self._score = scored
             case checkpoints.TrainingRequested() as request:
@@ -161,6 +178,12 @@ class Progress:
 def _is_due(state: RunState) -> bool:
     """Whether a student was to be trained in the state's iteration; not before the first."""
     return state.iteration >= 0 and "student" in trained_roles(state)
+
+
+def proposing(state: RunState) -> bool:
+    """Whether the teacher is at work on the tasks of this iteration and no attempt has begun."""
+    held = state.tasks.values()
+    return any(not t.proposed and not t.closed for t in held) and not any(t.attempts for t in held)
 
 
 def resolved_attempts(state: RunState) -> int:
@@ -213,7 +236,7 @@ def milestone_line(made: Milestone, iterations: int) -> str:
 
 
 def _words(made: Milestone, iterations: int) -> Iterator[str]:
-    yield "untrained      " if made.iteration < 0 else f"iteration {made.iteration:>2}/{iterations - 1:<2}"
+    yield "untrained      " if made.iteration < 0 else f"iteration {made.iteration + 1:>2}/{iterations:<2}"
     yield from _ladder_words(made.standing, made.iteration) if made.standing else _score_words(made)
     yield f"{made.events:,} events"
     yield f"{made.seconds:.0f} s"

@@ -31,7 +31,8 @@ def list_(
     from projections.experiments import list_experiments
 
     with console.tables() as db:
-        console.table(list_experiments(db, run, limit), as_json)
+        of = console.of_newest(run) if run else ""
+        console.table(console.limited(lambda n: list_experiments(db, of, n), limit), as_json)
 
 
 @app.command()
@@ -69,7 +70,7 @@ def rescore(
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     held = console.settings()
-    request = Rescore(_resolved(run), name or "look", policy, verdicts, commit)
+    request = Rescore(console.run_id(run), name or "look", policy, verdicts, commit)
     found = console.run_async(lambda: rescore_run(held, request, _Reporter(quiet=as_json)))
     own = rewards == AS_RUN and not verdicts
     if as_json:
@@ -101,7 +102,7 @@ def reverify(
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     held = console.settings()
-    request = Reverify(_resolved(run), name or "look", pairs_of(pairs), commit)
+    request = Reverify(console.run_id(run), name or "look", pairs_of(pairs), commit)
     found = console.run_async(lambda: judge_again(held, request, _Reporter(quiet=as_json)))
     if as_json:
         console.data(found)
@@ -231,13 +232,6 @@ def _against(row: dict[str, Any]) -> dict[str, Any]:
     held = row["held_out"] or {}
     concluded = {"conclusion": conclusion(held["word"])} if held.get("word") else {}
     return {**row, **held, **concluded, "changed_sides": len(row["changed_sides"])}
-
-
-def _resolved(run: str) -> str:
-    from projections.runs import resolve
-
-    with console.tables() as db:
-        return str(resolve(db, run))
 
 
 class _Reporter:

@@ -45,7 +45,8 @@ def show(
     known = known_tables((table,))[table]
     with console.tables() as db:
         order = ", ".join(known.key)
-        rows = select(db, f"SELECT * FROM {table} ORDER BY {order} LIMIT ?", (limit,))  # noqa: S608 - a declared name
+        sql = f"SELECT * FROM {table} ORDER BY {order} LIMIT ?"  # noqa: S608 - a declared name
+        rows = console.limited(lambda n: select(db, sql, (n,)), limit)
     console.table(rows, as_json)
 
 

@@ -16,7 +16,7 @@ Format = Literal["jsonl", "trl", "trl-messages", "trl-preference", "trl-unpaired
 def list_(
     run: console.Run = "LAST",
     task: Annotated[str, typer.Option(help="One task only.")] = "",
-    iteration: Annotated[int | None, typer.Option("--iteration", "-i", min=0, help="One iteration only.")] = None,
+    iteration: console.Iteration = None,
     correct: Annotated[bool | None, typer.Option("--correct/--wrong", help="By verdict.")] = None,
     limit: console.Limit = 100,
     as_json: console.Json = False,
@@ -26,8 +26,9 @@ def list_(
     from projections.runs import resolve
 
     with console.tables() as db:
-        rows = list_attempts(db, resolve(db, run), task, iteration, correct, limit)
-    seen = "attempt student status answer correct credit reward turns tool_calls tool_ok end wall_s"
+        of = resolve(db, run)
+        rows = console.limited(lambda n: list_attempts(db, of, task, console.index_of(iteration), correct, n), limit)
+    seen = "attempt status correct reward answer student turns tool_calls tool_ok end wall_s credit"
     console.table(rows, as_json, seen.split())
 
 
