@@ -99,7 +99,7 @@ def exact_interval(gained: int, lost: int, items: int, level: float = LEVEL, siz
 def agreeing_level(p: float, adjusted: float) -> float:
     """The level of an interval that excludes 0 where, and only where, ``p`` is significant after its correction to
     ``adjusted``."""
-    return LEVEL * min(1.0, p / adjusted) if 0 < p and 0 < adjusted else LEVEL
+    return LEVEL * min(1.0, p / adjusted) if p > 0 and adjusted > 0 else LEVEL
 
 
 def agreeing(found: Difference, adjusted: float) -> Difference:

@@ -25,6 +25,9 @@ GIVEN_UP = {
 }
 
 
+_VERDICTS: dict[type, str] = {checkpoints.CheckpointPromoted: "promoted", checkpoints.CheckpointRejected: "rejected"}
+
+
 @dataclass(frozen=True)
 class Milestone:
     """The results of a finished iteration (-1: scoring the untrained student). ``left_s`` is None while it cannot be
@@ -109,7 +112,8 @@ class Progress:
         state = self.state
         if state is None:
             return None
-        phase, (done, total) = state.phase, evaluation_progress(state)
+        phase: str = state.phase
+        done, total = evaluation_progress(state)
         if phase == "tasks" and proposing(state):
             phase, done, total = PROPOSING, sum(t.proposed for t in state.tasks.values()), state.config.tasks
         elif phase == "tasks":
@@ -126,10 +130,8 @@ class Progress:
 
     def _note(self, recorded: Recorded) -> None:
         match recorded.event:
-            case alarms.DependencyLost() as lost:
-                self.waiting[lost.waiting] = f"{lost.dependency} ({lost.message.rstrip('.')})".replace(" ()", "")
-            case alarms.DependencyRestored() as found:
-                self.waiting.pop(found.waiting, None)
+            case alarms.DependencyLost() | alarms.DependencyRestored() as change:
+                self._note_waiting(change)
             case checkpoints.CheckpointEvaluated(split="validation", forced_tool=False) as scored:
                 self._score = scored
             case checkpoints.TrainingRequested() as request:
@@ -138,10 +140,15 @@ class Progress:
                 self.trainings.pop(made.checkpoint, None)
             case alarms.ReactionDropped(failed_handler=handler) if handler in GIVEN_UP:
                 self._verdict = GIVEN_UP[handler]
-            case checkpoints.CheckpointPromoted():
-                self._verdict = "promoted"
-            case checkpoints.CheckpointRejected():
-                self._verdict = "rejected"
+            case checkpoints.CheckpointPromoted() | checkpoints.CheckpointRejected() as judged:
+                self._verdict = _VERDICTS[type(judged)]
+
+    def _note_waiting(self, change: alarms.DependencyLost | alarms.DependencyRestored) -> None:
+        if isinstance(change, alarms.DependencyRestored):
+            self.waiting.pop(change.waiting, None)
+        else:
+            why = change.message.rstrip(".")
+            self.waiting[change.waiting] = f"{change.dependency} ({why})" if why else change.dependency
 
     def _complete(self, finished: RunState, time: datetime) -> Milestone:
         seconds = (time - (self._since or time)).total_seconds()

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent0.assembly.log import table_freshness
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import look, seal_file
-from agent0.assembly.runtime import table_freshness
 from agent0.errors import DependencyError, LogError, NotFoundError
 from agent0.settings import Settings
 
@@ -85,16 +85,19 @@ async def refresh(settings: Settings) -> str:
     """Catch the tables up where the log can be reached. Returns a warning for the reader, empty if all is well."""
     if table_freshness.tables_current(settings):
         return ""
-    from infra.log.event_log import NoLogError
-    from infra.log.streams import GoneError
-    from projections import StoppedError
-
     if not settings.nats.url and not (settings.home / "nats").is_dir():
         if seal_file(settings).read().stream:
-            raise GoneError
+            raise _gone()
         return ""
     if live_path(settings).exists() and not table_freshness.server_answers(settings):
         return BEHIND
+    return await _carried_on(settings)
+
+
+async def _carried_on(settings: Settings) -> str:
+    from infra.log.event_log import NoLogError
+    from projections import StoppedError
+
     try:
         async with open_log(settings, "reader") as log:
             before = table_freshness.event_files(settings)
@@ -104,12 +107,18 @@ async def refresh(settings: Settings) -> str:
         if settings.nats.url:
             raise
         if live_path(settings).exists():
-            raise GoneError from None
+            raise _gone() from None
     except DependencyError as error:
         return f"The tables may be behind: {error}"
     except StoppedError as error:
         return f"The tables stopped at event {error.seq - 1}; this shows what there is until then. {error}"
     return ""
+
+
+def _gone() -> LogError:
+    from infra.log.streams import GoneError
+
+    return GoneError()
 
 
 @contextmanager

@@ -38,8 +38,8 @@ def tail(
 
 def _on_disk(held: "Settings", run: str, type: str, limit: int, as_json: bool) -> bool:
     """Print what the tables have of the log, where they have all of it or its server does not answer."""
+    from agent0.assembly.log.table_freshness import server_answers, tables_current
     from agent0.assembly.runtime.read_models import BEHIND, live_path, reading
-    from agent0.assembly.runtime.table_freshness import server_answers, tables_current
     from events.base import decode
     from projections.events import newest_events
 

@@ -73,7 +73,7 @@ def resume(
 ) -> None:
     """Go on with a run that was stopped or paused, or with what a failed one has. What it does was fixed when it
     started."""
-    from agent0.assembly.runtime.carriers import carrier_line, carriers
+    from agent0.assembly.log.carriers import carrier_line, carriers
     from agent0.settings import RunConfig
     from events.runs import RunResumed
 
@@ -109,7 +109,7 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """List runs, newest first; with --forks only forks."""
-    from agent0.assembly.runtime.carriers import carried
+    from agent0.assembly.log.carriers import carried
     from agent0.assembly.runtime.read_models import NothingError
 
     try:
@@ -165,7 +165,7 @@ app.command()(diet)
 @app.command()
 def watch(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Follow a run that other processes execute, to its end; first it says which ones."""
-    from agent0.assembly.runtime.carriers import carrier_line
+    from agent0.assembly.log.carriers import carrier_line
 
     held, row = console.settings(), _row(run)
     news = carrier_line(held, row["run"]) if row["status"] == "running" else ""
