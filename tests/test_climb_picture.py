@@ -90,7 +90,7 @@ def test_a_terminal_shows_the_picture_above_the_bar_and_takes_it_away_at_the_end
 def test_a_run_on_no_ladder_has_its_lines_as_before(screen: io.StringIO) -> None:
     with Bar() as bar:
         bar.passed(replace(milestones()[1], standing=None), TEN)
-    assert "iteration  0/9   validation 0.200  tool use 0.000  frontier 1.000" in screen.getvalue()
+    assert "iteration  1/10  validation 0.200  tool use 0.000  frontier 1.000" in screen.getvalue()
 
 
 def test_a_pipe_gets_one_line_an_iteration(capsys: pytest.CaptureFixture[str]) -> None:

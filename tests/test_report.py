@@ -253,7 +253,7 @@ def test_any_curve_fits_a_terminal(scores: list[dict[str, float]]) -> None:
 def test_report_is_a_command(tmp_path: Path, story: list[Recorded]) -> None:
     (tmp_path / "tables").mkdir()
     told(story, tmp_path / "tables" / "view.db").close()
-    said = agent0("report", home=tmp_path)
+    said = agent0("report", "--full", home=tmp_path)
     assert said.code == 0
     for words in (
         "Run r1",

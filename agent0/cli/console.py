@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -32,6 +33,7 @@ Set = Annotated[
     list[str] | None, typer.Option("--set", "-s", metavar="KEY=VALUE", help="Any setting; see agent0 config docs.")
 ]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="Rows at most.")]
+Full = Annotated[bool, typer.Option("--full", help="The tables, too.")]
 Iteration = Annotated[
     int | None,
     typer.Option("--iteration", "-i", min=1, help="One iteration only, counted from 1 as on screens (t0-003 is of 1)."),
@@ -163,6 +165,24 @@ def _write_trace(trace: str) -> str:
 def data(value: Any) -> None:
     """``value`` as JSON on stdout; everything outside ASCII is escaped, control characters included."""
     typer.echo(json.dumps(value, indent=2, default=plain))
+
+
+def write(path: Path, text: str, option: str = "--out") -> Path:
+    """Write a file where a user wants it.
+
+    Raises:
+        ConfigError: its folder does not exist, or it cannot be written there.
+    """
+    if not path.parent.is_dir():
+        why, fix = f"There is no folder {path.parent}.", f"Make it, or name another place: {option} FILE"
+        raise ConfigError(f"{path} cannot be written.", why, fix)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written.", f"{error.strerror}.", f"Name another place: {option} FILE"
+        ) from error
+    return path
 
 
 def line(value: Any) -> None:

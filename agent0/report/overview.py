@@ -13,6 +13,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     Raises:
         NotFoundError: there is no such run.
     """
+    from agent0.report.answers import run_answer, test_gain
     from agent0.report.run_benchmarks import benchmark_scores, target_rows
     from projections.alarms import list_alarms
     from projections.evaluations import learning_curve, list_evaluations
@@ -24,20 +25,23 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
     benchmarks = benchmark_scores(db, row["run"], done)
-    return {
+    tests = [e for e in [*_shared(db, row), *done] if e["split"] == "test"]
+    found = {
         **{k: v for k, v in row.items() if k != "prompts"},
         "iterations": config["iterations"],
         "tasks_asked": config["iterations"] * config["tasks"],
         "validation": learning_curve(db, row["run"]),
         "evaluating": _under_way(scores) if row["status"] in ("running", "paused") else [],
-        "test": [_measured(e) for e in [*_shared(db, row), *done] if e["split"] == "test"],
+        "test": [_measured(e) for e in tests],
         "alarms": list_alarms(db, row["run"]),
         "failures": list_missing(db, row["run"]),
         "benchmarks": benchmarks,
         "targets": target_rows(db, row["run"], done, benchmarks, config),
         "config": config,
         "prompts": row["prompts"],
+        "gain": test_gain(tests),
     }
+    return {**found, "answer": run_answer(found)}
 
 
 def _under_way(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -103,13 +103,11 @@ def agreeing_level(p: float, adjusted: float) -> float:
 
 
 def agreeing(found: Difference, adjusted: float) -> Difference:
-    """``found`` with the interval of its own test, corrected to ``adjusted`` as its p is: so a verdict never stands
-    beside an interval that says otherwise. Where items changed by parts of a point, the wider of that and the
-    resampled one."""
+    """``found`` with the interval of its own test, corrected to ``adjusted`` as its p is, and widened to the resampled
+    one, since the first takes for known how many items change. A verdict never stands beside an interval that says
+    otherwise: where p is not significant the first holds 0, and so does the wider."""
     low, high = exact_interval(found.gained, found.lost, found.items, agreeing_level(found.p, adjusted), found.size)
-    if not math.isclose(found.mean, (found.gained - found.lost) / found.items, abs_tol=1e-9):
-        low, high = min(low, found.lower95), max(high, found.upper95)
-    return replace(found, lower95=low, upper95=high)
+    return replace(found, lower95=min(low, found.lower95), upper95=max(high, found.upper95))
 
 
 def _clopper_pearson(found: int, n: int, level: float) -> tuple[float, float]:

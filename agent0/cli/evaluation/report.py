@@ -15,27 +15,31 @@ def register(root: typer.Typer) -> None:
     root.command("report")(report)
 
 
-def report(run: console.Run = "LAST", out: Out = "", as_json: console.Json = False) -> None:
-    """Say what came of a run: scores iteration over iteration with paired tests, where it fails, how tools are used,
-    how varied tasks and solutions are. Writes all of it into one self-contained HTML file and prints its path last."""
+def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False, as_json: console.Json = False) -> None:
+    """Say what came of a run in three lines, and write scores iteration over iteration with paired tests, where it
+    fails, how tools are used, how varied tasks and solutions are into one self-contained HTML file; its path is printed
+    last. --full prints the tables, too."""
     from agent0.report.findings import findings
     from agent0.report.html.run_page import page
+    from agent0.report.overview import overview
     from infra.storage.artifacts import FileArtifacts
     from projections.runs import resolve
 
     artifacts = FileArtifacts(console.settings().home)
     with console.tables() as db:
         name = resolve(db, run)
-        text, found = page(db, artifacts, name), findings(db, artifacts, name)
+        text, found, answer = page(db, artifacts, name), findings(db, artifacts, name), overview(db, name)["answer"]
     if out == "-":
         typer.echo(text)
         return
     path = written(text, out, f"{name}.html")
     if as_json:
-        console.data({"run": name, "path": str(path), "bytes": path.stat().st_size, **found})
-    else:
-        _show(name, found)
-        console.text(path)
+        console.data({"run": name, "path": str(path), "bytes": path.stat().st_size, "answer": answer, **found})
+        return
+    console.tell(answer)
+    if full:
+        _show(found)
+    console.text(path)
 
 
 def written(text: str, out: str, name: str) -> Path:
@@ -56,11 +60,10 @@ def written(text: str, out: str, name: str) -> Path:
     return path
 
 
-def _show(run: str, found: dict[str, Any]) -> None:
+def _show(found: dict[str, Any]) -> None:
     from agent0.report.charts.terminal_plot import plot
     from agent0.report.tables import run_tables
 
-    console.text(f"Run {run}")
     if drawn := plot(found["iterations"]):
         console.text(f"\n{drawn}")
     for title, rows in run_tables(found):

@@ -70,6 +70,7 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
         pairs: console.Set = None,
         out: Out = None,
         write: Write = None,
+        full: console.Full = False,
         as_json: console.Json = False,
     ) -> None:
         from agent0.assembly.ablations.study import StudyRequest
@@ -89,15 +90,16 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
             jobs=jobs,
             protocols=protocols,
         )
-        _execute(request, out, write, as_json)
+        _execute(request, out, write, full, as_json)
 
     return command
 
 
-def _execute(request: "StudyRequest", out: Path | None, page_to: Path | None, as_json: bool) -> None:
+def _execute(request: "StudyRequest", out: Path | None, page_to: Path | None, full: bool, as_json: bool) -> None:
     from agent0.assembly.ablations.study import run_study
     from agent0.cli.experiments.live_study import Standings, end_lines, shown
     from agent0.config.loading import load
+    from agent0.report.answers import study_answer
     from agent0.report.html.ablation_page import ablation_page
 
     held, standings = load(request.profile, request.given), Standings([one.name for one in request.study.variants])
@@ -109,12 +111,14 @@ def _execute(request: "StudyRequest", out: Path | None, page_to: Path | None, as
     if page_to:
         _write_markdown(page_to, found)
     if as_json:
-        console.data({**found, "page": str(page)})
+        console.data({**found, "answer": study_answer(found), "page": str(page)})
     else:
-        _show(found)
+        console.tell(() if "ladder" in found else study_answer(found))
+        if full:
+            _show(found)
         console.text(f"\nPage: {page}\nRuns: {found['folder']}")
         if "ladder" in found:
-            console.text("\n".join(end_lines(found, standings, str(page_to or page))))
+            console.tell(end_lines(found, standings, str(page_to or page)))
     if not found["complete"]:
         console.say(f"{len(found['failed'])} runs failed; the same command tries them again.", "yellow")
         raise typer.Exit(1)
@@ -208,6 +212,7 @@ def hyperparameters(
         Path | None,
         typer.Option("--write", metavar="FILE", help="Write a Markdown page, as docs/results/hyperparameters.md"),
     ] = None,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Train on a run's stored trajectories under other recipes, and rank these by validation score. Nothing is
@@ -215,6 +220,7 @@ def hyperparameters(
     from agent0.assembly.ablations.hyperparameters import Search
     from agent0.assembly.ablations.hyperparameters import search as look
     from agent0.experiments.hyperparameter_search import space_of
+    from agent0.report.answers import search_answer
     from projections.runs import resolve
 
     space, held = space_of(over or ()), console.settings()
@@ -227,7 +233,11 @@ def hyperparameters(
     if as_json:
         console.data(found)
     else:
-        _show_search(found)
+        console.tell(search_answer(found))
+        if full:
+            _show_search(found)
+        for one in found["failed"]:
+            console.text(f"{one['trial']} ({one['words']}) failed: {one['why']}")
     if found["failed"]:
         raise typer.Exit(1)
 
@@ -249,8 +259,6 @@ def _show_search(found: dict[str, Any]) -> None:
     best = [_flat(row) for row in found["best_by_budget"]]
     seen = ("trainings", "steps", *searched, "validation", "low", "high")
     console.table(best, False, seen, title="\nThe best after so many trainings")
-    for one in found["failed"]:
-        console.text(f"{one['trial']} ({one['words']}) failed: {one['why']}")
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

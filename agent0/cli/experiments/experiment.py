@@ -192,12 +192,14 @@ def compare(
         list[str], typer.Argument(metavar="A B …", help="Runs and experiments; the first is the measure.")
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write one HTML file.")] = None,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, cost."""
     from agent0.assembly.replay.rescore import gather
     from agent0.errors import ConfigError
     from agent0.experiments.compare_runs import side_by_side
+    from agent0.report.answers import compare_answer
 
     names = [console.of_newest(name) for name in names]
     if len(set(names)) < 2:
@@ -207,10 +209,18 @@ def compare(
     if out is not None:
         from agent0.report.html.compare_page import compare_page
 
-        out.write_text(compare_page(found), encoding="utf-8")
+        console.write(out, compare_page(found))
     if as_json:
         console.data(found)
         return
+    console.tell(compare_answer(found))
+    if full:
+        _show_sides(found)
+    if out is not None:
+        console.text(str(out))
+
+
+def _show_sides(found: dict[str, Any]) -> None:
     console.table(found["rewards"], False, title="Rewards")
     last = [{"name": name, **curve[-1]} for name, curve in found["curves"].items() if curve]
     console.table(last, False, title="\nLast validation score")
@@ -218,8 +228,6 @@ def compare(
     seen = ("name", "conclusion", "mean", "lower95", "upper95", "adjusted_p", "detectable", "teacher_rank_correlation")
     console.table(rows, False, (*seen, "changed_sides"), title=f"\nAgainst {found['names'][0]}, on the same items")
     console.table(found["cost"], False, title="\nCost")
-    if out is not None:
-        console.text(str(out))
 
 
 ablations.add_to(app)
@@ -247,10 +255,12 @@ class _Reporter:
 
 
 def _show(found: dict[str, Any]) -> None:
+    from agent0.report.answers import rescore_answer
+
+    console.tell(rescore_answer(found))
     roles = [{"role": role, **found[role]} for role in ("student", "teacher") if role in found]
     sides = found["changed_sides"]
     console.table(roles, False, ("role", "n", "changed", "mean_before", "mean_after", "rank_correlation"))
-    console.text(f"{found['changed']} of {found['receipts']} receipts change.")
     if sides:
         console.text(f"{len(sides)} tasks change sides: {', '.join(sides[:20])}{' …' if len(sides) > 20 else ''}")
     if found["failed"]:
@@ -272,12 +282,12 @@ SHOWN = 20
 
 
 def _show_verdicts(found: dict[str, Any]) -> None:
-    for rows in (found["by_verifier"], [row for row in found["by_family"] if row["changed"]]):
-        if rows:
-            console.table([_labels(row) for row in rows], False)
     flips = "; ".join(f"{word}: {count}" for word, count in found["flips"].items())
     labels = f", {found['flipped']} of them the label ({flips})" if flips else ""
     console.text(f"{found['changed']} of {found['verdicts']} verdicts change{labels}.")
+    for rows in (found["by_verifier"], [row for row in found["by_family"] if row["changed"]]):
+        if rows:
+            console.table([_labels(row) for row in rows], False)
     if found["changes"]:
         first = sorted(found["changes"], key=lambda row: not row["flip"])[:SHOWN]
         console.table([_changed(row) for row in first], False)

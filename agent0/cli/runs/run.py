@@ -7,7 +7,7 @@ import typer
 from agent0.cli import console
 from agent0.cli.runs import fork, positions
 from agent0.cli.runs.diet import diet
-from agent0.cli.runs.foreground import follow_to_end, print_conclusion, print_results, require
+from agent0.cli.runs.foreground import follow_to_end, print_answer, print_conclusion, print_tables, require
 
 if TYPE_CHECKING:
     import sqlite3
@@ -139,9 +139,11 @@ def _listed(db: "sqlite3.Connection", limit: int, forks: bool) -> "list[dict[str
 def show(
     run: console.Run = "LAST",
     at: Annotated[str, typer.Option(metavar="WHERE", help=f"Its whole state then instead: {positions.HELP}.")] = "",
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
-    """What a run came to: held-out scores, learning curve, targets; or its state at any event."""
+    """What a run came to in three lines; with --full its scores, learning curve and targets. Or its state at any
+    event."""
     from agent0.report.overview import overview
 
     if at:
@@ -152,8 +154,13 @@ def show(
         found = overview(db, run)
     if as_json:
         console.data(found)
+        return
+    print_answer(console.settings(), found)
+    if full:
+        console.text("")
+        print_tables(found)
     else:
-        print_results(found)
+        console.say(f"Tables: agent0 run show {found['run']} --full. Page: agent0 report {found['run']}")
 
 
 app.command("fork")(fork.fork)
