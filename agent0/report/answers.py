@@ -27,7 +27,7 @@ def climbs(found: Row) -> bool:
     """Whether a run's tasks are those of a ladder, from its overview."""
     from agent0.settings import RunConfig
 
-    if not found["config"]["curriculum"].get("families"):  # then all of a domain, which are no ladder
+    if not found["config"].get("curriculum", {}).get("families"):  # then all of a domain, which are no ladder
         return False
     from agent0.tasks.curriculum.ladder_height import on_ladder
 

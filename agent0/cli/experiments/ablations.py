@@ -220,7 +220,6 @@ def hyperparameters(
     from agent0.assembly.ablations.hyperparameters import Search
     from agent0.assembly.ablations.hyperparameters import search as look
     from agent0.experiments.hyperparameter_search import space_of
-    from agent0.report.answers import search_answer
     from projections.runs import resolve
 
     space, held = space_of(over or ()), console.settings()
@@ -230,16 +229,22 @@ def hyperparameters(
     found = console.run_async(lambda: look(held, request, (lambda _: None) if as_json else console.say))
     if page:
         _write(page, _page(found, over or (), number, seed))
-    if as_json:
-        console.data(found)
-    else:
-        console.tell(search_answer(found))
-        if full:
-            _show_search(found)
-        for one in found["failed"]:
-            console.text(f"{one['trial']} ({one['words']}) failed: {one['why']}")
+    _tell_search(found, full, as_json)
     if found["failed"]:
         raise typer.Exit(1)
+
+
+def _tell_search(found: dict[str, Any], full: bool, as_json: bool) -> None:
+    from agent0.report.answers import search_answer
+
+    if as_json:
+        console.data(found)
+        return
+    console.tell(search_answer(found))
+    if full:
+        _show_search(found)
+    for one in found["failed"]:
+        console.text(f"{one['trial']} ({one['words']}) failed: {one['why']}")
 
 
 def _page(found: dict[str, Any], over: Sequence[str], number: int, seed: int) -> str:
