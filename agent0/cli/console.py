@@ -167,15 +167,34 @@ def data(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, default=plain))
 
 
+File = TypeVar("File", Path | None, str)
+
+
+def in_folder(path: File) -> File:
+    """``path``, where a file is to be written, unless its folder does not exist: said before anything is computed.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    folder = Path(path).parent if path and path != "-" else None
+    if folder and not folder.is_dir():
+        fix = f"Make it (mkdir -p {folder}), or name another place."
+        raise ConfigError(f"{path} cannot be written.", f"There is no folder {folder}.", fix)
+    return path
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of a command of ours with its data in ``home``."""
+    return {**os.environ, "AGENT0_HOME": str(home)}
+
+
 def write(path: Path, text: str, option: str = "--out") -> Path:
     """Write a file where a user wants it.
 
     Raises:
         ConfigError: its folder does not exist, or it cannot be written there.
     """
-    if not path.parent.is_dir():
-        why, fix = f"There is no folder {path.parent}.", f"Make it, or name another place: {option} FILE"
-        raise ConfigError(f"{path} cannot be written.", why, fix)
+    in_folder(path)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -272,6 +291,8 @@ def record(values: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         data(values)
     elif values:
+        if "iteration" in values:
+            values = {**values, "iteration": _counted_from_1(values["iteration"])}
         typer.echo("\n".join(record_lines(values, screen())))
 
 

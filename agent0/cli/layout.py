@@ -38,11 +38,8 @@ class _Column:
     head: str
     cells: tuple[str, ...]
     numeric: bool
-
-    @property
-    def words(self) -> bool:
-        """Whether its cells are text that may be cut between words; ids, states and numbers are not."""
-        return not self.numeric and any(" " in cell or len(cell) > _ONE_WORD for cell in self.cells)
+    words: bool
+    """Whether its cells are text that may be cut between words; ids, states and numbers are not."""
 
     @property
     def natural(self) -> int:
@@ -165,8 +162,10 @@ def _plain(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str, head: str, screen: Screen) -> _Column:
     values = [row.get(name) for row in rows]
-    numeric = any(isinstance(value, (int, float)) for value in values)
-    return _Column(name, head, tuple(_cell(name, value, screen) for value in values), numeric)
+    shown = tuple(_cell(name, value, screen) for value in values)
+    words = any(" " in one or len(one) > _ONE_WORD for one in shown)
+    numeric = not words and any(isinstance(value, (int, float)) for value in values)
+    return _Column(name, head, shown, numeric, words)
 
 
 def _cell(name: str, value: Any, screen: Screen) -> str:

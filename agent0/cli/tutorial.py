@@ -29,7 +29,7 @@ STEPS = (
         ("run", "start", "--profile", "scripted", "--name", "first"),
     ),
     Step(
-        "The same conclusion, at any time. A run is named by its id, a unique beginning of it, its name, LAST or LAST~1.",
+        "The same conclusion, at any time. A run is named by its id, a unique beginning of it, its name, LAST, LAST~1.",
         ("run", "show", "first"),
     ),
     Step(
@@ -63,8 +63,8 @@ STEPS = (
     Step("Both, side by side on the same held-out tasks.", ("experiment", "compare", "first", "other")),
 )
 END = (
-    "That was it. Next: `agent0 run start --profile climb` trains a small model for real (minutes); `agent0 --help` has "
-    "every command by the question it answers; docs/guide/first-run.md reads the results."
+    "That was it. Next: `agent0 run start --profile climb` trains a small model for real (minutes); `agent0 --help` "
+    "has every command by the question it answers; docs/guide/first-run.md reads the results."
 )
 Execute = Callable[[Sequence[str], Path], int]
 
@@ -113,8 +113,6 @@ def walk(home: Path, run: Execute, *, waits: bool) -> None:
 
 def execute(command: Sequence[str], home: Path) -> int:
     """Carry a command out in a process of its own, and return its exit code."""
-    import os
-
     sys.stdout.flush()
-    env = {**os.environ, "AGENT0_HOME": str(home)}
-    return subprocess.run([sys.executable, "-m", "agent0", *command], env=env).returncode
+    words = [sys.executable, "-m", "agent0", *command]
+    return subprocess.run(words, env=console.environment(home)).returncode  # noqa: S603 - words of this file

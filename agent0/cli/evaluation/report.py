@@ -7,7 +7,12 @@ import typer
 
 from agent0.cli import console
 
-Out = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where to write; '-': standard output.")]
+Out = Annotated[
+    str,
+    typer.Option(
+        "--out", "-o", metavar="FILE", callback=console.in_folder, help="Where to write; '-': standard output."
+    ),
+]
 
 
 def register(root: typer.Typer) -> None:
@@ -46,18 +51,12 @@ def written(text: str, out: str, name: str) -> Path:
     """Write a page where the user wants it, else among the reports of the data folder.
 
     Raises:
-        OperationError: it cannot be written there.
+        ConfigError: its folder does not exist, or it cannot be written there.
     """
-    from agent0.errors import OperationError
-
     path = Path(out) if out else console.settings().home / "reports" / name
-    try:
+    if out in ("", name):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        what, why = "The report cannot be written.", f"{path}: {error.strerror}."
-        raise OperationError(what, why, "Name another place: --out FILE") from error
-    return path
+    return console.write(path, text)
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -28,13 +28,22 @@ Models = Annotated[
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Runs at once, each a process of its own.")]
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where the HTML page goes; empty: beside the runs.")
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        callback=console.in_folder,
+        help="Where the HTML page goes; empty: beside the runs.",
+    ),
 ]
 
 
 Write = Annotated[
     Path | None,
-    typer.Option("--write", metavar="FILE", help="Write a Markdown page, its charts beside it."),
+    typer.Option(
+        "--write", metavar="FILE", callback=console.in_folder, help="Write a Markdown page, its charts beside it."
+    ),
 ]
 
 
@@ -210,7 +219,7 @@ def hyperparameters(
     ] = "",
     page: Annotated[
         Path | None,
-        typer.Option("--write", metavar="FILE", help="Write a Markdown page, as docs/results/hyperparameters.md"),
+        typer.Option("--write", metavar="FILE", callback=console.in_folder, help="Write a Markdown page."),
     ] = None,
     full: console.Full = False,
     as_json: console.Json = False,

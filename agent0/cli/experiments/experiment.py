@@ -191,7 +191,10 @@ def compare(
     names: Annotated[
         list[str], typer.Argument(metavar="A B …", help="Runs and experiments; the first is the measure.")
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write one HTML file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", callback=console.in_folder, help="Also write one HTML file."),
+    ] = None,
     full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:

@@ -164,7 +164,9 @@ def set_aside(
 
 @app.command()
 def export(
-    path: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .tar.")],
+    path: Annotated[
+        Path, typer.Argument(callback=console.in_folder, help="A new folder, or a new file that ends in .tar.")
+    ],
     run: Of = "",
     redact: Annotated[
         list[str] | None,
@@ -193,7 +195,9 @@ def import_(
 
 @app.command()
 def archive(
-    path: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .tar.")],
+    path: Annotated[
+        Path, typer.Argument(callback=console.in_folder, help="A new folder, or a new file that ends in .tar.")
+    ],
     as_json: console.Json = False,
 ) -> None:
     """Seal and export everything, then go on in a fresh stream whose numbers go on. Runs must be over."""

@@ -68,7 +68,10 @@ def show(checkpoint: Checkpoint, as_json: console.Json = False) -> None:
 
 def card(
     checkpoint: Checkpoint,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", callback=console.in_folder, help="Write it there instead."),
+    ] = None,
 ) -> None:
     """Write a model card in Markdown: data, training, scores with intervals beside their controls, limits, licence."""
     from agent0.report.markdown.model_card import model_card
@@ -89,7 +92,7 @@ def card(
     if out is None:
         console.text(text)
         return
-    out.write_text(text, encoding="utf-8")
+    console.write(out, text)
     console.text(str(out))
 
 

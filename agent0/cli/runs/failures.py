@@ -33,7 +33,7 @@ def list_(
         else:
             rows = console.limited(lambda n: list_failures(db, of, "" if status == "all" else status, n), limit)
     seen = ("failure", "status", "failed_handler", "cause_task", "error", "message", "run", "cause_type", "deliveries")
-    console.table(rows, as_json, seen)
+    console.table(rows, as_json, seen, keep=("message",))
 
 
 @app.command()

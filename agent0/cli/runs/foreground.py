@@ -162,7 +162,6 @@ def print_answer(held: "Settings", found: dict[str, Any]) -> None:
 
 def print_tables(found: dict[str, Any]) -> None:
     """Print the tables of ``run show --full``: the run, its learning curve, the held-out test, targets."""
-    from agent0.report.columns import shown_iteration
     from agent0.report.overview import curve_columns, rows_for_people
     from agent0.report.run_benchmarks import benchmark_rows
 
@@ -171,8 +170,7 @@ def print_tables(found: dict[str, Any]) -> None:
     if found["evaluating"]:
         cause["evaluating"] = ", ".join(f"{e['evaluation']} {e['scored']}/{e['n']}" for e in found["evaluating"])
     row = {name: found[name] for name in (*names, "wall_s", "student", "config_sha")} | cause
-    at = shown_iteration(found["iteration"]) if found["tasks"] else None
-    console.record(row | {"iteration": at}, False)
+    console.record(row, False)
     if found["validation"]:
         seen = curve_columns(found["validation"])
         console.table(found["validation"], False, seen, title="\nLearning curve, on validation")

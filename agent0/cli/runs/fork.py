@@ -29,10 +29,7 @@ def show_at(run: str, at: str, as_json: bool) -> None:
     if as_json:
         console.data(found)
         return
-    from agent0.report.columns import shown_iteration
-
     arms = [{"arm": key, **arm} for key, arm in found.pop("arms").items()]
-    found["iteration"] = shown_iteration(found["iteration"])
     console.record({key: ", ".join(v) if isinstance(v, list) else v for key, v in found.items()}, False)
     if arms:
         console.table(arms, False, title="\nWhat curriculum remembers")

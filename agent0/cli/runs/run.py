@@ -123,7 +123,7 @@ def list_(
     first = ("run", "parent", "parent_seq") if forks else ("run",)
     seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "started", "wall_s", "events")
     why = tuple(name for name in ("failed", "waits_for") if any(r[name] for r in rows))
-    console.table(rows.like(shown), as_json, (*first, *seen, *why), keep=("started",))
+    console.table(rows.like(shown), as_json, (*first, *seen, *why), keep=("started", *why))
 
 
 def _listed(db: "sqlite3.Connection", limit: int, forks: bool) -> "list[dict[str, Any]]":

@@ -24,9 +24,12 @@ def list_(
     """Attempts in the order they were asked for."""
     from projections.attempts import list_attempts
     from projections.runs import resolve
+    from projections.tasks import show_task
 
     with console.tables() as db:
         of = resolve(db, run)
+        if task:
+            show_task(db, of, task)
         rows = console.limited(lambda n: list_attempts(db, of, task, console.index_of(iteration), correct, n), limit)
     seen = "attempt status correct reward answer student turns tool_calls tool_ok end wall_s credit"
     console.table(rows, as_json, seen.split())
