@@ -68,6 +68,36 @@ def list_events(
     return find(db, _LATER, {"run": run, "type": type, "task": task}, "seq", limit, params=(after,))
 
 
+def newest_events(db: sqlite3.Connection, run: str = "", type: str = "", limit: int = 100) -> list[tuple[int, bytes]]:
+    """(sequence, body) of the newest events, the oldest of them first."""
+    rows = find(db, "SELECT seq, body FROM events", {"run": run, "type": type}, "seq DESC", limit)
+    return [(row["seq"], str(row["body"]).encode()) for row in reversed(rows)]
+
+
+def extent_of(db: sqlite3.Connection, run: str) -> tuple[int, int]:
+    """Sequences of the first and the last event of ``run``."""
+    row = select(db, "SELECT min(seq) AS first, max(seq) AS last FROM events WHERE run = ?", (run,))[0]
+    return row["first"] or 0, row["last"] or 0
+
+
+def nth_event(db: sqlite3.Connection, run: str, number: int) -> int | None:
+    """Sequence of the event of ``run`` that has ``number`` of its events before it; None where it has fewer."""
+    rows = select(db, "SELECT seq FROM events WHERE run = ? ORDER BY seq LIMIT 1 OFFSET ?", (run, number))
+    return int(rows[0]["seq"]) if rows else None
+
+
+def iteration_starts(db: sqlite3.Connection, run: str) -> list[int]:
+    """Sequence of the last event of ``run`` before each of its iterations, in order; a fork's begin with its own."""
+    rows = select(
+        db,
+        "SELECT (SELECT max(seq) FROM events AS before WHERE before.run = ?1 AND before.seq < min(e.seq)) AS seq"
+        " FROM events AS e WHERE run = ?1 AND type = 'TaskRequested'"
+        " GROUP BY json_extract(body, '$.data.iteration') ORDER BY min(e.seq)",
+        (run,),
+    )
+    return [int(row["seq"]) for row in rows]
+
+
 def show_event(db: sqlite3.Connection, wanted: str) -> Row:
     """One event by sequence or id, with its parsed body and the events it caused.
 

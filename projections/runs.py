@@ -1,5 +1,7 @@
 """One row per run: its status, its counts and its held-out accuracy."""
 
+import difflib
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -125,23 +127,49 @@ def list_runs(db: sqlite3.Connection, limit: int = 100) -> list[Row]:
     return [{k: v for k, v in row.items() if k not in ("config", "prompts")} for row in rows]
 
 
-def latest_run(db: sqlite3.Connection) -> str | None:
-    """The id of the run that started last; None where there is none."""
-    found = list_runs(db, 1)
-    return found[0]["run"] if found else None
-
-
 def resolve(db: sqlite3.Connection, run: str) -> str:
-    """Resolve what a user typed, an id or ``LAST``, to a run's id.
+    """Resolve what a user typed to a run's id: an id, ``LAST``, ``LAST~1`` (the one before it), a name that one run
+    has, or a beginning that one id has.
 
     Raises:
-        NotFoundError: there is no such run.
+        NotFoundError: there is no such run, or several.
     """
-    wanted = latest_run(db) if run == "LAST" else run
-    if wanted and select(db, "SELECT run FROM runs WHERE run = ? AND started IS NOT NULL", (wanted,)):
-        return wanted
-    what = "There is no run yet." if run == "LAST" else f"There is no run {run!r}."
-    raise NotFoundError(what, fix="`agent0 run list` shows them; `agent0 run start` begins one.")
+    if newest := _NEWEST.fullmatch(run):
+        return _newest(db, int(newest[1] or 0))
+    found = select(
+        db,
+        "SELECT run, name FROM runs WHERE started IS NOT NULL AND (run = ?1 OR name = ?1 OR"
+        " (?1 != '' AND substr(run, 1, length(?1)) = ?1)) ORDER BY started DESC, run DESC",
+        (run,),
+    )
+    exact = [row for row in found if row["run"] == run] or [row for row in found if row["name"] == run] or found
+    if len(exact) == 1:
+        return str(exact[0]["run"])
+    if exact:
+        names = ", ".join(row["run"] for row in exact[:_TOLD]) + (" …" if len(exact) > _TOLD else "")
+        fix = "Name more of one of them, or LAST for the newest run."
+        raise NotFoundError(f"{len(exact)} runs are called {run[:80]!r} or begin so.", f"{names}.", fix)
+    known = [row["run"] for row in select(db, "SELECT run FROM runs WHERE started IS NOT NULL")]
+    near = difflib.get_close_matches(run, known, 1, 0.7)
+    fix = "`agent0 run list` shows them; `agent0 run start` begins one."
+    raise NotFoundError(f"There is no run {run[:80]!r}.", f"Did you mean {near[0]}?" if near else "", fix)
+
+
+_NEWEST = re.compile(r"LAST(?:~(\d{1,6}))?")
+_TOLD = 5
+"""Runs that a refusal names."""
+
+
+def _newest(db: sqlite3.Connection, before: int) -> str:
+    """The run that started last but ``before`` others."""
+    found = list_runs(db, before + 1)
+    if len(found) > before:
+        return str(found[before]["run"])
+    start = "`agent0 run list` shows them; `agent0 run start` begins one."
+    if not found:
+        raise NotFoundError("There is no run yet.", fix=start)
+    many = "is one run" if len(found) == 1 else f"are {len(found)} runs"
+    raise NotFoundError(f"There is no run LAST~{before}.", f"There {many}: the oldest is LAST~{len(found) - 1}.", start)
 
 
 def show_run(db: sqlite3.Connection, run: str) -> Row:

@@ -209,6 +209,7 @@ GIVEN = ("--set", "run.iterations=3", "--set", "run.evaluation.levels=[1, 2]")
 def test_the_command_on_a_page_writes_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of cells that are finished, so that none is carried."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
     names = ("bandit", "frozen", "bandit-other", "frozen-other")
     for one in outcomes_of(dict.fromkeys(names, (30, 31))):
         folder = tmp_path / "grids" / "curriculum-scripted" / f"{one.arm}-{one.seed}"

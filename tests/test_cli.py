@@ -63,7 +63,7 @@ def test_everything_that_shows_data_speaks_json():
     silent = {path for path, command in EVERY if path in talks and "as_json" not in {p.name for p in command.params}}
     processes = {("handlers", "run"), ("projections", "run"), ("metrics", "serve")}
     # formats of their own
-    lines = {("trajectory", "export"), ("tool", "serve"), ("metrics", "show"), ("model", "card")}
+    lines = {("tutorial",), ("trajectory", "export"), ("tool", "serve"), ("metrics", "show"), ("model", "card")}
     assert {path for path in silent if path[0] not in ("report", "tiny")} == processes | lines
 
 

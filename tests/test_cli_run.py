@@ -51,7 +51,7 @@ def test_a_folder_that_only_the_command_names_is_the_one_that_is_read(finished):
     again = call("run", "resume", "LAST", "--set", f"home={home}", home=home / "elsewhere")
     for one in (said, again):
         assert one.code == 0 and "Learning curve" in one.out, one.err
-        assert f"Next: AGENT0_HOME={home} agent0 run story" in one.err
+        assert f"Next: AGENT0_HOME={home} agent0 run show" in one.err
 
 
 def append(home: Path, run: str, *events: Event) -> None:
@@ -68,17 +68,16 @@ def test_a_run_tells_how_it_goes_and_what_it_came_to(finished):
     for words in (
         "Run first-run-",
         "untrained",
-        "iteration  0/1",
-        "iteration  1/1",
+        "iteration  1/2",
+        "iteration  2/2",
         "events",
         "agent0 run story",
     ):
         assert words in said.err
     for words in (
         "finished",
-        "untrained, tool forced (control)",
-        "trained",
-        "tasks solved with a tool",
+        "untrained with its tool forced",
+        "Not to be claimed",
         "Learning curve",
     ):
         assert words in said.out

@@ -256,7 +256,7 @@ def test_an_arm_is_no_better_where_its_items_and_their_mean_disagree() -> None:
     }
     after = {seed: {place: 0.49 if place < 80 else 1.0 for place in range(100)} for seed in range(6)}
     (row,) = claim_rows("test", [("b", "a", before, after)])
-    assert row["low"] > 0 and row["adjusted_p"] < 0.05 and row["word"] == "no difference shown"
+    assert row["low"] < 0 < row["mean"] and row["adjusted_p"] < 0.05 and row["word"] == "no difference shown"
 
 
 def test_arms_are_held_against_their_controls_and_holm_runs_over_arms() -> None:

@@ -170,8 +170,8 @@ def test_a_fork_goes_on_from_the_middle_under_other_settings(home: Path) -> None
         assert call("experiment", "rescore", run, "--json", home=home).json["identical"]
         tests = [one["evaluation"] for one in call("run", "show", run, "--json", home=home).json["test"]]
         assert tests[:2] == ["base-test", "base-test-forced"] and tests[-1].endswith("-test-final"), tests
-    shown = call("run", "show", row["run"], home=home).out.partition("Held-out test")[2]
-    assert shown.index("untrained ") < shown.index("control") < shown.index("trained (") and " -1 " not in shown
+    shown = call("run", "show", row["run"], "--full", home=home).out.partition("Held-out test")[2]
+    assert shown.index("untrained\t") < shown.index("control") < shown.index("\ntrained (") and " -1 " not in shown
     parted = call("run", "diff", first, row["run"], "--json", home=home).json
     assert parted["common_until"] == events // 2
     assert parted["settings"] == {"iterations": [1, 2], "training.student.lr": [0.0025, 0.01]}

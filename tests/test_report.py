@@ -253,7 +253,7 @@ def test_any_curve_fits_a_terminal(scores: list[dict[str, float]]) -> None:
 def test_report_is_a_command(tmp_path: Path, story: list[Recorded]) -> None:
     (tmp_path / "tables").mkdir()
     told(story, tmp_path / "tables" / "view.db").close()
-    said = agent0("report", home=tmp_path)
+    said = agent0("report", "--full", home=tmp_path)
     assert said.code == 0
     for words in (
         "Run r1",
@@ -266,9 +266,9 @@ def test_report_is_a_command(tmp_path: Path, story: list[Recorded]) -> None:
         assert words in said.out
     path = Path(said.out.rstrip().splitlines()[-1])
     assert path.read_text() == agent0("report", "r1", "--out", "-", home=tmp_path).out[:-1]
-    shown = agent0("report", "--json", "--out", str(tmp_path / "deep" / "r.html"), home=tmp_path).json
-    assert (tmp_path / "deep" / "r.html").stat().st_size == shown["bytes"]
+    shown = agent0("report", "--json", "--out", str(tmp_path / "r.html"), home=tmp_path).json
+    assert (tmp_path / "r.html").stat().st_size == shown["bytes"]
     assert [row["iteration"] for row in shown["iterations"]] == [-1, 0, 1, 2]
     refused = agent0("report", "--out", "/proc/nowhere/r.html", home=tmp_path)
-    assert refused.code == 1
-    assert "The report cannot be written." in refused.err
+    assert refused.code == 2
+    assert "There is no folder /proc/nowhere." in refused.err

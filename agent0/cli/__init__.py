@@ -11,7 +11,7 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -27,9 +27,10 @@ def build(first: str = "") -> typer.Typer:
     """
     root = typer.Typer(
         name="agent0",
-        help="Self-evolving agent training. Start with: agent0 run start --profile tiny",
+        help="Self-evolving agent training, event-sourced. New here? agent0 tutorial",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # help that a pipe and a narrow terminal can read, in a third of the time
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     root.callback()(_root)
@@ -65,7 +66,7 @@ def main() -> None:
     _fill_streams()
     try:
         _require_linux()
-        build(*sys.argv[1:2])(prog_name="agent0")
+        _call(sys.argv[1:])
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(130)
@@ -81,6 +82,29 @@ def main() -> None:
         reported = known(error) or defect(error)
         complain(reported)
         sys.exit(reported.kind.exit_code)
+
+
+def _call(words: list[str]) -> None:
+    if words in ([], ["-h"], ["--help"]):
+        from agent0.cli.first_page import first_page
+
+        added = [name for name, _ in _found(__path__[1:], f"{__name__}.")]
+        typer.echo(first_page(added))
+        return
+    made = build(*words[:1])
+    command = typer.main.get_command(made) if isinstance(made, typer.Typer) else made
+    if {"-h", "--help"} & set(words):
+        _add_examples(command, ())
+    command(prog_name="agent0")
+
+
+def _add_examples(command: Any, path: tuple[str, ...]) -> None:
+    """Give ``command``, named by ``path``, and those below it their examples."""
+    from agent0.cli.examples import epilog
+
+    command.epilog = epilog(" ".join(path)) or command.epilog
+    for name, below in getattr(command, "commands", {}).items():
+        _add_examples(below, (*path, name))
 
 
 def _end_by_signals() -> None:
@@ -139,7 +163,7 @@ def _version(requested: bool) -> None:
 def _root(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
-    """Self-evolving agent training, event-sourced."""
+    """Self-evolving agent training, event-sourced. New here? agent0 tutorial"""
 
 
 def _require_linux() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from agent0.cli.layout import Screen, cut, plain, record_lines, table_lines, wrapped
 from agent0.errors import Agent0Error, ConfigError, OperationError, escaped
 from agent0.settings import Settings
 
@@ -36,10 +37,23 @@ Plugin = Annotated[
     typer.Option("--plugin", metavar="FILE", help="A Python file with a reward, verifier, tool or family of yours."),
 ]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="Rows at most.")]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or LAST for the newest.")]
+Full = Annotated[bool, typer.Option("--full", help="The tables, too.")]
+Iteration = Annotated[
+    int | None,
+    typer.Option("--iteration", "-i", min=1, help="One iteration only, counted from 1 as on screens (t0-003 is of 1)."),
+]
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="Id, unique beginning of it, or name; LAST, LAST~1: the newest, the one before."
+    ),
+]
 
 WIDE = 10_000
 """Columns where the reader is a program: nothing is wrapped or cut."""
+USUAL = 80
+"""Columns of a terminal that does not say how many it has."""
+STYLES = {"red": 31, "green": 32, "yellow": 33}
 
 
 def settings(
@@ -102,12 +116,11 @@ def clean(text: object) -> str:
 
 def one_line(text: object, width: int = 72) -> str:
     """``text`` cleaned, its white space collapsed, cut to ``width`` characters."""
-    flat = " ".join(clean(text).split())
-    return flat if len(flat) <= width else flat[: width - 1] + "…"
+    return cut(" ".join(clean(text).split()), width)
 
 
 def console(stderr: bool = False) -> "Console":
-    """A rich console for stdout or stderr. Colour only on a terminal; NO_COLOR and FORCE_COLOR are honoured."""
+    """A rich console for what moves on a terminal. Colour only there; NO_COLOR and FORCE_COLOR are honoured."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -115,10 +128,37 @@ def console(stderr: bool = False) -> "Console":
     return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False, soft_wrap=stderr)
 
 
+def screen(stderr: bool = False) -> Screen | None:
+    """The terminal that is written to, as wide as COLUMNS says where that is set; None where a program reads."""
+    from agent0.assembly.runtime.stamping import now
+
+    stream, said = (sys.stderr if stderr else sys.stdout), os.environ.get("COLUMNS", "")
+    if not stream.isatty() and (stderr or not said):
+        return None
+    if said.isdigit() and int(said):
+        return Screen(int(said), now())
+    with suppress(OSError, ValueError):
+        return Screen(os.get_terminal_size(stream.fileno()).columns or USUAL, now())
+    return Screen(USUAL, now())
+
+
+def styled(text: str, style: str, stderr: bool = False) -> str:
+    """``text`` in the colour ``style`` where that is shown; NO_COLOR and FORCE_COLOR are honoured."""
+    stream, env = (sys.stderr if stderr else sys.stdout), os.environ
+    shown = stream.isatty() and env.get("TERM") != "dumb" and not env.get("NO_COLOR")
+    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if style and (shown or env.get("FORCE_COLOR")) else text
+
+
 def say(text: str = "", style: str = "") -> None:
     """A line for people on stderr; where that is closed, or its terminal is gone, work goes on without."""
     with suppress(OSError):
-        console(stderr=True).print(clean(text), style=style or None)
+        typer.echo(styled(prose(clean(text), stderr=True), style, stderr=True), err=True)
+
+
+def prose(text: str, stderr: bool = False) -> str:
+    """``text`` with lines that end between words where a terminal reads it."""
+    seen = screen(stderr)
+    return text if seen is None else "\n".join(part for line in text.split("\n") for part in wrapped(line, seen.width))
 
 
 def complain(error: Agent0Error) -> None:
@@ -154,12 +194,49 @@ def _write_trace(trace: str) -> str:
 
 def data(value: Any) -> None:
     """``value`` as JSON on stdout; everything outside ASCII is escaped, control characters included."""
-    typer.echo(json.dumps(value, indent=2, default=_plain))
+    typer.echo(json.dumps(value, indent=2, default=plain))
+
+
+File = TypeVar("File", Path | None, str)
+
+
+def in_folder(path: File) -> File:
+    """``path``, where a file is to be written, unless its folder does not exist: said before anything is computed.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    folder = Path(path).parent if path and path != "-" else None
+    if folder and not folder.is_dir():
+        fix = f"Make it (mkdir -p {folder}), or name another place."
+        raise ConfigError(f"{path} cannot be written.", f"There is no folder {folder}.", fix)
+    return path
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of a command of ours with its data in ``home``."""
+    return {**os.environ, "AGENT0_HOME": str(home)}
+
+
+def write(path: Path, text: str, option: str = "--out") -> Path:
+    """Write a file where a user wants it.
+
+    Raises:
+        ConfigError: its folder does not exist, or it cannot be written there.
+    """
+    in_folder(path)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written.", f"{error.strerror}.", f"Name another place: {option} FILE"
+        ) from error
+    return path
 
 
 def line(value: Any) -> None:
     """``value`` as one line of JSON on stdout."""
-    typer.echo(json.dumps(value, separators=(",", ":"), default=_plain))
+    typer.echo(json.dumps(value, separators=(",", ":"), default=plain))
 
 
 def text(value: object) -> None:
@@ -167,49 +244,86 @@ def text(value: object) -> None:
     typer.echo(clean(value))
 
 
-def table(rows: Iterable[Mapping[str, Any]], as_json: bool, columns: Sequence[str] = (), title: str = "") -> None:
-    """Rows as a table, or as a JSON list of objects. ``columns`` picks and orders what people see."""
+def tell(lines: Iterable[str]) -> None:
+    """Print lines of prose on stdout, cut between words where a terminal reads them."""
+    for one in lines:
+        typer.echo(prose(clean(one)))
+
+
+def table(
+    rows: "Iterable[Mapping[str, Any]] | Limited",
+    as_json: bool,
+    columns: Sequence[str] = (),
+    title: str = "",
+    keep: Sequence[str] = (),
+) -> None:
+    """Rows as a table, or as a JSON list of objects. ``columns`` picks and orders what people see, the most important
+    first: on a narrow terminal the last ones are left out, those of ``keep`` behind all others."""
+    more = rows.more if isinstance(rows, Limited) else ""
     held = [dict(row) for row in rows]
     if as_json:
         data(held)
         return
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD if sys.stdout.isatty() else None)
+    if "iteration" in columns:
+        held = [{**row, "iteration": _counted_from_1(row.get("iteration"))} for row in held]
     names = list(columns) or (list(held[0]) if held else [])
-    for name in names:
-        numeric = any(isinstance(row.get(name), (int, float)) for row in held)
-        head = name.replace("_", " ") if columns else name  # a query's own names are kept
-        shown.add_column(head, justify="right" if numeric else "left", overflow="fold")
-    for row in held:
-        shown.add_row(*(Text(format_value(row.get(name))) for name in names))
     if held:
-        console().print(shown)
+        heads = {} if columns else {name: name for name in names}  # a query's own names are kept
+        lines = table_lines(held, names, screen(), keep, heads)
+        text("\n".join([*([title] if title else []), *lines]))
     else:
         say("Nothing.")
+    if more:
+        say(more)
 
 
-def format_value(value: Any) -> str:
-    """Format one value for a table: None is a dash, numbers are short, text is one line, cut on a terminal only."""
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
-    width = 72 if sys.stdout.isatty() else WIDE
-    return one_line(value if isinstance(value, (str, int)) else json.dumps(value, default=_plain), width)
+def index_of(iteration: int | None) -> int | None:
+    """The number that events give the iteration that is ``iteration`` on screens; None: all."""
+    return None if iteration is None else iteration - 1
+
+
+def _counted_from_1(iteration: Any) -> Any:
+    from agent0.report.columns import UNTRAINED
+
+    if not isinstance(iteration, int):
+        return iteration
+    return UNTRAINED if iteration < 0 else iteration + 1
+
+
+COUNTED = 10_000
+"""Rows up to which it is counted how many there are beyond a limit."""
+
+
+class Limited(list[Mapping[str, Any]]):
+    """The first rows of more; ``more`` says of how many, and is empty where these are all."""
+
+    more = ""
+
+    def like(self, rows: Iterable[Mapping[str, Any]]) -> "Limited":
+        """``rows`` in place of these."""
+        found = Limited(rows)
+        found.more = self.more
+        return found
+
+
+def limited(fetch: Callable[[int], Sequence[Mapping[str, Any]]], limit: int) -> Limited:
+    """The first ``limit`` rows of ``fetch``, which takes a number of rows, and what people are told of the others."""
+    rows = fetch(limit)
+    found = Limited(rows[:limit])
+    if len(rows) >= limit and (count := len(fetch(max(COUNTED, limit) + 1))) > limit:
+        known = f"{count:,}" if count <= max(COUNTED, limit) else f"more than {max(COUNTED, limit):,}"
+        found.more = f"{limit:,} of {known}; --limit shows more."
+    return found
 
 
 def record(values: Mapping[str, Any], as_json: bool) -> None:
     """One object: name and value a line, or JSON."""
     if as_json:
         data(values)
-        return
-    width = max((len(name) for name in values), default=0)
-    for name, value in values.items():
-        lines = clean(value if isinstance(value, str) else format_value(value)).splitlines() or [""]
-        text(f"{name.replace('_', ' '):<{width}}  " + f"\n{'':<{width}}  ".join(lines))
+    elif values:
+        if "iteration" in values:
+            values = {**values, "iteration": _counted_from_1(values["iteration"])}
+        typer.echo("\n".join(record_lines(values, screen())))
 
 
 @contextmanager
@@ -230,19 +344,34 @@ def tables(held: Settings | None = None) -> "Iterator[sqlite3.Connection]":
         yield db
 
 
-def of_newest(name: str) -> str:
-    """``name`` with the newest run's id for a ``LAST`` that stands alone or before a slash; any other as it is.
+def run_id(run: str, held: Settings | None = None) -> str:
+    """The id of the run that a user named: by id, unique beginning, name, LAST or LAST~1.
 
     Raises:
-        NotFoundError: there is no run yet.
+        NotFoundError: there is no such run, or several.
     """
     from projections.runs import resolve
 
+    with tables(held) as db:
+        return resolve(db, run)
+
+
+def of_newest(name: str) -> str:
+    """``RUN`` or ``RUN/CHECKPOINT`` with the run's id for whatever else names it; what names no run (a digest, an
+    experiment) as it is.
+
+    Raises:
+        NotFoundError: LAST without a run, or a name that several have.
+    """
+    from agent0.errors import NotFoundError
+
     run, slash, rest = name.partition("/")
-    if run != "LAST":
-        return name
-    with tables() as db:
-        return f"{resolve(db, run)}{slash}{rest}"
+    try:
+        return f"{run_id(run)}{slash}{rest}" if run else name
+    except NotFoundError as error:
+        if error.what.startswith("There is no run '"):
+            return name
+        raise
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "", leaving: str = "") -> T:
@@ -282,7 +411,3 @@ def stops() -> list[signal.Signals]:
     """The signals that end a process cleanly. One that is not to hear of a closed terminal (`nohup`) does not."""
     heard = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
     return [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if heard else [])]
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)

@@ -192,6 +192,10 @@ def _tables(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+_KERNEL = (("proc",), ("sys",))
+"""Below these the kernel shows itself as files, and not even root makes one."""
+
+
 def _home(given: Any) -> Path:
     import platformdirs
 
@@ -203,6 +207,8 @@ def _home(given: Any) -> Path:
         raise ConfigError(f"The data folder cannot be {str(home)[:SHOWN]}.", f"{error.strerror}.", fix) from None
     if not there.is_dir():
         raise ConfigError(f"The data folder cannot be {home}.", f"{there} is no folder.", fix)
+    if given and there != home and (there.parts[1:2] in _KERNEL or not os.access(there, os.W_OK | os.X_OK)):
+        raise ConfigError(f"The data folder cannot be {home}.", f"Nothing can be made in {there}.", fix)
     return home
 
 

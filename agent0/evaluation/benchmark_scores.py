@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from agent0.stats.intervals import quantile, wilson
-from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, Difference, compare, holm, pass_at_k
+from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, Difference, agreeing, compare, holm, pass_at_k
 from events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 
 Key = tuple[str, Mode]
@@ -159,6 +159,6 @@ def _compared(pairs: Sequence[tuple[Key, dict[str, float], dict[str, float]]]) -
             told.append((key, compare([left[i] for i in shared], [right[i] for i in shared]), left, right, shared))
     adjusted = holm([difference.p for _, difference, *_ in told])
     return [
-        Compared(*key, fmean(left[i] for i in shared), fmean(right[i] for i in shared), difference, p)
+        Compared(*key, fmean(left[i] for i in shared), fmean(right[i] for i in shared), agreeing(difference, p), p)
         for (key, difference, left, right, shared), p in zip(told, adjusted, strict=True)
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent0.errors import NotFoundError, OperationError
 from agent0.state.run_state import Checkpoint, RunState
-from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, compare, outcomes
+from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, agreeing, compare, outcomes
 from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
 
 
@@ -68,7 +68,7 @@ def kept(state: RunState) -> tuple[Checkpoint, ...]:
 
 
 Row = Mapping[str, Any]
-_WORDS = {IMPROVED: "the second is better", FELL: "the second is worse", UNSHOWN: UNSHOWN}
+_WORDS = {IMPROVED: "the second is better", FELL: "the second is worse", UNSHOWN: "not significant"}
 _SET = ("validation", "seed", "levels")
 """Settings of an evaluation that decide which items validation is made of."""
 
@@ -90,7 +90,9 @@ def side_by_side(held: Sequence[Row], scores: Sequence[Sequence[Row]], plans: Se
     if not first or not second or not same or len(first["outcomes"]) != len(second["outcomes"]):
         return {**found, "word": "They were not scored on the same items, so nothing can be tested: agent0 model ab."}
     test = compare(outcomes(first["outcomes"]), outcomes(second["outcomes"]))
+    test = agreeing(test, test.p)
     word = _WORDS[test.claimed(test.p)]
+    word += f" (smallest detectable effect {100 * test.detectable:.1f} points)" if word == _WORDS[UNSHOWN] else ""
     span = f"{100 * test.mean:+.1f} points ({100 * test.lower95:+.1f} to {100 * test.upper95:+.1f}), p {test.p:.2g}"
     return {**found, "test": asdict(test), "word": f"{word}: {span}, {test.gained} gained, {test.lost} lost"}
 

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from agent0.stats.across_seeds import mean_of, tested
+from agent0.stats.across_seeds import interval_of, mean_of, tested
 from agent0.stats.intervals import wilson
-from agent0.stats.paired_tests import claimed, compare, holm
+from agent0.stats.paired_tests import agreeing_level, claimed, compare, exact_interval, holm
 from events.base import Recorded
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
 from events.runs import IterationMeasured
@@ -208,6 +208,7 @@ def claim_rows(measure: str, pairs: Iterable[tuple[str, str, Seeded, Seeded]]) -
     left = iter(adjusted)
     for row in rows:
         row["adjusted_p"] = None if row["p"] is None else next(left)
+        _widen(row)
         row["word"] = _word(row)
     return rows
 
@@ -231,6 +232,7 @@ def paired(before: Seeded, after: Seeded) -> dict[str, Any] | None:
         "items": over_items.items,
         "gained": over_items.gained,
         "lost": over_items.lost,
+        "size": over_items.size,
         "mean": fmean(by_seed),
         "low": None if low is None else min(low, over_items.lower95),
         "high": None if high is None else max(high, over_items.upper95),
@@ -240,6 +242,18 @@ def paired(before: Seeded, after: Seeded) -> dict[str, Any] | None:
         "p": None if over_seeds.p is None else max(over_items.p, over_seeds.p),
         "detectable": None if over_seeds.detectable is None else max(over_seeds.detectable, over_items.detectable),
     }
+
+
+def _widen(row: dict[str, Any]) -> None:
+    """Set the interval: the widest of those over seeds, over items, and of the exact test's own, each corrected as p
+    is. It excludes 0 only where both tests are significant."""
+    if row["adjusted_p"] is None:
+        return
+    level = agreeing_level(row["p"], row["adjusted_p"])
+    seeds = interval_of(row["by_seed"], level)
+    exact = exact_interval(row["gained"], row["lost"], row["items"], level, row["size"])
+    row["low"] = min(row["low"], seeds[0], exact[0])
+    row["high"] = max(row["high"], seeds[1], exact[1])
 
 
 def _word(row: Mapping[str, Any]) -> str:

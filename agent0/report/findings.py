@@ -9,7 +9,7 @@ from typing import Any
 
 from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts, failure_modes
 from agent0.ports.storage import Artifacts
-from agent0.report.columns import WITHIN
+from agent0.report.columns import WITHIN, shown_iteration
 from agent0.report.eval_items import held_items, outcome_of
 from agent0.rollout.solution_diversity import signature, variety
 from agent0.rollout.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
@@ -98,7 +98,7 @@ def _tried_failures(traces: Sequence[Row]) -> Row | None:
     decided = [row for row in traces if row["iteration"] == traces[-1]["iteration"]]
     if not decided:
         return None
-    title = f"training attempts of iteration {decided[0]['iteration']}"
+    title = f"training attempts of iteration {shown_iteration(decided[0]['iteration'])}"
     return _failures(title, [_outcome(row) for row in decided])
 
 

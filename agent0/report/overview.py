@@ -14,6 +14,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         NotFoundError: there is no such run.
     """
     from agent0.report.alarm_groups import grouped
+    from agent0.report.answers import run_answer, test_gain
     from agent0.report.diagnosis.findings import diagnosis
     from agent0.report.diagnosis.iterations import iterations_of
     from agent0.report.run_benchmarks import benchmark_scores, target_rows
@@ -28,14 +29,15 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     done = [e for e in scores if e["status"] == "evaluated"]
     alarms = list_alarms(db, row["run"])
     benchmarks = benchmark_scores(db, row["run"], done)
-    return {
+    tests = [e for e in [*_shared(db, row), *done] if e["split"] == "test"]
+    found = {
         **{k: v for k, v in row.items() if k != "prompts"},
         "why": diagnosis(db, row["run"]),
         "iterations": config["iterations"],
         "tasks_asked": config["iterations"] * config["tasks"],
         "validation": learning_curve(db, row["run"]),
         "evaluating": _under_way(scores) if row["status"] in ("running", "paused") else [],
-        "test": [_measured(e) for e in [*_shared(db, row), *done] if e["split"] == "test"],
+        "test": [_measured(e) for e in tests],
         "alarms": alarms,
         "alarm_kinds": grouped(alarms, iterations_of(db, row["run"])) if alarms else [],
         "failures": list_missing(db, row["run"]),
@@ -43,7 +45,9 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         "targets": target_rows(db, row["run"], done, benchmarks, config),
         "config": config,
         "prompts": row["prompts"],
+        "gain": test_gain(tests),
     }
+    return {**found, "answer": run_answer(found)}
 
 
 def _under_way(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -96,6 +96,7 @@ def _gains(scores: Sequence[Row]) -> dict[str, float]:
 
 def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
     """Make the rows of a run's benchmark table for people."""
+    from agent0.report.columns import shown_iteration
     from agent0.report.conclusions import conclusion
     from agent0.report.html.rendering import p_value, points, share
 
@@ -109,7 +110,7 @@ def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
     return [
         {
             "benchmark": one["benchmark"],
-            "iteration": "untrained" if one["iteration"] < 0 else str(one["iteration"]),
+            "iteration": shown_iteration(one["iteration"]),
             "checkpoint": one["checkpoint"],
             "right": f"{one['correct']}/{one['n']}",
             "accuracy": share(one["accuracy"]),

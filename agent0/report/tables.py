@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
 from agent0.report.html.rendering import p_value, points, share
 
@@ -33,7 +34,7 @@ def _tables(found: Mapping[str, Any]) -> Iterator[TitledTable]:
 
 def _score(score: Row) -> Row:
     return {
-        "iteration": "untrained" if score["iteration"] < 0 else str(score["iteration"]),
+        "iteration": shown_iteration(score["iteration"]),
         "student": score["checkpoint"] + (", tool forced (control)" if score["forced_tool"] else ""),
         "accuracy": share(score["accuracy"]),
         "95 %": f"{share(score['lower95'])} to {share(score['upper95'])}",
@@ -59,7 +60,7 @@ def _claims(scores: Sequence[Row]) -> Iterator[Row]:
     """Each iteration against the one before and against the untrained; once where both are the same."""
     for score in scores:
         against = {claim["against"]: claim for claim in _held([score], "against_before", "against_base")}
-        yield from (_claim(str(score["iteration"]), claim) for claim in against.values())
+        yield from (_claim(shown_iteration(score["iteration"]), claim) for claim in against.values())
 
 
 def _held(scores: Sequence[Row], *names: str) -> list[Row]:
@@ -130,7 +131,7 @@ def _varied(diversity: Mapping[str, Any]) -> list[Row]:
     forms = diversity["forms"]
     rows = [{"of": "tasks accepted, by canonical form", "tasks": forms["accepted"], "different": forms["patterns"]}]
     found = [("solutions, by pattern", diversity["solutions"])]
-    found += [(f"solutions of iteration {one['iteration']}", one) for one in diversity["by_iteration"]]
+    found += [(f"solutions of iteration {shown_iteration(one['iteration'])}", one) for one in diversity["by_iteration"]]
     rows += [{"of": of, "tasks": one["tasks"], "different": one["patterns"]} for of, one in found]
     per = [forms["per_1000"], *(one["per_1000"] for _, one in found)]
     return (

@@ -46,6 +46,12 @@ def mean_of(values: Sequence[float]) -> Mean:
     return Mean(centre, centre - half, centre + half, len(values))
 
 
+def interval_of(values: Sequence[float], level: float) -> tuple[float, float]:
+    """Student's t interval of the mean of at least two ``values`` at ``level`` (0.05: 95 %)."""
+    half = quantile(1 - level / 2, len(values) - 1) * _error(values)
+    return fmean(values) - half, fmean(values) + half
+
+
 def tested(differences: Sequence[float]) -> SeedTest:
     """Test whether the mean of paired ``differences`` (one a seed) is 0.
 

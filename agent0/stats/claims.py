@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent0.stats.paired_tests import Difference, compare, holm
+from agent0.stats.paired_tests import Difference, agreeing, compare, holm
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,18 @@ class Claim:
 
 def claims(pairs: Sequence[tuple[Scored, Scored]]) -> list[Claim | None]:
     """Compare each (earlier, later) pair on its items, with Holm's correction; None where the items are not
-    the same set."""
+    the same set. The interval is that of the test itself, corrected alike: it excludes 0 where the verdict says that
+    there is a difference, and nowhere else."""
     found = [_difference(earlier, later) for earlier, later in pairs]
     adjusted = iter(holm([difference.p for difference in found if difference]))
     return [
-        Claim(later.name, earlier.name, difference, next(adjusted)) if difference else None
+        _claim(later.name, earlier.name, difference, next(adjusted)) if difference else None
         for (earlier, later), difference in zip(pairs, found, strict=True)
     ]
+
+
+def _claim(name: str, against: str, found: Difference, adjusted: float) -> Claim:
+    return Claim(name, against, agreeing(found, adjusted), adjusted)
 
 
 def step_by_step(scores: Sequence[Scored]) -> list[tuple[Claim | None, Claim | None]]:

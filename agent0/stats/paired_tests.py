@@ -4,11 +4,9 @@ Every statement "improved" of this program comes from ``claimed``.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean
-
-import numpy as np
 
 LEVEL = 0.05
 """Two-sided level of every test here."""
@@ -36,6 +34,8 @@ class Difference:
     gained: int
     lost: int
     detectable: float
+    size: float = 1.0
+    """Mean size of those changes that are any."""
 
     def claimed(self, adjusted: float) -> str:
         """The verdict on this difference, ``adjusted`` being its p after correction for multiple tests."""
@@ -80,6 +80,65 @@ def mcnemar(gained: int, lost: int) -> float:
     return min(1.0, 2 * math.exp(chance - changed * math.log(2)) * total)
 
 
+def exact_interval(gained: int, lost: int, items: int, level: float = LEVEL, size: float = 1.0) -> tuple[float, float]:
+    """Interval of a mean difference that excludes 0 where, and only where, ``mcnemar`` gives p < ``level``.
+
+    McNemar's test turned round: Clopper and Pearson's bounds (1934) of the share of changes that are gains, given how
+    many of the ``items`` changed. ``size`` is the mean size of a change. Where nothing changed it is bounded by what
+    might have changed unseen.
+    """
+    changed = gained + lost
+    if not changed:
+        unseen = 1 - (level / 2) ** (1 / items)
+        return -unseen * size, unseen * size
+    low, high = _clopper_pearson(gained, changed, level)
+    scale = size * changed / items
+    return scale * (2 * low - 1), scale * (2 * high - 1)
+
+
+def agreeing_level(p: float, adjusted: float) -> float:
+    """The level of an interval that excludes 0 where, and only where, ``p`` is significant after its correction to
+    ``adjusted``."""
+    return LEVEL * min(1.0, p / adjusted) if p > 0 and adjusted > 0 else LEVEL
+
+
+def agreeing(found: Difference, adjusted: float) -> Difference:
+    """``found`` with the interval of its own test, corrected to ``adjusted`` as its p is, and widened to the resampled
+    one, since the first takes for known how many items change. A verdict never stands beside an interval that says
+    otherwise: where p is not significant the first holds 0, and so does the wider."""
+    low, high = exact_interval(found.gained, found.lost, found.items, agreeing_level(found.p, adjusted), found.size)
+    return replace(found, lower95=min(low, found.lower95), upper95=max(high, found.upper95))
+
+
+def _clopper_pearson(found: int, n: int, level: float) -> tuple[float, float]:
+    low = _where(lambda share: _at_most(n - found, n, 1 - share) < level / 2) if found else 0.0
+    high = 1 - _where(lambda share: _at_most(found, n, 1 - share) < level / 2) if found < n else 1.0
+    return low, high
+
+
+def _where(below: Callable[[float], bool]) -> float:
+    """The share in [0, 1] at which ``below`` turns from true to false."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) else (low, middle)
+    return low
+
+
+def _at_most(k: int, n: int, share: float) -> float:
+    """Chance of at most ``k`` among ``n`` with chance ``share`` each; what is too small to count is left out."""
+    if not 0 < share < 1:
+        return float(share <= 0 or k >= n)
+    odds, total, term = (1 - share) / share, 1.0, 1.0
+    for held in range(k, 0, -1):
+        term *= odds * held / (n - held + 1)
+        total += term
+        if term < 1e-17 * total:
+            break
+    logs = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return min(1.0, total * math.exp(logs + k * math.log(share) + (n - k) * math.log1p(-share)))
+
+
 def compare(
     before: Sequence[float],
     after: Sequence[float],
@@ -111,6 +170,7 @@ def compare(
         gained=gained,
         lost=lost,
         detectable=detectable(len(changes), share),
+        size=sum(map(abs, changes)) / (gained + lost) if gained + lost else 1.0,
     )
 
 
@@ -128,11 +188,15 @@ def outcomes(text: str) -> list[float]:
     return [float(one == "1") for one in text]
 
 
-def bootstrap(values: Sequence[float], *, rounds: int = 2000, seed: int = 0) -> tuple[float, float]:
-    """95 % percentile interval of the mean, resampling items (Efron 1979).
+def bootstrap(
+    values: Sequence[float], *, rounds: int = 2000, seed: int = 0, level: float = LEVEL
+) -> tuple[float, float]:
+    """Percentile interval of the mean at ``level`` (0.05: 95 %), resampling items (Efron 1979).
 
     Equal values are drawn together, as counts of a multinomial: the same distribution, in a fraction of the time.
     """
+    import numpy as np  # a tenth of a second, which commands that draw nothing need not wait for
+
     held = np.asarray(values, dtype=float)
     distinct, counts = np.unique(held, return_counts=True)
     size, rng = len(held), np.random.RandomState(seed)  # its stream is frozen: same seed, same interval for ever
@@ -146,7 +210,7 @@ def bootstrap(values: Sequence[float], *, rounds: int = 2000, seed: int = 0) -> 
         else:
             means += list(held[rng.randint(0, size, (n, size))].mean(axis=1))
     means.sort()
-    return float(means[int(0.025 * rounds)]), float(means[math.ceil(0.975 * rounds) - 1])
+    return float(means[int(level / 2 * rounds)]), float(means[math.ceil((1 - level / 2) * rounds) - 1])
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import secrets
@@ -58,6 +59,22 @@ def note_stop(folder: Path) -> None:
     """The server ended by itself, with everything on disk."""
     write(folder / "stopped.json", json.dumps(_store(folder)))
     (folder / "running").unlink(missing_ok=True)
+
+
+def at_rest(folder: Path) -> str:
+    """A digest of the store of a server that ended by itself and of nobody who touched it since: as long as this is the
+    same, no event was added. Empty where a server runs, or its end was none."""
+    if (folder / "running").exists() or (folder / UNCLEAN).exists() or _touched(folder):
+        return ""
+    try:
+        return hashlib.sha256((folder / "stopped.json").read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def event_files(folder: Path) -> dict[str, list[int]]:
+    """Size and time of change of the files that grow with every event."""
+    return {name: held for name, held in _store(folder).items() if name.endswith(".blk")}
 
 
 def _touched(folder: Path) -> bool:

@@ -42,6 +42,15 @@ def asked_name(folder: Path, port: int) -> str:
         return ""
 
 
+def greets(folder: Path) -> bool:
+    """Whether the server of ``folder``, which is said to run, answers now: one that hangs or is starting does not."""
+    try:
+        port = int(json.loads((folder / "server.json").read_text())["port"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    return bool(asked_name(folder, port))
+
+
 def foreign_listener(folder: Path, ours: Address, theirs: Address) -> str:
     """Name the program at the other end of the connection from ``ours`` to ``theirs``; empty where it is the server
     of ``folder``. That end must have been accepted: call this after its greeting has come."""

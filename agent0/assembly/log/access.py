@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from agent0.assembly.runtime.plugins import known_handlers
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
@@ -69,6 +68,7 @@ async def provision(settings: Settings) -> None:
 
 async def _provision(server: "Server", settings: Settings, *, change: bool) -> None:
     from agent0.assembly.log.integrity import topology
+    from agent0.assembly.runtime.plugins import known_handlers
     from infra.log.streams import init
 
     await init(server, topology(settings), known_handlers().values(), change=change)

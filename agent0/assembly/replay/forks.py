@@ -38,7 +38,9 @@ async def state_at(log: "Log", run: str, seq: int = 0) -> RunState:
     """
     last = await log.last_seq()
     if not 0 <= seq <= last:
-        raise NotFoundError(f"The log has no event {seq}.", f"It ends at {last}.", "See: agent0 events stats")
+        began = await _start(log, run)
+        end = f"It begins at event {began.seq} and ends at event {await log.last_seq(run)}; " if began else ""
+        raise NotFoundError(f"Run {run} has no event {seq}.", f"{end}the log ends at {last}.", "See: agent0 run list")
     state: RunState | None = None
     async with aclosing(read_whole(log, run, seq)) as events:  # type: ignore[type-var]
         async for stored in events:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import check_log, open_log
+from agent0.assembly.log.carriers import carrying
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports
@@ -92,7 +93,8 @@ async def run_handlers(app: App) -> None:
         gc.freeze()
         gc.set_threshold(*GARBAGE)
         works.append(asyncio.ensure_future(seals.run()))
-        await asyncio.shield(works[-1])
+        with carrying(app.settings, len(app.handlers)):
+            await asyncio.shield(works[-1])
     finally:
         gc.set_threshold(*collecting)
         gc.unfreeze()

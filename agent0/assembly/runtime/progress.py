@@ -18,6 +18,8 @@ from events.base import Recorded
 if TYPE_CHECKING:
     from infra.log.event_log import Log
 
+PROPOSING = "proposing"
+"""A phase for people: of ``tasks``, the part before the first attempt."""
 OVER = ("finished", "failed", "cancelled")
 _UNTRAINED = "nothing to learn from"
 GIVEN_UP = {
@@ -26,6 +28,9 @@ GIVEN_UP = {
     "evaluate_item": "its evaluation failed",
     "judge_checkpoint": "its judgement failed",
 }
+
+
+_VERDICTS: dict[type, str] = {checkpoints.CheckpointPromoted: "promoted", checkpoints.CheckpointRejected: "rejected"}
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ class Pace:
     left_s: float | None
     training: str = ""
     """How far the checkpoint in training is."""
+    waits: str = ""
+    """What the run waits for; empty where it does not."""
 
 
 @dataclass
@@ -69,6 +76,8 @@ class Progress:
     events: int = 0
     trainings: dict[str, int] = field(default_factory=dict)
     """Checkpoints asked for and not made yet, with the seed of each."""
+    waiting: dict[str, str] = field(default_factory=dict)
+    """What is waited for now, by the handler that waits."""
     _since: datetime | None = None
     _entered: datetime | None = None
     """When the present phase began."""
@@ -108,16 +117,26 @@ class Progress:
         state = self.state
         if state is None:
             return None
+        phase: str = state.phase
         done, total = evaluation_progress(state)
-        if state.phase == "tasks":
+        if phase == "tasks" and proposing(state):
+            phase, done, total = PROPOSING, sum(t.proposed for t in state.tasks.values()), state.config.tasks
+        elif phase == "tasks":
             done, total = resolved_attempts(state), state.config.tasks * state.config.attempts
         spent = max((now - self._entered).total_seconds(), 1e-6) if self._entered else 0.0
         rate = done / spent if spent else 0.0
         left = (total - done) / rate if rate else None
-        return Pace(state.phase, state.iteration, done, total, rate, left)
+        return Pace(phase, state.iteration, done, total, rate, left, waits=self._waits(state))
+
+    def _waits(self, state: RunState) -> str:
+        if state.status == "paused":
+            return f"paused; agent0 run resume {state.run} goes on"
+        return "waits for " + "; ".join(dict.fromkeys(self.waiting.values())) if self.waiting else ""
 
     def _note(self, recorded: Recorded) -> None:
         match recorded.event:
+            case alarms.DependencyLost() | alarms.DependencyRestored() as change:
+                self._note_waiting(change)
             case checkpoints.CheckpointEvaluated(split="validation", forced_tool=False) as scored:
                 self._score = scored
             case checkpoints.TrainingRequested() as request:
@@ -126,10 +145,15 @@ class Progress:
                 self.trainings.pop(made.checkpoint, None)
             case alarms.ReactionDropped(failed_handler=handler) if handler in GIVEN_UP:
                 self._verdict = GIVEN_UP[handler]
-            case checkpoints.CheckpointPromoted():
-                self._verdict = "promoted"
-            case checkpoints.CheckpointRejected():
-                self._verdict = "rejected"
+            case checkpoints.CheckpointPromoted() | checkpoints.CheckpointRejected() as judged:
+                self._verdict = _VERDICTS[type(judged)]
+
+    def _note_waiting(self, change: alarms.DependencyLost | alarms.DependencyRestored) -> None:
+        if isinstance(change, alarms.DependencyRestored):
+            self.waiting.pop(change.waiting, None)
+        else:
+            why = change.message.rstrip(".")
+            self.waiting[change.waiting] = f"{change.dependency} ({why})" if why else change.dependency
 
     def _complete(self, finished: RunState, time: datetime) -> Milestone:
         seconds = (time - (self._since or time)).total_seconds()
@@ -186,6 +210,12 @@ def _is_due(state: RunState) -> bool:
     return state.iteration >= 0 and "student" in trained_roles(state)
 
 
+def proposing(state: RunState) -> bool:
+    """Whether the teacher is at work on the tasks of this iteration and no attempt has begun."""
+    held = state.tasks.values()
+    return any(not t.proposed and not t.closed for t in held) and not any(t.attempts for t in held)
+
+
 def resolved_attempts(state: RunState) -> int:
     """Count the attempts of this iteration whose outcome is final; a task without attempts counts as all."""
     k, held = state.config.attempts, state.tasks.values()
@@ -236,7 +266,7 @@ def milestone_line(made: Milestone, iterations: int) -> str:
 
 
 def _words(made: Milestone, iterations: int) -> Iterator[str]:
-    yield "untrained      " if made.iteration < 0 else f"iteration {made.iteration:>2}/{iterations - 1:<2}"
+    yield "untrained      " if made.iteration < 0 else f"iteration {made.iteration + 1:>2}/{iterations:<2}"
     yield from _ladder_words(made.standing, made.iteration) if made.standing else _score_words(made)
     yield f"{made.events:,} events"
     yield f"{made.seconds:.0f} s"

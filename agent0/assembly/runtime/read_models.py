@@ -6,16 +6,19 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent0.assembly.log import table_freshness
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import look, seal_file
-from agent0.assembly.runtime.plugins import load_plugins
 from agent0.errors import DependencyError, LogError, NotFoundError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
     from projections import Projector, Views
+
+
+BEHIND = "The tables may be behind: the log's server does not answer. They are as they were carried on last."
 
 
 class NothingError(NotFoundError):
@@ -32,11 +35,12 @@ async def open_views(settings: Settings, log: "Log") -> "Views":
     Raises:
         LogError: it is another log than the one that this data folder knows.
     """
+    from agent0.assembly.runtime import plugins
     from infra.integrity.sealer import extent, require
     from infra.storage import sqlite
     from projections import Views, tables
 
-    load_plugins()
+    plugins.load_plugins()
     known, info = seal_file(settings).read(), await log.info()
     require(extent(info, known, 0))
     identity = known.identity or info.created
@@ -79,27 +83,42 @@ async def update_tables(settings: Settings, log: "Log") -> None:
 
 async def refresh(settings: Settings) -> str:
     """Catch the tables up where the log can be reached. Returns a warning for the reader, empty if all is well."""
-    from infra.log.event_log import NoLogError
-    from infra.log.streams import GoneError
-    from projections import StoppedError
-
+    if table_freshness.tables_current(settings):
+        return ""
     if not settings.nats.url and not (settings.home / "nats").is_dir():
         if seal_file(settings).read().stream:
-            raise GoneError
+            raise _gone()
         return ""
+    if live_path(settings).exists() and not table_freshness.server_answers(settings):
+        return BEHIND
+    return await _carried_on(settings)
+
+
+async def _carried_on(settings: Settings) -> str:
+    from infra.log.event_log import NoLogError
+    from projections import StoppedError
+
     try:
         async with open_log(settings, "reader") as log:
+            before = table_freshness.event_files(settings)
             await catch_up(settings, log)
+        table_freshness.note_current(settings, before)
     except NoLogError:
         if settings.nats.url:
             raise
         if live_path(settings).exists():
-            raise GoneError from None
+            raise _gone() from None
     except DependencyError as error:
         return f"The tables may be behind: {error}"
     except StoppedError as error:
         return f"The tables stopped at event {error.seq - 1}; this shows what there is until then. {error}"
     return ""
+
+
+def _gone() -> LogError:
+    from infra.log.streams import GoneError
+
+    return GoneError()
 
 
 @contextmanager

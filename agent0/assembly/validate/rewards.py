@@ -74,6 +74,16 @@ def amended_rules(rules: RewardConfig, changes: Mapping[str, str]) -> RewardConf
     return found
 
 
+def _first_problem(error: ValueError) -> str:
+    """The first thing that is wrong with rules, as in ``weights.novelty = 'abc': Input should be a valid number``."""
+    problems = getattr(error, "errors", None)
+    if problems is None:
+        return str(error)
+    first = problems()[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where} = {str(first['input'])[:80]!r}: {first['msg']}"
+
+
 def reward_policy(given: str) -> RewardConfig | None:
     """Rules of a set by its name, or of a TOML file with ``set``, ``[weights]`` and what else ``run.rewards`` may have;
     None for ``as-run``.
@@ -95,13 +105,14 @@ def reward_policy(given: str) -> RewardConfig | None:
         given_rules = tomllib.loads(read_regular(path, LARGEST).decode())
     except OSError as error:
         fix = f"Name a set, a TOML file, or {AS_RUN}."
-        raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", fix) from error
+        near = nearest(given, [name for name in reward_sets() if "/" not in name])
+        raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", f"{near} {fix}".strip()) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is no TOML.", f"{error}.") from error
     try:
         policy = RewardConfig.model_validate(given_rules)
     except ValueError as error:
-        why = " ".join(str(error).splitlines()[1:3])
+        why = _first_problem(error)
         fix = f"It may have: {', '.join(RewardConfig.model_fields)}; weights and calibrator are tables."
         raise ConfigError(f"{path} holds no rules.", f"{why}.", fix) from error
     check_rewards(policy, str(path))

@@ -28,13 +28,22 @@ Models = Annotated[
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Runs at once, each a process of its own.")]
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where the HTML page goes; empty: beside the runs.")
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        callback=console.in_folder,
+        help="Where the HTML page goes; empty: beside the runs.",
+    ),
 ]
 
 
 Write = Annotated[
     Path | None,
-    typer.Option("--write", metavar="FILE", help="Write a Markdown page, its charts beside it."),
+    typer.Option(
+        "--write", metavar="FILE", callback=console.in_folder, help="Write a Markdown page, its charts beside it."
+    ),
 ]
 
 
@@ -71,6 +80,7 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
         plugin: console.Plugin = None,
         out: Out = None,
         write: Write = None,
+        full: console.Full = False,
         as_json: console.Json = False,
     ) -> None:
         from agent0.assembly.ablations.study import request_of
@@ -86,21 +96,20 @@ def _command(entry: AblationStudy) -> Callable[..., None]:
             jobs=jobs,
             protocols=protocols,
         )
-        execute(request, out, write, as_json)
+        execute(request, out, write, full, as_json)
 
     return command
 
 
-def execute(
-    request: "StudyRequest", out: Path | None, page_to: Path | None, as_json: bool, *, short: bool = False
-) -> None:
-    """Execute a study, write its pages, and print what it came to; ``short``: only the answer, and where the rest is.
+def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, full: bool, as_json: bool) -> None:
+    """Execute a study, write its pages, and print its answer; ``full``: its tables, too.
 
     Raises:
         Agent0Error: it cannot be executed.
     """
     from agent0.assembly.ablations.study import run_study
     from agent0.cli.experiments.live_study import Standings, end_lines, shown
+    from agent0.report.answers import study_answer
     from agent0.report.html.ablation_page import ablation_page
 
     held = console.settings_of(request.profile, request.given)
@@ -113,24 +122,17 @@ def execute(
     if page_to:
         _write_markdown(page_to, found)
     if as_json:
-        console.data({**found, "page": str(page)})
+        console.data({**found, "answer": study_answer(found), "page": str(page)})
     else:
-        (_show_answer if short else _show)(found)
+        console.tell(() if "ladder" in found else study_answer(found))
+        if full:
+            _show(found)
         console.text(f"\nPage: {page}\nRuns: {found['folder']}")
         if "ladder" in found:
-            console.text("\n".join(end_lines(found, standings, str(page_to or page))))
+            console.tell(end_lines(found, standings, str(page_to or page)))
     if not found["complete"]:
         console.say(f"{len(found['failed'])} runs failed; the same command tries them again.", "yellow")
         raise typer.Exit(1)
-
-
-def _show_answer(found: dict[str, Any]) -> None:
-    """The answer of a study with a baseline, a line for each other variant, and what could not be finished."""
-    from agent0.report.markdown.ablation import answers
-
-    console.text("\n".join(one.replace("**", "") for one in answers(found)))
-    for one in found["failed"]:
-        console.text(f"{one['cell']} failed: {one['why']}")
 
 
 def _show(found: dict[str, Any]) -> None:
@@ -219,8 +221,9 @@ def hyperparameters(
     ] = "",
     page: Annotated[
         Path | None,
-        typer.Option("--write", metavar="FILE", help="Write a Markdown page, as docs/results/hyperparameters.md"),
+        typer.Option("--write", metavar="FILE", callback=console.in_folder, help="Write a Markdown page."),
     ] = None,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Train on a run's stored trajectories under other recipes, and rank these by validation score. Nothing is
@@ -237,12 +240,22 @@ def hyperparameters(
     found = console.run_async(lambda: look(held, request, (lambda _: None) if as_json else console.say))
     if page:
         _write(page, _page(found, over or (), number, seed))
-    if as_json:
-        console.data(found)
-    else:
-        _show_search(found)
+    _tell_search(found, full, as_json)
     if found["failed"]:
         raise typer.Exit(1)
+
+
+def _tell_search(found: dict[str, Any], full: bool, as_json: bool) -> None:
+    from agent0.report.answers import search_answer
+
+    if as_json:
+        console.data(found)
+        return
+    console.tell(search_answer(found))
+    if full:
+        _show_search(found)
+    for one in found["failed"]:
+        console.text(f"{one['trial']} ({one['words']}) failed: {one['why']}")
 
 
 def _page(found: dict[str, Any], over: Sequence[str], number: int, seed: int) -> str:
@@ -262,8 +275,6 @@ def _show_search(found: dict[str, Any]) -> None:
     best = [_flat(row) for row in found["best_by_budget"]]
     seen = ("trainings", "steps", *searched, "validation", "low", "high")
     console.table(best, False, seen, title="\nThe best after so many trainings")
-    for one in found["failed"]:
-        console.text(f"{one['trial']} ({one['words']}) failed: {one['why']}")
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

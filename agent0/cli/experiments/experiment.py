@@ -31,7 +31,8 @@ def list_(
     from projections.experiments import list_experiments
 
     with console.tables() as db:
-        console.table(list_experiments(db, run, limit), as_json)
+        of = console.of_newest(run) if run else ""
+        console.table(console.limited(lambda n: list_experiments(db, of, n), limit), as_json)
 
 
 @app.command()
@@ -74,7 +75,7 @@ def rescore(
     policy, changes = reward_policy(rewards), pairs_of(pairs)
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
-    request = Rescore(_resolved(run), name or "look", policy, verdicts, commit, changes)
+    request = Rescore(console.run_id(run), name or "look", policy, verdicts, commit, changes)
     found = console.run_async(lambda: rescore_run(held, request, _Reporter(quiet=as_json)))
     own = rewards == AS_RUN and not verdicts and not changes
     if as_json:
@@ -106,7 +107,7 @@ def reverify(
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     held = console.settings()
-    request = Reverify(_resolved(run), name or "look", pairs_of(pairs), commit)
+    request = Reverify(console.run_id(run), name or "look", pairs_of(pairs), commit)
     found = console.run_async(lambda: judge_again(held, request, _Reporter(quiet=as_json)))
     if as_json:
         console.data(found)
@@ -203,12 +204,17 @@ def compare(
     names: Annotated[
         list[str], typer.Argument(metavar="A B …", help="Runs and experiments; the first is the measure.")
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write one HTML file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", callback=console.in_folder, help="Also write one HTML file."),
+    ] = None,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, cost."""
     from agent0.assembly.replay.rescore import gather_different
     from agent0.experiments.compare_runs import side_by_side
+    from agent0.report.answers import compare_answer
 
     names = [console.of_newest(name) for name in names]
     held = console.settings()
@@ -216,10 +222,18 @@ def compare(
     if out is not None:
         from agent0.report.html.compare_page import compare_page
 
-        out.write_text(compare_page(found), encoding="utf-8")
+        console.write(out, compare_page(found))
     if as_json:
         console.data(found)
         return
+    console.tell(compare_answer(found))
+    if full:
+        _show_sides(found)
+    if out is not None:
+        console.text(str(out))
+
+
+def _show_sides(found: dict[str, Any]) -> None:
     console.table(found["rewards"], False, title="Rewards")
     last = [{"name": name, **curve[-1]} for name, curve in found["curves"].items() if curve]
     console.table(last, False, title="\nLast validation score")
@@ -227,8 +241,6 @@ def compare(
     seen = ("name", "conclusion", "mean", "lower95", "upper95", "adjusted_p", "detectable", "teacher_rank_correlation")
     console.table(rows, False, (*seen, "changed_sides"), title=f"\nAgainst {found['names'][0]}, on the same items")
     console.table(found["cost"], False, title="\nCost")
-    if out is not None:
-        console.text(str(out))
 
 
 ablations.add_to(app)
@@ -244,13 +256,6 @@ def _against(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **held, **concluded, "changed_sides": len(row["changed_sides"])}
 
 
-def _resolved(run: str) -> str:
-    from projections.runs import resolve
-
-    with console.tables() as db:
-        return str(resolve(db, run))
-
-
 class _Reporter:
     """Says now and then how far the reading is."""
 
@@ -264,10 +269,12 @@ class _Reporter:
 
 
 def _show(found: dict[str, Any]) -> None:
+    from agent0.report.answers import rescore_answer
+
+    console.tell(rescore_answer(found))
     roles = [{"role": role, **found[role]} for role in ("student", "teacher") if role in found]
     sides = found["changed_sides"]
     console.table(roles, False, ("role", "n", "changed", "mean_before", "mean_after", "rank_correlation"))
-    console.text(f"{found['changed']} of {found['receipts']} receipts change.")
     if sides:
         console.text(f"{len(sides)} tasks change sides: {', '.join(sides[:20])}{' …' if len(sides) > 20 else ''}")
     if found["failed"]:
@@ -289,12 +296,12 @@ SHOWN = 20
 
 
 def _show_verdicts(found: dict[str, Any]) -> None:
-    for rows in (found["by_verifier"], [row for row in found["by_family"] if row["changed"]]):
-        if rows:
-            console.table([_labels(row) for row in rows], False)
     flips = "; ".join(f"{word}: {count}" for word, count in found["flips"].items())
     labels = f", {found['flipped']} of them the label ({flips})" if flips else ""
     console.text(f"{found['changed']} of {found['verdicts']} verdicts change{labels}.")
+    for rows in (found["by_verifier"], [row for row in found["by_family"] if row["changed"]]):
+        if rows:
+            console.table([_labels(row) for row in rows], False)
     if found["changes"]:
         first = sorted(found["changes"], key=lambda row: not row["flip"])[:SHOWN]
         console.table([_changed(row) for row in first], False)

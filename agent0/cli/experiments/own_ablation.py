@@ -20,7 +20,6 @@ Variants = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what it costs.")]
-Full = Annotated[bool, typer.Option("--full", help="Print the tables, too; the page has them.")]
 
 
 def ablation(
@@ -33,7 +32,7 @@ def ablation(
     pairs: console.Set = None,
     plugin: console.Plugin = None,
     dry_run: DryRun = False,
-    full: Full = False,
+    full: console.Full = False,
     out: ablations.Out = None,
     write: ablations.Write = None,
     as_json: console.Json = False,
@@ -48,7 +47,7 @@ def ablation(
     given = console.overrides(pairs, plugins=console.plugin_paths(plugin))
     request = request_of(chosen, name, profile, seeds, given, jobs=jobs)
     if not dry_run:
-        ablations.execute(request, out, write, as_json, short=chosen.baseline and not full)
+        ablations.execute(request, out, write, full, as_json)
         return
     held = console.settings_of(request.profile, given)
     plan = console.run_async(lambda: plan_study(held, request))

@@ -8,6 +8,7 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
+    from agent0.settings import Settings
     from events.base import Recorded
 
 app = typer.Typer(help="The events of the log: follow, look up, search, count, verify, export, import, archive.")
@@ -15,7 +16,7 @@ Of = Annotated[str, typer.Option("--run", help="One run only; LAST for the newes
 Type = Annotated[str, typer.Option("--type", "-t", help="One event type only, for example ToolCalled.")]
 MOST = 100
 """Differences that people are told; programs are told all."""
-SEEN = ("seq", "time", "type", "run", "task", "attempt", "text")
+SEEN = ("seq", "time", "type", "text", "task", "attempt", "run")
 
 
 @app.command()
@@ -31,20 +32,40 @@ def tail(
     name = _resolved(run)
     _known(type)
 
-    async def work() -> None:
-        from agent0.assembly.runtime.read_models import reading_log
+    if follow or not _on_disk(held, name, type, limit, as_json):
+        console.run_async(lambda: _read(held, name, type, limit, follow, as_json))
 
-        async with reading_log(held) as log:
-            end = await log.last_seq()
-            kinds = (type,) if type else ()
-            before = [r async for r in log.read(name, kinds, until=end)][-limit:] if limit and end else []
-            for one in before:
+
+def _on_disk(held: "Settings", run: str, type: str, limit: int, as_json: bool) -> bool:
+    """Print what the tables have of the log, where they have all of it or its server does not answer."""
+    from agent0.assembly.log.table_freshness import server_answers, tables_current
+    from agent0.assembly.runtime.read_models import BEHIND, live_path, reading
+    from events.base import decode
+    from projections.events import newest_events
+
+    current = tables_current(held)
+    if not current and (not live_path(held).exists() or server_answers(held)):
+        return False
+    if not current:
+        console.say(BEHIND, "yellow")
+    with reading(held) as db:
+        for seq, body in newest_events(db, run, type, limit):
+            _print(decode(body, seq), as_json)
+    return True
+
+
+async def _read(held: "Settings", run: str, type: str, limit: int, follow: bool, as_json: bool) -> None:
+    from agent0.assembly.runtime.read_models import reading_log
+
+    async with reading_log(held) as log:
+        end = await log.last_seq()
+        kinds = (type,) if type else ()
+        before = [r async for r in log.read(run, kinds, until=end)][-limit:] if limit and end else []
+        for one in before:
+            _print(one, as_json)
+        if follow:
+            async for one in log.tail(end, run, kinds):
                 _print(one, as_json)
-            if follow:
-                async for one in log.tail(end, name, kinds):
-                    _print(one, as_json)
-
-    console.run_async(work)
 
 
 @app.command()
@@ -84,8 +105,9 @@ def grep(
 
     _known(type)
     with console.tables() as db:
-        rows = grep_events(db, " ".join(words), resolve(db, run) if run else "", type, limit)
-    console.table(rows, as_json, SEEN)
+        of = resolve(db, run) if run else ""
+        rows = console.limited(lambda n: grep_events(db, " ".join(words), of, type, n), limit)
+    console.table(rows, as_json, SEEN, keep=("text",))
 
 
 @app.command()
@@ -142,7 +164,9 @@ def set_aside(
 
 @app.command()
 def export(
-    path: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .tar.")],
+    path: Annotated[
+        Path, typer.Argument(callback=console.in_folder, help="A new folder, or a new file that ends in .tar.")
+    ],
     run: Of = "",
     redact: Annotated[
         list[str] | None,
@@ -171,7 +195,9 @@ def import_(
 
 @app.command()
 def archive(
-    path: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .tar.")],
+    path: Annotated[
+        Path, typer.Argument(callback=console.in_folder, help="A new folder, or a new file that ends in .tar.")
+    ],
     as_json: console.Json = False,
 ) -> None:
     """Seal and export everything, then go on in a fresh stream whose numbers go on. Runs must be over."""
@@ -182,12 +208,8 @@ def archive(
 
 
 def _resolved(run: str) -> str:
-    if run != "LAST":
-        return run
-    from projections.runs import resolve
-
-    with console.tables() as db:
-        return resolve(db, run)
+    """The run's id; what is none (an experiment, a benchmark run, `log`) as it is, where events carry it."""
+    return console.of_newest(run) if run else ""
 
 
 def _known(type: str) -> None:
@@ -208,7 +230,11 @@ def _print(one: "Recorded", as_json: bool) -> None:
         return
     from projections.wording import describe
 
+    seen = console.screen()
     where = one.attempt if one.attempt != "-" else one.task
-    console.text(
-        f"{one.seq:>8} {one.time:%H:%M:%S} {one.run} {one.type:<20} {where:<12} {console.one_line(describe(one), 120)}"
-    )
+    if seen is None:
+        moment = one.time.isoformat().replace("+00:00", "Z")
+        console.text("\t".join((str(one.seq), moment, one.run, one.type, where, console.one_line(describe(one), 1000))))
+        return
+    head = f"{one.seq:>6} {one.time:%H:%M:%S} {one.type:<20} {where:<11}"
+    console.text(f"{head} {console.one_line(describe(one), max(seen.width - len(head) - 1, 12))}")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -45,7 +45,8 @@ def show(
     known = known_tables((table,))[table]
     with console.tables() as db:
         order = ", ".join(known.key)
-        rows = select(db, f"SELECT * FROM {table} ORDER BY {order} LIMIT ?", (limit,))  # noqa: S608 - a declared name
+        sql = f"SELECT * FROM {table} ORDER BY {order} LIMIT ?"  # noqa: S608 - a declared name
+        rows = console.limited(lambda n: select(db, sql, (n,)), limit)
     console.table(rows, as_json)
 
 
@@ -64,17 +65,33 @@ def query(
 
     from agent0.assembly.runtime.read_models import live_path
     from agent0.errors import NotFoundError
-    from infra.storage.sqlite import guarded_query
 
     query = sys.stdin.read() if sql == "-" else sql
     if file is None:
         with console.tables():
-            rows = guarded_query(live_path(console.settings()), query, max_rows=limit, timeout_s=timeout)
+            rows = _asked(live_path(console.settings()), query, limit, timeout)
     elif file.is_file():
-        rows = guarded_query(file, query, max_rows=limit, timeout_s=timeout)
+        rows = _asked(file, query, limit, timeout)
     else:
         raise NotFoundError(f"There is no file {file}.", fix=f"Make it: agent0 projections build --into {file}")
     console.table(rows, as_json)
+
+
+def _asked(path: Path, query: str, limit: int, timeout: float) -> "list[dict[str, Any]]":
+    """Rows of a query; a table that does not exist is answered with the nearest name that does."""
+    from agent0.config.loading import nearest
+    from agent0.errors import ConfigError
+    from infra.storage.sqlite import guarded_query
+    from projections import tables
+
+    try:
+        return guarded_query(path, query, max_rows=limit, timeout_s=timeout)
+    except ConfigError as error:
+        missing = error.why.partition("no such table: ")[2].rstrip(".")
+        if not missing:
+            raise
+        near = nearest(missing, list(tables()))
+        raise ConfigError(f"There is no table {missing[:80]!r}.", near, "See: agent0 projections list") from error
 
 
 @app.command()
@@ -134,7 +151,12 @@ def rebuild(
 
 @app.command()
 def build(
-    into: Annotated[Path, typer.Option(metavar="FILE", help="The SQLite file to make; it may not be there yet.")],
+    into: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", callback=console.in_folder, help="The SQLite file to make; it may not be there yet."
+        ),
+    ],
     table: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this table; may be repeated.")] = None,
     until_seq: Annotated[int | None, typer.Option(metavar="N", min=1, help="As of this event.")] = None,
     until_time: Annotated[

@@ -37,7 +37,9 @@ def calibrate(
     name: Annotated[
         str, typer.Option(help="Name of the calibrators; empty: the model's, under which it is used.")
     ] = "",
-    page: Annotated[Path | None, typer.Option(help="Write what was found as a Markdown page.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(callback=console.in_folder, help="Write what was found as a Markdown page.")
+    ] = None,
     note: Annotated[str, typer.Option(help="A sentence for the page: where the students come from.")] = "",
     resume: Annotated[str, typer.Option(help="Id of a calibration to go on with.")] = "",
     profile: console.Profile = None,

@@ -1,6 +1,7 @@
 """Of ``agent0 model``: ``list``, ``show``, ``card``, ``compare``, ``ab``, ``repeat``, ``exam``, ``rejudge``,
 ``promote``, ``rollback`` and ``prune``: the checkpoints there are, side by side, and a person's word on them."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,13 +38,16 @@ def list_(
 ) -> None:
     """Checkpoints of all runs and experiments, newest first."""
     from projections.checkpoints import registry
-    from projections.runs import resolve
 
     with console.tables() as db:
-        found = registry(db, resolve(db, run) if run == "LAST" else run, role, status, limit)
-    if not as_json:
-        found = [{**row, "adapter": (row["adapter"] or "")[:12]} for row in found]
+        of = console.of_newest(run) if run else ""
+        found = console.limited(lambda n: _listed(registry(db, of, role, status, n), as_json), limit)
     console.table(found, as_json)
+
+
+def _listed(rows: Sequence[Mapping[str, Any]], as_json: bool) -> list[Mapping[str, Any]]:
+    """``rows``, on a screen with the first twelve digits of a digest."""
+    return [row if as_json else {**row, "adapter": (row["adapter"] or "")[:12]} for row in rows]
 
 
 def show(checkpoint: Checkpoint, as_json: console.Json = False) -> None:
@@ -64,7 +68,10 @@ def show(checkpoint: Checkpoint, as_json: console.Json = False) -> None:
 
 def card(
     checkpoint: Checkpoint,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", callback=console.in_folder, help="Write it there instead."),
+    ] = None,
 ) -> None:
     """Write a model card in Markdown: data, training, scores with intervals beside their controls, limits, licence."""
     from agent0.report.markdown.model_card import model_card
@@ -85,7 +92,7 @@ def card(
     if out is None:
         console.text(text)
         return
-    out.write_text(text, encoding="utf-8")
+    console.write(out, text)
     console.text(str(out))
 
 

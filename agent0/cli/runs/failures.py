@@ -29,11 +29,11 @@ def list_(
     with console.tables() as db:
         of = resolve(db, run) if run else ""
         if status == "missing":
-            rows = list_missing(db, of, limit)
+            rows = console.limited(lambda n: list_missing(db, of, n), limit)
         else:
-            rows = list_failures(db, of, "" if status == "all" else status, limit)
-    seen = ("failure", "run", "status", "failed_handler", "cause_type", "cause_task", "error", "message", "deliveries")
-    console.table(rows, as_json, seen)
+            rows = console.limited(lambda n: list_failures(db, of, "" if status == "all" else status, n), limit)
+    seen = ("failure", "status", "failed_handler", "cause_task", "error", "message", "run", "cause_type", "deliveries")
+    console.table(rows, as_json, seen, keep=("message",))
 
 
 @app.command()

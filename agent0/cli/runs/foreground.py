@@ -109,24 +109,30 @@ def print_conclusion(held: "Settings", run: str, as_json: bool) -> None:
     if as_json:
         console.data({**found, "curve": curve})
         return
-    print_results(found)
+    print_answer(held, found)
+    _print_climb(found)
     console.text(f"Learning curve: {curve}")
     shown = [f"trajectory show {one['attempt']} {run}" for one in tried]
-    following = [f"run story {run}", f"task list {run}", *shown, "events grep wrong", f"report {run}"]
+    following = [
+        f"run show {run} --full",
+        f"run story {run}",
+        f"task list {run}",
+        *shown,
+        "events grep wrong",
+        f"report {run}",
+    ]
     elsewhere = f"AGENT0_HOME={held.home} " if held.home != console.settings().home else ""
     console.say("Next: " + "\n      ".join(f"{elsewhere}agent0 {one}" for one in following))
-    _print_climb(found)
 
 
 def _print_climb(found: dict[str, Any]) -> None:
-    """Of a run on a ladder: the picture of its first and last student, and three lines."""
+    """Of a run on a ladder: the picture of its first and last student."""
     from agent0.cli.runs.live import marks
-    from agent0.report.climb_summary import run_lines, run_picture
-    from agent0.settings import RunConfig
-    from agent0.tasks.curriculum.ladder_height import on_ladder
+    from agent0.report.answers import climbs
+    from agent0.report.climb_summary import run_picture
 
-    if found["status"] == "finished" and on_ladder(RunConfig.recorded(found["config"])) and (last := run_lines(found)):
-        console.text("\n".join(["", *run_picture(found, marks(stderr=False)), "", *last]))
+    if found["status"] == "finished" and climbs(found):
+        console.text("\n".join(["", *run_picture(found, marks(stderr=False)), ""]))
 
 
 def _curve(held: "Settings", db: Any, run: str) -> str:
@@ -139,22 +145,38 @@ def _curve(held: "Settings", db: Any, run: str) -> str:
     return str(path)
 
 
-def print_results(found: dict[str, Any]) -> None:
-    """Print the tables of ``run show``: the run, its learning curve, the held-out test, targets, alarms, failures."""
+def print_answer(held: "Settings", found: dict[str, Any]) -> None:
+    """Print why a run went badly, what it came to in a few lines, who carries it where it goes on, and what somebody
+    should look at."""
+    from agent0.assembly.log.carriers import carrier_line
     from agent0.cli.runs.why import print_why
     from agent0.report.alarm_groups import alarm_lines
-    from agent0.report.overview import curve_columns, failures_for_people, rows_for_people
-    from agent0.report.run_benchmarks import benchmark_rows
+    from agent0.report.overview import failures_for_people
 
     print_why(found["why"])
+    console.tell(found["answer"])
+    if found["status"] == "running":
+        console.tell([carrier_line(held, found["run"])])
+    if found["alarms"]:
+        console.tell(["", "Alarms that stand", *alarm_lines(found["alarm_kinds"])])
+    if found["failures"]:
+        console.tell(["", "Reactions that were given up", *failures_for_people(found)])
+
+
+def print_tables(found: dict[str, Any]) -> None:
+    """Print the tables of ``run show --full``: the run, its learning curve, the held-out test, targets."""
+    from agent0.report.overview import curve_columns, rows_for_people
+    from agent0.report.run_benchmarks import benchmark_rows
+
     names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
     cause = {name: found[name] for name in ("failed", "waits_for") if found[name]}
     if found["evaluating"]:
         cause["evaluating"] = ", ".join(f"{e['evaluation']} {e['scored']}/{e['n']}" for e in found["evaluating"])
-    console.record({name: found[name] for name in (*names, "wall_s", "student", "config_sha")} | cause, False)
+    row = {name: found[name] for name in (*names, "wall_s", "student", "config_sha")} | cause
+    console.record(row, False)
     if found["validation"]:
         seen = curve_columns(found["validation"])
-        console.table(found["validation"], False, seen, title="\nLearning curve (iteration -1: untrained)")
+        console.table(found["validation"], False, seen, title="\nLearning curve, on validation")
     if found["test"]:
         console.table(rows_for_people(found), False, title="\nHeld-out test, scored for the first and the last only")
     if found["benchmarks"]:
@@ -162,7 +184,3 @@ def print_results(found: dict[str, Any]) -> None:
     words = {True: "met", False: "missed", None: "not measured"}
     rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
     console.table(rows, False, title="\nTargets")
-    if found["alarms"]:
-        console.text("\n".join(["\nAlarms that stand", *alarm_lines(found["alarm_kinds"])]))
-    if found["failures"]:
-        console.text("\n".join(["\nReactions that were given up", *failures_for_people(found)]))

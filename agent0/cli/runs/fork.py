@@ -5,26 +5,21 @@ from typing import Annotated, Any
 import typer
 
 from agent0.cli import console
+from agent0.cli.runs import positions
 
-At = Annotated[int, typer.Option("--at", min=0, metavar="SEQ", help="Sequence of an event; 0: the run's end.")]
+At = Annotated[str, typer.Option("--at", metavar="WHERE", help=f"{positions.HELP}; 0: the run's end.")]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", "-s", metavar="KEY=VALUE", help="A setting of the run that is another.")
 ]
 
 
-def _resolved(run: str) -> str:
-    from projections.runs import resolve
-
-    with console.tables() as db:
-        return str(resolve(db, run))
-
-
-def show_at(run: str, seq: int, as_json: bool) -> None:
-    """Print the whole state of ``run`` as of event ``seq``."""
+def show_at(run: str, at: str, as_json: bool) -> None:
+    """Print the whole state of ``run`` as of the event that ``at`` names."""
     from agent0.assembly.replay.forks import describe_state, state_at
     from agent0.assembly.runtime.read_models import sound_log
 
-    name = _resolved(run)
+    name = console.run_id(run)
+    seq = positions.sequence(name, at)
 
     async def work() -> dict[str, Any]:
         async with sound_log(console.settings()) as log:
@@ -42,7 +37,7 @@ def show_at(run: str, seq: int, as_json: bool) -> None:
 
 def fork(
     run: console.Run = "LAST",
-    at: At = 0,
+    at: At = "0",
     pairs: Changes = None,
     plugin: console.Plugin = None,
     name: Annotated[str, typer.Option(help="A name for people; its id is made from it.")] = "",
@@ -59,11 +54,12 @@ def fork(
     from agent0.settings import RunConfig
 
     held = console.settings(plugins=plugin)
-    source, changes = _resolved(run), pairs_of(pairs)
+    source, changes = console.run_id(run), pairs_of(pairs)
+    seq = positions.sequence(source, at)
 
     async def work() -> Any:
         async with open_log(held) as log:
-            begin = await forked(held, log, source, at, changes, name)
+            begin = await forked(held, log, source, seq, changes, name)
             if detach:
                 await log.append([begin])
             return begin
@@ -86,7 +82,7 @@ def diff(
     from agent0.assembly.replay.forks import compare_states
     from agent0.assembly.runtime.read_models import sound_log
 
-    names = _resolved(left), _resolved(right)
+    names = console.run_id(left), console.run_id(right)
 
     async def work() -> dict[str, Any]:
         async with sound_log(console.settings()) as log:
@@ -111,7 +107,7 @@ def check(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     from agent0.assembly.replay.forks import check_run
     from agent0.assembly.runtime.read_models import sound_log
 
-    name = _resolved(run)
+    name = console.run_id(run)
 
     async def work() -> Any:
         async with sound_log(console.settings()) as log:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from agent0.assembly.runtime.progress import Milestone, Pace, Progress, duration, milestone_line, trouble
+from agent0.assembly.runtime.progress import PROPOSING, Milestone, Pace, Progress, duration, milestone_line, trouble
 from agent0.cli import console
 from agent0.provenance.fork_history import past_of
 
@@ -26,6 +26,7 @@ LINES_S = 15.0
 
 PHASES = {
     "baseline": "scoring the untrained student",
+    PROPOSING: "the teacher proposes tasks",
     "tasks": "tasks and attempts",
     "training": "training adapters",
     "evaluating": "scoring the candidate",
@@ -181,7 +182,7 @@ class Bar:
         if made.standing is None:
             self.say(milestone_line(made, config.iterations))
             return
-        name = "base" if made.iteration < 0 else f"iteration {made.iteration}"
+        name = "base" if made.iteration < 0 else f"iteration {made.iteration + 1}"
         self._rows, self._taught = [*self._rows, Row(name, made.standing)], config.curriculum.mastered
         self._draw()
 
@@ -224,7 +225,9 @@ def drawn(lines: Sequence[str]) -> "list[Text]":
 def describe(pace: Pace) -> str:
     """``iteration 2: tasks and attempts 120/512, 8.1/s, about 40 s left``."""
     words = PHASES.get(pace.phase, pace.phase)
-    where = f"iteration {pace.iteration}: {words}" if pace.iteration >= 0 else words
+    where = f"iteration {pace.iteration + 1}: {words}" if pace.iteration >= 0 else words
+    if pace.waits:
+        return f"{where}: {pace.waits}"
     if not pace.total:
         return f"{where}: {pace.training}" if pace.training else where
     left = f", about {duration(pace.left_s)} left" if pace.left_s is not None else ""

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.runs import fork
+from agent0.cli.runs import fork, positions
 from agent0.cli.runs.diet import diet
-from agent0.cli.runs.foreground import follow_to_end, print_conclusion, print_results, require
+from agent0.cli.runs.foreground import follow_to_end, print_answer, print_conclusion, print_tables, require
 from agent0.cli.runs.why import why
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from agent0.settings import Settings
     from events.base import Event, Recorded
 
@@ -20,6 +22,8 @@ Detach = Annotated[
 ]
 NoHandlers = Annotated[bool, typer.Option("--no-handlers", help="Watch only; other processes run the handlers.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")]
+STOPPED = "stopped"
+"""On screens: a run that is running by its events while no process carries it."""
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
 
 
@@ -68,6 +72,7 @@ def resume(
 ) -> None:
     """Go on with a run that was stopped or paused, or with what a failed one has. What it does was fixed when it
     started."""
+    from agent0.assembly.log.carriers import carrier_line, carriers
     from agent0.assembly.runtime.execution import resumption
     from agent0.settings import RunConfig
 
@@ -86,6 +91,8 @@ def resume(
         return
     if not no_handlers:
         require(held, RunConfig.recorded(row["config"]), wait)
+        if row["status"] == "running" and carriers(held):
+            console.say(f"{carrier_line(held, name)} This process shares the work.", "yellow")
     news = f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}"
     follow_to_end(held, name, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
 
@@ -97,28 +104,41 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """List runs, newest first; with --forks only forks."""
+    from agent0.assembly.log.carriers import carried
     from agent0.assembly.runtime.read_models import NothingError
-    from projections.runs import list_runs
 
     try:
         with console.tables() as db:
-            rows = list_runs(db, 100_000 if forks else limit)
+            rows = console.limited(lambda n: _listed(db, n, forks), limit)
     except NothingError:
-        rows = []
+        rows = console.Limited()
+    shown = carried(console.settings(), rows)
+    if not as_json:
+        shown = [{**row, "status": STOPPED if row["carried"] is False else row["status"]} for row in shown]
     first = ("run", "parent", "parent_seq") if forks else ("run",)
-    seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "events", "wall_s", "started")
-    shown = [r for r in rows if r["parent"] or not forks][:limit]
-    why = tuple(name for name in ("failed", "waits_for") if any(r[name] for r in shown))
-    console.table(shown, as_json, (*first, *seen, *why))
+    seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "started", "wall_s", "events")
+    why = tuple(name for name in ("failed", "waits_for") if any(r[name] for r in rows))
+    console.table(rows.like(shown), as_json, (*first, *seen, *why), keep=("started", *why))
+
+
+def _listed(db: "sqlite3.Connection", limit: int, forks: bool) -> "list[dict[str, Any]]":
+    """The newest runs, or the newest forks."""
+    from projections.runs import list_runs
+
+    if not forks:
+        return list_runs(db, limit)
+    return [row for row in list_runs(db, 100_000) if row["parent"]][:limit]
 
 
 @app.command()
 def show(
     run: console.Run = "LAST",
-    at: Annotated[int, typer.Option(min=0, metavar="SEQ", help="Its whole state as of this event instead.")] = 0,
+    at: Annotated[str, typer.Option(metavar="WHERE", help=f"Its whole state then instead: {positions.HELP}.")] = "",
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
-    """What a run came to: held-out scores, learning curve, targets; or its state at any event."""
+    """What a run came to in three lines; with --full its scores, learning curve and targets. Or its state at any
+    event."""
     from agent0.report.overview import overview
 
     if at:
@@ -129,8 +149,13 @@ def show(
         found = overview(db, run)
     if as_json:
         console.data(found)
+        return
+    print_answer(console.settings(), found)
+    if full:
+        console.text("")
+        print_tables(found)
     else:
-        print_results(found)
+        console.say(f"Tables: agent0 run show {found['run']} --full. Page: agent0 report {found['run']}")
 
 
 app.command("fork")(fork.fork)
@@ -142,9 +167,12 @@ app.command()(why)
 
 @app.command()
 def watch(run: console.Run = "LAST", as_json: console.Json = False) -> None:
-    """Follow a run that other processes execute, to its end."""
-    held = console.settings()
-    follow_to_end(held, str(_row(run)["run"]), None, "", with_handlers=False, as_json=as_json)
+    """Follow a run that other processes execute, to its end; first it says which ones."""
+    from agent0.assembly.log.carriers import carrier_line
+
+    held, row = console.settings(), _row(run)
+    news = carrier_line(held, row["run"]) if row["status"] == "running" else ""
+    follow_to_end(held, str(row["run"]), None, news, with_handlers=False, as_json=as_json)
 
 
 @app.command()
@@ -157,7 +185,7 @@ def story(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 
     with console.tables() as db:
         steps = chain(db, resolve(db, run))
-    console.table(steps, as_json, ("seq", "time", "type", "handler", "task", "attempt", "text"))
+    console.table(steps, as_json, ("seq", "time", "type", "text", "task", "attempt", "handler"), keep=("text",))
     if not unbroken(steps):
         raise LogError("The chain of causes is broken.", "A cause is not in the log.", "Run `agent0 log check`.")
     console.say(f"{len(steps)} steps, each caused by the one before.")

@@ -78,7 +78,13 @@ def cli_page() -> str:
     for kind in Kind:
         codes.setdefault(kind.exit_code, []).append(kind.slug.replace("_", " "))
     commands = _commands(get_command(build()), "agent0")
-    return _render("cli.md.jinja", codes=codes, commands=commands, metavar=_metavar, given=_given)
+    return _render("cli.md.jinja", codes=codes, commands=commands, metavar=_metavar, given=_given, examples=_examples)
+
+
+def _examples(path: str) -> list[str]:
+    from agent0.cli.examples import examples_of
+
+    return examples_of(path.removeprefix("agent0 "))
 
 
 def config_page() -> str:

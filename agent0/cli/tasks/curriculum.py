@@ -38,7 +38,9 @@ def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 @app.command()
 def draw(
     run: console.Run = "LAST",
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="An SVG file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", callback=console.in_folder, help="An SVG file.")
+    ] = None,
     as_json: console.Json = False,
 ) -> None:
     """A picture: families and levels down, iterations across, colour by how many attempts were right."""
@@ -54,5 +56,5 @@ def draw(
     path = out or Path(f"{name}-curriculum.svg")
     if path.suffix.lower() != ".svg":
         raise ConfigError(f"{path} cannot hold the picture.", "It is an SVG.", "Name a file that ends with .svg.")
-    path.write_text(as_file(picture), encoding="utf-8")
+    console.write(path, as_file(picture))
     console.record({"path": str(path)}, as_json)

@@ -51,12 +51,15 @@ def explain(
     """Explain the reward of a task's teacher, or of an attempt: each part with its inputs, value, weight and what
     the total would lack without it."""
     from agent0.rewards.describe import explain_receipt
+    from projections.attempts import show_attempt
     from projections.rewards import explain_rewards
     from projections.runs import resolve
+    from projections.tasks import show_task
 
     attempt = name if "-a" in name else ""
     with console.tables() as db:
         found = resolve(db, of or run)
+        show_attempt(db, found, attempt) if attempt else show_task(db, found, name)
         receipts = explain_rewards(db, found, attempt=attempt) if attempt else explain_rewards(db, found, task=name)
     explained_receipts = [explain_receipt(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
     if not explained_receipts:
@@ -82,7 +85,10 @@ def hack_test(
     rewards: Annotated[str, typer.Option(metavar="FILE", help="TOML rules instead, as for experiment rescore.")] = "",
     seed: Annotated[int, typer.Option(min=0, help="Draws tasks and luck.")] = 0,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what each policy gets under every set as Markdown.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", callback=console.in_folder, help="Write what each policy gets under every set as Markdown."
+        ),
     ] = None,
     as_json: console.Json = False,
 ) -> None:

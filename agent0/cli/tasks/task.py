@@ -19,7 +19,7 @@ LONGEST_NAME, LONGEST_REASON = 100, 2000
 @app.command("list")
 def list_(
     run: console.Run = "LAST",
-    iteration: Annotated[int | None, typer.Option("--iteration", "-i", min=0, help="One iteration only.")] = None,
+    iteration: console.Iteration = None,
     status: Annotated[str, typer.Option(help="requested, proposed, accepted, rejected or dropped.")] = "",
     domain: Annotated[str, typer.Option(help="One domain only.")] = "",
     limit: console.Limit = 100,
@@ -30,18 +30,19 @@ def list_(
     from projections.tasks import list_tasks
 
     with console.tables() as db:
-        rows = list_tasks(db, resolve(db, run), iteration, status, domain, limit)
+        of = resolve(db, run)
+        rows = console.limited(lambda n: list_tasks(db, of, console.index_of(iteration), status, domain, n), limit)
     seen = (
         "task",
-        "domain",
-        "family",
-        "level",
         "status",
-        "question",
-        "novelty",
         "solve_rate",
-        "credit",
+        "level",
+        "question",
+        "family",
         "teacher_reward",
+        "novelty",
+        "domain",
+        "credit",
     )
     why = ("reason", "detail") if any(row["reason"] for row in rows) else ()
     console.table(rows, as_json, (*seen[:5], *why, *seen[5:]))

@@ -16,7 +16,7 @@ Format = Literal["jsonl", "trl", "trl-messages", "trl-preference", "trl-unpaired
 def list_(
     run: console.Run = "LAST",
     task: Annotated[str, typer.Option(help="One task only.")] = "",
-    iteration: Annotated[int | None, typer.Option("--iteration", "-i", min=0, help="One iteration only.")] = None,
+    iteration: console.Iteration = None,
     correct: Annotated[bool | None, typer.Option("--correct/--wrong", help="By verdict.")] = None,
     limit: console.Limit = 100,
     as_json: console.Json = False,
@@ -24,10 +24,14 @@ def list_(
     """Attempts in the order they were asked for."""
     from projections.attempts import list_attempts
     from projections.runs import resolve
+    from projections.tasks import show_task
 
     with console.tables() as db:
-        rows = list_attempts(db, resolve(db, run), task, iteration, correct, limit)
-    seen = "attempt student status answer correct credit reward turns tool_calls tool_ok end wall_s"
+        of = resolve(db, run)
+        if task:
+            show_task(db, of, task)
+        rows = console.limited(lambda n: list_attempts(db, of, task, console.index_of(iteration), correct, n), limit)
+    seen = "attempt status correct reward answer student turns tool_calls tool_ok end wall_s credit"
     console.table(rows, as_json, seen.split())
 
 

@@ -10,6 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
 from agent0.report.charts.plots import STAND_IN, STYLE, canvas, short, svg
+from agent0.report.columns import shown_iteration
 
 Row = Mapping[str, Any]
 RATES = LinearSegmentedColormap.from_list("solve rate", ["#d55e00", "#f0e442", "#0072b2"])
@@ -33,7 +34,7 @@ def heatmap(rows: Sequence[Row], title: str) -> Markup:
         colour = STAND_IN["quiet"] if rate is None else RATES(rate)
         axes.add_patch(Rectangle(corner, side, side, facecolor=colour, gid=f"tip{number}"))
     axes.set(xlim=(-0.6, len(across) - 0.4), ylim=(len(down) - 0.4, -0.6), aspect="equal")
-    axes.set_xticks(across)
+    axes.set_xticks(across, [shown_iteration(number) for number in across])
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(down)), [short(f"{family} {level}") for family, level in down])
     axes.tick_params(colors=STAND_IN["ink"], length=0)
@@ -45,4 +46,6 @@ def heatmap(rows: Sequence[Row], title: str) -> Markup:
 
 def _tip(row: Row) -> str:
     solved = "" if row["solve_rate"] is None else f", solved {row['solve_rate']:.0%}"
-    return f"{row['family']} {row['level']}, iteration {row['iteration']}: {row['tasks']} tasks{solved}"
+    return (
+        f"{row['family']} {row['level']}, iteration {shown_iteration(row['iteration'])}: {row['tasks']} tasks{solved}"
+    )

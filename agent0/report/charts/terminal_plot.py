@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent0.report.columns import shown_iteration
+
 ROWS = 20
 """Steps of five points between 0 and 100 %."""
 FEW, MANY = 7, 3
@@ -22,7 +24,7 @@ def plot(scores: Sequence[Mapping[str, Any]]) -> str:
     for row in range(ROWS, -1, -1):
         label = f"{row * 100 // ROWS:>4} %" if row % 4 == 0 else ""
         lines.append(f"{label:>6} ┤" + "".join(f"{column[row]:^{step}}" for column in columns).rstrip())
-    ticks = ["base" if score["iteration"] < 0 else str(score["iteration"]) for score in shown]
+    ticks = ["base" if score["iteration"] < 0 else shown_iteration(score["iteration"]) for score in shown]
     lines.append(f"{'':>6} └" + "─" * (step * len(shown)))
     lines.append(f"{'':>8}" + "".join(f"{tick[:step]:^{step}}" for tick in ticks).rstrip())
     within = next((f"  ◆ pass@{s['checked']} (verifier-selected)" for s in scores if s.get("checked")), "")

@@ -5,6 +5,7 @@ from typing import Any
 
 from agent0.experiments.ablation_results import CONTROLS, MEASURES
 from agent0.experiments.training_gain import MEASURES as ASKED
+from agent0.report.answers import study_answer
 from agent0.report.charts.ablation_charts import curve, means
 from agent0.report.charts.training_gain_charts import set_chart, variants_chart
 from agent0.report.html.rendering import render
@@ -17,6 +18,7 @@ def ablation_page(found: Mapping[str, Any]) -> str:
     return render(
         "grid.html.jinja",
         found=found,
+        answer=study_answer(found),
         titles={name: measure.title for name, measure in MEASURES.items()},
         controls=CONTROLS,
         curve=curve(found),

@@ -6,6 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.evaluation.benchmark_scores import NAMES
+from agent0.report.answers import benchmark_answer
 from agent0.report.charts.plots import Score, intervals, reliability
 from agent0.report.html.rendering import render
 
@@ -17,6 +18,7 @@ def bench_page(found: Mapping[str, Any]) -> str:
     return render(
         "bench.html.jinja",
         found=found,
+        answer=benchmark_answer(found),
         names=NAMES,
         accuracy=accuracy_picture(found["scores"]),
         ks=sorted({int(k) for score in found["scores"] for k in score["pass_at"]}),

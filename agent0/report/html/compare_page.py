@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from agent0.report.answers import compare_answer
 from agent0.report.charts.plots import Score, intervals, lines, spreads
+from agent0.report.columns import shown_iteration
 from agent0.report.html.rendering import render
 
 
@@ -19,9 +21,10 @@ def compare_page(found: Mapping[str, Any]) -> str:
     return render(
         "compare.html.jinja",
         found=found,
+        answer=compare_answer(found),
         curve=lines(
             {name: [_accuracy(curve.get(place)) for place in places] for name, curve in scored.items()},
-            ["untrained" if place < 0 else str(place) for place in places],
+            [shown_iteration(place) for place in places],
             "validation accuracy by iteration",
         ),
         last=intervals(last, "last validation score with 95 % intervals"),

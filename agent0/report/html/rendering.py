@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
 
 FOLDER = Path(__file__).parent
@@ -26,6 +27,7 @@ def render(template: str, **held: Any) -> str:
         lstrip_blocks=True,
     )
     made.filters.update(share=share, number=number, cut=cut, points=points, p_value=p_value, conclusion=conclusion)
+    made.filters["iteration"] = shown_iteration
     return made.get_template(template).render(**held)
 
 

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from agent0.ports.storage import Artifacts
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.plots import Score, intervals, lines
+from agent0.report.columns import shown_iteration
 from agent0.report.diagnosis.findings import evidence_lines, setting_lines, step_words
 from agent0.report.findings import findings
 from agent0.report.html.rendering import render
@@ -82,7 +83,7 @@ def _why(found: Row) -> Row | None:
 
 
 def _curves(found: Row) -> list[tuple[str, Markup]]:
-    ticks = ["untrained" if score["iteration"] < 0 else str(score["iteration"]) for score in found["iterations"]]
+    ticks = [shown_iteration(score["iteration"]) for score in found["iterations"]]
     drawn = [
         (part, lines(found["curves"][f"by_{part}"], ticks, f"accuracy by {part} and iteration"))
         for part in ("domain", "level")

@@ -1,0 +1,84 @@
+"""Part of the rim: which processes of this machine execute the runs of a data folder. Each holds the lock of a file of
+its own while it does, so that one that was killed is known to be gone."""
+
+import fcntl
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from agent0.assembly.runtime.stamping import now
+from agent0.settings import Settings
+
+FOLDER = "carriers"
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A process that reacts to events. ``handlers``: how many of them it runs; ``since``: ISO 8601, UTC."""
+
+    pid: int
+    host: str
+    handlers: int
+    since: str
+
+
+@contextmanager
+def carrying(settings: Settings, handlers: int) -> Iterator[None]:
+    """Make this process known as one that runs ``handlers`` handlers on the data folder of ``settings``."""
+    folder = settings.home / FOLDER
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"{os.getpid()}-{secrets.token_hex(3)}.json"
+    with path.open("w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(json.dumps(asdict(Carrier(os.getpid(), socket.gethostname(), handlers, now().isoformat()))))
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def carriers(settings: Settings) -> list[Carrier] | None:
+    """Processes that execute the runs of this data folder now; None where its log's server is an external one, which
+    processes of other machines use, too."""
+    found = []
+    for path in sorted((settings.home / FOLDER).glob("*.json")):
+        with suppress(OSError, ValueError, TypeError), path.open(encoding="utf-8") as file:
+            if _held(file.fileno()):
+                found.append(Carrier(**json.loads(file.read())))
+            else:
+                path.unlink(missing_ok=True)
+    return None if settings.nats.url and not found else found
+
+
+def carried(settings: Settings, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """``rows`` of runs with ``carried``: whether a process executes it, where it is running; None: nobody can tell from
+    here, or it is not running."""
+    found = carriers(settings)
+    by = None if found is None else bool(found)
+    return [{**row, "carried": by if row["status"] == "running" else None} for row in rows]
+
+
+def carrier_line(settings: Settings, run: str) -> str:
+    """Say in one line who executes the running run ``run``."""
+    found = carriers(settings)
+    if found is None:
+        return f"Run {run}: whether a process on another machine carries it cannot be seen from here."
+    if not found:
+        return f"Nobody carries run {run}: it is stopped. Go on with: agent0 run resume {run}"
+    told = ", ".join(f"process {one.pid} on {one.host} since {one.since[11:19]}" for one in found)
+    return f"Run {run} is carried by {told} UTC."
+
+
+def _held(number: int) -> bool:
+    try:
+        fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(number, fcntl.LOCK_UN)
+    return False

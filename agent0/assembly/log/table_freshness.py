@@ -1,0 +1,94 @@
+"""Part of the rim: whether the tables hold all of the log, and whether its server answers, both without asking it."""
+
+import json
+import socket
+from importlib.metadata import entry_points
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from agent0.errors import Agent0Error
+from agent0.settings import Settings
+from infra.log import server_folder, server_proof
+
+PATIENCE_S = 1.0
+"""Seconds in which an external server must take a connection before what is on disk is shown without it."""
+NATS_PORT = 4222
+_PROJECTIONS = Path(__file__).parents[3] / "projections"
+
+
+def tables_current(settings: Settings) -> bool:
+    """Whether the tables held the whole log when its server ended, and neither was changed since."""
+    if settings.nats.url:
+        return False
+    try:
+        noted = json.loads(_note(settings).read_text())
+    except (OSError, ValueError):
+        return False
+    return bool(noted) and noted == _standing(settings)
+
+
+def note_current(settings: Settings, before: object) -> None:
+    """Note that the tables hold the whole log. ``before``: ``event_files`` as they were when the tables were about to
+    be carried on; where they grew since, or the server goes on, nothing is noted."""
+    folder, path = settings.home / "nats", _note(settings)
+    standing = {} if settings.nats.url else _standing(settings)
+    if standing and before == event_files(settings):
+        path.write_text(json.dumps(standing))
+    elif path.exists() and not server_proof.running_pid(folder):
+        path.unlink(missing_ok=True)
+
+
+def event_files(settings: Settings) -> object:
+    """What the log's events lie in, as it is now."""
+    return server_folder.event_files(settings.home / "nats")
+
+
+def server_answers(settings: Settings) -> bool:
+    """Whether the log's server would answer soon: a dead one is started again, one that hangs is not waited for."""
+    if settings.nats.url:
+        return any(_reachable(one.strip()) for one in settings.nats.url.split(","))
+    folder = settings.home / "nats"
+    return not server_proof.running_pid(folder) or server_proof.greets(folder)
+
+
+def _reachable(url: str) -> bool:
+    parts = urlsplit(url if "//" in url else f"//{url}")
+    try:
+        with socket.create_connection((parts.hostname or "127.0.0.1", parts.port or NATS_PORT), PATIENCE_S):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _note(settings: Settings) -> Path:
+    return settings.home / "tables" / "current.json"
+
+
+def _standing(settings: Settings) -> dict[str, object]:
+    """The log's files, the tables and the code that makes them; empty where the log may be written to."""
+    from infra.storage.sqlite import reading
+    from projections.projector import position
+
+    rest, view = server_folder.at_rest(settings.home / "nats"), settings.home / "tables" / "view.db"
+    if not rest or not view.exists():
+        return {}
+    try:
+        with reading(view) as db:
+            held = position(db)
+    except Agent0Error:
+        return {}
+    made = [[path.name, path.stat().st_mtime_ns] for path in sorted(_PROJECTIONS.glob("*.py"))]
+    plugins = sorted(f"{one.name} {one.value}" for one in entry_points(group="agent0.plugins"))
+    return {
+        "log": rest,
+        "view": str(view.resolve()),
+        "seq": held.seq,
+        "event": held.event,
+        "code": made,
+        "plugins": plugins,
+        "seals": _size(settings.home / "seals.jsonl"),
+    }
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,140 @@
+"""Examples of every command, as its help shows them. A test reads each of them as the command line does."""
+
+EXAMPLES = """\
+agent0 artifacts verify
+agent0 artifacts gc --delete
+agent0 bench list --data rows
+agent0 bench runs
+agent0 bench run gsm8k,mbpp --data rows --limit 50
+agent0 bench run all --data rows --checkpoint LAST/student-1
+agent0 bench compare bench-1a2b3c bench-4d5e6f
+agent0 bench baseline --data rows --limit 20 --out -
+agent0 bench report LAST --out page.html
+agent0 bench fetch gsm8k --data rows
+agent0 calibrate --help
+agent0 config show --profile climb --origin
+agent0 config validate --profile mine.toml
+agent0 config docs
+agent0 curriculum show LAST
+agent0 curriculum draw LAST --out curriculum.svg
+agent0 doctor
+agent0 doctor --profile climb --smoke
+agent0 events tail --run LAST -n 50
+agent0 events tail --follow --type CheckpointTrained
+agent0 events show 721
+agent0 events grep "division by zero" --run LAST
+agent0 events stats --run LAST
+agent0 events verify
+agent0 events set-aside 4711 --reason "written by hand"
+agent0 events export run.tar --run LAST
+agent0 events import run.tar
+agent0 events archive everything.tar
+agent0 experiment list --run LAST
+agent0 experiment show exp-mine
+agent0 experiment rescore LAST --rewards paper
+agent0 experiment reverify LAST --set verification.agreeing=3
+agent0 experiment retrain LAST --name gentle --set training.student.lr=0.0001
+agent0 experiment purge-task t0-003 LAST
+agent0 experiment compare LAST~1 LAST --out compare.html
+agent0 experiment hyperparameters LAST --search rank=4,16 --search lr=0.001,0.0001
+agent0 experiment climb --arms ours,frozen --seeds 0 --jobs 2
+agent0 experiment curriculum --profile scripted --seeds 0-2
+agent0 experiment schedule --seeds 0-2 --jobs 2
+agent0 experiment skill --seeds 0,1 --jobs 2
+agent0 experiment teacher --seeds 0,1 --write teacher.md
+agent0 experiment uncertainty --profile scripted --seeds 0
+agent0 failures list --run LAST
+agent0 failures show f-1a2b
+agent0 failures retry f-1a2b
+agent0 failures drop f-1a2b --reason "the file is gone"
+agent0 handlers list
+agent0 handlers run attempt_task verify_result
+agent0 handlers run --profile cluster --projector
+agent0 log init
+agent0 log check
+agent0 metrics show
+agent0 metrics serve --port 9464
+agent0 model list --run LAST --role student
+agent0 model show LAST/student-1
+agent0 model card LAST/student-1 --out card.md
+agent0 model compare LAST/base LAST/student-1
+agent0 model ab LAST/base LAST/student-1
+agent0 model repeat LAST/student-1
+agent0 model exam LAST/student-1 --n 150 --attempts 8 --temperatures 0,1
+agent0 model rejudge LAST
+agent0 model promote LAST/student-1 --reason "better on our own tasks"
+agent0 model rollback base --run LAST
+agent0 model prune LAST --commit
+agent0 model export LAST/student-1 --out served
+agent0 model push LAST/student-1 --name student:1
+agent0 model verify LAST/student-1 --folder served
+agent0 model lineage LAST/student-1
+agent0 model check pyproject.toml
+agent0 projections list
+agent0 projections show tasks --limit 5
+agent0 projections query "SELECT family, avg(solve_rate) FROM tasks GROUP BY family"
+agent0 projections lag
+agent0 projections run
+agent0 projections rebuild --verify
+agent0 projections build --into then.db --until-seq 500
+agent0 projections rollback
+agent0 prompt list
+agent0 prompt show compact/math/student
+agent0 prompt diff compact/math/student compact/code/student
+agent0 report LAST
+agent0 report LAST --full --out page.html
+agent0 reward list agent0
+agent0 reward explain t0-003 LAST
+agent0 reward hack-test --set paper
+agent0 reward calibrator tiny
+agent0 run start --profile scripted
+agent0 run start --profile climb --seed 1 --set run.iterations=10
+agent0 run resume LAST
+agent0 run list --limit 5
+agent0 run show LAST --full
+agent0 run show LAST --at iteration:2
+agent0 run fork LAST --at iteration:2 --set training.student.lr=0.001
+agent0 run diff LAST~1 LAST
+agent0 run check LAST
+agent0 run diet LAST
+agent0 run watch LAST
+agent0 run story LAST
+agent0 run pause LAST --reason "the machine is needed"
+agent0 run cancel LAST --yes
+agent0 sandbox check
+agent0 sandbox snapshots --run LAST
+agent0 sandbox diff t0-003-a0#1 t0-003-a0#2
+agent0 sandbox restore t0-003-a0#2 folder
+agent0 sandbox top --run LAST
+agent0 sandbox allow module sympy
+agent0 sandbox deny module sympy
+agent0 sandbox list
+agent0 sandbox test "ls -l"
+agent0 task list LAST --status rejected
+agent0 task show t0-003 LAST
+agent0 task review LAST t0-003-a0 --correct --reviewer me
+agent0 task lineage t0-003 LAST
+agent0 tiny build --help
+agent0 tiny card
+agent0 tool list
+agent0 tool call python --code "print(2**10)"
+agent0 tool serve
+agent0 tool mcp search
+agent0 trajectory list LAST --wrong
+agent0 trajectory show t0-003-a0 LAST
+agent0 trajectory export LAST --format trl
+agent0 tutorial
+agent0 verify pairs pyproject.toml
+""".splitlines()
+"""Command lines; those of one command stand together."""
+
+
+def examples_of(path: str) -> list[str]:
+    """The examples of the command ``path``, as in ``run show``."""
+    return [line for line in EXAMPLES if f"{line} ".startswith(f"agent0 {path} ")]
+
+
+def epilog(path: str) -> str:
+    """What stands below the help of the command ``path``; empty where it is none that has examples."""
+    found = examples_of(path)
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in found) if found else ""

@@ -1,0 +1,221 @@
+"""How tables and records are laid out: on a terminal nothing that is one word is split, and columns that do not fit are
+left out and named; for a program each row is one line of values with tabs between them, whole and unpadded."""
+
+import json
+import re
+import textwrap
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from agent0.errors import escaped
+
+LEAST = 24
+"""Columns of the screen that a column of text keeps; where it is narrower by nature, that many."""
+LONGEST = 72
+"""Columns of the screen that a column of text takes at most."""
+GAP = "  "
+_ONE_WORD = 100
+"""Characters beyond which nothing is an id or an address: it is cut as text is."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_MOMENTS = ("time", "at", "first", "last")
+"""Columns that tell when within a run: a clock. Others (started, updated …) say how long ago it was."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Where a table is read: ``width`` columns, and the moment that "ago" counts from."""
+
+    width: int
+    now: datetime
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    head: str
+    cells: tuple[str, ...]
+    numeric: bool
+    words: bool
+    """Whether its cells are text that may be cut between words; ids, states and numbers are not."""
+
+    @property
+    def natural(self) -> int:
+        """Columns of the screen that its longest cell takes."""
+        return max(map(cells, (*self.cells, *self.head.split(" "))))
+
+    @property
+    def least(self) -> int:
+        """Columns of the screen without which it is left out."""
+        return min(self.natural, LEAST) if self.words else self.natural
+
+
+def table_lines(
+    rows: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    screen: Screen | None,
+    keep: Sequence[str] = (),
+    heads: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Lay a table out.
+
+    Args:
+        rows: what it shows.
+        names: its columns, the most important ones first.
+        screen: the terminal; None where a program reads.
+        keep: columns that are left out last. The first column always stays.
+        heads: other words for column names.
+    """
+    heads = heads or {}
+    if screen is None:
+        return [*("\t".join(line) for line in _plain(rows, names))]
+    columns = [_column(rows, name, heads.get(name, name.replace("_", " ")), screen) for name in names]
+    shown = _fitting(columns, screen.width, keep)
+    out = _drawn(shown, _widths(shown, screen.width))
+    missing = ", ".join(one.head for one in columns if one not in shown)
+    note = f"Left out at {screen.width} columns: {missing}. A wider terminal, a pipe and --json have them."
+    return [*out, *(textwrap.wrap(note, screen.width) if missing else [])]
+
+
+def record_lines(values: Mapping[str, Any], screen: Screen | None) -> list[str]:
+    """Lay one object out, name and value a line; on a terminal long values go on below, cut between words."""
+    names = {name: name.replace("_", " ") for name in values}
+    wide = max((len(name) for name in names.values()), default=0)
+    out = []
+    for name, value in values.items():
+        lines = (escaped(value) if isinstance(value, str) else format_value(value)).splitlines() or [""]
+        if screen is None:
+            out += [f"{names[name]}\t{lines[0]}", *(f"\t{line}" for line in lines[1:])]
+            continue
+        if isinstance(value, str) and _TIME.fullmatch(value):
+            lines = [f"{value} ({ago(value, screen.now)})"]
+        room = max(screen.width - wide - len(GAP), LEAST)
+        cut = [part for line in lines for part in wrapped(line, room)]
+        out += [f"{names[name] if place == 0 else '':<{wide}}{GAP}{part}".rstrip() for place, part in enumerate(cut)]
+    return out
+
+
+def wrapped(line: str, width: int) -> list[str]:
+    """``line`` as lines of at most ``width``, cut between words only; what is indented stays indented."""
+    if cells(line) <= width:
+        return [line]
+    inner = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(
+        line, width, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    ) or [""]
+
+
+def format_value(value: Any) -> str:
+    """Format one value: None is a dash, numbers are short, text is one line."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
+    text = value if isinstance(value, (str, int)) else json.dumps(value, default=plain)
+    return " ".join(escaped(str(text)).split())
+
+
+def plain(value: Any) -> Any:
+    """``value``, which JSON does not know, as something that it does."""
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
+
+
+def ago(time: str, now: datetime) -> str:
+    """How long before ``now`` the moment ``time`` (ISO 8601) was: ``36 min ago``, ``2 d ago``."""
+    seconds = max(0.0, (now - datetime.fromisoformat(time)).total_seconds())
+    for size, word in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {word} ago"
+    return f"{int(seconds)} s ago"
+
+
+def clock(time: str, now: datetime) -> str:
+    """The moment ``time`` (ISO 8601) as a clock shows it, with its date where that is not today's: both in UTC."""
+    moment = datetime.fromisoformat(time)
+    return f"{moment:%H:%M:%S}" if moment.date() == now.date() else f"{moment:%m-%d} {moment:%H:%M:%S}"
+
+
+def cells(text: str) -> int:
+    """Columns of the screen that ``text`` takes."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
+
+
+def cut(text: str, width: int) -> str:
+    """``text`` in at most ``width`` columns, cut between words where it has several."""
+    if cells(text) <= width:
+        return text
+    head = text[: width - 1]
+    while cells(head) > width - 1:
+        head = head[:-1]
+    between = head.rfind(" ") if text[len(head)] != " " else len(head)
+    whole = head[:between].rstrip() if between > 0 else head
+    return f"{whole}…"
+
+
+def _plain(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[str]]:
+    return [list(names), *([format_value(row.get(name)) for name in names] for row in rows)]
+
+
+def _column(rows: Sequence[Mapping[str, Any]], name: str, head: str, screen: Screen) -> _Column:
+    values = [row.get(name) for row in rows]
+    shown = tuple(_cell(name, value, screen) for value in values)
+    words = any(" " in one or len(one) > _ONE_WORD for one in shown)
+    numeric = not words and any(isinstance(value, (int, float)) for value in values)
+    return _Column(name, head, shown, numeric, words)
+
+
+def _cell(name: str, value: Any, screen: Screen) -> str:
+    if isinstance(value, str) and _TIME.fullmatch(value):
+        return (clock if name in _MOMENTS else ago)(value, screen.now)
+    return format_value(value)
+
+
+def _fitting(columns: Sequence[_Column], width: int, keep: Sequence[str]) -> list[_Column]:
+    """Those that fit: the last ones go first, those of ``keep`` behind all others, the first one never."""
+    shown = list(columns)
+    for stays in (keep, ()):
+        for one in reversed(columns[1:]):
+            if sum(c.least for c in shown) + len(GAP) * (len(shown) - 1) <= width:
+                return shown
+            if one in shown and one.name not in stays:
+                shown.remove(one)
+    return shown
+
+
+def _widths(columns: Sequence[_Column], width: int) -> list[int]:
+    """What is left over goes to columns of text, the narrowest first."""
+    widths = [one.least for one in columns]
+    left = width - sum(widths) - len(GAP) * (len(columns) - 1)
+    waiting = sorted((min(one.natural, LONGEST) - one.least, place) for place, one in enumerate(columns))
+    waiting = [(more, place) for more, place in waiting if more > 0]
+    for number, (more, place) in enumerate(waiting):
+        given = max(0, min(more, left // (len(waiting) - number)))
+        widths[place] += given
+        left -= given
+    if columns and widths[0] > width and columns[0].words:
+        widths[0] = width
+    return widths
+
+
+def _drawn(columns: Sequence[_Column], widths: Sequence[int]) -> list[str]:
+    pairs = zip(columns, widths, strict=True)
+    heads = [textwrap.wrap(one.head, width, break_long_words=False) or [""] for one, width in pairs]
+    tall = max(map(len, heads), default=0)
+    lines = [[""] * (tall - len(head)) + head for head in heads]
+    out = [_line(columns, widths, [head[place] for head in lines]) for place in range(tall)]
+    out.append(GAP.join("─" * width for width in widths))
+    number = len(columns[0].cells) if columns else 0
+    return [*out, *(_line(columns, widths, [one.cells[place] for one in columns]) for place in range(number))]
+
+
+def _line(columns: Sequence[_Column], widths: Sequence[int], parts: Sequence[str]) -> str:
+    shown = []
+    for one, width, part in zip(columns, widths, parts, strict=True):
+        text = cut(part, width) if one.words else part
+        space = " " * (width - cells(text))
+        shown.append(space + text if one.numeric else text + space)
+    return GAP.join(shown).rstrip()

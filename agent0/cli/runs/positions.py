@@ -1,0 +1,57 @@
+"""Where in a run: an event's sequence, ``+500`` events after its first, or the beginning of an iteration."""
+
+import re
+from typing import TYPE_CHECKING
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    import sqlite3
+
+HELP = "SEQ of an event, +N events after the run's first, or iteration:N (where its Nth began)"
+_SHAPE = re.compile(r"(?P<seq>\d{1,18})|\+(?P<after>\d{1,18})|iteration:(?P<iteration>\d{1,9})")
+
+
+def sequence(run: str, at: str) -> int:
+    """The sequence of the event that ``at`` names in the run with the id ``run``; 0, where it says so, is its end.
+
+    Raises:
+        ConfigError: it is written as none of the three.
+        NotFoundError: the run has no such event or iteration; its range is named.
+    """
+    from agent0.errors import ConfigError
+
+    found = _SHAPE.fullmatch(at)
+    if found is None:
+        raise ConfigError(f"--at {at[:80]!r} names no event.", fix=f"Write {HELP}.")
+    if found["seq"] is not None:
+        return int(found["seq"])
+    with console.tables() as db:
+        if found["after"] is not None:
+            return _counted(db, run, int(found["after"]))
+        return _iteration(db, run, int(found["iteration"]))
+
+
+def _counted(db: "sqlite3.Connection", run: str, after: int) -> int:
+    from agent0.errors import NotFoundError
+    from projections.events import extent_of, nth_event
+    from projections.runs import show_run
+
+    seq = nth_event(db, run, after)
+    if seq is None:
+        (first, last), count = extent_of(db, run), show_run(db, run)["events"]
+        why = f"It has +0 to +{count - 1:,}: event {first} to event {last}."
+        raise NotFoundError(f"Run {run} has no event +{after}.", why)
+    return seq
+
+
+def _iteration(db: "sqlite3.Connection", run: str, number: int) -> int:
+    from agent0.errors import NotFoundError
+    from projections.events import extent_of, iteration_starts
+
+    starts = iteration_starts(db, run)
+    if not 1 <= number <= len(starts):
+        first, last = extent_of(db, run)
+        has = f"It has begun iteration:1 to iteration:{len(starts)}" if starts else "It has begun none"
+        raise NotFoundError(f"Run {run} has no iteration:{number}.", f"{has}, within its events {first} to {last}.")
+    return starts[number - 1]

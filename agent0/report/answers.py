@@ -1,0 +1,185 @@
+"""The first lines of everything that concludes: at most three, such as one person forwards to another. What came of it,
+against which control, and what may not be claimed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from agent0.report.climb_summary import run_lines, study_lines
+from agent0.report.columns import shown_iteration
+from agent0.report.conclusions import conclusion
+from agent0.stats.claims import Scored, claims
+
+Row = Mapping[str, Any]
+FEW = 200
+"""Tasks below which a score says so itself."""
+NONE_RAN = "none ran beside it"
+
+
+def run_answer(found: Row) -> list[str]:
+    """Sum a run up, from its overview; ``found["gain"]`` is what ``test_gain`` made of its test scores."""
+    if found["status"] == "finished" and climbs(found) and (told := run_lines(found)):
+        return told
+    return [_state(found), *_scores(found)]
+
+
+def climbs(found: Row) -> bool:
+    """Whether a run's tasks are those of a ladder, from its overview."""
+    from agent0.settings import RunConfig
+
+    if not found["config"].get("curriculum", {}).get("families"):  # then all of a domain, which are no ladder
+        return False
+    from agent0.tasks.curriculum.ladder_height import on_ladder
+
+    try:
+        return on_ladder(RunConfig.recorded(found["config"]))
+    except ValueError:  # settings that this version does not know
+        return False
+
+
+def test_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
+    """Compare the last test score of a run with each one before it (the untrained student, the control whose tool was
+    forced) on the same items, with Holm's correction; empty where the last student was not scored."""
+    last = tests[-1] if tests and tests[-1]["iteration"] >= 0 and not tests[-1]["forced_tool"] else None
+    if last is None:
+        return []
+    scored = [(one, Scored(one["checkpoint"], one["outcomes"] or "")) for one in tests[:-1]]
+    tested = claims([(before, Scored(last["checkpoint"], last["outcomes"] or "")) for _, before in scored])
+    return [
+        {
+            "control": bool(one["forced_tool"]),
+            "before": one["accuracy"],
+            "after": last["accuracy"],
+            "student": last["checkpoint"],
+            "n": last["n"],
+            "word": claim.word if claim else None,
+            "adjusted_p": claim.adjusted if claim else None,
+            **(asdict(claim.difference) if claim else {}),
+        }
+        for (one, _), claim in zip(scored, tested, strict=True)
+    ]
+
+
+def claim_words(row: Row) -> str:
+    """A difference in words: ``+41.7 points (12.3 to 60.0): improved (adjusted p 0.013)``. Interval and p are of one
+    test."""
+    if row.get("word") is None:
+        return "not scored on the same items"
+    word = conclusion(row["word"], row["adjusted_p"], row["detectable"])
+    word = word if "(" in word else f"{word} (adjusted p {row['adjusted_p']:.2g})"
+    return f"{100 * row['mean']:+.1f} points ({100 * row['lower95']:+.1f} to {100 * row['upper95']:+.1f}): {word}"
+
+
+def _state(found: Row) -> str:
+    of = f"{found['tasks'] or 0:,} tasks, {found['attempts'] or 0:,} attempts"
+    rounds = f"{found['iterations']} iteration{'s' if found['iterations'] != 1 else ''}"
+    head = f"Run {found['run']} (profile {found['profile']}, seed {found['seed']})"
+    if found["status"] == "finished":
+        return f"{head} finished: {rounds}, {of}, {found['wall_s'] or 0:.0f} s."
+    if found["status"] == "failed":
+        return f"{head} failed: {str(found['failed']).rstrip('.')}. So far {of}."
+    at = f"iteration {shown_iteration(found['iteration'])} of {found['iterations']}" if found["tasks"] else "not begun"
+    if found["waits_for"]:
+        return f"{head} waits: {str(found['waits_for']).rstrip('.')}. It is at {at}."
+    return f"{head} is {found['status']}: {at}, {of}."
+
+
+def _scores(found: Row) -> list[str]:
+    first = next((one for one in found["gain"] if not one["control"]), None)
+    if first is None:
+        return [line for line in (_validation(found),) if line]
+    control = next((one for one in found["gain"] if one["control"]), None)
+    learned = (
+        f"Learned: {first['student']} solves {first['after']:.1%} of {first['n']} fresh test tasks, untrained "
+        f"{first['before']:.1%}: {claim_words(first)}."
+    )
+    return [learned, _limits(found, first, control)]
+
+
+def _limits(found: Row, first: Row, control: Row | None) -> str:
+    beside = NONE_RAN
+    limits = ["anything of other seeds, from one run"]
+    if control is not None:
+        forced = f"untrained with its tool forced solves {control['before']:.1%}"
+        beside = f"{forced}; trained less control {claim_words(control)}"
+        if control["word"] != "improved":
+            limits = ["a new skill beyond tool use", *limits]
+    if first["word"] != "improved":
+        limits = ["that it learned", *limits]
+    few = f" ({first['n']} tasks are few)" if first["n"] < FEW else ""
+    return f"Control: {beside}. Not to be claimed: {', '.join(limits)}{few}."
+
+
+def _validation(found: Row) -> str:
+    scored = [one for one in found["validation"] if one["validation"] is not None]
+    if not scored:
+        return "Nothing is scored yet."
+    last = scored[-1]
+    if last["iteration"] < 0:
+        return f"Validation so far: untrained {last['validation']:.1%}."
+    untrained = f"untrained {scored[0]['validation']:.1%}, " if scored[0]["iteration"] < 0 else ""
+    after = f"{last['validation']:.1%} after iteration {shown_iteration(last['iteration'])}"
+    return f"Validation so far: {untrained}{after}. Not to be claimed: anything, before the last test."
+
+
+def rescore_answer(found: Row) -> list[str]:
+    """Sum other rules for a run's rewards up: how many receipts change, and by how much."""
+    parts = [
+        f"{role} {found[role]['mean_before']:.3f} -> {found[role]['mean_after']:.3f}"
+        for role in ("student", "teacher")
+        if role in found and found[role]["mean_before"] is not None and found[role]["mean_after"] is not None
+    ]
+    sides = found["changed_sides"]
+    crossed = f"; {len(sides)} tasks change sides" if sides else ""
+    means = f" Mean reward: {', '.join(parts)}." if parts else ""
+    return [f"{found['changed']} of {found['receipts']} receipts change{crossed}.{means}"]
+
+
+def compare_answer(found: Row) -> list[str]:
+    """Sum a comparison of runs up: each against the first, two lines at most."""
+    first, rows = found["names"][0], found["against"]
+    told = [
+        f"{row['name']} less {first} on validation: "
+        f"{claim_words(row['held_out']) if row['held_out'] else 'not scored on the same items'}."
+        for row in rows[:2]
+    ]
+    more = [f"{len(rows) - 2} more below."] if len(rows) > 2 else ["Not to be claimed: anything of other seeds."]
+    return [*told, *more]
+
+
+def study_answer(found: Row) -> list[str]:
+    """Sum a study up: one on a ladder by what was learned beside its controls, one with a baseline by a line for each
+    other variant, another by its first three sentences; and what could not be finished."""
+    if "ladder" in found and (told := study_lines(found, "below")):
+        return list(told)
+    from agent0.report.markdown.ablation import answers, sentences
+
+    said = answers(found) if found.get("baseline") else sentences(found)[:3]
+    return [one.replace("**", "") for one in said] + [f"{one['cell']} failed: {one['why']}" for one in found["failed"]]
+
+
+def search_answer(found: Row) -> list[str]:
+    """Sum a search of recipes up: the best trial beside the run's own recipe."""
+    rows = found["trials"]
+    if not rows:
+        return ["Nothing was scored."]
+    best = rows[0]
+    told = [f"Best on validation: {best['trial']} with {best['validation']:.1%}."]
+    if best.get("word"):
+        word = conclusion(best["word"], best["adjusted_p"], best.get("detectable"))
+        told.append(f"Against the run's own recipe: {100 * best['difference']:+.1f} points: {word}.")
+    return [*told, "Not to be claimed: anything of fresh tasks; validation chose it, and the test set was not scored."]
+
+
+def benchmark_answer(found: Row) -> list[str]:
+    """Sum a benchmark run up: its scores, and what tools change."""
+    scores = [
+        f"{one['benchmark']} {one['mode']} {one['accuracy']:.1%} of {one['n']}"
+        for one in found["scores"][:4]
+        if one["accuracy"] is not None
+    ]
+    more = " …" if len(found["scores"]) > len(scores) else ""
+    tools = [f"{one['benchmark']} {conclusion(one['word'])}" for one in found["tools_against_plain"][:4]]
+    told = [f"Right: {', '.join(scores) or 'nothing is scored'}{more}."]
+    told += [f"With tools against without: {', '.join(tools)}."] if tools else []
+    return [*told, "Not to be claimed: a comparison with published numbers made under other prompts or item sets."]

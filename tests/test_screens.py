@@ -1,0 +1,148 @@
+"""What people see: twelve commands on terminals of 80 and 120 columns, as files in tests/data/screens.
+
+``python -m tests.test_screens`` writes them again.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.cli import console, layout
+from agent0.cli.layout import Screen, table_lines
+from tests.story import benchmark_run, bodies, experiment, failed_run, renumbered, whole_run
+from tests.terminal import agent0 as call
+from tests.test_report import told
+
+SCREENS = Path(__file__).parent / "data" / "screens"
+COMMANDS = (
+    "run list",
+    "run show r1",
+    "run show r1 --full",
+    "run show r8",
+    "run story r1",
+    "task list r1 --limit 8",
+    "task show t0-000 r1",
+    "trajectory list r1 --limit 8",
+    "trajectory show t0-000-a0 r1",
+    "reward explain t0-000 r1",
+    "events grep t0-000 --limit 8",
+    "experiment list",
+    "model list",
+    "failures list --status all",
+)
+WIDTHS = (80, 120)
+ID = re.compile(r"\b(?:t\d+-\d{3}(?:-a\d+)?|r\d(?:/\w+-\d+)?|(?:student|teacher)-\d+)\b")
+NOW = datetime(2026, 1, 2, 3, 40, 10, tzinfo=UTC)
+
+
+def make(home: Path) -> None:
+    """Tables of two runs in ``home``, without a log."""
+    events = [*whole_run(iterations=3)]
+    for more in (failed_run(), experiment(), benchmark_run()):
+        events += renumbered(more, len(events))
+    (home / "tables").mkdir()
+    told(events, home / "tables" / "view.db").close()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("screens")
+    make(folder)
+    return folder
+
+
+def shown(home: Path, command: str, width: int) -> str:
+    """The command and what stands on the screen below it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        patch.setattr("agent0.assembly.runtime.stamping.now", lambda: NOW)
+        said = call(*command.split(), home=home)
+    assert said.code == 0, said.err
+    return f"$ agent0 {command}\n{said.out}"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_shows_on_a_terminal_what_its_file_has(home: Path, command: str, width: int) -> None:
+    assert shown(home, command, width) == _file(command, width).read_text()
+
+
+@pytest.mark.parametrize("width", (80, 100, 200))
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_id_is_split_and_no_line_is_wider_than_the_screen(home: Path, command: str, width: int) -> None:
+    piped = {word for word in ID.findall(call(*command.split(), home=home).out)}
+    lines = shown(home, command, width).splitlines()
+    assert [line for line in lines if layout.cells(line) > width and " " in line.strip()] == []
+    for word in ID.findall("\n".join(lines)):
+        assert word in piped or word in command, f"{word} is part of an id"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_pipe_gets_whole_values_without_padding(home: Path, command: str) -> None:
+    piped = call(*command.split(), home=home).out
+    assert not re.search(r" {2,}\t| +$", piped, re.MULTILINE) and "Left out at" not in piped
+
+
+def test_times_are_short_on_a_terminal_and_whole_elsewhere() -> None:
+    rows = [{"seq": 1, "time": "2026-01-02T01:15:31.250Z", "started": "2026-01-02T03:04:00Z"}]
+    last = table_lines(rows, list(rows[0]), Screen(80, NOW))[-1]
+    assert "01:15:31" in last and "36 min ago" in last and "2026" not in last
+    assert table_lines(rows, list(rows[0]), None)[-1] == "1\t2026-01-02T01:15:31.250Z\t2026-01-02T03:04:00Z"
+    yesterday = (NOW - timedelta(days=1, minutes=1)).isoformat()
+    assert layout.clock(yesterday, NOW) == "01-01 03:39:10" and layout.ago(yesterday, NOW) == "1 d ago"
+
+
+words = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=12)
+cell = st.one_of(st.none(), st.integers(-(10**9), 10**9), st.floats(-(10**9), 10**9), words,
+                 st.lists(words, min_size=2, max_size=30).map(" ".join))  # fmt: skip
+
+
+@given(st.lists(st.tuples(*[cell] * 6), min_size=1, max_size=5), st.sampled_from([40, 80, 100, 200]))
+def test_a_table_fits_splits_no_word_and_names_what_it_leaves_out(rows: list[tuple[object, ...]], width: int) -> None:
+    names = ["a", "b", "c", "d", "e", "f"]
+    held = [dict(zip(names, row, strict=True)) for row in rows]
+    lines = table_lines(held, names, Screen(width, NOW), keep=("f",))
+    assert all(len(line) <= width for line in lines)
+    table, _, note = "\n".join(lines).partition("Left out at")
+    left_out = {
+        name for name in names if re.search(rf"\b{name}[,.]", note.partition("columns:")[2].partition("A wider")[0])
+    }
+    assert "a" not in left_out
+    assert set(table.splitlines()[0].split()) | left_out == set(names)
+    known = {word for row in held for value in row.values() for word in layout.format_value(value).split()}
+    assert {word.rstrip("…") for line in table.splitlines()[2:] for word in line.split()} - {""} <= known
+
+
+def test_people_are_told_of_how_many_a_limit_shows(home: Path) -> None:
+    said = call("task", "list", "r1", "--limit", "4", home=home)
+    assert "4 of 18; --limit shows more." in said.err
+    assert "--limit" not in call("task", "list", "r1", "--limit", "18", home=home).err
+    many = console.limited(lambda n: [{"x": 1}] * min(n, 20_000), 10)
+    assert many.more == "10 of more than 10,000; --limit shows more." and len(many) == 10
+
+
+def _file(command: str, width: int) -> Path:
+    return SCREENS / f"{command.replace(' --', '-').replace(' ', '-')}.{width}.txt"
+
+
+def _written() -> Iterator[Path]:
+    import tempfile
+
+    SCREENS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder))
+        for command in COMMANDS:
+            for width in WIDTHS:
+                path = _file(command, width)
+                path.write_text(shown(Path(folder), command, width))
+                yield path
+
+
+if __name__ == "__main__":
+    for written in _written():
+        print(written)
