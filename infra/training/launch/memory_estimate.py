@@ -98,10 +98,10 @@ def need(
         weights      b x all weights; in 4 bits 0.516 a weight of the linear layers
         adapter      (4 + 4) x rank x (inputs + outputs of the linear layers): LoRA and its gradients, single precision
         optimizer    8 x rank x (inputs + outputs): AdamW's two memories
-        activations  N x one layer's x L, or with gradient checkpointing N x (b h L + one layer's + w), where one layer's
-                     is b (8 h + 4 i): what its backward pass needs; in half precision and 12 h: what norms keep in
-                     single. w is the widest tensor of a layer that is computed again: 4 i, in half precision (4 + b) i,
-                     for peft makes a LoRA's input single and autocast makes it half again
+        activations  N x one layer's x L, or with gradient checkpointing N x (b h L + one layer's + w). One layer's is
+                     b (8 h + 4 i): what its backward pass needs; in half precision and 12 h: what norms keep in
+                     single. w is what more a layer holds that is computed again: 8 i, gradients of two of the widest;
+                     in half precision (4 + b) i, as peft makes a LoRA's input single and autocast makes it half again
         logits       n x V x 12, in half precision 14: log-softmax, its gradient and theirs in single precision; n is
                      how many tokens' are held at once (``forward.at_once``), at most rows x own. With checkpointing
                      they are gone before a layer is computed again: only what they need beyond one layer counts
@@ -118,7 +118,7 @@ def need(
     held = min(rows * own, at_once(shape.vocabulary))
     logits = held * shape.vocabulary * (12.0 + (size if size < 4 else 0.0))
     if checkpointing:
-        again = count * (layer + shape.intermediate * (4.0 + (size if size < 4 else 0.0)))
+        again = count * (layer + shape.intermediate * (4.0 + size))
         kept, logits = count * size * shape.hidden * shape.layers + again, max(0.0, logits - again)
     else:
         kept = count * layer * shape.layers
