@@ -4,9 +4,11 @@ import asyncio
 import random
 from collections import Counter
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.replay import forks
 from agent0.provenance.fork_history import Branches, ancestry
 from agent0.run.forking import has_another_base, redone
@@ -15,6 +17,8 @@ from agent0.settings import RunConfig
 from events import checkpoints, runs, tasks
 from events.base import Recorded
 from events.runs import IterationMeasured
+from tests.memory import MemoryArtifacts
+from tests.pasts import keep
 from tests.play import Played, finished, play
 from tests.world import ports, small, started
 
@@ -192,6 +196,21 @@ def test_a_checkpoint_of_the_former_base_keeps_a_fork_on_it() -> None:
     student = CONFIG.student.model_copy(update={"model": "another"})
     assert not has_another_base(trained, CONFIG.model_copy(update={"student": student}))
     assert not has_another_base(state_at(1, parent_run()), CONFIG)
+
+
+def test_the_start_of_a_fork_says_whether_its_base_is_another_one(tmp_path: Path) -> None:
+    settings = keep(tmp_path, untrained_run(), MemoryArtifacts())
+    seq = next(r.seq for r in untrained_run() if isinstance(r.event, tasks.TaskAttempted))
+
+    async def begun(**changes: str) -> runs.RunStarted:
+        async with open_log(settings) as log:
+            event = (await forks.fork(settings, log, "r1", seq, changes, "")).event
+        assert isinstance(event, runs.RunStarted)
+        return event
+
+    same, other = asyncio.run(begun(iterations="5")), asyncio.run(begun(**{"student.model": "another"}))
+    assert not same.another_base and other.another_base
+    assert set(other.redone) == set(state_at(seq, untrained_run()).tasks)
 
 
 def test_a_fork_of_an_earlier_version_keeps_the_score_of_its_parent() -> None:
