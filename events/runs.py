@@ -23,6 +23,8 @@ class RunStarted(Event):
     """Of a fork: settings that differ from its parent's, by dotted key."""
     redone: tuple[str, ...] = ()
     """Of a fork: tasks under way at ``parent_seq``, which it asks for again; their past is its parent's alone."""
+    another_base: bool = False
+    """Of a fork: its student is another model than its parent's, and none of its checkpoints; it is scored first."""
 
 
 class RunPaused(Event):

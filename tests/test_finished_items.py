@@ -8,18 +8,22 @@ import pytest
 from agent0.assembly.ablations.hyperparameters import Search, search
 from agent0.assembly.evaluation.finished_items import FOLDER, FinishedItems
 from agent0.assembly.models.ab_test import compare_models, repeat
+from agent0.assembly.models.protocol import evaluate_protocols
 from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.assembly.validate import replay_requirements
 from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.assembly.validate.requirements import Check
 from agent0.config.loading import load
 from agent0.errors import DependencyError, RequirementsError
-from agent0.evaluation import item_rollout
+from agent0.evaluation import item_rollout, protocol_runner
 from agent0.evaluation.checkpoint_score import Item
+from agent0.evaluation.protocol import EvaluationProtocol
+from agent0.evaluation.protocol_runner import Answered, Finished
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import Settings
 from events.base import Event
 from events.checkpoints import CheckpointEvaluated, EvaluationRequested
+from events.values import Task
 from tests.pasts import events_of, keep, settings_at, tell
 from tests.world import small, started
 
@@ -120,6 +124,42 @@ def test_comparisons_go_on_with_the_items_that_are_left(held: Settings, monkeypa
     assert not list((held.home / FOLDER).iterdir())
 
 
+class Tasks:
+    """Stands for the attempts at a task of a protocol; the model is away after ``lasting`` tasks."""
+
+    def __init__(self, lasting: int) -> None:
+        self.left, self.asked = lasting, list[int]()
+
+    async def __call__(self, place: int, task: Task, protocol: EvaluationProtocol, *ports: object) -> Finished:
+        self.asked.append(place)
+        await asyncio.sleep(0)
+        self.left -= 1
+        if self.left < 0:
+            raise DependencyError("The model", "It is away.")
+        said = tuple(None if place % 5 == n else f"{place + n}" for n in range(protocol.attempts))
+        right = tuple(None if place % 3 == n else place % 2 == 0 for n in range(protocol.attempts))
+        return Answered(task.domain, task.family, task.canonical, task.question, said, right, said[0], right[0]), 7
+
+
+def test_protocols_go_on_with_the_tasks_that_are_left(
+    held: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exams = {"r1/base": [EvaluationProtocol(9, 5, 4, 1.0), EvaluationProtocol(6, 5)]}
+    monkeypatch.setattr(protocol_runner, "answer_task", first := Tasks(12))
+    with pytest.raises(DependencyError):
+        asyncio.run(evaluate_protocols(held, exams))
+    assert len(first.asked) == 15 and len(list((held.home / FOLDER).iterdir())) == 1, "the first one is recorded"
+    monkeypatch.setattr(protocol_runner, "answer_task", again := Tasks(99))
+    found = asyncio.run(evaluate_protocols(held, exams, once=True))
+    assert sorted(again.asked) == [3, 4, 5] and not list((held.home / FOLDER).iterdir())
+    other = keep(tmp_path / "other", *tell())
+    alone = asyncio.run(evaluate_protocols(other, exams))
+    assert [one.model_dump(exclude={"wall_s"}) for one in found] == [
+        one.model_dump(exclude={"wall_s"}) for one in alone
+    ]
+    assert len(asyncio.run(evaluate_protocols(held, exams))) == 2 and len(again.asked) == 3 + 15 + 15, "asked anew"
+
+
 def test_everything_that_is_missing_is_named_before_anything_is_written(
     held: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +172,7 @@ def test_everything_that_is_missing_is_named_before_anything_is_written(
         search(held, Search("r1", "look", recipe)),
         compare_models(held, "r1/base", "r1/base", 10, 1),
         repeat(held, "r1/base", 2, 4, 1),
+        evaluate_protocols(held, {"r1/base": [EvaluationProtocol(4, 5)]}),
     ):
         with pytest.raises(RequirementsError, match=r"(?s)- models: .*- gpu: .*- sandbox: "):
             asyncio.run(work)

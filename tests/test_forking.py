@@ -4,17 +4,21 @@ import asyncio
 import random
 from collections import Counter
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.replay import forks
 from agent0.provenance.fork_history import Branches, ancestry
-from agent0.run.forking import redone
+from agent0.run.forking import has_another_base, redone
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig
 from events import checkpoints, runs, tasks
 from events.base import Recorded
 from events.runs import IterationMeasured
+from tests.memory import MemoryArtifacts
+from tests.pasts import keep
 from tests.play import Played, finished, play
 from tests.world import ports, small, started
 
@@ -46,11 +50,10 @@ def state_at(seq: int, told: list[Recorded], run: str = "r1") -> RunState:
 
 
 def begin(parent: RunState, seq: int, config: RunConfig, run: str = "f1") -> Recorded:
-    plain = started(config, run)
+    plain, another = started(config, run), has_another_base(parent, config)
     assert isinstance(plain.event, runs.RunStarted)
-    event = plain.event.model_copy(
-        update={"parent": parent.run, "parent_seq": seq, "redone": redone(parent, config), "changes": {}}
-    )
+    told = {"redone": redone(parent, config, another_base=another), "another_base": another, "changes": {}}
+    event = plain.event.model_copy(update={"parent": parent.run, "parent_seq": seq, **told})
     return plain.model_copy(update={"event": event})
 
 
@@ -138,6 +141,87 @@ def test_other_settings_ask_for_the_whole_iteration_again() -> None:
         r for r in told[len(parent_run()) :] if isinstance(r.event, tasks.TaskRequested) and r.event.iteration == 0
     ]
     assert len(first) == 8
+
+
+UNTRAINED = small(
+    iterations=3, tasks=3, attempts=2, seed=5, training={"student": {"enabled": False}, "teacher": {"enabled": False}}
+)
+
+
+@cache
+def untrained_run() -> list[Recorded]:
+    return finished(play(started(UNTRAINED), WORLD))
+
+
+def of_another_base(seq: int, run: str) -> list[Recorded]:
+    """A fork of ``untrained_run`` at ``seq`` that trains, and has another student model; its own events."""
+    settings = {**UNTRAINED.model_dump(), "iterations": 4, "training": CONFIG.training}
+    config = RunConfig.model_validate({**settings, "student": {**settings["student"], "model": "another"}})
+    start = begin(state_at(seq, untrained_run()), seq, config, run)
+    assert start.event.another_base  # type: ignore[attr-defined]
+    return asyncio.run(play(start, WORLD, past=untrained_run()))
+
+
+@pytest.mark.parametrize("moment", [tasks.TaskAttempted, checkpoints.CheckpointEvaluated, runs.RunFinished])
+def test_another_base_is_scored_first_and_trained_on_nothing_of_the_former(moment: type) -> None:
+    places = [r.seq for r in untrained_run() if isinstance(r.event, moment)]
+    seq = places[len(places) // 2]
+    before = state_at(seq, untrained_run())
+    told = of_another_base(seq, "f5")
+    own = told[len(untrained_run()) :]
+    first = own[1].event
+    assert isinstance(first, checkpoints.EvaluationRequested) and (first.checkpoint, first.split) == (
+        "base",
+        "validation",
+    )
+    asked = next(r for r in own if isinstance(r.event, tasks.TaskRequested))
+    scored = next(r for r in own if isinstance(r.event, checkpoints.CheckpointEvaluated))
+    assert scored.seq < asked.seq
+    done = before.iteration + (before.phase != "tasks")
+    assert asked.event.iteration == done  # type: ignore[attr-defined]
+    trainings = [r.event for r in own if isinstance(r.event, checkpoints.TrainingRequested)]
+    assert trainings and min(min(one.after, one.replay_after) for one in trainings) >= own[0].seq
+    judged = next(r.event for r in own if isinstance(r.event, checkpoints.CheckpointPromoted))
+    assert judged.against == scored.event.accuracy  # type: ignore[attr-defined]
+    last = own[-1].event
+    assert isinstance(last, runs.RunFinished) and last.iterations == 4
+    events = branch(told, "f5")
+    closed = Counter(r.task for r in events if isinstance(r.event, tasks.TaskRequested))
+    assert set(closed.values()) == {1} and len(closed) == last.tasks == 4 * 3
+
+
+def test_a_checkpoint_of_the_former_base_keeps_a_fork_on_it() -> None:
+    """Other models are refused there (``check_bases``), unless they are the same weights."""
+    trained = next(s for s in (state_at(seq, parent_run()) for seq in range(1, len(parent_run()))) if s.candidate)
+    student = CONFIG.student.model_copy(update={"model": "another"})
+    assert not has_another_base(trained, CONFIG.model_copy(update={"student": student}))
+    assert not has_another_base(state_at(1, parent_run()), CONFIG)
+
+
+def test_the_start_of_a_fork_says_whether_its_base_is_another_one(tmp_path: Path) -> None:
+    settings = keep(tmp_path, untrained_run(), MemoryArtifacts())
+    seq = next(r.seq for r in untrained_run() if isinstance(r.event, tasks.TaskAttempted))
+
+    async def begun(**changes: str) -> runs.RunStarted:
+        async with open_log(settings) as log:
+            event = (await forks.fork(settings, log, "r1", seq, changes, "")).event
+        assert isinstance(event, runs.RunStarted)
+        return event
+
+    same, other = asyncio.run(begun(iterations="5")), asyncio.run(begun(**{"student.model": "another"}))
+    assert not same.another_base and other.another_base
+    assert set(other.redone) == set(state_at(seq, untrained_run()).tasks)
+
+
+def test_a_fork_of_an_earlier_version_keeps_the_score_of_its_parent() -> None:
+    """Its start does not say that its base is another one, and it folds as it did."""
+    seq = next(r.seq for r in untrained_run() if isinstance(r.event, tasks.TaskAttempted))
+    parent = state_at(seq, untrained_run())
+    student = UNTRAINED.student.model_copy(update={"model": "another"})
+    start = begin(parent, seq, UNTRAINED.model_copy(update={"student": student}), "f6")
+    old = start.event.model_copy(update={"another_base": False, "redone": redone(parent, UNTRAINED)})
+    after = evolve(parent, start.model_copy(update={"event": old, "seq": seq + 1}))
+    assert after and (after.phase, after.promoted, after.iteration) == ("tasks", parent.promoted, parent.iteration)
 
 
 def test_a_measure_that_another_version_lacks_is_no_other_decision() -> None:

@@ -82,7 +82,11 @@ def test_what_listens_is_a_server_of_another_kind(tmp_path: Path) -> None:
         said = lacks(tmp_path, provider="ollama", ollama=url)
         assert "is another server" in said and "Set models.ollama_url" in said
     with openai_server.serving() as server:
-        assert "is another server" in lacks(tmp_path, provider="ollama", ollama=server.url)
+        assert "is a server of OpenAI's API. " in lacks(tmp_path, provider="ollama", ollama=server.url)
+        server.key = "k"
+        said = lacks(tmp_path, provider="ollama", ollama=server.url)
+        assert "is a server of OpenAI's API, which wants a key. " in said and "OLLAMA_API_KEY" not in said
+        assert "use provider openai" in said
 
 
 def test_ollama_lacks_the_model_or_has_one_that_writes_nothing(tmp_path: Path) -> None:

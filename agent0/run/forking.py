@@ -4,19 +4,26 @@ from dataclasses import replace
 
 from agent0.run.requests import pending_ids
 from agent0.settings import RunConfig
-from agent0.state.run_state import RunState
+from agent0.state.run_state import Checkpoint, RunState
 from events.base import Recorded
 from events.runs import RunStarted
 
 
-def redone(state: RunState, config: RunConfig) -> tuple[str, ...]:
+def has_another_base(state: RunState, config: RunConfig) -> bool:
+    """Whether a fork of ``state`` with ``config`` has another student model, and no checkpoint of the one before."""
+    before, after = state.config.student, config.student
+    held = (*state.promoted, *([state.candidate] if state.candidate else []))
+    renamed = (before.provider, before.model) != (after.provider, after.model)
+    return renamed and all(one.adapter is None for one in held)
+
+
+def redone(state: RunState, config: RunConfig, *, another_base: bool = False) -> tuple[str, ...]:
     """Tasks of ``state`` that a fork with ``config`` requests again: those not done, or all of the iteration where it
-    would have requested others."""
+    would have requested others, or has ``another_base``."""
     if state.phase != "tasks":
         return ()
-    return tuple(
-        sorted(name for name, task in state.tasks.items() if not task.done or _shape(state.config) != _shape(config))
-    )
+    whole = another_base or _shape(state.config) != _shape(config)
+    return tuple(sorted(name for name, task in state.tasks.items() if whole or not task.done))
 
 
 def _shape(config: RunConfig) -> tuple[object, ...]:
@@ -28,8 +35,9 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
     event = recorded.event
     assert isinstance(event, RunStarted)  # noqa: S101 - the caller matched the type
     config = RunConfig.recorded(event.config)
-    again = [parent.tasks[name] for name in redone(parent, config)]
-    left = {name: task for name, task in parent.tasks.items() if name not in redone(parent, config)}
+    names = redone(parent, config, another_base=event.another_base)
+    again = [parent.tasks[name] for name in names]
+    left = {name: task for name, task in parent.tasks.items() if name not in names}
     state = replace(
         parent,
         run=recorded.run,
@@ -47,7 +55,27 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
         task_count=parent.task_count - len(again),
         attempt_count=parent.attempt_count - sum(len(task.attempts) for task in again),
     )
+    if event.another_base:
+        return _begun_anew(state)
     return replace(state, pending=_pending(state)) if state.phase != "judging" else _examined_again(state)
+
+
+def _begun_anew(state: RunState) -> RunState:
+    """The new base is scored first. What the model before it did teaches neither the curriculum nor anyone in training,
+    and an iteration whose tasks were under way begins again."""
+    iteration = state.iteration - (state.phase == "tasks")
+    state = replace(
+        state,
+        phase="baseline",
+        iteration=iteration,
+        starts=(state.seq,) * (iteration + 1),
+        tasks={},
+        arms={},
+        promoted=(Checkpoint(),),
+        candidate=None,
+        measures=state.measures[: iteration + 1],
+    )
+    return replace(state, pending=frozenset(pending_ids(state)))
 
 
 def _pending(state: RunState) -> frozenset[str]:

@@ -8,6 +8,7 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any
 
@@ -19,7 +20,7 @@ from agent0.errors import Agent0Error, AuthError, DependencyError, OperationErro
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Usage
-from infra.models.llama_server import kind_of
+from infra.models.llama_server import client_of, kind_of
 from infra.models.slots import BusyError, Slots
 from infra.models.streams import timely
 from infra.models.tool_text import messages
@@ -40,6 +41,10 @@ ABOUT, EACH = 256, 32
 PADDED = 256
 """A server rounds its context window up to a multiple of this."""
 OVERLONG = re.compile(r"context (size|length)")
+
+KEYLESS = (401, 403)
+ELSEWHERE = (*KEYLESS, 404, 405, 501)
+"""What other servers answer to a question that is Ollama's alone."""
 
 LOOP = 30
 """So many equal pieces in a row, and Ollama ends a turn without saying so (llm/llama_server.go)."""
@@ -209,8 +214,8 @@ async def probe(url: str, model: str, timeout_s: float = 5) -> str:
     try:
         found = await client.show(model)
     except (ResponseError, ConnectionError, httpx.HTTPError, ValueError) as error:
-        if isinstance(error, ResponseError) and error.status_code in (404, 405, 501) and not await _is_ollama(url):
-            why, fix = f"What answers at {url} is another server.", "Set models.ollama_url, or use provider openai."
+        if isinstance(error, ResponseError) and error.status_code in ELSEWHERE and (other := await _other_kind(url)):
+            why, fix = f"What answers at {url} is {other}.", "Set models.ollama_url, or use provider openai."
             raise DependencyError("Ollama", why, fix) from error
         raise refusal(error, url, model) from error
     finally:
@@ -223,11 +228,23 @@ async def probe(url: str, model: str, timeout_s: float = 5) -> str:
     return f"{model} ({size}); {', '.join(found.capabilities or ()) or 'capabilities unknown'}"
 
 
-async def _is_ollama(url: str) -> bool:
-    try:
-        return await kind_of(url) == "ollama"
-    except DependencyError:
-        return False
+async def _other_kind(url: str) -> str:
+    """The kind of server at ``url``, in words; empty where it is Ollama, or all that it says is that it wants a key."""
+    with suppress(DependencyError):
+        kind = await kind_of(url)
+        return "" if kind == "ollama" else "llama.cpp's server"
+    async with client_of(url) as client:
+        try:
+            version, models = await client.get("/api/version"), await client.get("/v1/models")
+            found = models.json()
+        except (httpx.HTTPError, ValueError):
+            return "another server"
+    said = found.get("error") if isinstance(found, dict) else None
+    if models.status_code in KEYLESS and (isinstance(said, dict) or version.status_code not in KEYLESS):
+        return "a server of OpenAI's API, which wants a key"  # Ollama's error is a text
+    if models.status_code in KEYLESS:
+        return ""
+    return "a server of OpenAI's API" if isinstance(found, dict) and "data" in found else "another server"
 
 
 def refusal(error: Exception, url: str, model: str) -> Agent0Error:
@@ -247,7 +264,7 @@ def _response(error: ResponseError, model: str) -> Agent0Error:
     why = f"It said: {error.error}"[:300]
     if error.status_code == 404:
         return DependencyError(f"The model {model} of Ollama", why, f"Run `ollama pull {model}`.")
-    if error.status_code in (401, 403):
+    if error.status_code in KEYLESS:
         return AuthError("Ollama refused this client.", why, "Set OLLAMA_API_KEY.")
     if error.status_code == 400:
         return OperationError(f"Ollama refused a request to {model}.", why, "Take a model that supports tools.")

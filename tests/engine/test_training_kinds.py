@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 import torch
+from torch.profiler import ProfilerActivity, profile
 from transformers import PreTrainedTokenizerFast
 
 from agent0.cli.runs.live import steps
 from agent0.errors import DependencyError, OperationError
 from agent0.ports.training import Sample, TrainingExample, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
+from benchmarks.memory import most_alive
 from events.values import Trajectory, Turn
+from infra.engine import qwen2_functional
 from infra.engine.adapter import unpack
 from infra.engine.inference import load
 from infra.training.checkpointing import HalfDone
@@ -32,7 +35,7 @@ from infra.training.launch.recipe import Recipe
 from infra.training.loop import Training
 from infra.training.progress import StepProgress
 from infra.training.step import Step
-from tests.engine.models import qwen2, with_lora
+from tests.engine.models import qwen2, saved, with_lora
 from tests.engine.test_saving import Killed, job_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
@@ -265,6 +268,26 @@ def test_the_estimate_is_near_what_is_kept(tmp_path: Path, counted: list[int]) -
     assert found.weights == 4 * frozen and found.adapter == found.optimizer == 8 * trained
     assert found.logits == 12.0 * 4 * 48 * 512  # of which log-softmax is kept for the way back
     assert sum(counted) == pytest.approx(found.activations + found.logits / 3, rel=0.1)
+
+
+def test_a_layer_that_is_computed_again_is_in_the_estimate(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted by tensors, on a model whose layers are wide within: within a tenth."""
+    monkeypatch.setattr(qwen2_functional, "LARGEST", 0)
+    saved(tmp_path, tokenizer, hidden_size=64, intermediate_size=512)
+    ids = tuple(5 + n % 90 for n in range(200))
+    mask = (0,) * 180 + (1,) * 20
+    sample = Sample(Trajectory(token_ids=ids, mask=mask, logprobs=(-1.0,) * 200), 1.0)
+    settings = RANK | {"micro_batch": 4, "minibatch": 4, "gradient_checkpointing": "on", "replay_steps": 0}
+    job = TrainJob((sample,) * 4, (), None, 0, settings)
+    trainer = Training(str(tmp_path))
+    model, _ = trainer._loaded = load(str(tmp_path), "cpu", "")
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        trainer.train(job, b"")
+    measured = most_alive(seen) + sum(one.nbytes for one in model.parameters())
+    told = memory_need_of(tmp_path, job, Recipe.of(job), "cpu", "", "fp32")
+    assert sum(vars(told).values()) == pytest.approx(measured, rel=0.1)
 
 
 def test_settings_that_save_memory_lower_the_estimate(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:

@@ -3,11 +3,12 @@ command that was killed goes on with the items that are left."""
 
 import json
 import os
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.item_rollout import RolloutPorts, attempt_all
@@ -17,6 +18,8 @@ from events.base import sha256
 from events.checkpoints import EvaluationRequested
 
 FOLDER = "evaluating"
+Add = Callable[[int, Mapping[str, Any]], None]
+"""Writes an item down, by number, as a row of JSON."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +37,38 @@ class FinishedItems:
     async def attempt(self, request: EvaluationRequested, run: RunState, ports: RolloutPorts) -> list[Item]:
         """Attempt the items of ``request`` that are not finished; returns all of them, in set order. Errors as for
         ``attempt_item``."""
-        path = self._path(request, run.config)
-        known = _read(path)
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _Lines(path) as lines:
-            return await attempt_all(request, run, ports, known, lines.add)
+        with self.opened(_key(request, run.config)) as (rows, add):
+            known = {number: _item(row) for number, row in rows.items()}
+            return await attempt_all(request, run, ports, known, lambda number, item: add(number, vars(item)))
 
     def forget(self, request: EvaluationRequested, config: RunConfig) -> None:
         """Delete the items of ``request``, whose outcome is recorded."""
-        self._path(request, config).unlink(missing_ok=True)
+        self.drop(_key(request, config))
 
-    def _path(self, request: EvaluationRequested, config: RunConfig) -> Path:
-        """By everything that decides an item: the request, and the settings it is attempted and verified under."""
-        return self.folder / f"{sha256(request.model_dump_json() + config.model_dump_json())[:32]}.jsonl"
+    @contextmanager
+    def opened(self, key: str) -> Iterator[tuple[dict[int, dict[str, Any]], Add]]:
+        """Yield the finished items of the evaluation that ``key`` decides, as rows by number, and what adds one."""
+        path = self._path(key)
+        known = _read(path)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _Lines(path) as lines:
+            yield known, lines.add
+
+    def drop(self, key: str) -> None:
+        """Delete the items of the evaluation that ``key`` decides."""
+        self._path(key).unlink(missing_ok=True)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{sha256(key)[:32]}.jsonl"
+
+
+def _key(request: EvaluationRequested, config: RunConfig) -> str:
+    """Everything that decides an item: the request, and the settings it is attempted and verified under."""
+    return request.model_dump_json() + config.model_dump_json()
+
+
+def _item(row: Mapping[str, Any]) -> Item:
+    return Item(**{**row, "tried": tuple(row["tried"])})
 
 
 class _Lines:
@@ -63,18 +85,18 @@ class _Lines:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._file.close()
 
-    def add(self, number: int, item: Item) -> None:
+    def add(self, number: int, row: Mapping[str, Any]) -> None:
         """Write item ``number`` down, to the disk."""
-        self._file.write(json.dumps({"number": number, "item": vars(item)}).encode() + b"\n")
+        self._file.write(json.dumps({"number": number, "item": row}).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
 
-def _read(path: Path) -> dict[int, Item]:
+def _read(path: Path) -> dict[int, dict[str, Any]]:
     """The items of a file, by number; of none where it is not there."""
-    found: dict[int, Item] = {}
+    found: dict[int, dict[str, Any]] = {}
     for line in path.read_bytes().split(b"\n") if path.exists() else ():
         with suppress(ValueError):  # blank, or cut short
             held = json.loads(line)
-            found[held["number"]] = Item(**{**held["item"], "tried": tuple(held["item"]["tried"])})
+            found[held["number"]] = held["item"]
     return found

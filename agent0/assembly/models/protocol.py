@@ -8,12 +8,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.ab_test import Player, player
 from agent0.assembly.models.lineage import check_stored
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.curriculum import check_levels
+from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.errors import ConfigError
 from agent0.evaluation.item_rollout import FORCED
 from agent0.evaluation.protocol import (
@@ -24,7 +26,7 @@ from agent0.evaluation.protocol import (
     canonical_forms_of,
     earlier_sets,
 )
-from agent0.evaluation.protocol_runner import as_json_lines, run_protocol
+from agent0.evaluation.protocol_runner import ProtocolResult, as_json_lines, as_row, of_row, run_protocol
 from agent0.ports.storage import Artifacts
 from agent0.rollout.student import Conditions
 from agent0.rollout.workspace_store import Scratch
@@ -44,12 +46,28 @@ _TOOLS = ("tools", "max_turns", "max_calls")
 @dataclass(frozen=True)
 class ProtocolSession:
     """What the evaluation of one student needs: its conditions, the sandbox of its verifiers, the store of its
-    answers."""
+    answers, and those that are finished."""
 
     player: Player
     given: Conditions
     verifier: Any
     artifacts: Artifacts
+    kept: FinishedItems
+
+    async def answer(self, exam: EvaluationProtocol, tasks: Sequence[Task]) -> ProtocolResult:
+        """Run ``exam`` on the tasks that are not finished; returns all of them."""
+        given, at_once = self.given, self.player.state.config.evaluation.at_once
+        if exam.forced_tool:
+            given = replace(given, prefill=FORCED, config=_lent(given.config))
+        with self.kept.opened(self.key(exam)) as (rows, add):
+            known = {place: of_row(row) for place, row in rows.items()}
+            return await run_protocol(
+                tasks, exam, given, self.verifier, at_once, known, lambda place, found: add(place, as_row(found))
+            )
+
+    def key(self, exam: EvaluationProtocol) -> str:
+        """Everything that decides an answer: who is asked what, and the settings of its run."""
+        return f"{exam} {self.player.name} {self.player.held.adapter} {self.player.state.config.model_dump_json()}"
 
 
 async def evaluate_protocols(
@@ -60,12 +78,14 @@ async def evaluate_protocols(
     once: bool = False,
 ) -> list[StudentExamined]:
     """Evaluate each checkpoint (RUN/CHECKPOINT, RUN/base or a digest) by its protocols, one after the other; each
-    result is an event. ``once``: results that exist are read, not made again, and not reported.
+    result is an event. Finished tasks are kept until then, so that the same call goes on with the others. ``once``:
+    results that exist are read, not made again, and not reported.
 
     Raises:
         NotFoundError: no such checkpoint.
         OperationError: a teacher's.
         ConfigError: tasks that there are not.
+        RequirementsError: something is missing that a student needs.
     """
     from infra.storage.artifacts import FileArtifacts
 
@@ -78,12 +98,15 @@ async def evaluate_protocols(
             left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
             if left:
                 await check_stored(log, store, who.name, who.held.adapter)
+                await require_replay(settings, [who.state.config])
             ports = await _ports(settings, stack) if left and ports is None else ports
             for exam in exams:
                 if ports is None or exam not in left:
                     out.append(known[exam])
                     continue
-                out.append(await _evaluate(log, _session(who, ports, store), exam, left[exam]))
+                out.append(
+                    await _evaluate(log, _session(who, ports, store, FinishedItems.of(settings)), exam, left[exam])
+                )
                 report(out[-1])
     return out
 
@@ -157,7 +180,7 @@ async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
     return await open_ports(names, settings, FileArtifacts(settings.home), stack)
 
 
-def _session(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> ProtocolSession:
+def _session(who: Player, ports: Mapping[str, Any], artifacts: Artifacts, kept: FinishedItems) -> ProtocolSession:
     plan = who.state.config
     given = Conditions(
         ports["models"].open(plan.student),
@@ -171,17 +194,14 @@ def _session(who: Player, ports: Mapping[str, Any], artifacts: Artifacts) -> Pro
         policy=plan.policy,
         web=ports["web"],
     )
-    return ProtocolSession(who, given, ports["verifier_sandbox"], artifacts)
+    return ProtocolSession(who, given, ports["verifier_sandbox"], artifacts, kept)
 
 
 async def _evaluate(
     log: "Log", session: ProtocolSession, exam: EvaluationProtocol, tasks: Sequence[Task]
 ) -> StudentExamined:
     began, who = time.monotonic(), session.player
-    given = session.given
-    if exam.forced_tool:
-        given = replace(given, prefill=FORCED, config=_lent(given.config))
-    found = await run_protocol(tasks, exam, given, session.verifier)
+    found = await session.answer(exam, tasks)
     event = StudentExamined(
         exam=exam.name,
         checkpoint=who.held.id,
@@ -200,6 +220,7 @@ async def _evaluate(
         answers=await asyncio.to_thread(session.artifacts.put, as_json_lines(found.answers), "application/jsonl"),
     )
     await log.append([recorded(who.run, event)])
+    session.kept.drop(session.key(exam))
     return event
 
 

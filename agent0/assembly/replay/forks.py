@@ -16,7 +16,7 @@ from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.evaluation.suite import requested_benchmark
 from agent0.ports.storage import BenchmarkFiles
 from agent0.provenance.fork_history import ancestry, read_branch, read_whole
-from agent0.run.forking import redone
+from agent0.run.forking import has_another_base, redone
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import suite_key
@@ -79,7 +79,7 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
     check_names(config)
     await check_bases(log, parent, config)
     plain, digest = config_of(config)
-    title = name or f"{first.event.name} fork"
+    title, another = name or f"{first.event.name} fork", has_another_base(parent, config)
     event = first.event.model_copy(
         update={
             "name": title,
@@ -89,7 +89,8 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
             "parent": run,
             "parent_seq": at,
             "changes": differing(parent.config, config),
-            "redone": redone(parent, config),
+            "redone": redone(parent, config, another_base=another),
+            "another_base": another,
         }
     )
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "fork"

@@ -98,11 +98,16 @@ def need(
         weights      b x all weights; in 4 bits 0.516 a weight of the linear layers
         adapter      (4 + 4) x rank x (inputs + outputs of the linear layers): LoRA and its gradients, single precision
         optimizer    8 x rank x (inputs + outputs): AdamW's two memories
-        activations  N x one layer's x L, or with gradient checkpointing N x (b h L + one layer's), where one layer's is
-                     b (8 h + 4 i): what its backward pass needs; in half precision and 12 h: what norms keep in single
+        activations  N x one layer's x L, or with gradient checkpointing N x (b h L + one layer's + w). One layer's is
+                     b (8 h + 4 i): what its backward pass needs; in half precision and 12 h: what norms keep in
+                     single. w is what more a layer holds that is computed again: 8 i, gradients of two of the widest;
+                     in half precision (4 + b) i, as peft makes a LoRA's input single and autocast makes it half again
         logits       n x V x 12, in half precision 14: log-softmax, its gradient and theirs in single precision; n is
                      how many tokens' are held at once (``forward.at_once``), at most rows x own. With checkpointing
                      they are gone before a layer is computed again: only what they need beyond one layer counts
+
+    That is through transformers; a model so small that it is computed as a function, on a CPU, holds a copy of its
+    weights as well.
 
     Settings that change it: rows ``micro_batch``, tokens ``max_tokens`` and ``max_turns``, b ``precision``.
     """
@@ -113,7 +118,8 @@ def need(
     held = min(rows * own, at_once(shape.vocabulary))
     logits = held * shape.vocabulary * (12.0 + (size if size < 4 else 0.0))
     if checkpointing:
-        kept, logits = count * (size * shape.hidden * shape.layers + layer), max(0.0, logits - count * layer)
+        again = count * (layer + shape.intermediate * (4.0 + size))
+        kept, logits = count * size * shape.hidden * shape.layers + again, max(0.0, logits - again)
     else:
         kept = count * layer * shape.layers
     return MemoryNeed(_frozen(shape, size, quantized), 8.0 * trained, 8.0 * trained, kept, logits)
