@@ -53,7 +53,7 @@ TESTS = {
     "evaluation_items fresh_sets gate mistakes registry run_benchmarks teacher_gate within fitting",
     "experiments": "edges same_seed arms_page chances compare_page fresh_sets rescoring reviewing rewards_editions "
     "trials ladder_aims ladder_costs ladder_rows ladder_faults shrinking reverify rejudge writing_teacher skill panel "
-    "stated_rules",
+    "stated_rules grids experiment_tables study_tables study_refusals",
 }
 NOT_FAST = ("nats_server", "log")
 SLOW_S = 5.0  # of processor time: a test that takes longer is no fast one, and is stopped
