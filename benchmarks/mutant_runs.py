@@ -46,7 +46,7 @@ TESTS = {
     "training": "same_seed chat_format climb conventions dataset diet making objectives rewards_sets run searching "
     "seeding splits training writing_teacher",
     "rewards": "edges same_seed hacking repetition reviewing rewards rewards_editions rewards_majority "
-    "rewards_sets rewards_told self_critique signatures",
+    "rewards_sets rewards_told self_critique signatures reward_facts policies_earn rescoring writing_teacher",
     "run": "same_seed curriculum evaluation_items forking gate guards registry reviewing run run_benchmarks "
     "run_failure state_digest teacher_gate uncomputable ladder_faults flow",
     "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances "
