@@ -39,7 +39,7 @@ TESTS = {
     "verifiers within ladder_costs ladder_faults writing_teacher contamination",
     "rollout": "turns_read readings same_seed analysis answers chat_format climb confidence evaluation_items "
     "forking fusion long_attempts panel parsing run scripted self_critique spellings student teacher "
-    "training tool_prompts ladders writing_teacher teacher_gate",
+    "training tool_prompts ladders writing_teacher teacher_gate rollout_records drafts families verifiers calibrate",
     "provenance": "same_seed redaction seals forking rescoring",
     "verification": "edges same_seed program_verdicts stated_rules checked grading panel reviewing spelling teacher "
     "uncomputable verdicts verifiers verify literals",

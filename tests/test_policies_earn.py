@@ -1,5 +1,6 @@
 """What policies that exploit the rewards do and earn, and the simulation that plays them."""
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,11 +51,10 @@ EARNED = {
 @pytest.mark.parametrize("name", EARNED)
 def test_policies_earn_what_they_earned_before(name: str) -> None:
     rows = play_policies(RewardConfig(set=name), seed=1, size=Size(1, 4, 3))
-    for role, known, receipts, earned in zip(
-        ROLES, (teacher_policies(), student_policies()), (4, 12), EARNED[name], strict=True
-    ):
+    names = [*teacher_policies()], [*student_policies()]
+    for role, known, receipts, earned in zip(ROLES, names, (4, 12), EARNED[name], strict=True):
         own = [row for row in rows if row.role == role]
-        assert [row.policy for row in own] == list(known) and {row.receipts for row in own} == {receipts}
+        assert [row.policy for row in own] == known and {row.receipts for row in own} == {receipts}
         assert tuple(round(row.mean, 4) for row in own) == earned
         assert all(row.honest == own[0].mean and row.about == about(role, row.policy) for row in own)
     assert not PolicyReward("student", "x", 0.5, 0.5, 1, "").exploits
@@ -135,7 +135,7 @@ POLICIES = {
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_student_policy_hands_in_what_it_says(name: str) -> None:
     found = Found(Proposal("text", task(), "2065", others=("9", "10")), "8", (call("print(2**3)"),))
-    assert student_policies()[name](game.random.Random(1), found) == POLICIES[name]
+    assert student_policies()[name](random.Random(1), found) == POLICIES[name]
 
 
 def test_answers_left_undone_are_written_in_every_way() -> None:

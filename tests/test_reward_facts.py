@@ -65,7 +65,7 @@ def verdict(task_: str = "t", attempt_: str = "a0", verifier: str = "exact") -> 
 
 
 def dropped() -> ReactionDropped:
-    return ReactionDropped.model_construct(handler="h", cause="c", reason="r")
+    return ReactionDropped.model_construct()
 
 
 def facts(event: Event, run: RunState) -> list[tuple[str, str, str, Mapping[str, Any]]]:
@@ -192,7 +192,7 @@ def test_a_part_is_registered_with_all_that_it_is(monkeypatch: pytest.MonkeyPatc
     def score(known: Mapping[str, Any]) -> float | None:
         """Half
         of it."""
-        return known["x"] / 2
+        return float(known["x"] / 2)
 
     assert reward("half", role="student", weight=0.25, reads=("x",))(score) is score
     reward("half", role="teacher", weight=0.5, reads=("x", "y"), set="paper")(score)
