@@ -39,21 +39,22 @@ TESTS = {
     "verifiers within ladder_costs ladder_faults writing_teacher contamination",
     "rollout": "turns_read readings same_seed analysis answers chat_format climb confidence evaluation_items "
     "forking fusion long_attempts panel parsing run scripted self_critique spellings student teacher "
-    "training tool_prompts ladders writing_teacher teacher_gate",
+    "training tool_prompts ladders writing_teacher teacher_gate rollout_records drafts families verifiers calibrate",
     "provenance": "same_seed redaction seals forking rescoring",
     "verification": "edges same_seed program_verdicts stated_rules checked grading panel reviewing spelling teacher "
     "uncomputable verdicts verifiers verify literals",
     "training": "same_seed chat_format climb conventions dataset diet making objectives rewards_sets run searching "
     "seeding splits training writing_teacher",
     "rewards": "edges same_seed hacking repetition reviewing rewards rewards_editions rewards_majority "
-    "rewards_sets rewards_told self_critique signatures",
+    "rewards_sets rewards_told self_critique signatures reward_facts policies_earn rescoring writing_teacher",
     "run": "same_seed curriculum evaluation_items forking gate guards registry reviewing run run_benchmarks "
     "run_failure state_digest teacher_gate uncomputable ladder_faults flow",
     "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances "
-    "evaluation_items fresh_sets gate mistakes registry run_benchmarks teacher_gate within fitting",
+    "evaluation_items fresh_sets gate mistakes registry run_benchmarks teacher_gate within fitting "
+    "scores benchmark_scores contamination skill rejudge ladder_costs gguf",
     "experiments": "edges same_seed arms_page chances compare_page fresh_sets rescoring reviewing rewards_editions "
     "trials ladder_aims ladder_costs ladder_rows ladder_faults shrinking reverify rejudge writing_teacher skill panel "
-    "stated_rules",
+    "stated_rules grids experiment_tables study_tables study_refusals",
 }
 NOT_FAST = ("nats_server", "log")
 SLOW_S = 5.0  # of processor time: a test that takes longer is no fast one, and is stopped

@@ -1,0 +1,188 @@
+"""What a study or a search asks of its runs, in words; and all three texts of what either refuses."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agent0.errors import ConfigError
+from agent0.experiments.ablation_runs import (
+    changed_settings,
+    chosen_variants,
+    describe_compute,
+    requested_compute,
+    runs_of_study,
+    seeds_of,
+    with_models,
+)
+from agent0.experiments.ablations import AblationStudy, Variant
+from agent0.experiments.hyperparameter_search import PLACES, space_of, trials
+from agent0.settings import RecipeConfig, RunConfig
+
+PLAIN = RunConfig()
+
+
+# --- what is refused, in full
+
+
+def refusals() -> dict[str, tuple[Callable[[], Any], tuple[str, str, str]]]:
+    study = AblationStudy("s", "?", (Variant("a"), Variant("b")))
+    seeds_fix = "Write --seeds 0,1,2 or --seeds 0-4."
+    known = ", ".join(one for one in RecipeConfig.model_fields if one not in {*PLACES, "enabled"})
+    waits, asks = RunConfig(on_failure="wait"), RunConfig.model_validate({"verification": {"undecided": "ask"}})
+    other = RunConfig.model_validate({"evaluation": {"test": 7}})
+    model_fix = "Write MODEL or PROVIDER:MODEL."
+    many = {"a": tuple(map(str, range(40))), "b": tuple(map(str, range(26)))}
+    return {
+        "study name": (
+            lambda: runs_of_study("A" * 99, {"a": PLAIN}, (0,)),
+            (f"A grid cannot be named {'A' * 80!r}.", "", "Use small letters, digits and '-', at most 30."),
+        ),
+        "no seed": (
+            lambda: runs_of_study("x", {"a": PLAIN}, ()),
+            ("There is no seed.", "A cell is an arm with a seed.", "Say --seeds 0,1,2."),
+        ),
+        "seed twice": (
+            lambda: runs_of_study("x", {"a": PLAIN}, (1, 1)),
+            ("A seed is named twice.", "The same cell again says nothing new.", "Name each seed once."),
+        ),
+        "long run": (
+            lambda: runs_of_study("x" * 30, {"y" * 90: PLAIN}, (1,)),
+            (f"{'x' * 30 + '-' + 'y' * 49!r} is too long for a run.", "", "Choose a shorter --name."),
+        ),
+        "scores otherwise": (
+            lambda: runs_of_study("x", {"a": PLAIN, "b": other}, (1,)),
+            (
+                "The arm b scores otherwise than a.",
+                "Arms are compared on the same held-out items, scored alike.",
+                "Leave run.evaluation alone.",
+            ),
+        ),
+        "waits": (
+            lambda: runs_of_study("x", {"a": PLAIN, "b": waits}, (1,)),
+            ("The arm b would wait for a person.", "run.on_failure says so.", "Nobody watches a grid's runs."),
+        ),
+        "asks": (
+            lambda: runs_of_study("x", {"a": asks}, (1,)),
+            (
+                "The arm a would wait for a person.",
+                "run.verification.undecided says so.",
+                "Nobody watches a grid's runs.",
+            ),
+        ),
+        "no number": (
+            lambda: seeds_of("1," + "x" * 50),
+            (f"{'x' * 40!r} is no seed.", "A seed is a whole number from 0 on.", seeds_fix),
+        ),
+        "downwards": (lambda: seeds_of("3-2"), ("'3-2' is no row of seeds.", "There may be 100, upwards.", seeds_fix)),
+        "too many": (
+            lambda: seeds_of("0-100"),
+            ("'0-100' is no row of seeds.", "There may be 100, upwards.", seeds_fix),
+        ),
+        "no arm": (lambda: chosen_variants(study, ["a", "c"]), ("s has no arm 'c'.", "Its arms: a, b.", "")),
+        "empty model": (
+            lambda: with_models((Variant("a"),), [""]),
+            ("'' cannot be a model of a grid.", "It is empty.", model_fix),
+        ),
+        "same model": (
+            lambda: with_models((Variant("a"),), ["x:/y/m", "M"]),
+            ("'M' cannot be a model of a grid.", "Its name is empty, or that of another model.", model_fix),
+        ),
+        "search twice": (
+            lambda: space_of(["rank=1", "rank=2"]),
+            ("--search 'rank=2' is no search.", "It is searched twice.", "Write --search rank=4,16,64."),
+        ),
+        "search nothing": (
+            lambda: space_of(["rank=,"]),
+            ("--search 'rank=,' is no search.", "It has no values.", "Write --search rank=4,16,64."),
+        ),
+        "no search": (
+            lambda: space_of([]),
+            ("There is nothing to search over.", "", "Say --search rank=4,16 --search lr=1e-3,3e-3."),
+        ),
+        "no recipe": (
+            lambda: space_of(["run.teacher=1"]),
+            (
+                "'run.teacher' cannot be searched over.",
+                "A trial trains the student's stored trajectories again, so only its recipe can be searched.",
+                f"Known: {known}.",
+            ),
+        ),
+        "search name": (
+            lambda: trials("a b", {"k": ("1",)}),
+            ("A search cannot be named 'a b'.", "", "Use letters, digits, '_' and '-', at most 40."),
+        ),
+        "many trials": (
+            lambda: trials("s", many),
+            ("That would be 1,040 trials.", "1,000 are the most.", "Say --trials N."),
+        ),
+        "asked for many": (
+            lambda: trials("s", many, 1001),
+            ("That would be 1,001 trials.", "1,000 are the most.", "Say --trials N."),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", refusals())
+def test_what_a_study_refuses_it_refuses_with_why_and_what_to_do(name: str) -> None:
+    work, (what, why, fix) = refusals()[name]
+    with pytest.raises(ConfigError) as refused:
+        work()
+    error = refused.value
+    assert (error.what, error.why, error.fix) == (what, why, fix)
+
+
+def test_the_most_that_is_allowed_is_allowed() -> None:
+    assert seeds_of("5, 0-99,") == (5, *range(100)) and seeds_of("999999999") == (999999999,)
+    thousand = {"a": tuple(map(str, range(40))), "b": tuple(map(str, range(25)))}
+    assert len(trials("s" * 40, thousand)) == 1000 == len(trials("s", thousand, 1000))
+
+
+# --- what is asked of every run
+
+
+def test_compute_is_described_in_full() -> None:
+    def plan(iterations: int, tasks: int, attempts: int, **student: str) -> RunConfig:
+        return RunConfig.model_validate(
+            {"iterations": iterations, "tasks": tasks, "attempts": attempts, "student": student}
+        )
+
+    one = plan(2, 500, 4, provider="tiny")
+    assert requested_compute(one) == {"iterations": 2, "tasks": 500, "attempts": 4, "in_all": 4000}
+    said = "2 iterations of 500 tasks with 4 attempts each (4,000 attempts at most)"
+    end = ". What it took is in the table of cost."
+    assert describe_compute({"a": one, "b": one}) == f"Asked of every run alike: {said}{end}"
+    spread = {"a": one, "b": plan(2, 250, 8, provider="tiny"), "c": one, "d": plan(2, 1000, 2, provider="tiny")}
+    assert describe_compute(spread) == (
+        f"Asked of every run alike: {said}, but differently spread: b 250 tasks with 8 attempts each; "
+        f"d 1000 tasks with 2 attempts each{end}"
+    )
+    less = "1 iterations of 500 tasks with 4 attempts each (2,000 attempts at most)"
+    assert describe_compute({"a": one, "b": plan(1, 500, 4, provider="tiny")}) == (
+        f"NOT equal compute: a {said}; b {less}{end}"
+    )
+    other = plan(2, 500, 4, provider="ollama", model="m")
+    assert describe_compute({"a": one, "b": other}) == (
+        f"Asked of every run alike: {said}; but models differ, and with them what an attempt costs{end}"
+    )
+
+
+def test_changed_settings_are_named_by_their_keys_sorted() -> None:
+    new = RunConfig.model_validate({"tasks": PLAIN.tasks + 1, "evaluation": {"test": 7}, "curriculum": {"levels": [3]}})
+    assert changed_settings(PLAIN, new) == ["curriculum.levels", "evaluation.test", "tasks"]
+    assert changed_settings(PLAIN, PLAIN) == []
+
+
+def test_variants_are_chosen_in_the_studys_order_and_repeated_for_each_model() -> None:
+    study = AblationStudy("s", "?", (Variant("a", {"tasks": "1"}, "about a"), Variant("b")))
+    assert chosen_variants(study, ["b", "a"]) == chosen_variants(study, []) == study.variants
+    assert chosen_variants(study, ["b"]) == (study.variants[1],)
+    plain = {"student.model": "org/My_Model.2", "teacher.model": "org/My_Model.2"}
+    made = with_models(study.variants, ["org/My_Model.2"])
+    assert made == (
+        *study.variants,
+        Variant("a-my-model-2", {"tasks": "1", **plain}, "about a"),
+        Variant("b-my-model-2", plain),
+    )
+    (_, cut) = with_models((Variant("a" * 28),), ["m" * 5])
+    assert cut.name == "a" * 28 + "-m" and with_models((Variant("a" * 29),), ["m"])[1].name == "a" * 29
